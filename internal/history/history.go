@@ -1,0 +1,316 @@
+// Package history is the ground floor of skewproof: an append-only record of everything that happened in
+// a run. Backends, traffic and faults write it; invariants only read it. A history knows nothing of clusters and
+// can be saved as JSON lines, read again and judged offline.
+package history
+
+import (
+	"time"
+)
+
+// SchemaVersion names the layout of the records in this package. Readers refuse any other.
+const SchemaVersion = "skewproof/history/v1alpha1"
+
+// Time is an instant of a run: the monotonic duration since the run started. In the simulator it is virtual.
+// The zero Time is the start of the run.
+type Time = time.Duration
+
+// Forever is the end of a window that was still open when the run ended.
+const Forever = Time(1<<63 - 1)
+
+// History is all that is known of one run. It is not safe for concurrent modification; while a run is under way
+// records go through a [Recorder].
+type History struct {
+	Run        Run
+	Operations []Operation
+	Hops       []Hop
+	Steps      []Step
+	Faults     []Fault
+	Lifecycle  []Lifecycle
+	Served     []Served
+	Documents  map[string]Document // by Document.Hash
+	End        End
+}
+
+// Run is the first record of every history: what was run, and what it is about.
+type Run struct {
+	Schema      string    `json:"schema"`
+	Scenario    string    `json:"scenario"`
+	Sentence    string    `json:"sentence,omitempty"` // what the scenario does, for a non-programmer
+	Backend     string    `json:"backend"`
+	Subject     string    `json:"subject"`
+	From        string    `json:"from"`
+	To          string    `json:"to"`
+	Seed        uint64    `json:"seed"`
+	QPS         float64   `json:"qps"` // requests per second asked for, over all servers
+	StartedAt   time.Time `json:"startedAt"`
+	Servers     []Server  `json:"servers"`
+	About       []string  `json:"about"`    // invariants the scenario exists for: these may not stay inconclusive
+	Pressure    Pressure  `json:"pressure"` // what must have happened for a verdict to count
+	Bounds      Bounds    `json:"bounds"`
+	Reproduce   string    `json:"reproduce"` // the command line that repeats the run
+	Environment []string  `json:"environment,omitempty"`
+}
+
+// Server is one apiserver of the run as it was first started.
+type Server struct {
+	Name    string   `json:"name"`
+	ID      string   `json:"id,omitempty"` // apiserver identity, "apiserver-" + hash of the host name
+	Version string   `json:"version"`
+	Address string   `json:"address,omitempty"` // advertised host:port
+	Args    []string `json:"args,omitempty"`
+}
+
+// Pressure is the least that must have been put on the subject for a verdict to mean something. A zero field asks
+// for nothing.
+type Pressure struct {
+	// Operations answered in the whole run.
+	Operations int `json:"operations,omitempty"`
+	// Skewed counts operations asked of a server that does not serve the resource itself while another live one does.
+	Skewed int `json:"skewed,omitempty"`
+	// Unreachable counts skewed operations whose every capable server was cut off from, or not answering, the server asked.
+	Unreachable int `json:"unreachable,omitempty"`
+	// Unserved counts operations on resources that no server serves.
+	Unserved int `json:"unserved,omitempty"`
+}
+
+// Bounds are the times that the invariants allow. KEP-4020 speaks of "seconds"; these are our reading of it.
+type Bounds struct {
+	// Staleness is how long a server may be ignorant of what another one has begun (or ceased) to serve.
+	Staleness time.Duration `json:"staleness"`
+	// Unavailable is how long a request may take until it ends in 503 when no capable peer can be reached.
+	Unavailable time.Duration `json:"unavailable"`
+	// Convergence is how long after the last disturbance everything must be right again.
+	Convergence time.Duration `json:"convergence"`
+}
+
+// DefaultBounds are used where a scenario sets none.
+// Source: KEP-4020, "Service Level Objectives": discovery is stale for seconds, at worst single-digit minutes.
+var DefaultBounds = Bounds{Staleness: 10 * time.Second, Unavailable: 30 * time.Second, Convergence: 30 * time.Second}
+
+// GVR names a resource. The zero value means that an operation was not about a resource (discovery, health).
+type GVR struct {
+	Group    string `json:"group,omitempty"` // "" is the core group
+	Version  string `json:"version,omitempty"`
+	Resource string `json:"resource,omitempty"`
+}
+
+// String is "version/resource" in the core group and "group/version/resource" elsewhere.
+func (g GVR) String() string {
+	switch {
+	case g == GVR{}:
+		return ""
+	case g.Group == "":
+		return g.Version + "/" + g.Resource
+	default:
+		return g.Group + "/" + g.Version + "/" + g.Resource
+	}
+}
+
+// Body says what kind of body a response carried: enough to tell what a status code was about.
+type Body string
+
+// The kinds of response bodies.
+const (
+	BodyNone      Body = ""          // no body, or none was read
+	BodyObject    Body = "object"    // an API object
+	BodyList      Body = "list"      // a list of API objects
+	BodyTable     Body = "table"     // meta.k8s.io Table
+	BodyStatus    Body = "status"    // metav1.Status
+	BodyDiscovery Body = "discovery" // aggregated or legacy discovery
+	BodyEvents    Body = "events"    // a watch stream
+	BodyText      Body = "text"      // anything else, such as "404 page not found"
+)
+
+// Missing says what a 404 was about. Only MissingResource can be a false 404.
+type Missing string
+
+// What a 404 can be about.
+const (
+	MissingNothing  Missing = ""         // the response was not a 404
+	MissingObject   Missing = "object"   // the resource is served here, the named object (or namespace) does not exist
+	MissingResource Missing = "resource" // the server does not know the resource, group or version
+)
+
+// Failure says why an operation got no (complete) response.
+type Failure string
+
+// Why an operation got no complete response.
+const (
+	FailureNone     Failure = ""
+	FailureRefused  Failure = "refused"  // the connection was refused
+	FailureReset    Failure = "reset"    // the connection was reset or closed before the response was complete
+	FailureTimeout  Failure = "timeout"  // the client gave up waiting
+	FailureTLS      Failure = "tls"      // the TLS handshake failed for a reason other than the ones above
+	FailureCanceled Failure = "canceled" // the run ended or a step cancelled it: says nothing of the server
+	FailureOther    Failure = "other"
+)
+
+// Verbs used in Operation.Verb beside those of the API ("get", "list", "create", "update", "patch", "delete", "watch").
+const (
+	VerbDiscovery = "discovery" // GET /apis in aggregated form, merged view
+	VerbTable     = "table"     // a list asked for as a Table
+)
+
+// Purpose says why an operation was made.
+type Purpose string
+
+// Why an operation was made.
+const (
+	PurposeLoad  Purpose = "load"  // the background traffic
+	PurposeSweep Purpose = "sweep" // a visit of everything that discovery lists
+)
+
+// Operation is one request as its client saw it.
+type Operation struct {
+	// ID is unique in the run and is sent as the Audit-ID, which is how audit logs are joined in (see Hop).
+	ID          string  `json:"id"`
+	Purpose     Purpose `json:"purpose"`
+	Client      string  `json:"client"` // which client sent it, such as "dynamic"
+	User        string  `json:"user"`   // the identity it was sent as
+	Server      string  `json:"server"` // the server that was asked
+	Verb        string  `json:"verb"`
+	GVR         GVR     `json:"gvr,omitzero"`
+	Subresource string  `json:"subresource,omitempty"`
+	Namespace   string  `json:"namespace,omitempty"`
+	Name        string  `json:"name,omitempty"`
+	Path        string  `json:"path"` // path and query as sent
+
+	Start Time `json:"start"`
+	End   Time `json:"end"`
+
+	Status     int     `json:"status,omitempty"` // HTTP status code; 0 if no response header arrived
+	Reason     string  `json:"reason,omitempty"` // metav1.Status.Reason
+	Message    string  `json:"message,omitempty"`
+	Body       Body    `json:"body,omitempty"`
+	Missing    Missing `json:"missing,omitempty"`
+	RetryAfter string  `json:"retryAfter,omitempty"`
+	Failure    Failure `json:"failure,omitempty"`
+	Error      string  `json:"error,omitempty"`
+
+	Events int `json:"events,omitempty"` // watch: events received
+
+	ETag     string `json:"etag,omitempty"`
+	Document string `json:"document,omitempty"` // discovery: the Hash of the Document that was answered
+}
+
+// Hop is one server's own account (its audit log) of an operation it handled.
+type Hop struct {
+	Operation string `json:"operation"` // Operation.ID
+	Server    string `json:"server"`
+	Start     Time   `json:"start"` // stage RequestReceived
+	End       Time   `json:"end"`   // stage ResponseComplete; equal to Start if that event is missing
+	Status    int    `json:"status,omitempty"`
+	User      string `json:"user,omitempty"` // the user the server saw
+	// Rerouted is true when the user agent, source or headers show that the request came from a peer.
+	Rerouted bool `json:"rerouted,omitempty"`
+}
+
+// Step is one executed step of the scenario.
+type Step struct {
+	Index    int    `json:"index"`
+	Sentence string `json:"sentence"` // "replace a by v1.37.1"
+	Start    Time   `json:"start"`
+	End      Time   `json:"end"`
+	Error    string `json:"error,omitempty"`
+	// Disturbs is true when the step changes or harms the cluster: the invariants about quiet times and about
+	// convergence count from the end of the last such step.
+	Disturbs bool `json:"disturbs,omitempty"`
+}
+
+// Fault is one injected fault, written when it has been healed (or the run has ended) with what it really touched.
+type Fault struct {
+	ID   int    `json:"id"`
+	Kind string `json:"kind"` // "cut", "latency", "timeout", "kill", "pause", …
+	// From and To name the ends of the link that was interfered with; connections made by From to To are meant.
+	// From is a server, "client" or ""; To is a server or "etcd".
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// Server is set, instead of From and To, when the process itself was the target.
+	Server string `json:"server,omitempty"`
+	// Blocks is true when no response could get through the link while the fault was on (cut, black hole).
+	Blocks   bool     `json:"blocks,omitempty"`
+	Detail   string   `json:"detail,omitempty"` // parameters, for people: "latency 200ms ±50ms downstream"
+	Start    Time     `json:"start"`
+	End      Time     `json:"end"`
+	Evidence Evidence `json:"evidence"`
+}
+
+// Evidence is what a fault really touched. A fault whose evidence is all zero bit nothing.
+type Evidence struct {
+	Refused   int   `json:"refused,omitempty"`   // connections turned away
+	Cut       int   `json:"cut,omitempty"`       // established connections broken
+	Affected  int   `json:"affected,omitempty"`  // connections that carried bytes through the fault
+	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, in the window
+	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, in the window
+	Requests  int   `json:"requests,omitempty"`  // operations addressed to, or served by, the target in the window
+}
+
+// Bit reports whether the fault touched anything.
+func (e Evidence) Bit() bool { return e.Refused+e.Cut+e.Affected+e.Requests > 0 }
+
+// State is a state that an apiserver process enters.
+type State string
+
+// The states of an apiserver process.
+const (
+	StateStarting State = "starting" // the process was started
+	StateReady    State = "ready"    // /readyz answered 200 for the first time in this incarnation
+	StateStopping State = "stopping" // asked to stop gracefully
+	StateStopped  State = "stopped"  // the process has ended as asked
+	StateKilled   State = "killed"   // the process was killed by a step
+	StatePaused   State = "paused"   // SIGSTOP
+	StateResumed  State = "resumed"  // SIGCONT
+	StateCrashed  State = "crashed"  // the process ended or panicked though nothing asked it to
+)
+
+// Lifecycle is a change of state of one server's process.
+type Lifecycle struct {
+	Server      string `json:"server"`
+	Incarnation int    `json:"incarnation"` // 1 for the first start, one more for each further one
+	Version     string `json:"version"`     // what /version says once ready; before that, what was started
+	State       State  `json:"state"`
+	At          Time   `json:"at"`
+	Detail      string `json:"detail,omitempty"` // exit status, last lines of the log
+}
+
+// Served is ground truth: from At on, this incarnation of the server served the Document by itself, as told by its own
+// profile=nopeer discovery. It holds until the next Served of the same server, or until the process leaves.
+type Served struct {
+	Server      string `json:"server"`
+	Incarnation int    `json:"incarnation"`
+	At          Time   `json:"at"`
+	Document    string `json:"document"` // Document.Hash
+}
+
+// Document is one discovery document in the form that invariants compare.
+type Document struct {
+	Hash  string `json:"hash"`  // of the exact bytes of the response body, "sha256:…"
+	Bytes int    `json:"bytes"` // length of the response body
+	// Resources in the order of the document.
+	Resources []Resource `json:"resources"`
+}
+
+// Resource is one line of a discovery document.
+type Resource struct {
+	GVR
+	Kind         string        `json:"kind,omitempty"`
+	Namespaced   bool          `json:"namespaced,omitempty"`
+	Verbs        []string      `json:"verbs,omitempty"`
+	Subresources []Subresource `json:"subresources,omitempty"`
+}
+
+// Subresource is a subresource of a Resource.
+type Subresource struct {
+	Name  string   `json:"name"`
+	Kind  string   `json:"kind,omitempty"`
+	Verbs []string `json:"verbs,omitempty"`
+}
+
+// End is the last record. A history without it was cut short.
+type End struct {
+	At Time `json:"at"`
+	// Error is why the run ended early; empty when every step was carried out.
+	Error string `json:"error,omitempty"`
+	// Complete is false in a history whose End record is missing.
+	Complete bool `json:"complete"`
+}

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxLine bounds one JSON line: the discovery document of a cluster with thousands of resources is a few MiB.
+const maxLine = 64 << 20
+
+// ReadFile reads a history that was saved by a [Recorder]. Errors name the file and line.
+func ReadFile(path string) (*History, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	h, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("read history %s: %w", path, err)
+	}
+	return h, nil
+}
+
+// Read reads JSON lines into a History. Records may stand in any order but for the first, which is the Run; they are
+// returned sorted by time. A missing End is no error: End.Complete is false then, and invariants refuse to pass it.
+func Read(r io.Reader) (*History, error) {
+	h := &History{Documents: map[string]Document{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 1<<20), maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if h.End.Complete {
+			return nil, fmt.Errorf("line %d: a record after the end record: the file was written to twice", n)
+		}
+		if err := h.add(n == 1, lines.Bytes()); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if n == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	h.sort()
+	return h, nil
+}
+
+func (h *History) add(first bool, line []byte) error {
+	var rec record
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&rec); err != nil {
+		return fmt.Errorf("not a history record: %w", err)
+	}
+	if first != (rec.Run != nil) {
+		return errors.New(`a history starts with its one "run" record`)
+	}
+	switch {
+	case rec.Run != nil:
+		if rec.Run.Schema != SchemaVersion {
+			return fmt.Errorf("schema %q: this skewproof reads %q only", rec.Run.Schema, SchemaVersion)
+		}
+		h.Run = *rec.Run
+	case rec.Operation != nil:
+		h.Operations = append(h.Operations, *rec.Operation)
+	case rec.Hop != nil:
+		h.Hops = append(h.Hops, *rec.Hop)
+	case rec.Step != nil:
+		h.Steps = append(h.Steps, *rec.Step)
+	case rec.Fault != nil:
+		h.Faults = append(h.Faults, *rec.Fault)
+	case rec.Lifecycle != nil:
+		h.Lifecycle = append(h.Lifecycle, *rec.Lifecycle)
+	case rec.Served != nil:
+		h.Served = append(h.Served, *rec.Served)
+	case rec.Document != nil:
+		h.Documents[rec.Document.Hash] = *rec.Document
+	case rec.End != nil:
+		h.End = *rec.End
+	default:
+		return errors.New("a record of no known kind")
+	}
+	return nil
+}
+
+// check refuses what would make invariants reason about nonsense.
+func (h *History) check() error {
+	servers := map[string]bool{}
+	for _, s := range h.Run.Servers {
+		servers[s.Name] = true
+	}
+	for _, o := range h.Operations {
+		if !servers[o.Server] {
+			return fmt.Errorf("operation %s was asked of server %q, which the run does not list", o.ID, o.Server)
+		}
+		if o.End < o.Start {
+			return fmt.Errorf("operation %s ends at %s, before it starts at %s", o.ID, o.End, o.Start)
+		}
+	}
+	for _, s := range h.Served {
+		if !servers[s.Server] {
+			return fmt.Errorf("a served record names server %q, which the run does not list", s.Server)
+		}
+		if _, ok := h.Documents[s.Document]; !ok {
+			return fmt.Errorf("server %q served document %s, which the history does not hold", s.Server, s.Document)
+		}
+	}
+	for _, f := range h.Faults {
+		if f.End < f.Start {
+			return fmt.Errorf("fault %d ends at %s, before it starts at %s", f.ID, f.End, f.Start)
+		}
+	}
+	return nil
+}
+
+func (h *History) sort() {
+	slices.SortStableFunc(h.Operations, func(a, b Operation) int {
+		if c := compare(a.Start, b.Start); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	slices.SortStableFunc(h.Hops, func(a, b Hop) int { return compare(a.Start, b.Start) })
+	slices.SortStableFunc(h.Steps, func(a, b Step) int { return compare(a.Start, b.Start) })
+	slices.SortStableFunc(h.Faults, func(a, b Fault) int { return compare(a.Start, b.Start) })
+	slices.SortStableFunc(h.Lifecycle, func(a, b Lifecycle) int { return compare(a.At, b.At) })
+	slices.SortStableFunc(h.Served, func(a, b Served) int { return compare(a.At, b.At) })
+}
+
+func compare(a, b Time) int { return cmp.Compare(a, b) }

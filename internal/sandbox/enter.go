@@ -1,0 +1,147 @@
+// Package sandbox runs a command inside Linux namespaces of its own: user, network, PID, mount, UTS and IPC. Nothing in there can
+// reach the machine's network, no port of the machine is taken, and when the first process ends, however it ends, the kernel
+// ends everything else with it.
+//
+// The outer half ([Enter]) re-executes the current program; the inner half ([Setup], [Host]) is called by that copy. Neither needs
+// root where the kernel allows user namespaces.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// lifelineFD is the descriptor on which the inner process notices that the outer one has gone.
+const lifelineFD = 3
+
+// Command is what runs inside.
+type Command struct {
+	// Args are the arguments of the re-executed program, without its name.
+	Args []string
+	// Env is appended to the environment.
+	Env []string
+	// Stdin, Stdout and Stderr as in os/exec. Nil means the null device.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// ExtraFiles become descriptors 4 and following of the inner process.
+	ExtraFiles []*os.File
+	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it runs.
+	Started func(pid int)
+}
+
+// Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the command could not be
+// started (an [UnsupportedError] where the machine does not allow namespaces). When ctx is cancelled the inner
+// process gets SIGTERM, and a second chance only through the lifeline: if this process dies, so does the sandbox.
+func Enter(ctx context.Context, c Command) (int, error) {
+	code, err := enter(ctx, c, true)
+	if denied(err) && os.Geteuid() == 0 {
+		// Root inside a container may be refused a user namespace and still be allowed the others.
+		code, err = enter(ctx, c, false)
+	}
+	if denied(err) {
+		return 0, &UnsupportedError{Doing: "create namespaces", Err: err}
+	}
+	return code, err
+}
+
+func denied(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EUSERS)
+}
+
+func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fmt.Errorf("find this program's own path: %w", err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return 0, fmt.Errorf("create the lifeline pipe: %w", err)
+	}
+	defer func() { _ = writer.Close() }()
+	defer func() { _ = reader.Close() }()
+
+	cmd := exec.Command(self, c.Args...)
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	cmd.ExtraFiles = append([]*os.File{reader}, c.ExtraFiles...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		// The lifeline alone would do; the signal also ends a sandbox whose first process hangs.
+		Pdeathsig: syscall.SIGKILL,
+		// A process group of its own: Ctrl-C reaches only the outer process, which decides what it means.
+		Setpgid: true,
+	}
+	if userNamespace {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	return runPinned(ctx, cmd, c.Started)
+}
+
+// runPinned keeps the starting OS thread alive for as long as the child runs: the parent-death signal is sent when the
+// *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and the Go runtime may end idle threads.
+func runPinned(ctx context.Context, cmd *exec.Cmd, started func(int)) (int, error) {
+	type result struct {
+		code int
+		err  error
+	}
+	running := make(chan error, 1)
+	done := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		running <- err
+		if err != nil {
+			return
+		}
+		err = cmd.Wait()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.Exited() {
+			done <- result{code: exit.ExitCode()}
+			return
+		}
+		done <- result{err: err}
+	}()
+	if err := <-running; err != nil {
+		return 0, err
+	}
+	if started != nil {
+		started(cmd.Process.Pid)
+	}
+	select {
+	case r := <-done:
+		return r.code, r.err
+	case <-ctx.Done():
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		r := <-done
+		return r.code, r.err
+	}
+}
+
+// UnsupportedError says that this machine does not let the program create what it needs, and what can be done.
+type UnsupportedError struct {
+	Doing string // what was being done
+	Err   error
+}
+
+// Error names the ways out.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf(`%s: %v
+  skewproof runs every cluster in Linux namespaces of its own, so that nothing can leave the machine. One of these helps:
+  - allow unprivileged user namespaces: sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1
+  - on Ubuntu 23.10 and later also: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
+  - run as root
+  - inside a container: start it with --privileged (or with --cap-add SYS_ADMIN,NET_ADMIN and --security-opt seccomp=unconfined,systempaths=unconfined)`,
+		e.Doing, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnsupportedError) Unwrap() error { return e.Err }

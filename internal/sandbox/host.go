@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Host is a machine of the sandbox: a network namespace with one interface that leads to the run's own namespace, and a
+// host name. It outlives the processes that are started on it, so a restarted server keeps its address and identity.
+//
+// A host is one OS thread that lives in the host's namespaces; children inherit the namespaces of the thread that
+// forks them.
+type Host struct {
+	Name    string
+	Address netip.Addr // the host's own address
+	Gateway netip.Addr // the run's end of the cable
+	work    chan func()
+}
+
+// NewHost creates a host named name with the address block prefix, a /30 whose first address becomes the gateway and whose
+// second becomes the host's. It must be called in the run's own network namespace.
+func NewHost(name string, prefix netip.Prefix) (*Host, error) {
+	if prefix.Bits() != 30 {
+		return nil, fmt.Errorf("create host %q: address block %s: want a /30", name, prefix)
+	}
+	gateway := prefix.Masked().Addr().Next()
+	h := &Host{Name: name, Gateway: gateway, Address: gateway.Next(), work: make(chan func())}
+	namespaces := make(chan error, 1)
+	var handle netns.NsHandle
+	go func() {
+		// Never unlocked: the thread carries the namespaces and must not be reused for other goroutines.
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWUTS)
+		if err == nil {
+			err = unix.Sethostname([]byte(name))
+		}
+		if err == nil {
+			handle, err = netns.Get()
+		}
+		namespaces <- err
+		if err != nil {
+			return
+		}
+		for f := range h.work {
+			f()
+		}
+	}()
+	if err := <-namespaces; err != nil {
+		return nil, unsupported(fmt.Sprintf("create the namespaces of host %q", name), err)
+	}
+	defer func() { _ = handle.Close() }()
+	if err := h.cable(handle, prefix.Bits()); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("connect host %q: %w", name, err)
+	}
+	return h, nil
+}
+
+// cable ties the host to the run's namespace by a pair of virtual Ethernet interfaces.
+func (h *Host) cable(ns netns.NsHandle, bits int) error {
+	near := netlink.NewLinkAttrs()
+	near.Name = "to-" + h.Name
+	if len(near.Name) > 15 { // IFNAMSIZ
+		near.Name = near.Name[:15]
+	}
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: near, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns)}); err != nil {
+		return unsupported("create a virtual Ethernet pair", err)
+	}
+	link, err := netlink.LinkByName(near.Name)
+	if err != nil {
+		return err
+	}
+	if err := addAddress(netlink.AddrAdd, link, h.Gateway, bits); err != nil {
+		return err
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return err
+	}
+	inner, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		return err
+	}
+	defer inner.Close()
+	for _, name := range []string{"lo", "eth0"} {
+		link, err := inner.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		if err := inner.LinkSetUp(link); err != nil {
+			return err
+		}
+		if name == "eth0" {
+			if err := addAddress(inner.AddrAdd, link, h.Address, bits); err != nil {
+				return err
+			}
+		}
+	}
+	return inner.RouteAdd(&netlink.Route{Gw: h.Gateway.AsSlice()})
+}
+
+func addAddress(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, a netip.Addr, bits int) error {
+	parsed, err := netlink.ParseAddr(netip.PrefixFrom(a, bits).String())
+	if err != nil {
+		return err
+	}
+	if err := add(link, parsed); err != nil {
+		return fmt.Errorf("add address %s to %s: %w", a, link.Attrs().Name, err)
+	}
+	return nil
+}
+
+// Own gives the run's own namespace a further address on its loopback interface, so that something can listen on it.
+func Own(a netip.Addr) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("own address %s: %w", a, err)
+	}
+	return addAddress(netlink.AddrAdd, lo, a, a.BitLen())
+}
+
+// Start starts cmd on the host. Waiting for it and signalling it work as ever.
+func (h *Host) Start(cmd *exec.Cmd) error {
+	var err error
+	h.do(func() { err = cmd.Start() })
+	return err
+}
+
+// do runs f on the host's thread and waits for it.
+func (h *Host) do(f func()) {
+	done := make(chan struct{})
+	h.work <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
+// Close lets the host's thread end. Processes on the host are not touched; the namespace goes when the last of them does.
+func (h *Host) Close() { close(h.work) }

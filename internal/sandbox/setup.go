@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Inside describes the sandbox to its first process.
+type Inside struct {
+	// Scratch is an existing directory over which a file system in memory is mounted: keys and etcd's data live there,
+	// never reach a disk, and vanish with the sandbox.
+	Scratch string
+	// Hosts maps names to addresses for /etc/hosts. Nothing else can be resolved.
+	Hosts map[string]string
+}
+
+// Setup makes the namespaces that [Enter] created usable: mounts of their own, a loopback interface, no IP forwarding.
+// It must be called by the first process of the sandbox before any other goroutine depends on the network, and starts watching the
+// lifeline: when the outer process ends, this one exits, and all others with it.
+func Setup(in Inside) error {
+	if os.Getpid() != 1 {
+		return errors.New("set up sandbox: not the first process of a sandbox")
+	}
+	watchLifeline()
+	if err := mounts(in); err != nil {
+		return err
+	}
+	if err := syscall.Sethostname([]byte("skewproof")); err != nil {
+		return unsupported("set the host name", err)
+	}
+	if err := bringUp("lo"); err != nil {
+		return unsupported("bring up the loopback interface", err)
+	}
+	return forbidForwarding()
+}
+
+func watchLifeline() {
+	lifeline := os.NewFile(lifelineFD, "lifeline")
+	go func() {
+		_, _ = io.Copy(io.Discard, lifeline) // ends when the last writer, the outer process, is gone
+		os.Exit(137)
+	}()
+}
+
+func mounts(in Inside) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return unsupported("make mounts private", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return unsupported("mount /proc", err)
+	}
+	if err := unix.Mount("tmpfs", in.Scratch, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700"); err != nil {
+		return unsupported("mount a file system in memory at "+in.Scratch, err)
+	}
+	var hosts strings.Builder
+	hosts.WriteString("127.0.0.1 localhost skewproof\n::1 localhost\n")
+	for name, address := range in.Hosts {
+		fmt.Fprintf(&hosts, "%s %s\n", address, name)
+	}
+	// An empty resolv.conf: a lookup must fail here, not be sent to the machine's resolver.
+	for target, content := range map[string]string{"/etc/hosts": hosts.String(), "/etc/resolv.conf": ""} {
+		if err := cover(target, content, in.Scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cover binds a file of our own over a file of the machine, inside this mount namespace only.
+func cover(target, content, scratch string) error {
+	resolved, err := os.Stat(target)
+	if err != nil || !resolved.Mode().IsRegular() {
+		return nil // a machine without the file has nothing to cover
+	}
+	own := scratch + "/" + strings.ReplaceAll(strings.TrimPrefix(target, "/"), "/", "-")
+	if err := os.WriteFile(own, []byte(content), 0o644); err != nil {
+		return fmt.Errorf("write the sandbox's %s: %w", target, err)
+	}
+	if err := unix.Mount(own, target, "", unix.MS_BIND, ""); err != nil {
+		return unsupported("bind the sandbox's "+target, err)
+	}
+	return nil
+}
+
+func bringUp(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(link)
+}
+
+// forbidForwarding makes sure that a server can reach another one only through the switch. A new network namespace takes the
+// setting over from the machine (net.core.devconf_inherit_init_net), and machines with container engines forward.
+func forbidForwarding() error {
+	const path = "/proc/sys/net/ipv4/ip_forward"
+	value, err := os.ReadFile(path)
+	if err != nil {
+		return unsupported("read "+path, err)
+	}
+	if strings.TrimSpace(string(value)) == "0" {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte("0\n"), 0o644); err != nil {
+		return unsupported("switch off IP forwarding", err)
+	}
+	return nil
+}
+
+func unsupported(doing string, err error) error {
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.EROFS) {
+		return &UnsupportedError{Doing: doing + " inside the sandbox", Err: err}
+	}
+	return fmt.Errorf("%s inside the sandbox: %w", doing, err)
+}
