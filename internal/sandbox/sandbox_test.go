@@ -1,0 +1,314 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+// The tests re-execute this test binary, as skewproof re-executes itself. role says what the copy is.
+const roleVariable = "SKEWPROOF_SANDBOX_TEST"
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(roleVariable)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := roles[role](); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+var roles = map[string]func() error{
+	"isolated": isolated,
+	"hosts":    hosts,
+	"scratch":  scratch,
+	"linger":   linger,
+	"outer":    outer,
+}
+
+func run(t *testing.T, role string, env ...string) (string, int, error) {
+	t.Helper()
+	var out bytes.Buffer
+	code, err := Enter(t.Context(), Command{
+		Env:    append(env, roleVariable+"="+role, "SCRATCH="+t.TempDir()),
+		Stdout: &out, Stderr: &out,
+	})
+	var unsupported *UnsupportedError
+	if errors.As(err, &unsupported) || strings.Contains(out.String(), "sysctl -w user.max_user_namespaces") {
+		t.Skipf("this machine allows no namespaces: %v %s", err, &out)
+	}
+	return out.String(), code, err
+}
+
+func mustRun(t *testing.T, role string, env ...string) string {
+	t.Helper()
+	out, code, err := run(t, role, env...)
+	if err != nil || code != 0 {
+		t.Fatalf("role %s: exit code %d, error %v, output:\n%s", role, code, err, out)
+	}
+	return out
+}
+
+func setup() error { return Setup(Inside{Scratch: os.Getenv("SCRATCH")}) }
+
+// isolated checks that there is no way out: no interface but our own, and no route to any address of the outside.
+func isolated() error {
+	if err := setup(); err != nil {
+		return err
+	}
+	links, err := netlink.LinkList()
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if flags := l.Attrs().Flags; flags&net.FlagUp != 0 && flags&net.FlagLoopback == 0 {
+			return fmt.Errorf("interface %s is up and is no loopback", l.Attrs().Name)
+		}
+	}
+	for _, outside := range []string{"192.0.2.1", "10.0.0.1", "8.8.8.8", "2001:db8::1"} {
+		// A look into the routing table; nothing is sent.
+		if routes, err := netlink.RouteGet(net.ParseIP(outside)); err == nil {
+			return fmt.Errorf("there is a route to %s: %v", outside, routes)
+		}
+	}
+	if addresses, err := net.LookupHost("example.com"); err == nil {
+		return fmt.Errorf("a name of the outside was resolved to %v", addresses)
+	}
+	return nil
+}
+
+func TestNoWayOut(t *testing.T) { mustRun(t, "isolated") }
+
+// hosts checks that two hosts have names and addresses of their own, that each reaches what the run listens on and is seen there
+// with its own address, and that they cannot reach each other.
+func hosts() error {
+	if err := setup(); err != nil {
+		return err
+	}
+	advertised := netip.MustParseAddr("198.19.0.1")
+	if err := Own(advertised); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", netip.AddrPortFrom(advertised, 6443).String())
+	if err != nil {
+		return err
+	}
+	a, err := NewHost("a", netip.MustParsePrefix("198.18.0.4/30"))
+	if err != nil {
+		return err
+	}
+	b, err := NewHost("b", netip.MustParsePrefix("198.18.0.8/30"))
+	if err != nil {
+		return err
+	}
+	for _, h := range []*Host{a, b} {
+		var name bytes.Buffer
+		cmd := exec.Command("uname", "-n")
+		cmd.Stdout = &name
+		if err := h.Start(cmd); err != nil {
+			return err
+		}
+		if err := cmd.Wait(); err != nil {
+			return err
+		}
+		if got := strings.TrimSpace(name.String()); got != h.Name {
+			return fmt.Errorf("host %q calls itself %q", h.Name, got)
+		}
+		accepted := make(chan string, 1)
+		go func() {
+			if c, err := ln.Accept(); err == nil {
+				accepted <- c.RemoteAddr().(*net.TCPAddr).IP.String()
+				_ = c.Close()
+			}
+		}()
+		var dialled error
+		h.do(func() {
+			var c net.Conn
+			if c, dialled = net.DialTimeout("tcp", ln.Addr().String(), 10*time.Second); dialled == nil {
+				_ = c.Close()
+			}
+		})
+		if dialled != nil {
+			return fmt.Errorf("host %q cannot reach the run: %w", h.Name, dialled)
+		}
+		if from := <-accepted; from != h.Address.String() {
+			return fmt.Errorf("host %q was seen as %s, want %s", h.Name, from, h.Address)
+		}
+	}
+	// b listens; the run reaches it, a must not: all that servers say to each other goes through the switch.
+	var bln net.Listener
+	b.do(func() { bln, err = net.Listen("tcp", netip.AddrPortFrom(b.Address, 6443).String()) })
+	if err != nil {
+		return err
+	}
+	c, err := net.DialTimeout("tcp", bln.Addr().String(), 10*time.Second)
+	if err != nil {
+		return fmt.Errorf("the run cannot reach host b: %w", err)
+	}
+	_ = c.Close()
+	var sneaked error
+	a.do(func() { _, sneaked = net.DialTimeout("tcp", bln.Addr().String(), 500*time.Millisecond) })
+	if sneaked == nil {
+		return errors.New("host a reached host b around the switch")
+	}
+	return nil
+}
+
+func TestHosts(t *testing.T) { mustRun(t, "hosts") }
+
+func scratch() error {
+	if err := setup(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(os.Getenv("SCRATCH"), "key"), []byte("secret"), 0o600)
+}
+
+func TestScratchLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	mustRun(t, "scratch", "SCRATCH="+dir)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 0 {
+		t.Fatalf("left in the scratch directory: %v, error %v", left, err)
+	}
+}
+
+// linger starts a child that would live for ever, says so, and never ends by itself.
+func linger() error {
+	if err := setup(); err != nil {
+		return err
+	}
+	host, err := NewHost("a", netip.MustParsePrefix("198.18.0.4/30"))
+	if err != nil {
+		return err
+	}
+	child := exec.Command("sleep", os.Getenv("MARK"))
+	if err := host.Start(child); err != nil {
+		return err
+	}
+	fmt.Println("lingering")
+	return child.Wait()
+}
+
+// outer is what the tests below kill: a process that runs a sandbox, as skewproof does.
+func outer() error {
+	_, err := Enter(context.Background(), Command{Env: []string{roleVariable + "=linger"}, Stdout: os.Stdout, Stderr: os.Stderr})
+	return err
+}
+
+func TestNothingOutlivesTheHarness(t *testing.T) {
+	mustRun(t, "isolated") // skips where namespaces are not allowed
+	for i, kill := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		t.Run(kill.String(), func(t *testing.T) {
+			// A duration that nobody else sleeps for marks our own child among the machine's processes.
+			mark := strconv.Itoa(1000000 + os.Getpid()*10 + i)
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), roleVariable+"=outer", "MARK="+mark, "SCRATCH="+t.TempDir())
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			if err != nil || line != "lingering\n" {
+				t.Fatalf("the sandbox said %q, error %v", line, err)
+			}
+			if !sleeping(t, mark) {
+				t.Fatal("the child of the sandbox is not among the machine's processes: this test sees nothing")
+			}
+			if err := cmd.Process.Signal(kill); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			_ = cmd.Wait()
+			deadline := time.Now().Add(20 * time.Second)
+			for sleeping(t, mark) {
+				if time.Now().After(deadline) {
+					t.Fatal("the child outlived the harness by 20 s")
+				}
+			}
+		})
+	}
+}
+
+// sleeping reports whether a live process "sleep mark" exists.
+func sleeping(t *testing.T, mark string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if line, err := os.ReadFile(f); err == nil && string(line) == "sleep\x00"+mark+"\x00" {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWithoutRoot runs the tests above as an ordinary user, which is how most people will.
+func TestWithoutRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run without root already")
+	}
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Skipf("no unprivileged user to run as: %v", err)
+	}
+	uid, _ := strconv.Atoi(nobody.Uid)
+	gid, _ := strconv.Atoi(nobody.Gid)
+	// The test binary lies where only root can read; give nobody a copy.
+	dir := t.TempDir()
+	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "sandbox.test")
+	if err := os.WriteFile(binary, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	temp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(temp, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "-test.run=^(TestNoWayOut|TestHosts|TestScratchLeavesNothing|TestNothingOutlivesTheHarness)$", "-test.v")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp)
+	cmd.Dir = temp
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as %s: %v\n%s", nobody.Username, err, out)
+	}
+	if bytes.Contains(out, []byte("--- SKIP")) {
+		t.Skipf("this machine allows no namespaces to ordinary users:\n%s", out)
+	}
+}
