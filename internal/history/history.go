@@ -85,7 +85,7 @@ type Bounds struct {
 
 // DefaultBounds are used where a scenario sets none.
 // Source: KEP-4020, "Service Level Objectives": discovery is stale for seconds, at worst single-digit minutes.
-var DefaultBounds = Bounds{Staleness: 10 * time.Second, Unavailable: 30 * time.Second, Convergence: 30 * time.Second}
+var DefaultBounds = Bounds{Staleness: 5 * time.Second, Unavailable: 30 * time.Second, Convergence: 20 * time.Second}
 
 // GVR names a resource. The zero value means that an operation was not about a resource (discovery, health).
 type GVR struct {

@@ -33,6 +33,7 @@ type Recorder struct {
 	enc       *json.Encoder
 	documents map[string]bool
 	counts    Counts
+	asked     map[string]int
 	err       error
 }
 
@@ -50,7 +51,7 @@ func NewRecorder(w io.Writer, run Run, now func() Time) *Recorder {
 		now = func() Time { return time.Since(start) }
 	}
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}}
+	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string]int{}}
 	r.enc.SetEscapeHTML(false)
 	run.Schema = SchemaVersion
 	r.write(record{Run: &run})
@@ -65,6 +66,7 @@ func (r *Recorder) Operation(o Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Operations++
+	r.asked[o.Server]++
 	if o.Status != 0 {
 		r.counts.Answered++
 	}
@@ -113,6 +115,13 @@ func (r *Recorder) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
+}
+
+// Asked is how many finished operations were asked of a server so far.
+func (r *Recorder) Asked(server string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked[server]
 }
 
 // Err is the first write error, or nil.

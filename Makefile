@@ -1,0 +1,47 @@
+# A thin skin over the command line: 'skewproof --help' says what each of these does.
+
+NAME    ?= rolling-upgrade
+BACKEND ?= local
+SUBJECT ?= builtin
+FROM    ?=
+TO      ?=
+SERVERS ?=
+OUT     ?=
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+RUN_FLAGS := --backend $(BACKEND) --subject $(SUBJECT) \
+	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(if $(OUT),--out $(OUT))
+
+.DEFAULT_GOAL := help
+.PHONY: help scenario build test unit e2e lint fmt clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
+	@echo '  Variables of scenario: NAME BACKEND SUBJECT FROM TO SERVERS OUT'
+
+scenario: build ## Run a scenario and leave a report: make scenario NAME=rolling-upgrade
+	bin/skewproof run $(NAME) $(RUN_FLAGS)
+
+build: ## Build bin/skewproof
+	go build -o bin/skewproof ./cmd/skewproof
+
+test: unit e2e ## Run the unit tests and real end-to-end runs
+
+unit: ## Run the unit tests with the race detector
+	go test -race $$(go list ./... | grep -v /internal/e2e)
+
+e2e: ## Run the scenarios for real; what this machine cannot run is skipped with the reason
+	go test -v -count=1 -timeout 60m ./internal/e2e
+
+lint: ## Check formatting and run go vet and staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+fmt: ## Format the code
+	gofmt -w $$(git ls-files '*.go')
+
+clean: ## Remove what was built and all runs; cached binaries stay ('bin/skewproof binaries prune' removes those)
+	rm -rf bin _out

@@ -1,0 +1,207 @@
+package binaries
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// A host that does not answer is given up within seconds, and asked once: offline is the normal case for some users, and
+// there is another way to get the binary.
+const (
+	dialTimeout   = 3 * time.Second // name lookup included
+	headerTimeout = 5 * time.Second
+	stallTimeout  = 30 * time.Second // a slow line is fine, a dead one is not
+
+	// maxDownload bounds what a wrong address can put on the disk. A kube-apiserver has a tenth of it.
+	maxDownload = 1 << 30
+	// maxChecksums bounds a checksum file: a line for each of a few dozen files.
+	maxChecksums = 1 << 20
+)
+
+// release is where one version of a component is published, and with which file name its checksum.
+type release struct {
+	url, file string
+	sumsURL   string
+}
+
+func releaseOf(ref Ref, base string) (release, error) {
+	if runtime.GOOS != "linux" {
+		return release{}, fmt.Errorf("releases are downloaded for linux only, and this is %s", runtime.GOOS)
+	}
+	if ref.Component == Etcd {
+		file := fmt.Sprintf("etcd-%s-%s.tar.gz", ref.Version, platform())
+		dir := fmt.Sprintf("%s/%s/", base, ref.Version)
+		return release{url: dir + file, file: file, sumsURL: dir + "SHA256SUMS"}, nil
+	}
+	url := fmt.Sprintf("%s/%s/bin/%s/%s/%s", base, ref.Version, runtime.GOOS, runtime.GOARCH, ref.Component)
+	return release{url: url, file: string(ref.Component), sumsURL: url + ".sha256"}, nil
+}
+
+// download stages the official release.
+func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
+	rel, err := releaseOf(ref, s.releaseBase(ref.Component))
+	if err != nil {
+		return "", err
+	}
+	client := s.client()
+	defer client.CloseIdleConnections()
+	p.say("looking for the release at %s", rel.url)
+	want, err := fetchChecksum(ctx, client, rel)
+	if err != nil {
+		return "", err
+	}
+
+	to := work.binary()
+	if ref.Component == Etcd {
+		to = work.path("release.tar.gz")
+	}
+	var received atomic.Int64
+	done := p.during("downloading "+rel.url, func() string { return megabytes(received.Load()) })
+	sum, err := fetchFile(ctx, client, rel.url, to, orDefault(s.limits.stall, stallTimeout), &received)
+	done()
+	if err != nil {
+		return "", err
+	}
+	if sum != want {
+		return "", fmt.Errorf("%w: %s has the SHA-256 %s, but %s says %s: it is not used; somebody between here and there "+
+			"may have changed it", errChecksum, rel.url, sum, rel.sumsURL, want)
+	}
+	if ref.Component == Etcd {
+		entry := strings.TrimSuffix(rel.file, ".tar.gz") + "/etcd"
+		if err := extractFile(to, entry, work.binary()); err != nil {
+			return "", fmt.Errorf("unpack %s: %w", rel.url, err)
+		}
+	}
+	if err := os.Chmod(work.binary(), 0o755); err != nil {
+		return "", err
+	}
+	return "downloaded from " + rel.url, nil
+}
+
+// newClient has timeouts for every phase but the body, which fetchFile watches.
+func newClient(headers time.Duration) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSHandshakeTimeout:   headers,
+			ResponseHeaderTimeout: headers,
+		},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			// The checksum comes from the same place as the file: only TLS vouches for it.
+			if req.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
+				return fmt.Errorf("redirected from https to %s", req.URL.Scheme)
+			}
+			if len(via) >= 10 {
+				return errors.New("redirected ten times")
+			}
+			return nil
+		},
+	}
+}
+
+func get(ctx context.Context, client *http.Client, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err // a *url.Error, which names the address
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return resp, nil
+	case http.StatusNotFound, http.StatusGone:
+		err = fmt.Errorf("%w: %s: %s", errNoRelease, url, resp.Status)
+	default:
+		err = fmt.Errorf("get %s: %s", url, resp.Status)
+	}
+	_ = resp.Body.Close()
+	return nil, err
+}
+
+// fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line that ends in the
+// name of the file (sha256sum(1)).
+func fetchChecksum(ctx context.Context, client *http.Client, rel release) (string, error) {
+	resp, err := get(ctx, client, rel.sumsURL)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	scanner := bufio.NewScanner(io.LimitReader(resp.Body, maxChecksums))
+	for scanner.Scan() {
+		fields := strings.Fields(scanner.Text())
+		if len(fields) == 0 || len(fields) > 1 && strings.TrimPrefix(fields[1], "*") != rel.file {
+			continue
+		}
+		sum := strings.ToLower(fields[0])
+		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size {
+			return "", fmt.Errorf("%s: %.80q is not a SHA-256", rel.sumsURL, scanner.Text())
+		}
+		return sum, nil
+	}
+	if err := scanner.Err(); err != nil {
+		return "", fmt.Errorf("read %s: %w", rel.sumsURL, err)
+	}
+	return "", fmt.Errorf("%s has no checksum for %s", rel.sumsURL, rel.file)
+}
+
+// fetchFile writes what is at url to a new file and returns its SHA-256.
+func fetchFile(ctx context.Context, client *http.Client, url, to string, stall time.Duration, received *atomic.Int64) (sum string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	resp, err := get(ctx, client, url)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+
+	watchdog := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %s", stall)) })
+	defer watchdog.Stop()
+	h := sha256.New()
+	body := &meteredReader{r: io.LimitReader(resp.Body, maxDownload+1), n: received, alive: func() { watchdog.Reset(stall) }}
+	n, err := io.Copy(io.MultiWriter(f, h), body)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), context.Cause(ctx))
+	case err != nil:
+		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), err)
+	case n > maxDownload:
+		return "", fmt.Errorf("get %s: it is larger than %s", url, megabytes(maxDownload))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// meteredReader counts bytes, and says that it is alive whenever some came.
+type meteredReader struct {
+	r     io.Reader
+	n     *atomic.Int64
+	alive func()
+}
+
+func (m *meteredReader) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if n > 0 {
+		m.n.Add(int64(n))
+		m.alive()
+	}
+	return n, err
+}

@@ -1,0 +1,89 @@
+package binaries
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// goCommand runs go in a directory.
+type goCommand struct {
+	path string
+	dir  string
+	tmp  string // for what go itself would leave in the system's temporary directory if it were killed
+}
+
+// run returns what go wrote to standard output. The error ends with the last lines of its standard error. When ctx
+// ends, go and everything it has started are killed.
+func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
+	// Files and not pipes: a pipe would be waited for until the last grandchild has closed it.
+	stdout, err := os.Create(filepath.Join(g.tmp, "stdout"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stdout.Close() }()
+	stderr, err := os.Create(filepath.Join(g.tmp, "stderr"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stderr.Close() }()
+
+	cmd := exec.CommandContext(ctx, g.path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = g.dir, stdout, stderr
+	cmd.Env = append(cmd.Environ(), g.environment()...)
+	err = runGroup(cmd)
+	out, readErr := os.ReadFile(stdout.Name())
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	if err != nil {
+		said, _ := os.ReadFile(stderr.Name())
+		return out, &goError{verb: verb(args), err: err, said: string(said)}
+	}
+	return out, readErr
+}
+
+// environment is what would change the outcome. Everything else, GOPROXY, GOSUMDB and GOTOOLCHAIN above all, is as the
+// user has it.
+func (g goCommand) environment() []string {
+	return []string{
+		"CGO_ENABLED=0",
+		"GO111MODULE=on",
+		"GOARCH=" + runtime.GOARCH,
+		"GOFLAGS=-mod=mod", // go.mod is written without the indirect requirements
+		"GOOS=" + runtime.GOOS,
+		"GOTMPDIR=" + g.tmp,
+		"GOWORK=off",
+	}
+}
+
+// verb is what an error calls a go command: its arguments up to the first flag.
+func verb(args []string) string {
+	if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
+		args = args[:i]
+	}
+	return strings.Join(args, " ")
+}
+
+// goError is a failed go command.
+type goError struct {
+	verb string
+	err  error
+	said string // on standard error
+}
+
+// tailLines is how much of a failed build is shown.
+const tailLines = 20
+
+func (e *goError) Error() string {
+	lines := strings.Split(strings.TrimSpace(e.said), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	return fmt.Sprintf("go %s: %v; its last lines:\n%s", e.verb, e.err, strings.Join(lines, "\n"))
+}
+
+func (e *goError) Unwrap() error { return e.err }

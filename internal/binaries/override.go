@@ -1,0 +1,98 @@
+package binaries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// OverrideEnv is the environment variable that [OverridesFromEnv] reads.
+const OverrideEnv = "SKEWPROOF_BINARIES"
+
+// Overrides are binaries of the user's own, by what they are to be used as. It can serve as a repeatable command line
+// flag: Set, String and Type make it a pflag.Value. A nil Overrides can be read but not Set.
+type Overrides map[Ref]string
+
+// ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". Whether there is such a file is checked when it is used.
+// The error wraps [ErrBadRef] or [ErrBadVersion].
+func ParseOverride(s string) (Ref, string, error) {
+	name, path, ok := strings.Cut(s, "=")
+	if !ok || path == "" {
+		return Ref{}, "", fmt.Errorf("%w: %q: write COMPONENT@VERSION=PATH, such as %s@v1.37.1=./kube-apiserver",
+			ErrBadRef, s, KubeAPIServer)
+	}
+	ref, err := ParseRef(name)
+	return ref, path, err
+}
+
+// OverridesFromEnv reads the overrides in the value of [OverrideEnv], separated by commas; an empty value means
+// none. The error wraps [ErrBadRef] or [ErrBadVersion].
+func OverridesFromEnv(value string) (Overrides, error) {
+	o := Overrides{}
+	for field := range strings.SplitSeq(value, ",") {
+		if field = strings.TrimSpace(field); field == "" {
+			continue
+		}
+		if err := o.Set(field); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// Set adds one override as [ParseOverride] reads it. Naming the same binary twice is an error: which of the two was
+// meant cannot be known.
+func (o Overrides) Set(s string) error {
+	ref, path, err := ParseOverride(s)
+	if err != nil {
+		return err
+	}
+	if old, ok := o[ref]; ok && old != path {
+		return fmt.Errorf("%w: %s is said to be both %s and %s", ErrBadRef, ref, old, path)
+	}
+	o[ref] = path
+	return nil
+}
+
+// String lists the overrides in a stable order, as [OverridesFromEnv] reads them.
+func (o Overrides) String() string {
+	var fields []string
+	for ref, path := range maps.All(o) {
+		fields = append(fields, fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, path))
+	}
+	slices.Sort(fields)
+	return strings.Join(fields, ",")
+}
+
+// Type is what a usage text calls the value.
+func (o Overrides) Type() string { return "COMPONENT@VERSION=PATH" }
+
+// useOverride returns the user's own binary once it has said that it is what it is used as.
+func useOverride(ctx context.Context, ref Ref, path string) (Binary, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("%w: find the working directory: %w", ErrUnavailable, err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("it is not a file")
+	case info.Mode()&0o111 == 0:
+		err = errors.New("it is not executable: chmod +x it")
+	default:
+		err = checkVersion(ctx, ref, path)
+	}
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s: %w: the binary given for it, %s, cannot be used: %w", ref, ErrUnavailable, path, err)
+	}
+	return Binary{
+		Component: ref.Component, Version: string(ref.Version), Platform: platform(),
+		Path: path, Origin: OriginPath, How: "given by the user", Size: info.Size(),
+	}, nil
+}

@@ -1,0 +1,225 @@
+// Package binaries gets kube-apiserver and etcd of any released version: from a path of the user's, from the cache, from
+// the official release, or, where that cannot be reached, built from the published Go modules.
+//
+// The cache outlives the checkout and is shared by all processes of a user. What enters it does so atomically and
+// under a lock, and has itself said which version it is; what leaves it has been hashed again.
+package binaries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Where official releases are published: the zero values of [Store.KubernetesURL] and [Store.EtcdURL].
+const (
+	DefaultKubernetesURL = "https://dl.k8s.io/release"
+	DefaultEtcdURL       = "https://github.com/etcd-io/etcd/releases/download"
+)
+
+// Origin says where a binary came from.
+type Origin string
+
+// The origins of a binary.
+const (
+	OriginPath     Origin = "path"     // the user's own
+	OriginCache    Origin = "cache"    // it was in the cache already
+	OriginDownload Origin = "download" // the official release
+	OriginBuild    Origin = "build"    // built on this machine from the published Go modules
+)
+
+// Binary is an executable file.
+type Binary struct {
+	Component Component
+	Version   string
+	Platform  string // GOOS-GOARCH, such as "linux-amd64"
+	Path      string // absolute
+	Origin    Origin
+	How       string    // one line for people: the URL, or what it was built from; also for one from the cache
+	SHA256    string    // hex; "" for one of the user's own
+	Size      int64     // bytes
+	Fetched   time.Time // when it entered the cache; zero for one of the user's own
+}
+
+// Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied or changed once it is
+// in use; its methods may then be called concurrently, also by several processes on the same directory.
+type Store struct {
+	// Dir is the root of the cache; "" means DefaultDir.
+	Dir string
+	// Overrides are used instead of everything else. nil: none.
+	Overrides Overrides
+	// Progress receives whole lines about what is being done; nil: silence.
+	Progress io.Writer
+	// KubernetesURL and EtcdURL are where releases are downloaded from; "" means the official place.
+	KubernetesURL, EtcdURL string
+	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment (GOPROXY, GOSUMDB,
+	// GOTOOLCHAIN, …), except for what would change the outcome.
+	Go string
+
+	mu     sync.Mutex // serializes Progress
+	limits limits
+}
+
+// limits are the patience of a Store. Zero fields mean the default; tests have less of it.
+type limits struct {
+	headers  time.Duration // until response headers
+	stall    time.Duration // without a byte of the body
+	progress time.Duration
+}
+
+// DefaultDir is skewproof/binaries in the user's cache directory ($XDG_CACHE_HOME, or ~/.cache).
+func DefaultDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w: find the user's cache directory: %w; set XDG_CACHE_HOME", ErrUnavailable, err)
+	}
+	return filepath.Join(dir, "skewproof", "binaries"), nil
+}
+
+// platform is the one that binaries are fetched for: that of this process, which is to run them.
+func platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
+
+// Get returns the binary of that component and version, fetching it if need be: seconds for a download, minutes for
+// a build. The error wraps [ErrBadVersion] or [ErrBadRef] if it was asked for wrongly (then nothing was done),
+// [ErrUnavailable] if it could not be had, or the cause of ctx, which stops everything and leaves nothing behind.
+func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, error) {
+	ref, err := NewRef(c, version)
+	if err != nil {
+		return Binary{}, err
+	}
+	if path, ok := s.Overrides[ref]; ok {
+		return useOverride(ctx, ref, path)
+	}
+	dir, err := s.dir()
+	if err != nil {
+		return Binary{}, err
+	}
+	// The everyday case takes no lock, so that it works on a read-only cache. Should the entry be damaged, that is
+	// found again under the lock, and said there.
+	if b, err := readEntry(dir, ref); err == nil {
+		return b, nil
+	}
+
+	p := s.progress(ref)
+	unlock, err := s.lock(ctx, dir, lockName(ref), p)
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s: %w", ref, err)
+	}
+	defer unlock()
+	b, err := readEntry(dir, ref)
+	if err == nil {
+		return b, nil
+	}
+	if !errors.Is(err, errNotCached) {
+		p.say("the cached file is refused and fetched again: %v", err)
+	}
+	b, err = s.fetch(ctx, dir, ref, p)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return Binary{}, fmt.Errorf("%s: get it: %w", ref, context.Cause(ctx))
+	case errors.As(err, new(*UnavailableError)): // has a headline of its own
+		return Binary{}, err
+	case err != nil:
+		return Binary{}, fmt.Errorf("%s: %w", ref, err)
+	}
+	return b, nil
+}
+
+// fetch tries the ways to get what is not in the cache. The caller holds the lock of ref.
+func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Binary, error) {
+	work, err := newWorkspace(dir, ref)
+	if err != nil {
+		return Binary{}, &cacheError{dir: dir, err: err}
+	}
+	defer work.remove()
+
+	ways := []struct {
+		origin Origin
+		get    func(context.Context, Ref, workspace, progress) (how string, err error)
+	}{
+		{OriginDownload, s.download},
+		{OriginBuild, s.build},
+	}
+	failure := &UnavailableError{Ref: ref}
+	for _, way := range ways {
+		how, err := way.get(ctx, ref, work, p)
+		if err == nil {
+			err = checkVersion(ctx, ref, work.binary())
+		}
+		if err == nil {
+			if errors.Is(failure, errChecksum) {
+				how += "; the official release came with a WRONG CHECKSUM and was not used"
+			}
+			return s.install(dir, ref, work, way.origin, how, p)
+		}
+		if ctx.Err() != nil {
+			return Binary{}, context.Cause(ctx)
+		}
+		if diskFull(err) {
+			return Binary{}, &cacheError{dir: dir, err: err}
+		}
+		if way.origin == OriginDownload {
+			p.say("not downloaded: %s", firstLine(err.Error()))
+		}
+		failure.Attempts = append(failure.Attempts, Attempt{Way: way.origin, Err: err})
+		if err := work.reset(); err != nil {
+			return Binary{}, &cacheError{dir: dir, err: err}
+		}
+	}
+	return Binary{}, failure
+}
+
+func (s *Store) install(dir string, ref Ref, work workspace, from Origin, how string, p progress) (Binary, error) {
+	b, err := writeEntry(dir, ref, work, from, how)
+	if err != nil {
+		return Binary{}, &cacheError{dir: dir, err: err}
+	}
+	p.say("ready, %s, %s", megabytes(b.Size), how)
+	return b, nil
+}
+
+func (s *Store) dir() (string, error) {
+	if s.Dir == "" {
+		return DefaultDir()
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return "", fmt.Errorf("%w: find the working directory: %w", ErrUnavailable, err)
+	}
+	return dir, nil
+}
+
+func (s *Store) progress(ref Ref) progress {
+	return progress{mu: &s.mu, w: s.Progress, ref: ref, every: orDefault(s.limits.progress, progressInterval)}
+}
+
+func orDefault(d, fallback time.Duration) time.Duration {
+	if d == 0 {
+		return fallback
+	}
+	return d
+}
+
+// releaseBase is where the releases of a component are downloaded from.
+func (s *Store) releaseBase(c Component) string {
+	switch {
+	case c == Etcd && s.EtcdURL != "":
+		return s.EtcdURL
+	case c == Etcd:
+		return DefaultEtcdURL
+	case s.KubernetesURL != "":
+		return s.KubernetesURL
+	default:
+		return DefaultKubernetesURL
+	}
+}
+
+// client gives up fast on a host that cannot be reached: the way out, a build, takes minutes as it is.
+func (s *Store) client() *http.Client { return newClient(orDefault(s.limits.headers, headerTimeout)) }

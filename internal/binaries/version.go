@@ -1,0 +1,121 @@
+package binaries
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// ErrBadVersion is wrapped by the errors about a version that is not written like the version of a release, such as
+// "1.37", "v1.37" or "latest". It is wrong usage: nothing was looked up.
+var ErrBadVersion = errors.New("not the version of a release")
+
+// ErrBadRef is wrapped by the errors about a component or an override that is not written as it should be. It is wrong
+// usage: nothing was looked up.
+var ErrBadRef = errors.New("wrong usage")
+
+// Component is a program that a [Store] can get.
+type Component string
+
+// The components that a [Store] knows.
+const (
+	KubeAPIServer Component = "kube-apiserver"
+	Etcd          Component = "etcd"
+)
+
+// DefaultEtcd is the etcd that runs beside the apiservers unless another is asked for. One and the same etcd serves
+// every kube-apiserver of a run, so that the versions of the apiservers are all that differs. The 3.6 line is the one that
+// Kubernetes v1.34 and later are released with, and earlier apiservers work with it too: what they use of the client
+// API is the same since 3.4.
+const DefaultEtcd = "v3.6.8"
+
+// maxVersion bounds what becomes part of a file name. The longest version ever released is far shorter.
+const maxVersion = 64
+
+// ParseComponent returns the component of that name. The error wraps [ErrBadRef].
+func ParseComponent(name string) (Component, error) {
+	switch c := Component(name); c {
+	case KubeAPIServer, Etcd:
+		return c, nil
+	default:
+		return "", fmt.Errorf("%w: unknown component %q: it is %q or %q", ErrBadRef, name, KubeAPIServer, Etcd)
+	}
+}
+
+// Version is the version of a release: "v", major, minor and patch, and a pre-release if there is one, as in
+// "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is no version.
+type Version string
+
+// ParseVersion checks that s is written like a released version of the component. That it was released cannot be told
+// from its form. Build metadata ("+k3s1") is refused: no release of either project carries it. The error wraps
+// [ErrBadVersion].
+func ParseVersion(c Component, s string) (Version, error) {
+	if err := checkVersionForm(c, s); err != nil {
+		return "", fmt.Errorf("%s %q: %w: %w", c, s, ErrBadVersion, err)
+	}
+	return Version(s), nil
+}
+
+func checkVersionForm(c Component, s string) error {
+	major, example := "v1", "v1.37.1"
+	if c == Etcd {
+		major, example = "v3", DefaultEtcd
+	}
+	switch {
+	case len(s) > maxVersion:
+		return fmt.Errorf("it has more than %d characters; write it like %s", maxVersion, example)
+	case semver.IsValid("v"+s) && semver.Canonical("v"+s) == "v"+s:
+		return fmt.Errorf("did you mean %q?", "v"+s)
+	case semver.IsValid(s) && semver.Build(s) != "":
+		return fmt.Errorf("releases have no %q; write it like %s", semver.Build(s), example)
+	case semver.IsValid(s) && semver.Canonical(s) != s:
+		return fmt.Errorf("the patch version is missing; write it like %s", example)
+	case !semver.IsValid(s):
+		return fmt.Errorf("write it like %s", example)
+	case semver.Major(s) != major:
+		return fmt.Errorf("%s has no releases but %s.x.y", c, major)
+	}
+	return nil
+}
+
+// Compare is -1, 0 or +1 as v is older than, the same as or newer than other. A pre-release is older than its release.
+func (v Version) Compare(other Version) int { return semver.Compare(string(v), string(other)) }
+
+// majorMinor returns "1" and "37" for v1.37.1.
+func (v Version) majorMinor() (major, minor string) {
+	major, minor, _ = strings.Cut(strings.TrimPrefix(semver.MajorMinor(string(v)), "v"), ".")
+	return major, minor
+}
+
+// Ref names one binary: a component at a version.
+type Ref struct {
+	Component Component
+	Version   Version
+}
+
+// NewRef checks both names. The error wraps [ErrBadRef] or [ErrBadVersion].
+func NewRef(c Component, version string) (Ref, error) {
+	c, err := ParseComponent(string(c))
+	if err != nil {
+		return Ref{}, err
+	}
+	v, err := ParseVersion(c, version)
+	if err != nil {
+		return Ref{}, err
+	}
+	return Ref{Component: c, Version: v}, nil
+}
+
+// ParseRef reads "kube-apiserver@v1.37.1". The error wraps [ErrBadRef] or [ErrBadVersion].
+func ParseRef(s string) (Ref, error) {
+	name, version, ok := strings.Cut(s, "@")
+	if !ok {
+		return Ref{}, fmt.Errorf("%w: %q: write COMPONENT@VERSION, such as %s@v1.37.1", ErrBadRef, s, KubeAPIServer)
+	}
+	return NewRef(Component(name), version)
+}
+
+// String is for people: "kube-apiserver v1.37.1".
+func (r Ref) String() string { return string(r.Component) + " " + string(r.Version) }

@@ -1,0 +1,112 @@
+package history
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+const (
+	runLine = `{"run":{"schema":"skewproof/history/v1alpha1","servers":[{"name":"a","version":"v1"}]}}`
+	endLine = `{"end":{"at":9,"complete":true}}`
+)
+
+func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
+
+func TestReadRefuses(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"an empty file", "", "the file is empty"},
+		{"no JSON", lines(runLine, "hello"), "line 2: not a history record"},
+		{"half a line", runLine + "\n" + `{"operation":{"id":"1"`, "line 2: not a history record"},
+		{"a file that starts with something else", lines(endLine), "line 1: a history starts with its one"},
+		{"a second run", lines(runLine, runLine), "line 2: a history starts with its one"},
+		{"another schema", lines(`{"run":{"schema":"skewproof/history/v2"}}`), `schema "skewproof/history/v2": this skewproof reads`},
+		{"no schema", lines(`{"run":{}}`), `schema ""`},
+		{"an unknown kind of record", lines(runLine, `{}`), "line 2: a record of no known kind"},
+		{"an unknown field", lines(runLine, `{"hop":{"color":"red"}}`), "unknown field"},
+		{"a record after the end", lines(runLine, endLine, `{"hop":{}}`), "line 3: a record after the end record"},
+		{"an unknown server", lines(runLine, `{"operation":{"id":"1","server":"z"}}`), `operation 1 was asked of server "z"`},
+		{"an operation that ends before it starts", lines(runLine, `{"operation":{"id":"1","server":"a","start":2,"end":1}}`), "before it starts"},
+		{"a fault that ends before it starts", lines(runLine, `{"fault":{"id":3,"start":2,"end":1}}`), "fault 3 ends at"},
+		{"ground truth of an unknown server", lines(runLine, `{"served":{"server":"z"}}`), `server "z"`},
+		{"ground truth without its document", lines(runLine, `{"served":{"server":"a","document":"sha256:1"}}`), "which the history does not hold"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestReadAccepts(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		complete   bool
+	}{
+		{"a whole history", lines(runLine, endLine), true},
+		{"one that was cut short", lines(runLine, `{"operation":{"id":"1","server":"a"}}`), false},
+		{"empty lines", lines(runLine, "", "  ", endLine, ""), true},
+		{"no last newline", runLine + "\n" + endLine, true},
+		{"a document after what refers to it", lines(runLine, `{"served":{"server":"a","document":"x"}}`, `{"document":{"hash":"x","resources":[]}}`, endLine), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, err := Read(strings.NewReader(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.End.Complete != c.complete {
+				t.Errorf("complete: %t", h.End.Complete)
+			}
+		})
+	}
+}
+
+func TestReadReportsAReadError(t *testing.T) {
+	broken := errors.New("input/output error")
+	if _, err := Read(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReadTakesLongLines(t *testing.T) {
+	long := `{"step":{"index":1,"sentence":"` + strings.Repeat("x", 4<<20) + `"}}`
+	if _, err := Read(strings.NewReader(lines(runLine, long, endLine))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadFileNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	if _, err := ReadFile(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte(lines(runLine, "hello")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), path+": line 2") {
+		t.Errorf("corrupt file: %v", err)
+	}
+}
+
+func TestGVRString(t *testing.T) {
+	for want, g := range map[string]GVR{"": {}, "v1/pods": {Version: "v1", Resource: "pods"}, "apps/v1/deployments": {"apps", "v1", "deployments"}} {
+		if got := g.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestEvidenceBit(t *testing.T) {
+	for _, e := range []Evidence{{Refused: 1}, {Cut: 1}, {Affected: 1}, {Requests: 1}} {
+		if !e.Bit() {
+			t.Errorf("%+v bit nothing", e)
+		}
+	}
+	if (Evidence{}).Bit() || (Evidence{BytesUp: 1}).Bit() {
+		t.Error("no connection was touched, and yet it bit")
+	}
+}

@@ -1,0 +1,229 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// sample has every field of every record set, so that a field that is not saved shows.
+func sample() *History {
+	document := Document{Hash: "sha256:1", Bytes: 7, Resources: []Resource{{
+		GVR: GVR{"apps", "v1", "deployments"}, Kind: "Deployment", Namespaced: true, Verbs: []string{"get"},
+		Subresources: []Subresource{{Name: "scale", Kind: "Scale", Verbs: []string{"update"}}},
+	}}}
+	return &History{
+		Run: Run{
+			Schema: SchemaVersion, Scenario: "rolling-upgrade", Sentence: "Upgrades.", Backend: "local", Subject: "builtin", From: "v1.36.3",
+			To: "v1.37.1", Seed: 7, QPS: 200, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+			Servers: []Server{{Name: "a", ID: "apiserver-x", Version: "v1.36.3", Address: "10.0.0.1:6443", Args: []string{"--v=2"}}, {Name: "b", Version: "v1.37.1"}},
+			About:   []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
+		},
+		Operations: []Operation{{
+			ID: "1", Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"},
+			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
+			Body: BodyStatus, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, ETag: `"e"`, Document: "sha256:1",
+		}},
+		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Rerouted: true}},
+		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Disturbs: true}},
+		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6}}},
+		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", State: StateReady, At: 1, Detail: "d"}},
+		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Document: "sha256:1"}},
+		Documents: map[string]Document{document.Hash: document},
+		End:       End{At: 9, Error: "step 3: no", Complete: true},
+	}
+}
+
+func recordAll(h *History, r *Recorder) {
+	for _, s := range h.Served {
+		r.Served(s, h.Documents[s.Document])
+	}
+	for _, o := range h.Operations {
+		r.Operation(o)
+	}
+	for _, hop := range h.Hops {
+		r.Hop(hop)
+	}
+	for _, s := range h.Steps {
+		r.Step(s)
+	}
+	for _, f := range h.Faults {
+		r.Fault(f)
+	}
+	for _, l := range h.Lifecycle {
+		r.Lifecycle(l)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := sample()
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRecorder(f, want.Run, func() Time { return want.End.At })
+	recordAll(want, r)
+	if err := r.Close(errors.New(want.End.Error)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read\n%+v\nwritten\n%+v", got, want)
+	}
+	assertFilled(t, reflect.ValueOf(*want), "history")
+}
+
+// assertFilled fails for fields that the sample leaves at zero: their loss would go unnoticed.
+func assertFilled(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			name := path + "." + v.Type().Field(i).Name
+			if v.Field(i).IsZero() {
+				t.Errorf("the sample leaves %s at zero", name)
+			}
+			assertFilled(t, v.Field(i), name)
+		}
+	case reflect.Slice:
+		if v.Len() > 0 {
+			assertFilled(t, v.Index(0), path)
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			assertFilled(t, v.MapIndex(k), path)
+		}
+	}
+}
+
+func TestReadSortsByTime(t *testing.T) {
+	var b bytes.Buffer
+	r := NewRecorder(&b, sample().Run, func() Time { return 9 })
+	r.Operation(Operation{ID: "late", Server: "a", Start: 5, End: 6})
+	r.Operation(Operation{ID: "b", Server: "a", Start: 1, End: 2})
+	r.Operation(Operation{ID: "a", Server: "a", Start: 1, End: 2})
+	r.Lifecycle(Lifecycle{Server: "a", State: StateReady, At: 2})
+	r.Lifecycle(Lifecycle{Server: "a", State: StateStarting, At: 1})
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids := h.Operations[0].ID + h.Operations[1].ID + h.Operations[2].ID; ids != "ablate" {
+		t.Errorf("operations in the order %q", ids)
+	}
+	if h.Lifecycle[0].State != StateStarting {
+		t.Errorf("first state %q", h.Lifecycle[0].State)
+	}
+}
+
+func TestRecorderWritesADocumentOnce(t *testing.T) {
+	var b bytes.Buffer
+	r := NewRecorder(&b, sample().Run, nil)
+	d := sample().Documents["sha256:1"]
+	if r.HasDocument(d.Hash) {
+		t.Error("a document is there before it was recorded")
+	}
+	r.Document(d)
+	r.Served(Served{Server: "a"}, d)
+	if !r.HasDocument(d.Hash) {
+		t.Error("the document is not there")
+	}
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), `{"document":`); n != 1 {
+		t.Errorf("the document was written %d times", n)
+	}
+}
+
+func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
+	const clients, each = 8, 100
+	var b bytes.Buffer
+	r := NewRecorder(&b, sample().Run, nil)
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for i := range each {
+				status := 0
+				if i%2 == 0 {
+					status = 200
+				}
+				r.Operation(Operation{Server: "a", Start: r.Now(), End: Forever, Status: status})
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := r.Counts(), (Counts{clients * each, clients * each / 2}); got != want {
+		t.Errorf("counts %+v, want %+v", got, want)
+	}
+	if got := r.Asked("a"); got != clients*each || r.Asked("b") != 0 {
+		t.Errorf("a was asked %d times, b %d times", got, r.Asked("b"))
+	}
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Operations) != clients*each {
+		t.Errorf("read %d operations of %d", len(h.Operations), clients*each)
+	}
+}
+
+// full is a disk with room for so many bytes.
+type full struct{ room int }
+
+var errFull = errors.New("no space left on device")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room < len(p) {
+		return 0, errFull
+	}
+	f.room -= len(p)
+	return len(p), nil
+}
+
+func TestRecorderKeepsTheFirstWriteError(t *testing.T) {
+	for _, room := range []int{0, 64 << 10, 256 << 10} {
+		r := NewRecorder(&full{room}, sample().Run, nil)
+		for range 10_000 {
+			r.Operation(Operation{Server: "a", Path: strings.Repeat("x", 100)})
+		}
+		if err := r.Err(); !errors.Is(err, errFull) {
+			t.Errorf("room %d: Err: %v", room, err)
+		}
+		if err := r.Close(nil); !errors.Is(err, errFull) {
+			t.Errorf("room %d: Close: %v", room, err)
+		}
+	}
+}
+
+func TestCloseReportsWhatCouldNotBeFlushed(t *testing.T) {
+	r := NewRecorder(&full{0}, sample().Run, nil)
+	if err := r.Err(); err != nil {
+		t.Errorf("before anything was flushed: %v", err)
+	}
+	if err := r.Close(nil); !errors.Is(err, errFull) {
+		t.Errorf("Close: %v", err)
+	}
+}
