@@ -242,7 +242,7 @@ type Evidence struct {
 	Affected  int   `json:"affected,omitempty"`  // connections that carried bytes through the fault
 	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, in the window
 	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, in the window
-	Requests  int   `json:"requests,omitempty"`  // operations addressed to, or served by, the target in the window
+	Requests  int   `json:"requests,omitempty"`  // of a link: requests that went over it in the window; of a process: asked of it
 }
 
 // Bit reports whether the fault touched anything.

@@ -1,0 +1,103 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/log"
+)
+
+func init() {
+	// The one user of zerolog's global logger is toxiproxy's bandwidth toxic, which would write to the standard error at each
+	// interrupt.
+	log.Logger = zerolog.Nop()
+}
+
+func newServer(w io.Writer) *toxiproxy.ApiServer {
+	return toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(w).Level(zerolog.InfoLevel).With().Timestamp().Logger())
+}
+
+// serveAPI serves toxiproxy's routes. toxiproxy could do so by itself, but does not say which port it got, and cannot break the
+// connections of a link that is disabled this way, because they are not its own.
+//
+// The routes are toxiproxy's, weaknesses included: whoever removes one of several toxics of a stream by hand, while connections
+// through it are ending, may meet what removeToxic avoids.
+func (f *Fabric) serveAPI(addr netip.AddrPort) error {
+	if addr == (netip.AddrPort{}) {
+		addr = netip.MustParseAddrPort(anyPort)
+	}
+	if !addr.Addr().IsLoopback() {
+		return fmt.Errorf("toxiproxy's API at %s: it has no access control and may listen on loopback only", addr)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(f.ctx, "tcp", addr.String())
+	if err != nil {
+		return fmt.Errorf("listen for toxiproxy's API: %w", err)
+	}
+	f.apiAddr = listener.Addr().(*net.TCPAddr).AddrPort()
+	routes := f.server.Routes()
+	f.api = &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			routes.ServeHTTP(followUp{w, r.Method, f}, r)
+		}),
+		ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, // toxiproxy's own, api.go
+		BaseContext: func(net.Listener) context.Context { return f.ctx },
+	}
+	f.tasks.Go(func() {
+		if err := f.api.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			f.server.Logger.Err(err).Msg("toxiproxy's API has ended")
+		}
+	})
+	return nil
+}
+
+// followUp carries out, before the answer goes out, what a request has changed.
+type followUp struct {
+	http.ResponseWriter
+	method string
+	fabric *Fabric
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w followUp) WriteHeader(status int) {
+	if w.method != http.MethodGet {
+		for _, l := range w.fabric.allLinks() {
+			if enabled, _ := l.state(); !enabled {
+				l.breakOpen(nil, nil)
+			}
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// logWriter passes whole lines to a writer, one at a time, until it is closed: toxiproxy may log a little after the last
+// connection has ended.
+type logWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (l *logWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.w == nil {
+		return len(p), nil
+	}
+	return l.w.Write(p)
+}
+
+func (l *logWriter) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.w = nil
+}

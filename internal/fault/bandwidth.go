@@ -1,0 +1,33 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// Bandwidth limits each stream of each connection to Rate; connections do not share it. toxiproxy counts in units of 1000
+// bytes per second (its documentation says KB) and lets data out in steps of 100 ms. It acts at once on connections that are
+// open. Healing lets out at once what is held back. A latency ahead of it on the same stream cannot be healed faster than
+// the rate drains what the latency holds, and toxiproxy drops a chunk that waits for 5 s: heal the bandwidth first.
+const Bandwidth Kind = "bandwidth"
+
+const bandwidthUnit = 1000
+
+var bandwidth = kind{
+	takes: []string{"rate"},
+	check: func(f Fault) error {
+		err := required("rate", f.Rate)
+		if f.Rate%bandwidthUnit != 0 {
+			err = errors.Join(err, fmt.Errorf(`parameter "rate" is %d bytes per second: toxiproxy counts in whole units of %d`,
+				f.Rate, bandwidthUnit))
+		}
+		return err
+	},
+	sentence: func(f Fault) string { return fmt.Sprintf("%d kB/s", f.Rate/bandwidthUnit) },
+	toxic: func(f Fault) (string, toxics.Toxic) {
+		return "bandwidth", &toxics.BandwidthToxic{Rate: f.Rate / bandwidthUnit}
+	},
+	bites: bitesData,
+}

@@ -1,0 +1,98 @@
+package fault
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+)
+
+// conn is one connection through a link: the one that was accepted, the one dialled for it, and the two streams between.
+type conn struct {
+	link   *link
+	id     string
+	halves [stream.NumDirections]*half
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	accepted *net.TCPConn
+	dialled  *net.TCPConn // nil until dialled
+	over     bool
+	halfOver int
+}
+
+// How to end a connection.
+const (
+	closing   = false // FIN
+	resetting = true  // RST
+)
+
+func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *conn {
+	c := &conn{link: l, id: id, accepted: accepted}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	for d := range c.halves {
+		c.halves[d] = &half{conn: c, direction: stream.Direction(d)}
+	}
+	return c
+}
+
+// attach gives the connection its other side, and reports whether it is still wanted.
+func (c *conn) attach(dialled *net.TCPConn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		drop(dialled)
+		return false
+	}
+	c.dialled = dialled
+	up, down := c.halves[stream.Upstream], c.halves[stream.Downstream]
+	up.src, up.dst = c.accepted, dialled
+	down.src, down.dst = dialled, c.accepted
+	return true
+}
+
+// end ends the connection at both sides, once; it reports whether it was this call that did. The break is credited to the
+// watches that credit says (nil: none) before either side can notice it, so that evidence is never behind what was seen.
+func (c *conn) end(how bool, credit func(*watch) bool) bool {
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return false
+	}
+	c.over = true
+	accepted, dialled := c.accepted, c.dialled
+	c.mu.Unlock()
+
+	c.link.forget(c, credit)
+	c.cancel()
+	for _, side := range []*net.TCPConn{accepted, dialled} {
+		switch {
+		case side == nil:
+		case how == resetting:
+			drop(side)
+		default:
+			_ = side.Close()
+		}
+	}
+	return true
+}
+
+// halfDone notes that a stream has been delivered to its end.
+func (c *conn) halfDone() {
+	c.mu.Lock()
+	c.halfOver++
+	last := c.halfOver == len(c.halves)
+	c.mu.Unlock()
+	if last {
+		c.end(closing, nil)
+	}
+	c.link.running.Done()
+}
+
+// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by a linger time of zero).
+func drop(side *net.TCPConn) {
+	_ = side.SetLinger(0) // fails only on a socket that is closed already
+	_ = side.Close()
+}

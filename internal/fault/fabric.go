@@ -1,0 +1,284 @@
+// Package fault is the fault fabric of a run: the switch, which owns the addresses that everybody dials and tells by its source
+// address who is dialling, and one toxiproxy link for each pair of ends, so that a→b can be cut while c→b is healthy.
+//
+// The switch works on TCP connections and sees no requests: TLS passes through untouched, and watches, WebSockets and
+// any other upgraded connection are covered. toxiproxy runs embedded. Its HTTP API works with its own tools.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// dialTimeout bounds how long the switch tries to reach a destination. It is that of http.DefaultTransport, so that nobody who
+// dials through the switch would have waited longer.
+const dialTimeout = 30 * time.Second
+
+// Config says what a Fabric connects.
+type Config struct {
+	// Destinations are fixed for the life of the fabric.
+	Destinations []Destination
+	// Sources are the servers known at the start; AddSource adds more. Whoever comes from another address is [Client].
+	Sources []Source
+	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a port, see [Fabric.API].
+	API netip.AddrPort
+	// Log gets toxiproxy's log as JSON lines; nil discards it. It is not written to after Close.
+	Log io.Writer
+	// Now is the clock of the run; nil means wall time since New.
+	Now func() history.Time
+	// ID numbers the faults of the run; nil counts from 1. It lets process faults, which are not the fabric's, share the
+	// numbering. It may be called concurrently.
+	ID func() int
+}
+
+// Fabric is a running switch. Its methods may be called concurrently.
+type Fabric struct {
+	now    func() history.Time
+	id     func() int
+	log    *logWriter
+	server *toxiproxy.ApiServer
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup // accept loops, connections being set up, the API
+	streams sync.WaitGroup
+
+	destinations map[string]Destination // with the port listened on
+	listeners    []net.Listener
+	api          *http.Server
+	apiAddr      netip.AddrPort
+
+	mu      sync.Mutex
+	closed  bool
+	sources map[netip.Addr]string
+	links   map[string]*link // by LinkName
+	active  map[int]*Active
+}
+
+// New starts listening on the advertised addresses and on that of the API. On an error nothing is left running.
+func New(cfg Config) (*Fabric, error) {
+	if cfg.Now == nil {
+		start := time.Now()
+		cfg.Now = func() history.Time { return time.Since(start) }
+	}
+	if cfg.ID == nil {
+		cfg.ID = counter()
+	}
+	f := &Fabric{
+		now: cfg.Now, id: cfg.ID, log: &logWriter{w: cfg.Log},
+		destinations: map[string]Destination{}, sources: map[netip.Addr]string{}, links: map[string]*link{}, active: map[int]*Active{},
+	}
+	f.server = newServer(f.log)
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if err := f.start(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the fault fabric: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+func (f *Fabric) start(cfg Config) error {
+	var errs []error
+	for _, d := range cfg.Destinations {
+		errs = append(errs, d.check())
+		if _, twice := f.destinations[d.Name]; twice {
+			errs = append(errs, fmt.Errorf("destination %q is given twice", d.Name))
+		}
+		f.destinations[d.Name] = d
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.destinations)) {
+		if name == Etcd {
+			continue
+		}
+		if err := f.addLink(Client, name); err != nil {
+			return err
+		}
+	}
+	for _, s := range cfg.Sources {
+		if err := f.AddSource(s); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.destinations)) {
+		if err := f.listen(name); err != nil {
+			return err
+		}
+	}
+	return f.serveAPI(cfg.API)
+}
+
+// AddSource makes a server known that dials from an address of its own, and gives it a link to every destination, itself
+// included. Connections it has made before stay those of [Client].
+func (f *Fabric) AddSource(s Source) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	addr := s.Addr.Unmap()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return fmt.Errorf("add source %q: %w", s.Name, errClosed)
+	}
+	for known, name := range f.sources {
+		if known == addr || name == s.Name {
+			return fmt.Errorf("source %q at %s: source %q is at %s already", s.Name, addr, name, known)
+		}
+	}
+	for _, to := range slices.Sorted(maps.Keys(f.destinations)) {
+		if err := f.addLink(s.Name, to); err != nil {
+			return err
+		}
+	}
+	f.sources[addr] = s.Name
+	return nil
+}
+
+// addLink is called with mu held, or before anybody else knows of f.
+func (f *Fabric) addLink(from, to string) error {
+	name := LinkName(from, to)
+	proxy := toxiproxy.NewProxy(f.server, name, anyPort, f.destinations[to].Real.String())
+	if err := f.server.Collection.Add(proxy, true); err != nil {
+		return fmt.Errorf("start link %s: %w", name, err)
+	}
+	f.links[name] = &link{
+		from: from, to: to, proxy: proxy, server: f.server, running: &f.streams, dialer: &net.Dialer{Timeout: dialTimeout},
+		open: map[*conn]struct{}{}, watches: map[*watch]struct{}{},
+	}
+	return nil
+}
+
+// link finds a link, and says what is wrong with the names if there is none.
+func (f *Fabric) link(from, to string) (*link, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errClosed
+	}
+	if l, ok := f.links[LinkName(from, to)]; ok {
+		return l, nil
+	}
+	return nil, f.explain(from, to)
+}
+
+// match finds the links that two names, or [Any], stand for, sorted by name. There is at least one.
+func (f *Fabric) match(from, to string) ([]*link, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errClosed
+	}
+	var found []*link
+	for _, name := range slices.Sorted(maps.Keys(f.links)) {
+		l := f.links[name]
+		fromMatches := l.from == from || from == Any && l.from != Client && l.from != l.to
+		toMatches := l.to == to || to == Any && l.to != Etcd && l.from != l.to
+		if fromMatches && toMatches {
+			found = append(found, l)
+		}
+	}
+	if len(found) == 0 {
+		return nil, f.explain(from, to)
+	}
+	return found, nil
+}
+
+// explain says why there is no link between two names. The caller holds mu.
+func (f *Fabric) explain(from, to string) error {
+	sources := map[string]bool{Any: true}
+	for _, l := range f.links {
+		sources[l.from] = true
+	}
+	if !sources[from] {
+		delete(sources, Any)
+		return fmt.Errorf("unknown source %q%s", from, suggest(from, slices.Sorted(maps.Keys(sources))))
+	}
+	if _, ok := f.destinations[to]; !ok && to != Any {
+		return fmt.Errorf("unknown destination %q%s", to, suggest(to, slices.Sorted(maps.Keys(f.destinations))))
+	}
+	return fmt.Errorf("there is no link from %q to %q: %q is dialled by servers only, and %q does not stand for a server's link to itself",
+		from, to, Etcd, Any)
+}
+
+// Links returns the state of all links, sorted by name.
+func (f *Fabric) Links() []LinkStatus {
+	links := f.allLinks()
+	status := make([]LinkStatus, 0, len(links))
+	for _, l := range links {
+		status = append(status, l.status())
+	}
+	slices.SortFunc(status, func(a, b LinkStatus) int { return strings.Compare(a.Name, b.Name) })
+	return status
+}
+
+func (f *Fabric) allLinks() []*link {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.links))
+}
+
+// Advertised is the address to dial for a destination; the zero value if there is none of that name.
+func (f *Fabric) Advertised(name string) netip.AddrPort { return f.destinations[name].Advertised }
+
+// API is the address of toxiproxy's HTTP API.
+func (f *Fabric) API() netip.AddrPort { return f.apiAddr }
+
+// Close resets all connections, stops listening and waits until everything has ended. Active faults end without a record: call
+// HealAll before. A second call does nothing.
+func (f *Fabric) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.mu.Unlock()
+
+	f.cancel()
+	var errs []error
+	for _, l := range f.listeners {
+		errs = append(errs, l.Close())
+	}
+	if f.api != nil {
+		errs = append(errs, f.api.Close())
+	}
+	for _, l := range f.allLinks() {
+		l.close(context.Background())
+	}
+	f.tasks.Wait()
+	f.streams.Wait()
+	errs = append(errs, f.server.Collection.Clear())
+	f.log.close()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close the fault fabric: %w", err)
+	}
+	return nil
+}
+
+var errClosed = errors.New("the fault fabric is closed")
+
+func counter() func() int {
+	var mu sync.Mutex
+	n := 0
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		return n
+	}
+}

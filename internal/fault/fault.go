@@ -1,0 +1,138 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Any stands, as From or To of a [Fault], for every server but the one at the other end. The client and etcd are meant only
+// where they are named. [Fabric.InjectAll] expands it.
+const Any = "*"
+
+// Direction says which of the two byte streams of a link a fault is about. The zero value means both.
+type Direction string
+
+// The directions of a link. Up runs from the side that dialled (From) to the side that was dialled (To).
+const (
+	Both Direction = "both"
+	Up   Direction = "up"
+	Down Direction = "down"
+)
+
+// Fault is a fault to inject, as plain data: scenarios carry it, and it says nothing of any run. Each [Kind] takes some of
+// the parameters and refuses the others, so that a parameter that would have no effect is an error and not a surprise.
+// In JSON durations are nanoseconds.
+type Fault struct {
+	Kind Kind `json:"kind"`
+	// From names the side that dials: a server, or "client". [Any] is understood by InjectAll only.
+	From string `json:"from"`
+	// To names the side that is dialled: a server, or "etcd". [Any] is understood by InjectAll only.
+	To string `json:"to"`
+	// Direction is the stream meant; empty means both. A cut has none.
+	Direction Direction `json:"direction,omitempty"`
+
+	// Latency is added to every chunk of data; whole milliseconds. (latency)
+	Latency time.Duration `json:"latency,omitempty"`
+	// Jitter varies Latency evenly by up to this much either way; whole milliseconds, at most Latency. (latency)
+	Jitter time.Duration `json:"jitter,omitempty"`
+	// After is the time until the connection is broken, in whole milliseconds: for timeout since the fault met the
+	// connection, 0 meaning never; for reset since the first data. (timeout, reset)
+	After time.Duration `json:"after,omitempty"`
+	// Delay is the time by which the end of a stream is held back, in whole milliseconds, or the pause after each slice, in
+	// whole microseconds. (slow-close, slicer)
+	Delay time.Duration `json:"delay,omitempty"`
+	// Rate is in bytes per second, a multiple of 1000. (bandwidth)
+	Rate int64 `json:"rate,omitempty"`
+	// Bytes is how much each stream of a connection may carry before the connection is closed. (limit-data)
+	Bytes int64 `json:"bytes,omitempty"`
+	// Size is the average size of a slice in bytes. (slicer)
+	Size int64 `json:"size,omitempty"`
+	// Variation is by how many bytes a slice may differ from Size; less than Size. (slicer)
+	Variation int64 `json:"variation,omitempty"`
+}
+
+// Validate reports everything that is wrong with the fault in itself. Whether the link exists is for Inject to say.
+func (f Fault) Validate() error {
+	k, err := lookup(f.Kind)
+	if err != nil {
+		return fmt.Errorf("fault %s: %w", f.ends(), err)
+	}
+	errs := f.checkEnds()
+	switch f.Direction {
+	case "":
+	case Both, Up, Down:
+		if k.disables {
+			errs = append(errs, fmt.Errorf("%s has no direction, it breaks both: leave direction %q out", f.Kind, f.Direction))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("unknown direction %q: use %q, %q or %q", f.Direction, Both, Up, Down))
+	}
+	set := f.parameters()
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		switch {
+		case !slices.Contains(k.takes, name):
+			errs = append(errs, fmt.Errorf("%s takes no parameter %q: it takes %s", f.Kind, name, k.parameterList()))
+		case set[name] < 0:
+			errs = append(errs, fmt.Errorf("parameter %q is negative (%d)", name, set[name]))
+		}
+	}
+	if len(errs) == 0 && k.check != nil {
+		errs = append(errs, k.check(f))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("fault %s %s: %w", f.Kind, f.ends(), err)
+	}
+	return nil
+}
+
+func (f Fault) checkEnds() []error {
+	var errs []error
+	if f.From == "" {
+		errs = append(errs, fmt.Errorf("from is missing: name a server or %q", Client))
+	}
+	if f.To == "" {
+		errs = append(errs, fmt.Errorf("to is missing: name a server or %q", Etcd))
+	}
+	return errs
+}
+
+// parameters are those that are not zero, by their JSON name.
+func (f Fault) parameters() map[string]int64 {
+	set := map[string]int64{
+		"latency": int64(f.Latency), "jitter": int64(f.Jitter), "after": int64(f.After), "delay": int64(f.Delay),
+		"rate": f.Rate, "bytes": f.Bytes, "size": f.Size, "variation": f.Variation,
+	}
+	maps.DeleteFunc(set, func(_ string, v int64) bool { return v == 0 })
+	return set
+}
+
+// String is the fault as a sentence for people: "latency 200ms ±50ms downstream, a→b".
+func (f Fault) String() string { return f.Detail() + ", " + f.ends() }
+
+// Detail is the sentence without the link: "latency 200ms ±50ms downstream".
+func (f Fault) Detail() string {
+	k, err := lookup(f.Kind)
+	if err != nil {
+		return strconv.Quote(string(f.Kind))
+	}
+	words := []string{string(f.Kind)}
+	if k.sentence != nil {
+		if s := k.sentence(f); s != "" {
+			words = append(words, s)
+		}
+	}
+	switch f.Direction {
+	case Up:
+		words = append(words, "upstream")
+	case Down:
+		words = append(words, "downstream")
+	}
+	return strings.Join(words, " ")
+}
+
+func (f Fault) ends() string { return f.From + "→" + f.To }

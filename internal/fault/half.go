@@ -1,0 +1,136 @@
+package fault
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+)
+
+// half is one of the two byte streams of a connection: read from src by the inlet, sent through toxiproxy's pipeline of toxics,
+// written to dst by the outlet.
+//
+// toxiproxy's own ends of the pipeline are not used because they close both directions when one has ended (TCP allows a
+// half-closed connection, RFC 9293 section 3.6), never send a reset, and leave the pipeline clogged for ever when a write
+// fails, which also blocks whoever changes the toxics.
+type half struct {
+	conn      *conn
+	direction stream.Direction
+	src, dst  *net.TCPConn
+
+	in      atomic.Int64 // bytes read from src
+	out     atomic.Int64 // bytes handed to dst
+	ended   atomic.Int32 // how src ended: running, inOrder, inError
+	writing atomic.Int64 // number of the write under way, 0 when there is none
+	writes  int64        // counts writes; the outlet's own
+}
+
+// How the source of a half has ended.
+const (
+	running int32 = iota
+	inOrder       // FIN
+	inError       // RST, or closed by us
+)
+
+// bufferSize is that of toxiproxy: it bounds the chunks that toxics see.
+const bufferSize = 32 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// inlet is the source as toxiproxy sees it.
+type inlet struct{ *half }
+
+// Read implements io.Reader; io.Copy prefers WriteTo.
+func (i inlet) Read(p []byte) (int, error) { return i.src.Read(p) }
+
+// WriteTo implements io.WriterTo: it feeds the pipeline until the source ends. The pipeline takes everything, so there is no
+// error but that of the source, and our own closing is none.
+func (i inlet) WriteTo(pipeline io.Writer) (int64, error) {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := i.src.Read(buf[:])
+		if n > 0 {
+			i.in.Add(int64(n))
+			_, _ = pipeline.Write(buf[:n])
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			i.ended.Store(inOrder)
+			return i.in.Load(), nil
+		case errors.Is(err, net.ErrClosed):
+			i.ended.Store(inError)
+			return i.in.Load(), nil
+		default:
+			i.ended.Store(inError)
+			return i.in.Load(), err
+		}
+	}
+}
+
+// outlet is the destination as toxiproxy sees it.
+type outlet struct{ *half }
+
+// Write implements io.Writer; io.Copy prefers ReadFrom.
+func (o outlet) Write(p []byte) (int, error) {
+	// Counted before the bytes can be seen at the other end, so that whoever saw them finds them in the evidence.
+	o.out.Add(int64(len(p)))
+	o.conn.link.bytes[o.direction].Add(int64(len(p)))
+	o.writes++
+	o.writing.Store(o.writes)
+	n, err := o.dst.Write(p)
+	o.writing.Store(0)
+	if missing := int64(len(p) - n); missing > 0 {
+		o.out.Add(-missing)
+		o.conn.link.bytes[o.direction].Add(-missing)
+	}
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom: it empties the pipeline until it ends, also when the destination is gone, because a
+// pipeline that nobody empties cannot be changed or ended.
+func (o outlet) ReadFrom(pipeline io.Reader) (int64, error) {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	broken := false
+	for {
+		n, err := pipeline.Read(buf[:])
+		if n > 0 && !broken {
+			if _, werr := o.Write(buf[:n]); werr != nil {
+				broken = true
+				o.conn.end(resetting, nil)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return o.out.Load(), nil
+		}
+		if err != nil {
+			return o.out.Load(), err
+		}
+	}
+}
+
+// Close is called by toxiproxy when the pipeline has ended, and passes the end on as what it was. A stream that ended before
+// its source did, or short of what its source sent, was broken by a toxic.
+func (o outlet) Close() error {
+	defer o.conn.halfDone()
+	ended := o.ended.Load()
+	switch {
+	case ended == running || ended == inOrder && o.in.Load() != o.out.Load():
+		how := resetting
+		if o.conn.link.carries(o.direction, limitDataType) {
+			how = closing
+		}
+		o.conn.end(how, func(w *watch) bool { return w.breaks(o.direction) })
+		return nil
+	case ended == inError:
+		o.conn.end(resetting, nil)
+		return nil
+	default:
+		return o.dst.CloseWrite()
+	}
+}

@@ -1,0 +1,200 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Active is a fault that was injected.
+type Active struct {
+	fabric *Fabric
+	link   *link
+	fault  Fault
+	id     int
+	start  history.Time
+	watch  *watch
+	added  []addedToxic
+
+	healing sync.Mutex
+	record  *history.Fault // nil until healed
+	err     error
+}
+
+type addedToxic struct {
+	name      string
+	direction stream.Direction
+}
+
+// Fault is what was injected.
+func (a *Active) Fault() Fault { return a.fault }
+
+// Inject puts one fault on one link; it is in force, for open connections too, when Inject returns. Faults of one link add up, except
+// that toxics which end streams (timeout, reset, limit-data) share a stream with no other. On an error the link is as it was.
+// When ctx ends before toxiproxy has taken the fault in, the connections that hold it up are reset.
+func (f *Fabric) Inject(ctx context.Context, fault Fault) (*Active, error) {
+	if err := fault.Validate(); err != nil {
+		return nil, err
+	}
+	if fault.From == Any || fault.To == Any {
+		return nil, fmt.Errorf("inject %s: a record names one link: use InjectAll for %q", fault, Any)
+	}
+	l, err := f.link(fault.From, fault.To)
+	if err != nil {
+		return nil, fmt.Errorf("inject %s: %w", fault, err)
+	}
+	a := &Active{fabric: f, link: l, fault: fault, id: f.id(), start: f.now()}
+	if err := a.inject(ctx); err != nil {
+		return nil, fmt.Errorf("inject %s: link %s: %w", fault, l.name(), err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.active[a.id] = a
+	return a, nil
+}
+
+// InjectAll puts a fault on every link that its From and To stand for, either of which may be [Any]. Each link gets a fault, and a
+// record, of its own. If one cannot be injected, those before it are healed.
+func (f *Fabric) InjectAll(ctx context.Context, fault Fault) ([]*Active, error) {
+	if err := fault.Validate(); err != nil {
+		return nil, err
+	}
+	links, err := f.match(fault.From, fault.To)
+	if err != nil {
+		return nil, fmt.Errorf("inject %s: %w", fault, err)
+	}
+	var injected []*Active
+	for _, l := range links {
+		one := fault
+		one.From, one.To = l.from, l.to
+		a, err := f.Inject(ctx, one)
+		if err != nil {
+			for _, undo := range injected {
+				_, healErr := undo.Heal(ctx)
+				err = errors.Join(err, healErr)
+			}
+			return nil, err
+		}
+		injected = append(injected, a)
+	}
+	return injected, nil
+}
+
+// HealAll heals what is still active, in the order it was injected, and returns the records. It goes on after an error.
+func (f *Fabric) HealAll(ctx context.Context) ([]history.Fault, error) {
+	f.mu.Lock()
+	ids := slices.Sorted(maps.Keys(f.active))
+	active := make([]*Active, 0, len(ids))
+	for _, id := range ids {
+		active = append(active, f.active[id])
+	}
+	f.mu.Unlock()
+	var records []history.Fault
+	var errs []error
+	for _, a := range active {
+		record, err := a.Heal(ctx)
+		records = append(records, record)
+		errs = append(errs, err)
+	}
+	return records, errors.Join(errs...)
+}
+
+// Heal takes the fault away and returns its record, with what it really touched; a second call returns the same. Other faults of the link
+// stay. The record is valid, and the fault gone, whatever the error: that says that something else had taken the fault
+// away before, or that the link could not be opened again. When ctx ends before toxiproxy is done, the connections that
+// hold it up are reset.
+func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
+	a.healing.Lock()
+	defer a.healing.Unlock()
+	if a.record != nil {
+		return *a.record, a.err
+	}
+	evidence, err := a.heal(ctx)
+	if err != nil {
+		a.err = fmt.Errorf("heal %s: link %s: %w", a.fault, a.link.name(), err)
+	}
+	k := kinds[a.fault.Kind]
+	a.record = &history.Fault{
+		ID: a.id, Kind: string(a.fault.Kind), From: a.fault.From, To: a.fault.To, Blocks: k.blocks, Detail: a.fault.Detail(),
+		Start: a.start, End: a.fabric.now(), Evidence: evidence,
+	}
+	a.fabric.mu.Lock()
+	defer a.fabric.mu.Unlock()
+	delete(a.fabric.active, a.id)
+	return *a.record, a.err
+}
+
+func (a *Active) inject(ctx context.Context) error {
+	l, k := a.link, kinds[a.fault.Kind]
+	l.configuring.Lock()
+	defer l.configuring.Unlock()
+	if l.isShut() {
+		return errClosed
+	}
+	a.watch = &watch{kind: k}
+	for _, d := range a.fault.streams() {
+		a.watch.streams[d] = true
+	}
+	l.attach(a.watch)
+	if err := a.apply(ctx, k); err != nil {
+		for _, t := range a.added {
+			err = errors.Join(err, l.removeToxic(context.WithoutCancel(ctx), a.watch, t.name, t.direction))
+		}
+		l.detach(a.watch)
+		return err
+	}
+	l.begin(a.watch)
+	return nil
+}
+
+func (a *Active) apply(ctx context.Context, k kind) error {
+	l := a.link
+	if k.disables {
+		l.cuts++
+		if err := l.disable(); err != nil {
+			l.cuts--
+			return err
+		}
+		l.breakOpen(a.watch, nil)
+		return nil
+	}
+	toxicType, attributes := k.toxic(a.fault)
+	for _, d := range a.fault.streams() {
+		t := addedToxic{fmt.Sprintf("%s-%d-%s", a.fault.Kind, a.id, d), d}
+		if err := l.addToxic(ctx, a.watch, t.name, d, toxicType, attributes); err != nil {
+			return err
+		}
+		a.added = append(a.added, t)
+	}
+	return context.Cause(ctx)
+}
+
+func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
+	l, k := a.link, kinds[a.fault.Kind]
+	l.configuring.Lock()
+	defer l.configuring.Unlock()
+	affected := l.settle(a.watch)
+	if l.isShut() {
+		return l.detach(a.watch), errClosed
+	}
+	var err error
+	if k.disables {
+		if l.cuts--; l.cuts == 0 {
+			err = l.enable()
+		}
+	}
+	for _, t := range a.added {
+		err = errors.Join(err, l.removeToxic(ctx, a.watch, t.name, t.direction))
+	}
+	if k.swallows {
+		l.reset(a.watch, affected)
+	}
+	return l.detach(a.watch), err
+}

@@ -1,0 +1,420 @@
+package fault
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// bystanders talk over the links that a test about a→b must not touch; check fails if they were.
+func (b *bench) bystanders() (check func()) {
+	b.t.Helper()
+	var conns []*net.TCPConn
+	for _, ends := range [][2]string{{"b", "a"}, {"c", "b"}, {Client, "b"}, {"a", "c"}, {"a", Etcd}} {
+		c := b.dial(ends[0], ends[1])
+		b.talk(c)
+		conns = append(conns, c)
+	}
+	return func() {
+		b.t.Helper()
+		for _, c := range conns {
+			b.talk(c)
+		}
+		b.talk(b.dial("c", "b"))
+		b.talk(b.dial(Client, "b"))
+		b.talk(b.dial("b", "a"))
+	}
+}
+
+func TestCut(t *testing.T) {
+	b := newBench(t)
+	check := b.bystanders()
+	c := b.dial("a", "b")
+	b.talk(c)
+
+	a := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	wantReset(t, c)
+	for range 3 {
+		b.wantTurnedAway("a", "b")
+	}
+	check()
+	if b.status("a", "b").Enabled {
+		t.Error("the link counts as enabled while it is cut")
+	}
+
+	record := b.heal(a)
+	wantEvidence(t, record, history.Evidence{Refused: 3, Cut: 1})
+	if !record.Blocks || record.From != "a" || record.To != "b" || record.Detail != "cut" || record.End < record.Start {
+		t.Errorf("record %+v", record)
+	}
+	b.talk(b.dial("a", "b"))
+	check()
+}
+
+func TestCutsOverlap(t *testing.T) {
+	b := newBench(t)
+	c := b.dial("a", "b")
+	b.talk(c)
+	first := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	second := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	b.wantTurnedAway("a", "b")
+	wantEvidence(t, b.heal(first), history.Evidence{Refused: 1, Cut: 1})
+	b.wantTurnedAway("a", "b")
+	wantEvidence(t, b.heal(second), history.Evidence{Refused: 2})
+	b.talk(b.dial("a", "b"))
+}
+
+func TestCutResetsTheServerToo(t *testing.T) {
+	ended := make(chan error, 1)
+	f := startFabric(t, Config{Destinations: []Destination{{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, func(c *net.TCPConn) {
+		_, err := io.Copy(c, c)
+		ended <- err
+	})}}})
+	c := dialFrom(t, "127.0.0.9", f.Advertised("a").String())
+	send(t, c, "ping")
+	receive(t, c, "ping")
+	if _, err := f.Inject(t.Context(), Fault{Kind: Cut, From: Client, To: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the server's connection ended with %v, want a reset", err)
+	}
+}
+
+func TestLatency(t *testing.T) {
+	for _, test := range []struct {
+		direction Direction
+		stuck     stream.Direction // where the ping stays
+	}{
+		{"", stream.Upstream}, {Both, stream.Upstream}, {Up, stream.Upstream}, {Down, stream.Downstream},
+	} {
+		t.Run(string(test.direction), func(t *testing.T) {
+			b := newBench(t)
+			check := b.bystanders()
+			open := b.dial("a", "b")
+			b.talk(open)
+			before := b.status("a", "b")
+			a := b.inject(Fault{Kind: Latency, From: "a", To: "b", Direction: test.direction, Latency: forever, Jitter: forever / 10})
+			fresh := b.dial("a", "b")
+			send(t, open, "late")
+			send(t, fresh, "late")
+			b.entered("a", "b", test.stuck, 4+4+4)
+			check()
+			s := b.status("a", "b")
+			if test.stuck == stream.Upstream && s.BytesUp != before.BytesUp || s.BytesDown != before.BytesDown {
+				t.Errorf("%+v: something got through", s)
+			}
+			record := b.heal(a)
+			receive(t, open, "late")
+			receive(t, fresh, "late")
+			wantEvidence(t, record, history.Evidence{Affected: 2})
+			if record.Blocks {
+				t.Error("a latency does not block")
+			}
+			b.talk(open)
+		})
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	for _, test := range []struct {
+		direction Direction
+		enters    stream.Direction
+	}{
+		{Both, stream.Upstream}, {Up, stream.Upstream}, {Down, stream.Downstream},
+	} {
+		t.Run(string(test.direction), func(t *testing.T) {
+			b := newBench(t)
+			check := b.bystanders()
+			idle, open := b.dial("a", "b"), b.dial("a", "b")
+			b.talk(idle)
+			b.talk(open)
+			before := b.status("a", "b")
+			a := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: test.direction})
+			fresh := b.dial("a", "b")
+			send(t, open, "lost")
+			send(t, fresh, "lost")
+			b.entered("a", "b", test.enters, 4+4+4+4)
+			check()
+			if s := b.status("a", "b"); s.BytesDown != before.BytesDown || s.Open != 3 {
+				t.Errorf("%+v: want three open connections and no byte down", s)
+			}
+			record := b.heal(a)
+			wantReset(t, open)
+			wantReset(t, fresh)
+			b.talk(idle)
+			b.talk(b.dial("a", "b"))
+			wantEvidence(t, record, history.Evidence{Affected: 2, Cut: 2})
+			if !record.Blocks || record.Evidence.BytesDown != 0 {
+				t.Errorf("record %+v, want one that blocks", record)
+			}
+		})
+	}
+}
+
+func TestTimeoutSwallowsTheEnd(t *testing.T) {
+	b := newBench(t)
+	c := b.dial("a", "b")
+	b.talk(c)
+	a := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: Up})
+	if err := c.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	b.ended("a", "b", stream.Upstream, 1)
+	if open := b.status("a", "b").Open; open != 1 {
+		t.Fatalf("%d connections are open, want 1", open)
+	}
+	// Nothing but the end was swallowed, so it can still arrive, and the server answers with its own.
+	wantEvidence(t, b.heal(a), history.Evidence{})
+	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+		t.Errorf("after the heal: %q and %v, want the end", rest, err)
+	}
+}
+
+func TestTimeoutAfter(t *testing.T) {
+	b := newBench(t)
+	c := b.dial("a", "b")
+	b.talk(c)
+	a := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: Down, After: 1e6})
+	wantReset(t, c)
+	wantEvidence(t, b.heal(a), history.Evidence{Cut: 1})
+	b.talk(b.dial("a", "b"))
+}
+
+func TestReset(t *testing.T) {
+	for _, direction := range []Direction{Both, Up, Down} {
+		t.Run(string(direction), func(t *testing.T) {
+			b := newBench(t)
+			check := b.bystanders()
+			idle, open := b.dial("a", "b"), b.dial("a", "b")
+			b.talk(idle)
+			b.talk(open)
+			a := b.inject(Fault{Kind: Reset, From: "a", To: "b", Direction: direction, After: 1e6})
+			fresh := b.dial("a", "b")
+			send(t, open, "doomed")
+			send(t, fresh, "doomed")
+			wantReset(t, open)
+			wantReset(t, fresh)
+			check()
+			record := b.heal(a)
+			wantEvidence(t, record, history.Evidence{Cut: 2})
+			if record.Evidence.BytesDown != 0 {
+				t.Errorf("%d bytes got down", record.Evidence.BytesDown)
+			}
+			b.talk(idle)
+		})
+	}
+}
+
+func TestResetCanBeHealedWhileItWaits(t *testing.T) {
+	b := newBench(t)
+	c := b.dial("a", "b")
+	b.talk(c)
+	a := b.inject(Fault{Kind: Reset, From: "a", To: "b", After: forever})
+	send(t, c, "spared")
+	b.entered("a", "b", stream.Upstream, 4+6)
+	wantEvidence(t, b.heal(a), history.Evidence{})
+	receive(t, c, "spared")
+}
+
+func TestBandwidth(t *testing.T) {
+	b := newBench(t)
+	check := b.bystanders()
+	c := b.dial("a", "b")
+	b.talk(c)
+	a := b.inject(Fault{Kind: Bandwidth, From: "a", To: "b", Direction: Up, Rate: 1000})
+	// Well within what sockets hold, so that writing does not wait for the link.
+	data := strings.Repeat("slow ", 8<<10)
+	send(t, c, data)
+	b.entered("a", "b", stream.Upstream, 4+1)
+	check()
+	// The first 100 bytes take 100 ms, all of them 40 s.
+	receive(t, c, data[:100])
+	if up := b.status("a", "b").BytesUp; up >= int64(len(data)) {
+		t.Errorf("all of %d bytes got through", up)
+	}
+	record := b.heal(a)
+	receive(t, c, data[100:])
+	wantEvidence(t, record, history.Evidence{Affected: 1})
+}
+
+func TestLimitData(t *testing.T) {
+	for _, direction := range []Direction{Up, Down} {
+		t.Run(string(direction), func(t *testing.T) {
+			b := newBench(t)
+			check := b.bystanders()
+			open := b.dial("a", "b")
+			b.talk(open)
+			a := b.inject(Fault{Kind: LimitData, From: "a", To: "b", Direction: direction, Bytes: 10})
+			below, fresh := b.dial("a", "b"), b.dial("a", "b")
+			b.talk(below)
+			for _, c := range []*net.TCPConn{open, fresh} {
+				b.talk(c)
+				b.talk(c)
+				send(t, c, "truncated")
+				got, err := io.ReadAll(c)
+				if direction == Down && (err != nil || string(got) != "tr") {
+					t.Errorf("read %q and %v, want two more bytes and the end", got, err)
+				}
+				if direction == Up && len(got) > 2 {
+					t.Errorf("read %q, want two bytes at most", got)
+				}
+			}
+			check()
+			record := b.heal(a)
+			wantEvidence(t, record, history.Evidence{Cut: 2})
+			b.talk(below)
+			b.talk(below)
+		})
+	}
+}
+
+func TestSlicer(t *testing.T) {
+	b := newBench(t)
+	check := b.bystanders()
+	c := b.dial("a", "b")
+	b.talk(c)
+	a := b.inject(Fault{Kind: Slicer, From: "a", To: "b", Direction: Down, Size: 8, Variation: 1, Delay: forever})
+	data := strings.Repeat("0123456789abcdef", 4)
+	send(t, c, data)
+	b.entered("a", "b", stream.Downstream, 4+int64(len(data)))
+	check()
+	first := make([]byte, len(data))
+	n, err := c.Read(first)
+	if err != nil || n > 9 {
+		t.Fatalf("read %d bytes and %v, want one slice of at most 9", n, err)
+	}
+	record := b.heal(a)
+	receive(t, c, data[n:])
+	wantEvidence(t, record, history.Evidence{Affected: 1})
+}
+
+func TestSlowClose(t *testing.T) {
+	b := newBench(t)
+	check := b.bystanders()
+	idle, open := b.dial("a", "b"), b.dial("a", "b")
+	b.talk(idle)
+	b.talk(open)
+	a := b.inject(Fault{Kind: SlowClose, From: "a", To: "b", Direction: Down, Delay: forever})
+	b.talk(open) // data passes
+	b.talk(idle)
+	if err := open.CloseWrite(); err != nil { // the echo server ends its side as well
+		t.Fatal(err)
+	}
+	b.ended("a", "b", stream.Downstream, 1)
+	check()
+	if open := b.status("a", "b").Open; open != 2 {
+		t.Errorf("%d connections open, want both", open)
+	}
+	record := b.heal(a)
+	if rest, err := io.ReadAll(open); err != nil || len(rest) > 0 {
+		t.Errorf("after the heal: %q and %v, want the end", rest, err)
+	}
+	wantEvidence(t, record, history.Evidence{Affected: 1})
+	b.talk(idle)
+}
+
+// A fault that met nothing must say so: a run whose faults bit nothing proves nothing.
+func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
+	b := newBench(t)
+	idle := b.dial("a", "b")
+	b.talk(idle)
+	for _, f := range valid("a", "b") {
+		if f.Kind == Cut {
+			continue // breaks idle connections too
+		}
+		if record := b.heal(b.inject(f)); record.Evidence.Bit() {
+			t.Errorf("%s: evidence %+v on an idle connection", f, record.Evidence)
+		}
+	}
+	b.talk(idle)
+	if record := b.heal(b.inject(Fault{Kind: Cut, From: "b", To: "a"})); record.Evidence.Bit() {
+		t.Errorf("evidence %+v on an unused link", record.Evidence)
+	}
+}
+
+// valid has one fault of each kind.
+func valid(from, to string) []Fault {
+	return []Fault{
+		{Kind: Bandwidth, From: from, To: to, Rate: 1000},
+		{Kind: Cut, From: from, To: to},
+		{Kind: Latency, From: from, To: to, Latency: 200e6, Jitter: 50e6},
+		{Kind: LimitData, From: from, To: to, Bytes: 100},
+		{Kind: Reset, From: from, To: to},
+		{Kind: Slicer, From: from, To: to, Size: 16, Variation: 4, Delay: 1e6},
+		{Kind: SlowClose, From: from, To: to, Delay: 1e6},
+		{Kind: Timeout, From: from, To: to},
+	}
+}
+
+func TestHealIsIdempotent(t *testing.T) {
+	var id atomic.Int64
+	f := startFabric(t, Config{ID: func() int { return int(id.Add(7)) }, Destinations: []Destination{
+		{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, echo)},
+	}})
+	a, err := f.Inject(t.Context(), Fault{Kind: Cut, From: Client, To: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTurnedAway(t, "127.0.0.9", f.Advertised("a").String())
+	first, err1 := a.Heal(t.Context())
+	second, err2 := a.Heal(t.Context())
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if first != second || first.ID != 7 {
+		t.Errorf("records %+v and %+v, want the same with ID 7", first, second)
+	}
+}
+
+// BenchmarkRoundTrip is what the switch and a link without faults cost a request and its answer of 1 kB.
+func BenchmarkRoundTrip(b *testing.B) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	go func() {
+		for {
+			c, err := server.Accept()
+			if err != nil {
+				return
+			}
+			go echo(c.(*net.TCPConn))
+		}
+	}()
+	real := server.Addr().(*net.TCPAddr).AddrPort()
+	f, err := New(Config{Destinations: []Destination{{"a", netip.MustParseAddrPort("127.0.1.1:0"), real}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for name, address := range map[string]netip.AddrPort{"direct": real, "link": f.Advertised("a")} {
+		b.Run(name, func(b *testing.B) {
+			c, err := net.Dial("tcp", address.String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			buf := make([]byte, 1000)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Write(buf); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.ReadFull(c, buf); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

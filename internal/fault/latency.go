@@ -1,0 +1,39 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// Latency delays every chunk of data by Latency, evenly varied by up to Jitter; order is kept. With both directions a
+// round trip takes twice as long. It acts at once on connections that are open, counts from when the data arrived, does
+// not lower the throughput (up to 1024 chunks are under way), and delays the end of a stream behind its data, but not that of an
+// idle one. Healing lets out at once what is held back; so does adding another toxic, for the one chunk being held.
+const Latency Kind = "latency"
+
+var latency = kind{
+	takes: []string{"latency", "jitter"},
+	check: func(f Fault) error {
+		err := errors.Join(
+			required("latency", f.Latency),
+			whole("latency", f.Latency, time.Millisecond),
+			whole("jitter", f.Jitter, time.Millisecond))
+		if f.Jitter > f.Latency {
+			err = errors.Join(err, fmt.Errorf(`parameter "jitter" (%s) is more than "latency" (%s)`, f.Jitter, f.Latency))
+		}
+		return err
+	},
+	sentence: func(f Fault) string {
+		if f.Jitter == 0 {
+			return f.Latency.String()
+		}
+		return fmt.Sprintf("%s ±%s", f.Latency, f.Jitter)
+	},
+	toxic: func(f Fault) (string, toxics.Toxic) {
+		return "latency", &toxics.LatencyToxic{Latency: f.Latency.Milliseconds(), Jitter: f.Jitter.Milliseconds()}
+	},
+	bites: bitesData,
+}

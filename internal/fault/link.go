@@ -1,0 +1,209 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/stream"
+)
+
+// LinkStatus is what a link has seen so far. Counts are totals since the link exists.
+type LinkStatus struct {
+	Name string `json:"name"` // of the toxiproxy proxy: "a-to-b"
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Enabled is false while the link is cut, by a fault or through toxiproxy's API.
+	Enabled bool `json:"enabled"`
+	// Accepted connections were let in; Refused ones were turned away because the link was disabled.
+	Accepted int `json:"accepted"`
+	Refused  int `json:"refused"`
+	// Unreachable counts accepted connections that were reset because the destination did not take them.
+	Unreachable int `json:"unreachable"`
+	// Open is how many accepted connections have not ended.
+	Open int `json:"open"`
+	// BytesUp and BytesDown are those handed on to To and to From.
+	BytesUp   int64 `json:"bytesUp"`
+	BytesDown int64 `json:"bytesDown"`
+}
+
+// link carries the connections from one source to one destination through the toxics of one toxiproxy proxy. The proxy says
+// whether the link is enabled and where it leads, so that a change made through toxiproxy's API counts; its own listener is
+// not used, see half.go.
+type link struct {
+	from, to string
+	proxy    *toxiproxy.Proxy
+	server   *toxiproxy.ApiServer
+	dialer   *net.Dialer
+	running  *sync.WaitGroup // the streams of all links
+
+	bytes  [stream.NumDirections]atomic.Int64
+	serial atomic.Uint64
+
+	// configuring is held while faults of this link are injected or healed.
+	configuring sync.Mutex
+	cuts        int // active cuts; guarded by configuring
+
+	mu                             sync.Mutex
+	shut                           bool
+	open                           map[*conn]struct{}
+	watches                        map[*watch]struct{}
+	accepted, refused, unreachable int
+}
+
+// serve passes a connection on to the destination. It returns when both streams are set up, or the connection has failed.
+func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
+	c := newConn(ctx, l, fmt.Sprintf("%s-%d-", accepted.RemoteAddr(), l.serial.Add(1)), accepted)
+	// Registered first and checked second: whoever disables the link breaks what is registered after that.
+	if !l.register(c) {
+		c.end(resetting, nil)
+		return
+	}
+	enabled, upstream := l.state()
+	if !enabled {
+		l.refuse(c)
+		return
+	}
+	l.count(&l.accepted)
+	dialled, err := l.dialer.DialContext(c.ctx, "tcp", upstream)
+	if err != nil {
+		if c.ctx.Err() == nil {
+			l.count(&l.unreachable)
+		}
+		c.end(resetting, nil)
+		return
+	}
+	if !c.attach(dialled.(*net.TCPConn)) {
+		return
+	}
+	l.running.Add(len(c.halves))
+	l.proxy.Lock() // StartLink reads the proxy's addresses, which change when it is enabled
+	defer l.proxy.Unlock()
+	// The names are ours and used once. toxiproxy's own, the address of the client, can come again while the old connection is
+	// still being closed, and one of the two then escapes all further toxics.
+	for d, h := range c.halves {
+		direction := stream.Direction(d)
+		l.proxy.Toxics.StartLink(l.server, c.id+direction.String(), inlet{h}, outlet{h}, direction)
+	}
+}
+
+func (l *link) register(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shut {
+		return false
+	}
+	l.open[c] = struct{}{}
+	return true
+}
+
+// refuse turns away a connection that came while the link was disabled.
+func (l *link) refuse(c *conn) {
+	l.count(&l.refused)
+	c.end(resetting, nil)
+}
+
+func (l *link) count(counter *int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*counter++
+}
+
+// forget takes a connection that ends off the list, and credits its end to the watches that credit says.
+func (l *link) forget(c *conn, credit func(*watch) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.watches {
+		if credit != nil && credit(w) {
+			w.cut++
+		}
+		w.leave(c)
+	}
+	delete(l.open, c)
+}
+
+// breakOpen resets the open connections that match (nil: all), and credits that to w unless it is nil.
+func (l *link) breakOpen(w *watch, match func(*conn) bool) {
+	l.mu.Lock()
+	var doomed []*conn
+	for c := range l.open {
+		if match == nil || match(c) {
+			doomed = append(doomed, c)
+		}
+	}
+	l.mu.Unlock()
+	l.reset(w, doomed)
+}
+
+func (l *link) reset(w *watch, doomed []*conn) {
+	for _, c := range doomed {
+		c.end(resetting, func(other *watch) bool { return other == w })
+	}
+}
+
+// state is the proxy's own word on whether the link is enabled and where it leads.
+func (l *link) state() (enabled bool, upstream string) {
+	l.proxy.Lock()
+	defer l.proxy.Unlock()
+	return l.proxy.Enabled, l.proxy.Upstream
+}
+
+func (l *link) name() string { return LinkName(l.from, l.to) }
+
+func (l *link) status() LinkStatus {
+	enabled, _ := l.state()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return LinkStatus{
+		Name: l.name(), From: l.from, To: l.to, Enabled: enabled,
+		Accepted: l.accepted, Refused: l.refused, Unreachable: l.unreachable, Open: len(l.open),
+		BytesUp: l.bytes[stream.Upstream].Load(), BytesDown: l.bytes[stream.Downstream].Load(),
+	}
+}
+
+// disable and enable are toxiproxy's own states, so that its tools show them. A proxy gives its port back when it is
+// disabled; it gets a new one because the old may be taken by then.
+func (l *link) disable() error {
+	_, upstream := l.state()
+	return l.proxy.Update(&toxiproxy.Proxy{Listen: l.listen(), Upstream: upstream, Enabled: false})
+}
+
+func (l *link) enable() error {
+	enabled, upstream := l.state()
+	if enabled {
+		return errors.New("it is open: something else has enabled it, so the fault may have ended earlier than recorded")
+	}
+	return l.proxy.Update(&toxiproxy.Proxy{Listen: anyPort, Upstream: upstream, Enabled: true})
+}
+
+func (l *link) listen() string {
+	l.proxy.Lock()
+	defer l.proxy.Unlock()
+	return l.proxy.Listen
+}
+
+// anyPort is where the proxies listen.
+const anyPort = "127.0.0.1:0"
+
+// close breaks what is open and lets nothing in any more, faults included.
+func (l *link) close(ctx context.Context) {
+	l.mu.Lock()
+	l.shut = true
+	l.mu.Unlock()
+	l.breakOpen(nil, nil)
+	// Toxics that hold on to a stream let it go: first those that an injection under way may be waiting for, then its own.
+	l.clearToxics(ctx)
+	l.configuring.Lock()
+	defer l.configuring.Unlock()
+	l.clearToxics(ctx)
+}
+
+func (l *link) isShut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shut
+}

@@ -1,0 +1,50 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// Slicer passes data on in slices of about Size bytes, with a pause of Delay after each; the receiver sees many small
+// reads where there was one. Without a Delay the kernel may well put the slices together again. It acts at once on
+// connections that are open; healing lets the rest of the chunk being sliced out at once.
+const Slicer Kind = "slicer"
+
+var slicer = kind{
+	takes: []string{"size", "variation", "delay"},
+	check: func(f Fault) error {
+		err := errors.Join(required("size", f.Size), whole("delay", f.Delay, time.Microsecond))
+		// toxiproxy halves a chunk until it is no larger than size+variation: with a variation of size or more, the
+		// recursion may not end.
+		if f.Size > 0 && f.Variation >= f.Size {
+			err = errors.Join(err, fmt.Errorf(`parameter "variation" (%d) is not less than "size" (%d)`, f.Variation, f.Size))
+		}
+		// Its sum of the two must fit.
+		if f.Size > maxSlice {
+			err = errors.Join(err, fmt.Errorf(`parameter "size" is %d: data comes in chunks of at most %d bytes`, f.Size, maxSlice))
+		}
+		return err
+	},
+	sentence: func(f Fault) string {
+		s := fmt.Sprintf("%d B", f.Size)
+		if f.Variation > 0 {
+			s += fmt.Sprintf(" ±%d B", f.Variation)
+		}
+		if f.Delay > 0 {
+			s += fmt.Sprintf(" every %s", f.Delay)
+		}
+		return s
+	},
+	toxic: func(f Fault) (string, toxics.Toxic) {
+		return "slicer", &toxics.SlicerToxic{
+			AverageSize: int(f.Size), SizeVariation: int(f.Variation), Delay: int(f.Delay.Microseconds()),
+		}
+	},
+	bites: bitesData,
+}
+
+// maxSlice is the largest slice that can have an effect: no chunk is larger than the buffer it was read into.
+const maxSlice = bufferSize

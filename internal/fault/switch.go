@@ -1,0 +1,78 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// acceptPause is how long the switch waits when the kernel has no connection to give (too many open files): trying again at
+// once would only burn the processor that the others need to finish.
+const acceptPause = 50 * time.Millisecond
+
+// listen takes the advertised address of a destination.
+func (f *Fabric) listen(name string) error {
+	d := f.destinations[name]
+	var config net.ListenConfig
+	listener, err := config.Listen(f.ctx, "tcp", d.Advertised.String())
+	if err != nil {
+		return fmt.Errorf("listen on the advertised address of %q: %w: is the address on an interface, and nothing else there?", name, err)
+	}
+	d.Advertised = listener.Addr().(*net.TCPAddr).AddrPort()
+	f.destinations[name] = d
+	f.listeners = append(f.listeners, listener)
+	f.tasks.Go(func() { f.accept(name, listener) })
+	return nil
+}
+
+func (f *Fabric) accept(to string, listener net.Listener) {
+	for {
+		accepted, err := listener.Accept()
+		switch {
+		case err == nil:
+			f.tasks.Go(func() { f.route(to, accepted.(*net.TCPConn)) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			f.server.Logger.Err(err).Str("destination", to).Msg("the switch cannot accept connections")
+			if !pause(f.ctx, acceptPause) {
+				return
+			}
+		}
+	}
+}
+
+// route sends a connection through the link of whoever made it.
+func (f *Fabric) route(to string, accepted *net.TCPConn) {
+	from := f.source(accepted.RemoteAddr().(*net.TCPAddr).AddrPort().Addr())
+	l, err := f.link(from, to)
+	if err != nil {
+		f.server.Logger.Warn().Err(err).Stringer("peer", accepted.RemoteAddr()).Msg("the switch has turned a connection away")
+		drop(accepted)
+		return
+	}
+	l.serve(f.ctx, accepted)
+}
+
+func (f *Fabric) source(addr netip.Addr) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if name, ok := f.sources[addr.Unmap()]; ok {
+		return name
+	}
+	return Client
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

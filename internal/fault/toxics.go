@@ -1,0 +1,147 @@
+package fault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// breaking are the toxics that end streams by themselves.
+var breaking = map[string]bool{timeoutType: true, resetType: true, limitDataType: true}
+
+// stallBound is how long a connection may hold up a change of its link's toxics before it is broken. toxiproxy changes toxics
+// between two chunks, so one whose receiver does not read (a paused process) would hold it up for ever.
+const stallBound = time.Second
+
+// compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal the one in front, the one behind has
+// to be taken out and put back (see removeToxic), which would let data through a black hole.
+func (l *link) compatible(d stream.Direction, toxicType string) error {
+	for _, present := range l.toxics(d) {
+		if breaking[toxicType] || breaking[present.Type] {
+			return fmt.Errorf("its %s stream carries the toxic %s (%s) already, which cannot be combined with %s: heal that first",
+				d, present.Name, present.Type, toxicType)
+		}
+	}
+	return nil
+}
+
+// toxics are those in one stream, whoever added them.
+func (l *link) toxics(d stream.Direction) []*toxics.ToxicWrapper {
+	var found []*toxics.ToxicWrapper
+	for _, t := range l.proxy.Toxics.GetToxicArray() {
+		if w, ok := t.(*toxics.ToxicWrapper); ok && w.Direction == d {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+func (l *link) carries(d stream.Direction, toxicType string) bool {
+	for _, t := range l.toxics(d) {
+		if t.Type == toxicType {
+			return true
+		}
+	}
+	return false
+}
+
+// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller holds configuring.
+func (l *link) addToxic(ctx context.Context, w *watch, name string, d stream.Direction, toxicType string, attributes toxics.Toxic) error {
+	if err := l.compatible(d, toxicType); err != nil {
+		return err
+	}
+	body, err := toxicJSON(name, toxicType, d, attributes)
+	if err != nil {
+		return err
+	}
+	return l.change(ctx, w, func() error {
+		_, err := l.proxy.Toxics.AddToxicJson(body)
+		return err
+	})
+}
+
+// toxicJSON is a toxic as toxiproxy's API takes it, always in force (toxicity 1).
+func toxicJSON(name, toxicType string, d stream.Direction, attributes toxics.Toxic) (io.Reader, error) {
+	body, err := json.Marshal(struct {
+		Name       string       `json:"name"`
+		Type       string       `json:"type"`
+		Stream     string       `json:"stream"`
+		Toxicity   float32      `json:"toxicity"`
+		Attributes toxics.Toxic `json:"attributes"`
+	}{name, toxicType, d.String(), 1, attributes})
+	return bytes.NewReader(body), err
+}
+
+// removeToxic takes a toxic away again; those behind it are taken out before and put back after, so that toxiproxy only ever
+// removes the last one. It (v2.12.0, RemoveToxic in link.go) leaves a toxic in place that has seen the end of its stream: if another
+// stands behind it that still holds data, the toxics of that connection are counted wrongly from then on, the one behind is
+// never removed, and the next that is added panics. The caller holds configuring.
+func (l *link) removeToxic(ctx context.Context, w *watch, name string, d stream.Direction) error {
+	present := l.toxics(d)
+	i := slices.IndexFunc(present, func(t *toxics.ToxicWrapper) bool { return t.Name == name })
+	if i < 0 {
+		return fmt.Errorf("toxic %s is gone: something else has removed it, so the fault may have ended earlier than recorded", name)
+	}
+	behind := present[i+1:]
+	for _, t := range slices.Backward(present[i:]) {
+		err := l.change(ctx, w, func() error { return l.proxy.Toxics.RemoveToxic(context.WithoutCancel(ctx), t.Name) })
+		if err != nil && !errors.Is(err, toxiproxy.ErrToxicNotFound) {
+			return fmt.Errorf("remove toxic %s: %w", t.Name, err)
+		}
+	}
+	for _, t := range behind {
+		if err := l.addToxic(ctx, w, t.Name, d, t.Type, t.Toxic); err != nil {
+			return fmt.Errorf("put toxic %s back: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// clearToxics removes all toxics, the last of each stream first.
+func (l *link) clearToxics(ctx context.Context) {
+	for _, d := range []stream.Direction{stream.Upstream, stream.Downstream} {
+		for _, t := range slices.Backward(l.toxics(d)) {
+			_ = l.proxy.Toxics.RemoveToxic(ctx, t.Name) // fails only when it is gone
+		}
+	}
+}
+
+// change carries out a change that waits for the chunks under way. Connections that hold it up are reset, which is
+// credited to w: those whose receiver does not read after stallBound, and all when ctx ends. It always waits for the
+// change to return, because toxiproxy holds the link's lock until then.
+func (l *link) change(ctx context.Context, w *watch, change func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- change() }()
+	ticks := time.NewTicker(stallBound)
+	defer ticks.Stop()
+	expired := ctx.Done()
+	stuck := map[*half]int64{}
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ticks.C:
+			l.breakOpen(w, func(c *conn) bool {
+				stalled := false
+				for _, h := range c.halves {
+					write := h.writing.Load()
+					stalled = stalled || write != 0 && stuck[h] == write
+					stuck[h] = write
+				}
+				return stalled
+			})
+		case <-expired:
+			expired = nil
+			l.breakOpen(w, nil)
+		}
+	}
+}

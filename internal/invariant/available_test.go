@@ -1,0 +1,79 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestAvailable(t *testing.T) {
+	const name = "Available"
+	checkStories(t, name, []storyCase{
+		{"served by itself and by a peer", tell(name).ask(20, "b", widgets, 200).ask(20, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 2, fact: "proxied operations that failed: 0 of 1"}},
+		{"503 though the peer could be reached", tell(name).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "503 though a could be reached", fact: "1 of 1 (100.00 %)"}},
+		{"no failover", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).kill("a", 30).askEvery(31, 37, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 7, violations: 7, cause: "503 though c could be reached"}},
+		{"500 of what it serves itself", tell(name).ask(20, "b", widgets, 500),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "500 though it serves it itself"}},
+		{"discovery fails", tell(name).ask(20, "b", history.GVR{}, 503, verb(history.VerbDiscovery)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"a broken connection", tell(name).ask(20, "b", widgets, 0, failed(history.FailureReset)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "connection broken"}},
+		{"an incomplete answer", tell(name).ask(20, "b", widgets, 200, failed(history.FailureReset)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "did not finish"}},
+		{"an established watch that breaks", tell(name).ask(20, "b", widgets, 200, verb("watch"), failed(history.FailureReset)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"a broken connection while the client's link was cut", tell(name).cut("client", "b", 15, 30).ask(20, "b", widgets, 0, failed(history.FailureReset)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the asked server was killed", tell(name).kill("b", 20).ask(19.99, "b", widgets, 0, failed(history.FailureReset), took(0.1)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the asked server was paused", tell(name).pause("b", 20, 40).ask(21, "b", widgets, 0, failed(history.FailureTimeout), took(5)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the asked server was stopping", tell(name).stop("b", 20).ask(20.5, "b", widgets, 503),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the peer was cut off", tell(name).cut("b", "a", 15, 30).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the peer was slow, but could be reached", tell(name).fault("latency", "b", "a", 15, 30, false).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"the link to the peer broke connections", tell(name).fault("limit-data", "b", "a", 15, 30, false).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the peer has lost etcd", tell(name).cut("a", "etcd", 15, 30).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the asked server has lost etcd", tell(name).cut("b", "etcd", 15, 30).ask(20, "b", widgets, 500),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"cut while the request was under way", tell(name).cut("b", "a", 20.5, 30).ask(20, "b", gadgets, 503, took(1)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"503 while knowledge spreads", tell(name).ask(5, "b", gadgets, 503).ask(20, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
+		{"a kubelet's 502 is not the apiserver's", tell(name).ask(20, "b", pods, 502, sub("log")).ask(20, "b", pods, 200),
+			want{outcome: OutcomePass, checked: 1}},
+		{"a write whose content the handler does not like", tell(name).ask(20, "b", widgets, 500, verb("create"), func(o *history.Operation) { o.Body = history.BodyStatus }).ask(20, "b", widgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "bare 500, not judged: 1"}},
+		{"a write that fails for a reason", tell(name).ask(20, "b", widgets, 500, verb("create"), func(o *history.Operation) { o.Body, o.Reason, o.Message = history.BodyStatus, "InternalError", "boom" }),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: `answered 500 ("boom")`}},
+		{"429 is no failure", tell(name).ask(20, "b", widgets, 429),
+			want{outcome: OutcomePass, checked: 1}},
+		{"failed for a reason not recorded", tell(name).ask(20, "b", widgets, 0, failed(history.FailureOther)),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"what the asked server serves is not known", blank(name).start("a", 0, newDoc).startUnknown("b", 0).start("c", 0, oldDoc).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"nobody is known to serve it", blank(name).startUnknown("a", 0).start("b", 0, oldDoc).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+	})
+}
+
+func TestNoCrash(t *testing.T) {
+	const name = "NoCrash"
+	checkStories(t, name, []storyCase{
+		{"stopped, killed and paused as asked", tell(name).stop("a", 10).start("a", 12, newDoc).kill("b", 20).pause("c", 20, 30),
+			want{outcome: OutcomePass, checked: 4, fact: "apiserver processes: 4"}},
+		{"crashed", tell(name).state("a", 10, history.StateCrashed),
+			want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "crashed", sentence: "a (v1, start 1) ended at 10s though nothing asked it to"}},
+		{"no life cycle", blank(name),
+			want{outcome: OutcomeInconclusive, reason: "says nothing of any apiserver's process"}},
+		{"under too little load", tell(name).need(history.Pressure{Operations: 10}).ask(20, "b", widgets, 200),
+			want{outcome: OutcomeInconclusive, checked: 3, reason: "1 of at least 10 answered operations"}},
+	})
+}

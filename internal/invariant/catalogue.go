@@ -1,0 +1,36 @@
+// Package invariant judges a recorded run: pure functions of a history, each with a sentence that a non-programmer can
+// review. It never talks to a cluster.
+//
+// A verdict is a pass, a fail with the smallest evidence that shows it, or inconclusive with the reason. A run that
+// proves nothing never passes.
+package invariant
+
+// Invariant is one thing that must hold in every run.
+type Invariant struct {
+	Name  string
+	Grade Grade
+	// Sentence says what must hold, for a non-programmer.
+	Sentence string
+	// Source is the clause that demands it.
+	Source string
+
+	judge func(*Facts) *tally
+	// pressure names what must have been put on the subject for a pass to mean something, beside answered operations.
+	pressure []pressure
+}
+
+// All returns the catalogue, in the order in which verdicts are shown.
+func All() []Invariant {
+	return []Invariant{
+		noFalseNotFound,
+		unavailableOnPeerFailure,
+		trueNotFound,
+		noLoop,
+		discoveryDeterministic,
+		discoveryComplete,
+		discoveryAccessible,
+		available,
+		noCrash,
+		converges,
+	}
+}

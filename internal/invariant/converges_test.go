@@ -1,0 +1,57 @@
+package invariant
+
+import "testing"
+
+func TestConverges(t *testing.T) {
+	const name = "Converges"
+	// Everybody answers rightly from second from on.
+	calm := func(s *story, from float64) *story {
+		return s.askEvery(from, 199, "a", gadgets, 200).askEvery(from, 199, "b", gadgets, 200).askEvery(from, 199, "c", gadgets, 200)
+	}
+	upgraded := func() *story { return tell(name).step("restart c", 100, 106).stop("c", 101).start("c", 103, oldDoc) }
+	checkStories(t, name, []storyCase{
+		{"nothing goes wrong", calm(upgraded(), 110),
+			want{outcome: OutcomePass, checked: 270, fact: "converged after: 0s"}},
+		{"wrong for a while", calm(upgraded().askEvery(107, 112, "b", gadgets, 404), 113),
+			want{outcome: OutcomePass, checked: 267, fact: "converged after: 6.01s"}},
+		{"each step is measured", calm(upgraded().step("restart c again", 130, 136).askEvery(107, 112, "b", gadgets, 404), 113),
+			want{outcome: OutcomePass, checked: -1, fact: "after step 0, restart c: last wrong answer 6.01s after it"}},
+		{"a step that the next one came too early for", calm(upgraded().step("restart c again", 130, 136).askEvery(107, 129, "b", gadgets, 404), 136),
+			want{outcome: OutcomePass, checked: -1, fact: "after step 0, restart c: still wrong 23.01s after it"}},
+		{"wrong for too long", calm(upgraded().askEvery(107, 140, "b", gadgets, 404), 141),
+			want{outcome: OutcomeFail, checked: -1, violations: 5, cause: "false 404", sentence: "30.01s after the last disturbance, when 30s are allowed"}},
+		{"wrong again after it was right", calm(upgraded(), 110).ask(190, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "503 though it could be served"}},
+		{"needless 503 for what nobody serves", calm(upgraded(), 110).ask(190, "b", ghosts, 503),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "503 rather than 404"}},
+		{"discovery is stale for too long", calm(upgraded(), 110).discover(190, "b", "/apis", doc("poor", line(widgets))),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "/apis is not what is served"}},
+		{"discovery differs between servers for too long", calm(upgraded(), 110).discover(180, "a", "/apis", mergedDoc).discover(185, "b", "/apis", mergedDoc).discover(190, "c", "/apis", reorderedDoc),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "differs from what most answers were"}},
+		{"discovery settles", calm(upgraded(), 110).discover(110, "b", "/apis", doc("poor", line(widgets))).discover(120, "b", "/apis", mergedDoc).discover(121, "a", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: -1, fact: "converged after: 4.01s"}},
+		{"the servers are stopped at the end", calm(upgraded(), 110).stop("a", 199.5).stop("b", 199.5).stop("c", 199.5),
+			want{outcome: OutcomePass, checked: 270}},
+		{"the run ends too early", calm(upgraded(), 110).step("another", 180, 181),
+			want{outcome: OutcomeInconclusive, checked: -1, reason: "the run ended 19s after the last disturbance"}},
+		{"a fault was never healed", calm(tell(name).cut("a", "c", 100, 200), 110),
+			want{outcome: OutcomeInconclusive, reason: "nothing was judged after the last disturbance"}},
+		{"one server was not asked", upgraded().askEvery(110, 199, "a", gadgets, 200).askEvery(110, 199, "b", gadgets, 200),
+			want{outcome: OutcomeInconclusive, checked: -1, reason: "c was not seen right"}},
+		{"traffic ends too early", upgraded().askEvery(107, 110, "a", gadgets, 200).askEvery(107, 110, "b", gadgets, 200).askEvery(107, 110, "c", gadgets, 200),
+			want{outcome: OutcomeInconclusive, checked: 12, reason: "a was not seen right when it should have been, from 2m6s on"}},
+		{"wrong within the bound, and not asked again", calm(upgraded().ask(110, "c", pods, 404, sub("resize")), 111),
+			want{outcome: OutcomeInconclusive, checked: -1, reason: "wrong when last asked, and not asked again: v1/pods/resize on c"}},
+		{"no traffic", upgraded(),
+			want{outcome: OutcomeInconclusive, reason: "nothing was judged"}},
+		{"a killed server never returns, and 503 is for its resources", calm503(tell(name).step("kill a", 100, 101).kill("a", 100)),
+			want{outcome: OutcomePass, checked: -1}},
+	})
+}
+
+func calm503(s *story) *story {
+	for _, server := range []string{"b", "c"} {
+		s.askEvery(110, 199, server, gadgets, 503).askEvery(110, 199, server, widgets, 200)
+	}
+	return s
+}

@@ -1,0 +1,153 @@
+package invariant
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Facts is the indexed view of a history from which every invariant reasons. It is built once, does not change the
+// history, and is not safe for concurrent use: some indexes are filled when first needed.
+//
+// What the history does not say is unknown, and an observation that depends on it is unjudgeable. Nothing is guessed.
+type Facts struct {
+	run          history.Run
+	bounds       history.Bounds
+	finish       history.Time // of the last thing that happened
+	traffic      history.Time // when the last operation that was not cancelled ended
+	end          history.End
+	observations []*observation
+	byID         map[string]*observation
+	hops         map[string][]history.Hop
+	steps        []history.Step
+	faultList    []history.Fault
+	faults       map[link][]history.Fault
+	lifecycle    []history.Lifecycle
+	servers      []*server // by name
+	byName       map[string]*server
+	documents    map[string]*document
+	resources    map[key]*resource
+	disturbances []disturbance
+	quiet        []*quietWindow
+	pressure     history.Pressure // what was really put on the subject
+	unions       map[string]map[element]bool
+	complete     map[completenessKey]completeness
+}
+
+// server is one apiserver with its life and what it served.
+type server struct {
+	name   string
+	index  int // in Facts.servers
+	line   timeline
+	served []served
+}
+
+// NewFacts indexes h.
+func NewFacts(h *history.History) *Facts {
+	f := &Facts{
+		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
+		byID: map[string]*observation{}, hops: map[string][]history.Hop{}, faults: map[link][]history.Fault{},
+		byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
+		unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
+	}
+	for hash, d := range h.Documents {
+		f.documents[hash] = newDocument(d)
+	}
+	f.indexFaults(h)
+	f.indexServers(h)
+	f.indexOperations(h)
+	f.indexHops(h)
+	f.indexDisturbances()
+	f.measurePressure()
+	return f
+}
+
+// boundsOf fills in what a scenario left out: a bound of zero would forbid what no apiserver can avoid.
+func boundsOf(run history.Run) history.Bounds {
+	b, d := run.Bounds, history.DefaultBounds
+	if b.Staleness <= 0 {
+		b.Staleness = d.Staleness
+	}
+	if b.Unavailable <= 0 {
+		b.Unavailable = d.Unavailable
+	}
+	if b.Convergence <= 0 {
+		b.Convergence = d.Convergence
+	}
+	return b
+}
+
+func (f *Facts) indexFaults(h *history.History) {
+	f.faultList = slices.SortedFunc(slices.Values(h.Faults), faultOrder)
+	for _, fault := range f.faultList {
+		if fault.To != "" {
+			l := link{fault.From, fault.To}
+			f.faults[l] = append(f.faults[l], fault)
+		}
+	}
+	f.steps = slices.SortedFunc(slices.Values(h.Steps), func(a, b history.Step) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Sentence, b.Sentence))
+	})
+}
+
+// indexServers knows every server that some record names: a history made by hand may list none in its Run.
+func (f *Facts) indexServers(h *history.History) {
+	for _, s := range h.Run.Servers {
+		f.byName[s.Name] = &server{name: s.Name}
+	}
+	for _, o := range h.Operations {
+		if f.byName[o.Server] == nil {
+			f.byName[o.Server] = &server{name: o.Server}
+		}
+	}
+	f.lifecycle = slices.SortedFunc(slices.Values(h.Lifecycle), lifecycleOrder)
+	lives := map[string][]history.Lifecycle{}
+	for _, l := range f.lifecycle {
+		lives[l.Server] = append(lives[l.Server], l)
+		if f.byName[l.Server] == nil {
+			f.byName[l.Server] = &server{name: l.Server}
+		}
+		f.finish = max(f.finish, l.At)
+	}
+	truths := map[string][]history.Served{}
+	for _, s := range slices.SortedFunc(slices.Values(h.Served), func(a, b history.Served) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Incarnation, b.Incarnation), cmp.Compare(a.Document, b.Document))
+	}) {
+		truths[s.Server] = append(truths[s.Server], s)
+	}
+	f.servers = slices.SortedFunc(maps.Values(f.byName), func(a, b *server) int { return cmp.Compare(a.name, b.name) })
+	for i, s := range f.servers {
+		s.index = i
+		s.line = newTimeline(lives[s.name])
+		s.served = newServed(s.line, truths[s.name], f.documents)
+	}
+}
+
+func (f *Facts) indexHops(h *history.History) {
+	for _, hop := range h.Hops {
+		if f.byID[hop.Operation] != nil {
+			f.hops[hop.Operation] = append(f.hops[hop.Operation], hop)
+		}
+	}
+	for id, hops := range f.hops {
+		asked := f.byID[id].op.Server
+		slices.SortFunc(hops, func(a, b history.Hop) int { return hopOrder(asked, a, b) })
+		f.hops[id] = slices.Compact(hops)
+	}
+}
+
+// hopOrder puts the one that can contain the other first.
+func hopOrder(asked string, a, b history.Hop) int {
+	rank := func(h history.Hop) int {
+		if h.Server == asked && !h.Rerouted {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(rank(a), rank(b)),
+		cmp.Compare(a.Server, b.Server), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User),
+		cmp.Compare(strconv.FormatBool(a.Rerouted), strconv.FormatBool(b.Rerouted)))
+}

@@ -1,0 +1,152 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestTimeline(t *testing.T) {
+	at := func(server string, s float64, s2 *story) string {
+		span := NewFacts(s2.h).byName[server].line.at(sec(s))
+		if span.up {
+			return "up, " + span.phase.String()
+		}
+		return span.phase.String()
+	}
+	for _, c := range []struct {
+		name  string
+		story *story
+		at    float64
+		want  string
+	}{
+		{"before the first start", blank().start("a", 5, newDoc), 4, "down"},
+		{"starting", blank().start("a", 5, newDoc), 5.5, "starting"},
+		{"ready", blank().start("a", 5, newDoc), 6, "up, ready"},
+		{"paused", blank().start("a", 5, newDoc).pause("a", 10, 20), 10, "up, paused"},
+		{"resumed", blank().start("a", 5, newDoc).pause("a", 10, 20), 20, "up, ready"},
+		{"paused while starting", blank().state("a", 5, history.StateStarting).pause("a", 6, 8), 7, "paused"},
+		{"resumed while starting", blank().state("a", 5, history.StateStarting).pause("a", 6, 8), 8, "starting"},
+		{"stopping", blank().start("a", 5, newDoc).stop("a", 10), 10.5, "stopping"},
+		{"stopped", blank().start("a", 5, newDoc).stop("a", 10), 11, "down"},
+		{"killed while paused", blank().start("a", 5, newDoc).state("a", 10, history.StatePaused).kill("a", 12), 13, "down"},
+		{"a resume after the end", blank().start("a", 5, newDoc).kill("a", 12).state("a", 13, history.StateResumed), 14, "down"},
+		{"no record", blank(), 10, "in an unknown state"},
+		{"a first record that is no start", blank().state("a", 10, history.StateReady), 9, "in an unknown state"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := at("a", c.at, c.story); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEarlierIncarnationEndsLate(t *testing.T) {
+	s := blank().start("a", 0, oldDoc).start("a", 10, newDoc)
+	s.h.Lifecycle = append(s.h.Lifecycle, history.Lifecycle{Server: "a", Incarnation: 1, State: history.StateStopped, At: sec(20)})
+	if span := NewFacts(s.h).byName["a"].line.at(sec(25)); span.phase != phaseReady || span.incarnation != 2 {
+		t.Errorf("%s, incarnation %d", span.phase, span.incarnation)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	grown := doc("grown", line(pods), line(widgets), line(gadgets), line(ghosts))
+	s := blank().start("a", 0, newDoc).served("a", 50, grown).pause("a", 60, 70).stop("a", 80).startUnknown("a", 90).served("a", 100, oldDoc).kill("a", 120)
+	f := NewFacts(s.h)
+	for _, c := range []struct {
+		name     string
+		from, to float64
+		gvr      history.GVR
+		want     claim
+		since    float64
+	}{
+		{"before it started", -5, -4, gadgets, claimAbsent, 0},
+		{"before its document is known", 0.5, 0.6, gadgets, claimUnknown, 0},
+		{"serves it", 10, 20, gadgets, claimYes, 1},
+		{"serves it before and after its document changed", 40, 55, gadgets, claimYes, 1},
+		{"serves it while paused", 61, 65, gadgets, claimYes, 1},
+		{"does not serve it", 10, 20, ghosts, claimNo, 0},
+		{"begins to serve it", 40, 55, ghosts, claimUnknown, 0},
+		{"serves it since its document changed", 55, 56, ghosts, claimYes, 50},
+		{"stops", 79, 80.5, gadgets, claimUnknown, 0},
+		{"while stopping it may", 80.2, 80.5, gadgets, claimUnknown, 0},
+		{"while stopping it surely does not", 80.2, 80.5, history.GVR{Group: "x", Version: "v1", Resource: "y"}, claimNo, 0},
+		{"has stopped", 82, 83, gadgets, claimAbsent, 0},
+		{"a new start forgets", 95, 96, gadgets, claimUnknown, 0},
+		{"the new start is an old version", 105, 106, gadgets, claimNo, 0},
+		{"was killed", 130, 131, widgets, claimAbsent, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := f.resource(key{GVR: c.gvr}).during(f.byName["a"], window{sec(c.from), sec(c.to)})
+			if got.claim != c.want || c.since != 0 && got.from != sec(c.since) {
+				t.Errorf("claim %d since %s, want %d since %gs", got.claim, got.from, c.want, c.since)
+			}
+		})
+	}
+	if lost := f.resource(key{GVR: widgets}).during(f.byName["a"], window{sec(130), sec(131)}).lost; lost != history.StateKilled {
+		t.Errorf("what a killed server served: lost %q", lost)
+	}
+}
+
+func TestReach(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		story *story
+		want  reach
+	}{
+		{"nothing", tell(), reachOpen},
+		{"cut", tell().cut("b", "a", 10, 30), reachClosed},
+		{"cut the other way", tell().cut("a", "b", 10, 30), reachOpen},
+		{"cut from another server", tell().cut("c", "a", 10, 30), reachOpen},
+		{"cut from everywhere", tell().cut("", "a", 10, 30), reachClosed},
+		{"healed before", tell().cut("b", "a", 10, 19), reachOpen},
+		{"healed a moment before", tell().cut("b", "a", 10, 19.95), reachPartial},
+		{"cut a moment before", tell().cut("b", "a", 19.95, 30), reachPartial},
+		{"healed meanwhile", tell().cut("b", "a", 10, 20.5), reachPartial},
+		{"two cuts, one after the other", tell().cut("b", "a", 10, 20.5).cut("b", "a", 20.5, 30), reachClosed},
+		{"cut, then paused", tell().cut("b", "a", 10, 20.5).pause("a", 20.4, 30), reachClosed},
+		{"latency", tell().fault("latency", "b", "a", 10, 30, false), reachOpen},
+		{"reset", tell().fault("reset", "b", "a", 10, 30, false), reachPartial},
+		{"paused", tell().pause("a", 10, 30), reachClosed},
+		{"killed", tell().kill("a", 10), reachClosed},
+		{"stopping", tell().stop("a", 20.5), reachPartial},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, obstacle := NewFacts(c.story.h).reach("b", "a", window{sec(20), sec(21)})
+			if got != c.want || (got == reachOpen) != (obstacle == "") {
+				t.Errorf("reach %d (%s), want %d", got, obstacle, c.want)
+			}
+		})
+	}
+}
+
+func TestQuietWindows(t *testing.T) {
+	s := tell().step("upgrade c", 50, 60).stop("c", 50).start("c", 55, newDoc).cut("a", "b", 100, 120).served("a", 150, oldDoc)
+	s.h.Steps = append(s.h.Steps, history.Step{Sentence: "sweep", Start: sec(30), End: sec(40)})
+	f := NewFacts(s.h)
+	want := []window{{sec(11), sec(50)}, {sec(70), sec(100)}, {sec(130), sec(150)}, {sec(160), forever}}
+	if len(f.quiet) != len(want) {
+		t.Fatalf("%d quiet windows, want %d", len(f.quiet), len(want))
+	}
+	for i, q := range f.quiet {
+		if q.window != want[i] || !q.truth.known {
+			t.Errorf("window %d: %s to %s, known %t; want %s to %s", i, q.from, q.to, q.truth.known, want[i].from, want[i].to)
+		}
+	}
+	if f.quiet[0].truth.sum == f.quiet[1].truth.sum || f.quiet[1].truth.sum != f.quiet[2].truth.sum {
+		t.Error("truths before and after the upgrade are to differ, before and after the cut to be equal")
+	}
+	if f.quietAt(window{sec(49), sec(50)}) != nil || f.quietAt(window{sec(49), sec(49.9)}) != f.quiet[0] {
+		t.Error("an operation is in a quiet window only if all of it is")
+	}
+}
+
+func TestTimesDoNotWrap(t *testing.T) {
+	if got := later(forever-1, 10); got != forever {
+		t.Errorf("%d", got)
+	}
+	if got := later(beginning+1, -10); got != beginning {
+		t.Errorf("%d", got)
+	}
+}

@@ -1,0 +1,232 @@
+package invariant
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// save writes a history in the way a run does.
+func save(t testing.TB, h *history.History) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	r := history.NewRecorder(&b, h.Run, func() history.Time { return h.End.At })
+	for _, d := range h.Documents {
+		r.Document(d)
+	}
+	for _, s := range h.Served {
+		r.Served(s, h.Documents[s.Document])
+	}
+	for _, l := range h.Lifecycle {
+		r.Lifecycle(l)
+	}
+	for _, o := range h.Operations {
+		r.Operation(o)
+	}
+	for _, hop := range h.Hops {
+		r.Hop(hop)
+	}
+	for _, s := range h.Steps {
+		r.Step(s)
+	}
+	for _, f := range h.Faults {
+		r.Fault(f)
+	}
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestSavedHistoryIsJudgedTheSame(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		s := rich(wrong, names()...)
+		read, err := history.Read(bytes.NewReader(save(t, s.h)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := fmt.Sprintf("%+v", asJSON(t, Judge(s.h))), fmt.Sprintf("%+v", asJSON(t, Judge(read)))
+		if got != want {
+			t.Errorf("a saved history is judged differently:\n%s\n%s", got, want)
+		}
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func FuzzJudge(f *testing.F) {
+	// Small ones: the fuzzer changes a byte here and there.
+	f.Add(save(f, blank("NoFalseNotFound").h))
+	f.Add(save(f, tell(names()...).cut("b", "a", 15, 40).ask(20, "b", gadgets, 404).hop("b", 0, 9, false).hop("a", 1, 8, true).
+		discover(60, "b", "/apis", mergedDoc).discover(60, "a", "/apis", reorderedDoc).ask(70, "b", gadgets, 200, sweep).ask(71, "b", ghosts, 503).h))
+	f.Add(save(f, tell().step("pause a", 20, 50).pause("a", 20, 50).kill("c", 60).ask(30, "b", gadgets, 503, took(25)).ask(150, "b", widgets, 500).h))
+	f.Add([]byte(`{"run":{"schema":"skewproof/history/v1alpha1","servers":[{"name":"a"}]}}
+{"lifecycle":{"server":"a","incarnation":1,"state":"ready","at":-9223372036854775808}}
+{"operation":{"server":"a","verb":"list","gvr":{"resource":"x"},"start":-9223372036854775808,"end":9223372036854775807,"status":404,"missing":"resource"}}
+{"fault":{"kind":"cut","from":"a","to":"a","blocks":true,"start":-9223372036854775808,"end":9223372036854775807}}
+{"end":{"at":9223372036854775807,"complete":true}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := history.Read(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		checkVerdicts(t, h)
+	})
+}
+
+// checkVerdicts checks what must be true of every verdict, whatever the history.
+func checkVerdicts(t *testing.T, h *history.History) {
+	t.Helper()
+	vs := Judge(h)
+	for _, v := range vs {
+		if v.Outcome == OutcomePass && (v.Checked == 0 || v.Violations > 0 || !h.End.Complete || h.End.Error != "") {
+			t.Errorf("%s may not pass: %+v", v.Invariant, v)
+		}
+		if (v.Outcome == OutcomeFail) != (v.Violations > 0) || (v.Violations > 0) != (len(v.Evidence) > 0) {
+			t.Errorf("%s: %s with %d violations and %d pieces of evidence", v.Invariant, v.Outcome, v.Violations, len(v.Evidence))
+		}
+		if (v.Outcome == OutcomeInconclusive) != (v.Reason != "") {
+			t.Errorf("%s: %s, reason %q", v.Invariant, v.Outcome, v.Reason)
+		}
+		shown := 0
+		for _, e := range v.Evidence {
+			shown += e.Count
+			if e.Sentence == "" || e.Cause == "" || e.First > e.Last {
+				t.Errorf("%s: evidence %+v", v.Invariant, e)
+			}
+		}
+		if len(v.Evidence) == v.Kinds && shown != v.Violations {
+			t.Errorf("%s: %d violations, of which the evidence counts %d", v.Invariant, v.Violations, shown)
+		}
+	}
+	if Overall(vs, false) == OutcomePass && Overall(vs, true) == OutcomeInconclusive && !slices.ContainsFunc(vs, func(v Verdict) bool {
+		return v.Grade == GradeExtended && v.About && v.Outcome == OutcomeInconclusive
+	}) {
+		t.Error("strict is inconclusive for no reason")
+	}
+}
+
+// chaos is a history without rhyme or reason, of which every part is possible.
+func chaos(rng *rand.Rand) *history.History {
+	pick := func(names ...string) string { return names[rng.IntN(len(names))] }
+	s := blank(names()[:rng.IntN(len(names())+1)]...)
+	servers := []string{"a", "b", "c"}
+	documents := []history.Document{oldDoc, newDoc, mergedDoc, coreDoc, reorderedDoc, {Hash: "empty"}}
+	document := func() history.Document { return documents[rng.IntN(len(documents))] }
+	at := func() float64 { return rng.Float64() * 200 }
+	for _, server := range servers {
+		if rng.IntN(5) > 0 {
+			s.start(server, rng.Float64()*10, document())
+		}
+	}
+	for range rng.IntN(8) {
+		states := []history.State{
+			history.StateStarting, history.StateReady, history.StateStopping, history.StateStopped, history.StateKilled,
+			history.StatePaused, history.StateResumed, history.StateCrashed, "dancing",
+		}
+		s.state(pick(servers...), at(), states[rng.IntN(len(states))])
+		s.served(pick(servers...), at(), document())
+	}
+	for range rng.IntN(4) {
+		from := at()
+		s.fault(pick("cut", "latency", "reset"), pick("a", "b", "c", "client", ""), pick("a", "b", "c", "etcd", ""), from, from+at()/4, rng.IntN(2) == 0)
+		s.step("step", from, from+1)
+	}
+	resources := []history.GVR{pods, widgets, gadgets, ghosts, {}, {Group: "apps"}}
+	statuses := []int{0, 200, 200, 200, 304, 403, 404, 404, 409, 429, 500, 502, 503, 504}
+	failures := []history.Failure{"", "", "", history.FailureReset, history.FailureTimeout, history.FailureCanceled, history.FailureOther}
+	hops := rng.IntN(4)
+	for range 200 {
+		server := pick(servers...)
+		if rng.IntN(4) == 0 {
+			s.discover(at(), server, pick("/apis", "/api", "/version"), document())
+		} else {
+			s.ask(at(), server, resources[rng.IntN(len(resources))], statuses[rng.IntN(len(statuses))], took(rng.ExpFloat64()),
+				failed(failures[rng.IntN(len(failures))]), sub(pick("", "", "status", "resize", "log")), verb(pick("list", "get", "watch", "create")))
+		}
+		for range hops * rng.IntN(2) {
+			from := rng.IntN(10)
+			s.hop(pick(servers...), from, from+rng.IntN(10), rng.IntN(2) == 0)
+		}
+	}
+	if rng.IntN(5) == 0 {
+		s.h.End = history.End{}
+	}
+	return s.h
+}
+
+func TestChaosIsJudged(t *testing.T) {
+	seen := map[string]map[Outcome]int{}
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		h := chaos(rng)
+		checkVerdicts(t, h)
+		want := Judge(h)
+		shuffle(rng, h.Operations)
+		shuffle(rng, h.Hops)
+		shuffle(rng, h.Lifecycle)
+		shuffle(rng, h.Served)
+		shuffle(rng, h.Faults)
+		shuffle(rng, h.Steps)
+		if got := Judge(h); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: the order of the records changes the verdicts", seed)
+		}
+		for _, v := range want {
+			if seen[v.Invariant] == nil {
+				seen[v.Invariant] = map[Outcome]int{}
+			}
+			seen[v.Invariant][v.Outcome]++
+		}
+	}
+	for name, outcomes := range seen {
+		if outcomes[OutcomeFail] == 0 || outcomes[OutcomeInconclusive] == 0 {
+			t.Errorf("chaos is too tame for %s: %v", name, outcomes)
+		}
+	}
+}
+
+// A run of fifty thousand operations is judged while its report is awaited.
+func BenchmarkJudge(b *testing.B) {
+	const operations = 50_000
+	s := tell(names()...)
+	for i := range 10 {
+		at := 20 + 15*float64(i)
+		s.step("cut", at, at+1).cut("b", "a", at, at+3).stop("c", at+4).start("c", at+6, oldDoc)
+	}
+	for i := range operations {
+		at := 180 * float64(i) / operations
+		server := []string{"a", "b", "c"}[i%3]
+		switch i % 10 {
+		case 0:
+			s.discover(at, server, "/apis", mergedDoc)
+		case 1:
+			s.ask(at, server, ghosts, 404)
+		case 2, 3, 4:
+			s.ask(at, server, gadgets, 200).hop(server, 0, 9, false)
+			if server != "a" {
+				s.hop("a", 1, 8, true)
+			}
+		default:
+			s.ask(at, server, history.GVR{Group: "apps", Version: "v1", Resource: fmt.Sprint("r", i%100)}, 404)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		Judge(s.h)
+	}
+	b.ReportMetric(float64(operations*b.N)/time.Duration(b.Elapsed()).Seconds(), "operations/s")
+}

@@ -1,0 +1,225 @@
+package invariant
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// rich is a story in which every invariant has something to judge. wrong makes it fail some of them.
+func rich(wrong bool, about ...string) *story {
+	s := tell(about...)
+	for i := range 8 {
+		at := 20 + 2*float64(i)
+		s.askEvery(at, at, "a", widgets, 200, sweep).askEvery(at, at, "b", widgets, 200, sweep).askEvery(at, at, "c", widgets, 200, sweep)
+		s.ask(at, "a", gadgets, 200, sweep).ask(at, "b", gadgets, 200, sweep).hop("b", 0, 10, false).hop("a", 2, 8, true).ask(at, "c", gadgets, 200, sweep)
+		s.ask(at, "a", pods, 200, sweep).ask(at, "b", pods, 200, sweep).ask(at, "c", pods, 200, sweep)
+		for _, server := range []string{"a", "b", "c"} {
+			s.discover(at+0.5, server, "/apis", mergedDoc).discover(at+0.5, server, "/api", coreDoc).ask(at+0.5, server, ghosts, 404)
+		}
+	}
+	s.step("cut b→a", 50, 51).cut("b", "a", 50, 90).askEvery(55, 80, "b", gadgets, 503).step("heal", 90, 91)
+	for _, server := range []string{"a", "b", "c"} {
+		s.askEvery(100, 190, server, gadgets, 200).askEvery(100, 190, server, widgets, 200)
+	}
+	if wrong {
+		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
+		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
+		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
+	}
+	return s
+}
+
+func names() []string {
+	var out []string
+	for _, i := range All() {
+		out = append(out, i.Name)
+	}
+	return out
+}
+
+func outcomes(h *history.History) map[string]Outcome {
+	out := map[string]Outcome{}
+	for _, v := range Judge(h) {
+		out[v.Invariant] = v.Outcome
+	}
+	return out
+}
+
+func TestCatalogue(t *testing.T) {
+	want := []string{
+		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+		"DiscoveryAccessible", "Available", "NoCrash", "Converges",
+	}
+	if !slices.Equal(names(), want) {
+		t.Errorf("catalogue %v, want %v", names(), want)
+	}
+	for _, i := range All() {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != (i.Name == "Available") {
+			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
+		}
+	}
+}
+
+func TestRichStories(t *testing.T) {
+	for name, got := range outcomes(rich(false, names()...).h) {
+		if got != OutcomePass {
+			t.Errorf("right story: %s is %s: %s", name, got, verdictOf(t, rich(false, names()...).h, name).Reason)
+		}
+	}
+	for name, got := range outcomes(rich(true, names()...).h) {
+		if want := map[string]Outcome{"NoCrash": OutcomePass}[name]; want == "" && got != OutcomeFail {
+			t.Errorf("wrong story: %s is %s", name, got)
+		}
+	}
+}
+
+func TestCutShortHistoryNeverPasses(t *testing.T) {
+	for _, end := range []history.End{{}, {At: sec(200), Complete: true, Error: "step 3 failed"}} {
+		for _, wrong := range []bool{false, true} {
+			s := rich(wrong)
+			before := outcomes(s.h)
+			s.h.End = end
+			for _, v := range Judge(s.h) {
+				want := OutcomeInconclusive
+				if before[v.Invariant] == OutcomeFail {
+					want = OutcomeFail
+				}
+				if v.Outcome != want || want == OutcomeInconclusive && v.Reason == "" {
+					t.Errorf("end %+v: %s was %s, is %s (%s), want %s", end, v.Invariant, before[v.Invariant], v.Outcome, v.Reason, want)
+				}
+			}
+			if got := Overall(Judge(s.h), false); got == OutcomePass {
+				t.Errorf("end %+v: overall %s", end, got)
+			}
+		}
+	}
+}
+
+func TestVerdictsDoNotDependOnOrder(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		s := rich(wrong, names()...)
+		want := Judge(s.h)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 10 {
+			shuffle(rng, s.h.Operations)
+			shuffle(rng, s.h.Hops)
+			shuffle(rng, s.h.Steps)
+			shuffle(rng, s.h.Faults)
+			shuffle(rng, s.h.Lifecycle)
+			shuffle(rng, s.h.Served)
+			shuffle(rng, s.h.Run.Servers)
+			if got := Judge(s.h); !reflect.DeepEqual(got, want) {
+				t.Fatalf("verdicts changed with the order of records:\n%+v\n%+v", got, want)
+			}
+		}
+	}
+}
+
+func shuffle[T any](rng *rand.Rand, s []T) {
+	rng.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
+}
+
+func TestJudgeLeavesTheHistoryAlone(t *testing.T) {
+	a, b := rich(true, names()...), rich(true, names()...)
+	Judge(a.h)
+	if !reflect.DeepEqual(a.h, b.h) {
+		t.Error("the history was changed")
+	}
+}
+
+func TestMorePassingOperationsHideNoFailure(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	s := rich(true, names()...)
+	want := outcomes(s.h)
+	for range 20 {
+		for range 50 {
+			server := []string{"a", "b", "c"}[rng.IntN(3)]
+			at := 1 + rng.Float64()*190
+			switch rng.IntN(3) {
+			case 0:
+				s.ask(at, server, widgets, 200)
+			case 1:
+				s.ask(at, server, ghosts, 404)
+			default:
+				s.discover(at, server, "/apis", mergedDoc)
+			}
+		}
+		for name, got := range outcomes(s.h) {
+			if want[name] == OutcomeFail && got != OutcomeFail {
+				t.Fatalf("%s was a failure and is %s", name, got)
+			}
+		}
+	}
+}
+
+// Without ground truth nothing that depends on it is ever decided, for good or bad.
+func TestWithoutGroundTruthNothingIsDecided(t *testing.T) {
+	s := rich(true, names()...)
+	s.h.Served = nil
+	for _, v := range Judge(s.h) {
+		switch v.Invariant {
+		case "NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "DiscoveryComplete", "Available":
+			if v.Outcome != OutcomeInconclusive {
+				t.Errorf("%s is %s", v.Invariant, v.Outcome)
+			}
+		}
+	}
+}
+
+func TestUnknownInvariant(t *testing.T) {
+	vs := Judge(rich(false, "NoFalseNotFond", "NoFalseNotFond").h)
+	last := vs[len(vs)-1]
+	if len(vs) != len(All())+1 || last.Invariant != "NoFalseNotFond" || last.Outcome != OutcomeInconclusive || last.Reason == "" {
+		t.Errorf("%d verdicts, the last %+v", len(vs), last)
+	}
+	if got := Overall(vs, false); got != OutcomeInconclusive {
+		t.Errorf("overall %s", got)
+	}
+}
+
+func TestZeroBoundsAreTheDefaults(t *testing.T) {
+	s := rich(true)
+	s.h.Run.Bounds = history.DefaultBounds
+	want := Judge(s.h)
+	s.h.Run.Bounds = history.Bounds{}
+	if got := Judge(s.h); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestOverall(t *testing.T) {
+	v := func(g Grade, o Outcome, about bool) Verdict { return Verdict{Grade: g, Outcome: o, About: about} }
+	const (
+		core, extended = GradeCore, GradeExtended
+		pass, fail     = OutcomePass, OutcomeFail
+		inc            = OutcomeInconclusive
+	)
+	for _, c := range []struct {
+		name         string
+		verdicts     []Verdict
+		want, strict Outcome
+	}{
+		{"no verdict", nil, inc, inc},
+		{"one passes", []Verdict{v(core, pass, true)}, pass, pass},
+		{"nothing was exercised", []Verdict{v(core, inc, false)}, inc, inc},
+		{"what it is not about may stay open", []Verdict{v(core, pass, true), v(core, inc, false)}, pass, pass},
+		{"what it is about may not", []Verdict{v(core, pass, false), v(core, inc, true)}, inc, inc},
+		{"a failure counts whatever it is about", []Verdict{v(core, inc, true), v(core, pass, true), v(core, fail, false)}, fail, fail},
+		{"an extended failure", []Verdict{v(core, pass, true), v(extended, fail, true)}, pass, fail},
+		{"an extended one is open", []Verdict{v(core, pass, true), v(extended, inc, true)}, pass, inc},
+		{"only an extended one passes", []Verdict{v(core, inc, false), v(extended, pass, true)}, inc, pass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Overall(c.verdicts, false); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if got := Overall(c.verdicts, true); got != c.strict {
+				t.Errorf("strict: %s, want %s", got, c.strict)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package invariant
+
+import (
+	"fmt"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var noCrash = Invariant{
+	Name:     "NoCrash",
+	Grade:    GradeCore,
+	Sentence: "No apiserver ends or panics unless it was asked to.",
+	Source:   "not in KEP-4020: a control plane that crashes keeps none of its promises",
+	judge:    judgeNoCrash,
+}
+
+func judgeNoCrash(f *Facts) *tally {
+	t := newTally()
+	type process struct {
+		server      string
+		incarnation int
+	}
+	processes := map[process]bool{}
+	for _, l := range f.lifecycle {
+		processes[process{l.Server, l.Incarnation}] = true
+		if l.State != history.StateCrashed {
+			continue
+		}
+		t.violation(signature{asked: l.Server, cause: "crashed"}, l.At, "", func() Evidence {
+			sentence := fmt.Sprintf("%s (%s, start %d) ended at %s though nothing asked it to", l.Server, l.Version, l.Incarnation, clock(l.At))
+			if l.Detail != "" {
+				sentence += ": " + l.Detail
+			}
+			return Evidence{Sentence: sentence, Lifecycle: &l}
+		})
+	}
+	t.verdict.Checked = len(processes)
+	if len(processes) == 0 {
+		t.doubt("the history says nothing of any apiserver's process")
+	}
+	t.fact("apiserver processes", len(processes))
+	return t
+}

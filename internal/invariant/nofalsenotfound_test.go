@@ -1,0 +1,124 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestNoFalseNotFound(t *testing.T) {
+	const name = "NoFalseNotFound"
+	checkStories(t, name, []storyCase{
+		{"every request is passed on", tell(name).askEvery(20, 29, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 10, fact: "skewed operations judged: 10"}},
+		{"404 though the new server could be reached", tell(name).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 though a could be reached", sentence: "a (v1) serves it since 1s and could be reached"}},
+		{"404 though the new server is only cut off", tell(name).cut("b", "a", 15, 40).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "out of reach", sentence: "fault 1, cut b→a since 15s"}},
+		{"404 though the new server is only paused", tell(name).pause("a", 15, 40).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "out of reach", sentence: "a paused since 15s"}},
+		{"only the link b→a is cut and c could serve it", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).
+			cut("b", "a", 15, 40).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "though c could be reached"}},
+		{"a cut of a→b does not hinder b", tell(name).cut("a", "b", 15, 40).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "could be reached"}},
+		{"404 for what the server serves itself", tell(name).ask(20, "a", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "though it serves it itself"}},
+		{"404 from merged discovery itself", tell(name).ask(20, "b", history.GVR{}, 404, verb(history.VerbDiscovery)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"404 for a group version that a peer serves", tell(name).ask(20, "b", history.GVR{Group: "apps", Version: "v2"}, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"404 for a subresource that only the new server has", tell(name).ask(20, "b", pods, 404, sub("resize")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "v1/pods/resize"}},
+		{"a subresource that nobody has", tell(name).ask(20, "b", pods, 404, sub("nosuch")),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"a missing object is no missing resource", tell(name).ask(20, "b", gadgets, 404, missingObject),
+			want{outcome: OutcomePass, checked: 1}},
+		{"503 is what a cut-off peer gives", tell(name).cut("b", "a", 15, 40).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomePass, checked: 1}},
+		{"nobody serves it", tell(name).ask(20, "b", ghosts, 404),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"404 while knowledge of the new server spreads", tell(name).ask(5, "b", gadgets, 404).ask(20, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
+		{"the last instant in which ignorance is allowed", tell(name).ask(10.999, "b", gadgets, 404).ask(11, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1}},
+		{"the first instant in which it is not", tell(name).ask(11, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"the asked server has only just become ready", tell(name).stop("b", 30).start("b", 33, oldDoc).ask(35, "b", gadgets, 404).ask(45, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
+		{"a restart forgets, behind a cut, for too long", tell(name).cut("b", "a", 15, 100).stop("b", 30).start("b", 33, oldDoc).askEvery(45, 54, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 10, violations: 10, cause: "out of reach"}},
+		{"an unrelated restart makes the asked one forget", tell(name).cut("b", "a", 15, 100).askEvery(20, 29, "b", gadgets, 503).
+			stop("c", 30).start("c", 33, oldDoc).askEvery(40, 49, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 20, violations: 10, sentence: "asked at 40s"}},
+		{"the server that served it was killed", tell(name).kill("a", 30).ask(40, "b", gadgets, 404),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the server that served it left while the request was under way", tell(name).stop("a", 30).ask(29.9, "b", gadgets, 404, took(0.5)),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"the asked server was told to stop while the request was under way", tell(name).stop("b", 30).ask(29.9, "b", gadgets, 404, took(0.5)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the asked server is not ready yet", tell(name).stop("b", 30).start("b", 33, oldDoc).ask(33.5, "b", gadgets, 404),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the new server's document is not known", blank(name).startUnknown("a", 0).start("b", 0, oldDoc).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known for any of the 1 observation"}},
+		{"a document of the earlier incarnation says nothing", tell(name).stop("a", 30).startUnknown("a", 33).askEvery(50, 52, "b", gadgets, 404).ask(20, "b", gadgets, 200),
+			want{outcome: OutcomeInconclusive, checked: 1, unjudgeable: 3, reason: "more than half"}},
+		{"no answer says nothing of 404", tell(name).ask(20, "b", gadgets, 0, failed(history.FailureReset)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"refused before it was routed", tell(name).ask(20, "b", gadgets, 403),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"too few skewed operations", tell(name).need(history.Pressure{Skewed: 50}).askEvery(20, 31, "b", gadgets, 200),
+			want{outcome: OutcomeInconclusive, checked: 12, reason: "12 of at least 50 skewed operations"}},
+		{"too little pressure does not hide a violation", tell(name).need(history.Pressure{Skewed: 50}).ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"a fault that touched nothing", toothless(tell(name).cut("b", "a", 15, 40)).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "fault 1, cut b→a, touched nothing"}},
+		{"the scenario is about something else", tell().need(history.Pressure{Skewed: 50}).ask(20, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1}},
+		{"of the core group a document without it says nothing", blank(name).start("a", 0, newDoc).start("b", 0, mergedDoc).start("c", 0, mergedDoc).ask(20, "b", history.GVR{Version: "v1", Resource: "nodes"}, 404),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+	})
+}
+
+func toothless(s *story) *story {
+	for i := range s.h.Faults {
+		s.h.Faults[i].Evidence = history.Evidence{}
+	}
+	return s
+}
+
+// Five thousand violations are a handful of evidence.
+func TestEvidenceIsGrouped(t *testing.T) {
+	s := tell("NoFalseNotFound")
+	for i := range 2500 {
+		s.ask(20+float64(i)/100, "b", gadgets, 404).ask(20+float64(i)/100, "c", pods, 404, sub("resize"))
+	}
+	v := verdictOf(t, s.h, "NoFalseNotFound")
+	if v.Violations != 5000 || v.Kinds != 2 || len(v.Evidence) != 2 {
+		t.Fatalf("%d violations of %d kinds, %d shown", v.Violations, v.Kinds, len(v.Evidence))
+	}
+	e := v.Evidence[0]
+	if e.Asked != "b" || e.Count != 2500 || e.First != sec(20.01) || e.Last < sec(44.9) || len(e.Operations) != 1 || e.ResourcesTotal != 1 || e.Resources[0] != gadgets.String() {
+		t.Errorf("first group: %+v", e)
+	}
+	if len(e.Candidates) != 1 || e.Candidates[0].Server != "a" || !e.Candidates[0].Reachable || e.Candidates[0].Since != sec(1) {
+		t.Errorf("candidates: %+v", e.Candidates)
+	}
+}
+
+func TestEvidenceIsBounded(t *testing.T) {
+	s := blank()
+	d := doc("many", line(pods))
+	for i := range 3 * MaxEvidence {
+		d.Resources = append(d.Resources, line(history.GVR{Group: "g", Version: "v1", Resource: string(rune('a' + i))}))
+	}
+	s.start("a", 0, d).start("b", 0, oldDoc).start("c", 0, oldDoc)
+	for i, r := range d.Resources[1:] {
+		s.ask(float64(20+i), "b", r.GVR, 404)
+		s.fault("cut", "b", "a", float64(20+i)-0.5, float64(20+i)+0.4, true)
+	}
+	v := verdictOf(t, s.h, "NoFalseNotFound")
+	if v.Kinds != 1 || v.Evidence[0].ResourcesTotal != 3*MaxEvidence || len(v.Evidence[0].Resources) != MaxListed {
+		t.Errorf("kinds %d, evidence %+v", v.Kinds, v.Evidence)
+	}
+}

@@ -1,0 +1,126 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var noLoop = Invariant{
+	Name:     "NoLoop",
+	Grade:    GradeCore,
+	Sentence: "A request is passed on at most once, and never to a server that is handling it already.",
+	Source:   "KEP-4020, Proposal: a rerouted request is never rerouted again; its target answers 503 if it cannot serve it",
+	judge:    judgeNoLoop,
+	pressure: []pressure{skewed},
+}
+
+func judgeNoLoop(f *Facts) *tally {
+	t := newTally()
+	passedOn, again, silent := 0, 0, 0
+	for _, o := range f.observations {
+		hops := f.hops[o.op.ID]
+		if f.byID[o.op.ID] != o {
+			continue // two operations of one ID: the hops cannot be told apart
+		}
+		if len(hops) == 0 {
+			if o.op.Status != 0 {
+				silent++
+			}
+			continue
+		}
+		paths, retries := chains(o.op.Server, hops)
+		again += retries
+		proxied, cause := false, ""
+		for _, path := range paths {
+			proxied = proxied || len(path) > 1
+			if c := loop(path); c != "" && cause == "" {
+				cause = c
+			}
+		}
+		if !proxied {
+			continue
+		}
+		passedOn++
+		if cause == "" {
+			t.rule(rulingRight)
+			continue
+		}
+		t.rule(rulingWrong)
+		t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
+			e := f.show(o, o.situation, answer(o.op))
+			e.Sentence = fmt.Sprintf("%s was asked at %s: %s. The request was handled by %s: %s.",
+				o.op.Server, clock(o.op.Start), request(o.op), route(hops), cause)
+			return e
+		})
+	}
+	if passedOn == 0 {
+		t.doubt("no operation was handled by a second server, so none could go round")
+	}
+	t.fact("operations passed on", passedOn)
+	t.fact("sent again by the client", again)
+	t.fact("answered operations without any server's account", silent)
+	return t
+}
+
+// chains arranges the hops of one operation by which server passed it on to which: hop h was made from the latest-begun
+// hop whose time contains h's. It returns the servers along each way, the asked one first.
+//
+// Only containment tells a chain a→b→c, which is a loop in the making, from a failover a→b, then a→c, which is one hop
+// each. It can be relied on: a server writes its audit event before it ends the response, hence before the one that passed
+// the request on can. Three things look like chains and are not:
+//   - A client (net/http's Transport) may send a request again under the same ID while the asked server is still busy with
+//     the first try: a hop there that does not come from a peer begins a way of its own.
+//   - A peer that does not answer is given up, and may still be at it while the next one is tried: a hop that outlasts
+//     the one that made it was given up, and made no others.
+//   - A hop elsewhere with no container was passed on by the asked server, whose own account is lost (it was killed).
+func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
+	paths = make([][]string, len(hops))
+	givenUp := make([]bool, len(hops))
+	roots := 0
+	for i, h := range hops {
+		if h.Server == asked && !h.Rerouted {
+			roots++
+			paths[i] = []string{asked}
+			continue
+		}
+		parent := []string{asked}
+		for j := i - 1; j >= 0; j-- {
+			if hops[j].Start > h.Start || hops[j].End < h.Start || givenUp[j] {
+				continue
+			}
+			if h.End <= hops[j].End {
+				parent = paths[j]
+				givenUp[i] = false
+				break
+			}
+			givenUp[i] = true
+		}
+		paths[i] = append(slices.Clone(parent), h.Server)
+	}
+	return paths, max(0, roots-1)
+}
+
+// loop says what is wrong with a way, or nothing.
+func loop(path []string) string {
+	last := path[len(path)-1]
+	for _, earlier := range path[:len(path)-1] {
+		if earlier == last {
+			return "it came back to " + last + " (" + strings.Join(path, "→") + ")"
+		}
+	}
+	if len(path) > 2 {
+		return "it was passed on twice (" + strings.Join(path, "→") + ")"
+	}
+	return ""
+}
+
+func route(hops []history.Hop) string {
+	parts := make([]string, 0, len(hops))
+	for _, h := range hops {
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", h.Server, clock(h.Start), clock(h.End)))
+	}
+	return strings.Join(parts, ", ")
+}

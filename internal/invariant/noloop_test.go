@@ -1,0 +1,40 @@
+package invariant
+
+import "testing"
+
+func TestNoLoop(t *testing.T) {
+	const name = "NoLoop"
+	asked := func() *story { return tell(name).ask(20, "b", gadgets, 200) }
+	checkStories(t, name, []storyCase{
+		{"passed on once", asked().hop("b", 0, 10, false).hop("a", 2, 8, true),
+			want{outcome: OutcomePass, checked: 1, fact: "operations passed on: 1"}},
+		{"the order of the records does not matter", asked().hop("a", 2, 8, true).hop("b", 0, 10, false),
+			want{outcome: OutcomePass, checked: 1}},
+		{"passed on twice", asked().hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "passed on twice (b→c→a)", sentence: "b from 20s to 20.01s, c from"}},
+		{"to itself", asked().hop("b", 0, 10, false).hop("b", 1, 9, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "came back to b (b→b)"}},
+		{"there and back", asked().hop("b", 0, 10, false).hop("c", 1, 9, true).hop("b", 2, 8, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "came back to b (b→c→b)"}},
+		{"a failover is one hop each", asked().hop("b", 0, 10, false).hop("c", 1, 4, true).hop("a", 5, 9, true),
+			want{outcome: OutcomePass, checked: 1}},
+		{"a failover from a peer that hangs on", asked().hop("b", 0, 10, false).hop("c", 1, 500, true).hop("a", 5, 9, true),
+			want{outcome: OutcomePass, checked: 1}},
+		{"hedged: both peers at once", asked().hop("b", 0, 10, false).hop("c", 1, 6, true).hop("a", 3, 9, true),
+			want{outcome: OutcomePass, checked: 1}},
+		{"sent again by the client", asked().hop("b", 0, 3, false).hop("b", 4, 10, false).hop("a", 5, 9, true),
+			want{outcome: OutcomePass, checked: 1, fact: "sent again by the client: 1"}},
+		{"sent again while the first try is still under way", asked().hop("b", 0, 10, false).hop("a", 1, 9, true).hop("b", 2, 8, false).hop("a", 3, 7, true),
+			want{outcome: OutcomePass, checked: 1, fact: "sent again by the client: 1"}},
+		{"the asked server's account is lost", asked().hop("a", 2, 8, true),
+			want{outcome: OutcomePass, checked: 1}},
+		{"the asked server's account is lost, and passed on again", asked().hop("c", 2, 8, true).hop("a", 3, 7, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "passed on twice (b→c→a)"}},
+		{"the same account twice", asked().hop("b", 0, 10, false).hop("a", 2, 8, true).hop("a", 2, 8, true),
+			want{outcome: OutcomePass, checked: 1}},
+		{"nothing was passed on", asked().hop("b", 0, 10, false),
+			want{outcome: OutcomeInconclusive, reason: "no operation was handled by a second server"}},
+		{"no audit logs", asked(),
+			want{outcome: OutcomeInconclusive, reason: "second server", fact: "without any server's account: 1"}},
+	})
+}

@@ -1,0 +1,139 @@
+package invariant
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// window is a stretch of time: from inclusive, to exclusive. The window of an operation ends with its last instant, and
+// is asked about with holds.
+type window struct{ from, to history.Time }
+
+const (
+	beginning = history.Time(math.MinInt64)
+	forever   = history.Forever
+)
+
+// holds reports whether all of o, its last instant included, lies in w.
+func (w window) holds(o window) bool { return w.from <= o.from && o.to < w.to }
+
+// overlaps reports whether some instant of o, its last one included, lies in w.
+func (w window) overlaps(o window) bool { return w.from <= o.to && o.from < w.to }
+
+// widen moves both ends outwards.
+func (w window) widen(by history.Time) window { return window{later(w.from, -by), later(w.to, by)} }
+
+// later adds without wrapping around: a saved history may hold any time.
+func later(t, by history.Time) history.Time {
+	switch sum := t + by; {
+	case by > 0 && sum < t:
+		return forever
+	case by < 0 && sum > t:
+		return beginning
+	default:
+		return sum
+	}
+}
+
+// phase is what a server's process was doing.
+type phase uint8
+
+const (
+	phaseUnknown phase = iota // the history does not say
+	phaseDown
+	phaseStarting
+	phaseReady
+	phasePaused
+	phaseStopping
+)
+
+// span is a stretch of one server's life in one phase.
+type span struct {
+	window
+	phase phase
+	// up is true from ready until asked or made to leave. A paused process is still up: it holds its leases, and what it
+	// serves exists, which is why KEP-4020 wants 503 and not 404 for it.
+	up          bool
+	incarnation int
+	version     string
+	left        history.State // how the process ended, in phaseDown; empty before the first start
+}
+
+// timeline is a server's life without gaps, from beginning to forever.
+type timeline []span
+
+// newTimeline takes the records of one server in time order. A server without records is in an unknown phase throughout,
+// and so is one before a first record that is not its start.
+func newTimeline(records []history.Lifecycle) timeline {
+	current := span{window: window{beginning, forever}, phase: phaseUnknown}
+	if len(records) > 0 && records[0].State == history.StateStarting {
+		current.phase = phaseDown
+	}
+	var line timeline
+	var interrupted span // by a pause
+	for _, r := range records {
+		// The end of an earlier incarnation can be noticed after the next one was started.
+		if r.Incarnation < current.incarnation {
+			continue
+		}
+		next := span{window: window{r.At, forever}, incarnation: r.Incarnation, version: cmp.Or(r.Version, current.version)}
+		switch r.State {
+		case history.StateStarting:
+			next.phase = phaseStarting
+		case history.StateReady:
+			next.phase, next.up = phaseReady, true
+		case history.StateStopping:
+			next.phase = phaseStopping
+		case history.StateStopped, history.StateKilled, history.StateCrashed:
+			next.phase, next.left = phaseDown, r.State
+		case history.StatePaused:
+			if current.phase == phaseDown || current.phase == phasePaused {
+				continue
+			}
+			interrupted = current
+			next.phase, next.up = phasePaused, current.up
+		case history.StateResumed:
+			if current.phase != phasePaused {
+				continue
+			}
+			next.phase, next.up = interrupted.phase, interrupted.up
+		default:
+			next.phase = phaseUnknown
+		}
+		if current.to = r.At; current.from < current.to {
+			line = append(line, current)
+		}
+		current = next
+	}
+	return append(line, current)
+}
+
+// during returns the span that lasted for the whole of w.
+func (l timeline) during(w window) (span, bool) {
+	s := l.at(w.from)
+	return s, s.holds(w)
+}
+
+// at returns the span that t lies in.
+func (l timeline) at(t history.Time) span {
+	i, found := slices.BinarySearchFunc(l, t, func(s span, t history.Time) int { return cmp.Compare(s.from, t) })
+	if !found {
+		i--
+	}
+	return l[max(i, 0)]
+}
+
+// lifecycleOrder sorts records in the order in which a process can go through them, should two bear the same time.
+func lifecycleOrder(a, b history.Lifecycle) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Incarnation, b.Incarnation),
+		cmp.Compare(stateRank[a.State], stateRank[b.State]), cmp.Compare(a.State, b.State),
+		cmp.Compare(a.Version, b.Version), cmp.Compare(a.Detail, b.Detail))
+}
+
+var stateRank = map[history.State]int{
+	history.StateStarting: 1, history.StateReady: 2, history.StatePaused: 3, history.StateResumed: 4,
+	history.StateStopping: 5, history.StateStopped: 6, history.StateKilled: 6, history.StateCrashed: 6,
+}

@@ -1,0 +1,89 @@
+package invariant
+
+import (
+	"fmt"
+	"net/http"
+)
+
+var trueNotFound = Invariant{
+	Name:  "TrueNotFound",
+	Grade: GradeCore,
+	Sentence: "A resource that no apiserver serves is answered 404; 503 is right only while it is not yet " +
+		"known what some live apiserver serves.",
+	Source:   "KEP-4020, Proposal: a request that no apiserver can serve is handled locally, as without the proxy",
+	judge:    judgeTrueNotFound,
+	pressure: []pressure{unserved},
+}
+
+func judgeTrueNotFound(f *Facts) *tally {
+	t := newTally()
+	tolerated := 0
+	for _, o := range f.observations {
+		r, cause := f.ruleUnserved(o)
+		if r == rulingTolerated {
+			tolerated++
+		}
+		if t.rule(r) {
+			t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.String(), func() Evidence {
+				return f.show(o, o.situation, answer(o.op)+", though no apiserver serves that")
+			})
+		}
+	}
+	t.fact("503 tolerated while a live apiserver's resources were not known", tolerated)
+	return t
+}
+
+// ruleUnserved rules on one operation, and says what is wrong with it.
+func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
+	switch {
+	case o.resource == nil || !o.ready || !routed(o.op) || o.local == claimYes || len(o.capable) > 0:
+		return rulingNone, ""
+	case !o.unserved():
+		return rulingUnknown, ""
+	case o.op.Status == http.StatusNotFound:
+		return rulingRight, ""
+	case o.op.Status == http.StatusServiceUnavailable && len(o.lost) > 0:
+		return rulingNone, "" // the one that served it was killed and may come back: nobody can say which is right
+	case o.op.Status == http.StatusServiceUnavailable:
+		if f.unsettled(o) {
+			return rulingTolerated, ""
+		}
+		return rulingWrong, "503 rather than 404"
+	case o.op.Status >= 500:
+		return rulingWrong, fmt.Sprintf("%d rather than 404", o.op.Status)
+	}
+	// Somebody answered as though the resource were served. Ground truth is sampled, so one who is about to serve it, or
+	// has just ceased to, may have.
+	margin := window{later(o.op.Start, -f.bounds.Staleness), later(o.op.End, f.bounds.Staleness)}
+	for _, s := range f.servers {
+		for _, c := range o.resource.coverage[s.index] {
+			if (c.claim == claimYes || c.claim == claimUnknown) && c.overlaps(margin) {
+				return rulingUnknown, ""
+			}
+		}
+	}
+	return rulingWrong, fmt.Sprintf("%d rather than 404", o.op.Status)
+}
+
+// unsettled reports whether the asked server may not yet know what a live peer serves: some server came, went or changed
+// within Staleness, or one that is up was out of reach within Staleness (and may have come to serve anything).
+func (f *Facts) unsettled(o *observation) bool {
+	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
+	for _, s := range f.servers {
+		for _, piece := range s.served {
+			if w.from <= piece.from && piece.from <= w.to {
+				return true
+			}
+		}
+		if s == o.asked {
+			continue
+		}
+		if span := s.line.at(o.op.Start); !span.up && span.phase != phaseUnknown {
+			continue
+		}
+		if r, _ := f.reach(o.op.Server, s.name, w); r != reachOpen {
+			return true
+		}
+	}
+	return false
+}

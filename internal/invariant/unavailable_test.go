@@ -1,0 +1,76 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestUnavailableOnPeerFailure(t *testing.T) {
+	const name = "UnavailableOnPeerFailure"
+	cutOff := func() *story { return tell(name).cut("b", "a", 15, 100) }
+	checkStories(t, name, []storyCase{
+		{"503 while the only capable peer is cut off", cutOff().askEvery(20, 24, "b", gadgets, 503),
+			want{outcome: OutcomePass, checked: 5, fact: "slowest right 503: 10ms"}},
+		{"503 while it is paused, slowly", tell(name).pause("a", 15, 100).ask(20, "b", gadgets, 503, took(23)),
+			want{outcome: OutcomePass, checked: 1, fact: "slowest right 503: 23s"}},
+		{"503 too late", cutOff().ask(20, "b", gadgets, 503, took(31)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "503 too late"}},
+		{"exactly at the bound", cutOff().ask(20, "b", gadgets, 503, took(30)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"a heal after the bound excuses nothing", cutOff().ask(60, "b", gadgets, 200, took(50)).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomePass, checked: 1, unjudgeable: 1}},
+		{"404 is no answer either", cutOff().ask(20, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 rather than 503"}},
+		{"502", cutOff().ask(20, "b", gadgets, 502),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "502 rather than 503"}},
+		{"404 while knowledge spreads", tell(name).cut("b", "a", 2, 100).ask(5, "b", gadgets, 404).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
+		{"the client gave up before the bound", cutOff().ask(20, "b", gadgets, 0, failed(history.FailureTimeout), took(10)),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"the client gave up beyond the bound", cutOff().ask(20, "b", gadgets, 0, failed(history.FailureTimeout), took(40)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "no answer in time"}},
+		{"no answer within the bound, and healed after it", tell(name).cut("b", "a", 15, 55).ask(20, "b", gadgets, 0, failed(history.FailureTimeout), took(40)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "no answer in time"}},
+		{"healed before the bound", tell(name).cut("b", "a", 15, 45).ask(20, "b", gadgets, 503, took(40)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the connection is broken instead", cutOff().ask(20, "b", gadgets, 0, failed(history.FailureReset)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "connection broken"}},
+		{"the connection was refused: it never got to be asked", cutOff().ask(20, "b", gadgets, 0, failed(history.FailureRefused)),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"cancelled", cutOff().ask(20, "b", gadgets, 0, failed(history.FailureCanceled)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"an answer that is impossible", cutOff().ask(20, "b", gadgets, 200),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, fact: "although every capable server was out of reach: 1"}},
+		{"only one of two capable peers is cut off", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).
+			cut("b", "a", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"both capable peers are out of reach, each for a reason of its own", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).
+			cut("b", "a", 15, 100).pause("c", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "500 rather than 503 though a, c served it, out of reach"}},
+		{"the third server may serve it too", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).startUnknown("c", 0).
+			cut("b", "a", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"the third server may serve it too, but is cut off as well", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).startUnknown("c", 0).
+			cut("b", "a", 15, 100).cut("b", "c", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"the other direction is cut", tell(name).cut("a", "b", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"cut while the request was under way", tell(name).cut("b", "a", 20, 100).ask(19.9, "b", gadgets, 500, took(1)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"two cuts leave no gap", tell(name).cut("b", "a", 15, 21).cut("b", "a", 20.5, 30).ask(20, "b", gadgets, 500, took(3)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"two cuts leave a gap", tell(name).cut("b", "a", 15, 21).cut("b", "a", 21.5, 30).ask(20, "b", gadgets, 500, took(3)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"slow, but not cut", tell(name).fault("latency", "b", "a", 15, 100, false).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"every link to the peer is cut", tell(name).cut("", "a", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"the client's own link is slow", cutOff().fault("latency", "client", "b", 15, 100, false).ask(20, "b", gadgets, 503, took(31)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the asked server has lost etcd", cutOff().cut("b", "etcd", 15, 100).ask(20, "b", gadgets, 500),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"too few were out of reach", cutOff().need(history.Pressure{Unreachable: 3}).askEvery(20, 21, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, checked: 2, reason: "2 of at least 3 operations whose every capable server"}},
+	})
+}

@@ -1,0 +1,102 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/semver"
+)
+
+// The measures of the chart, in the units of its viewBox.
+const (
+	chartWidth  = 1160.0
+	chartLeft   = 92.0 // labels of the lanes stand left of this
+	chartRight  = 1144.0
+	rowHeight   = 22.0 // one row of steps or faults
+	bandHeight  = 22.0 // the states of a server
+	marksHeight = 12.0 // the violations on it
+	barsHeight  = 58.0 // the outcomes on it
+	laneGap     = 20.0
+	axisHeight  = 30.0
+	charWidth   = 6.4 // of the 11.5 px labels, generously
+)
+
+// chart is the timeline laid out: everything has its place, the template only writes it down.
+type chart struct {
+	Width, Height       float64
+	Left, Right, Bottom float64
+	Ticks               []tick
+	StepsTop, FaultsTop float64
+	Steps, Faults       []span
+	Lanes               []laneView
+	Versions            []versionKey
+	Peak                int // requests of the fullest bucket: the height of the bars
+	Bucket              Seconds
+}
+
+type tick struct {
+	X     float64
+	Label string
+}
+
+// rect is a rectangle with a class of the style sheet and what it says when pointed at.
+type rect struct {
+	X, Y, W, H float64
+	Class      string
+	Title      string
+}
+
+func newChart(r RunReport) chart {
+	c := chart{Width: chartWidth, Left: chartLeft, Right: chartRight, Bucket: r.Timeline.BucketSeconds}
+	scale := newScale(r.Timeline.EndSeconds)
+	c.Ticks = scale.ticks()
+	y := 26.0
+	c.StepsTop = y
+	c.Steps, y = stepSpans(r.Steps, scale, y)
+	c.FaultsTop = y
+	c.Faults, y = faultSpans(r.Faults, scale, y)
+	y += 8
+	versions := versionClasses(r)
+	c.Versions = versions
+	for _, l := range r.Timeline.Lanes {
+		for _, b := range l.Buckets {
+			c.Peak = max(c.Peak, b.Total())
+		}
+	}
+	for _, l := range r.Timeline.Lanes {
+		c.Lanes = append(c.Lanes, newLane(r, l, scale, y, versions, c.Peak))
+		y += bandHeight + marksHeight + barsHeight + laneGap
+	}
+	c.Bottom = y - laneGap + 6
+	c.Height = c.Bottom + axisHeight
+	return c
+}
+
+// versionKey is a version and the class of the style sheet that gives it its colour.
+type versionKey struct{ Class, Version string }
+
+// versionClasses gives each version its colour, oldest first.
+func versionClasses(r RunReport) []versionKey {
+	var out []versionKey
+	for _, l := range r.Timeline.Lanes {
+		for _, b := range l.States {
+			if b.Version != "" && !slices.ContainsFunc(out, func(k versionKey) bool { return k.Version == b.Version }) {
+				out = append(out, versionKey{Version: b.Version})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b versionKey) int { return semver.Compare(a.Version, b.Version) })
+	for n := range out {
+		out[n].Class = fmt.Sprintf("v%d", n%5)
+	}
+	return out
+}
+
+func versionClass(versions []versionKey, version string) string {
+	for _, k := range versions {
+		if k.Version == version {
+			return k.Class
+		}
+	}
+	return "down"
+}

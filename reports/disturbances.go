@@ -1,0 +1,104 @@
+package reports
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Step is one executed step of the scenario.
+type Step struct {
+	// Index is its place in the scenario.
+	Index int `json:"index"`
+	// Sentence says what was done, such as "replace a by v1.37.1".
+	Sentence string `json:"sentence"`
+	// StartSeconds and EndSeconds are when it began and when it was done.
+	StartSeconds Seconds `json:"startSeconds"`
+	EndSeconds   Seconds `json:"endSeconds"`
+	// Disturbs is true when the step changed or harmed the cluster.
+	Disturbs bool `json:"disturbs,omitempty"`
+	// Error is why it failed; empty if it did not.
+	Error string `json:"error,omitempty"`
+}
+
+// Fault is one injected fault with what it really touched.
+type Fault struct {
+	// ID numbers the faults of a run.
+	ID int `json:"id"`
+	// Kind is "cut", "latency", "timeout", "kill", "pause" and the like.
+	Kind string `json:"kind"`
+	// From and To name the ends of the link that was interfered with: connections made by From to To.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// Server is set, instead of From and To, when the process itself was the target.
+	Server string `json:"server,omitempty"`
+	// Blocks is true when no response could get through while it was on.
+	Blocks bool `json:"blocks,omitempty"`
+	// Detail gives its parameters, for people.
+	Detail string `json:"detail,omitempty"`
+	// StartSeconds and EndSeconds are when it began and when it was healed, or the run ended.
+	StartSeconds Seconds `json:"startSeconds"`
+	EndSeconds   Seconds `json:"endSeconds"`
+	// Evidence is what it touched.
+	Evidence FaultEvidence `json:"evidence"`
+}
+
+// FaultEvidence is what a fault really touched.
+type FaultEvidence struct {
+	// Bit is false when the fault touched nothing at all: the run then says nothing about it.
+	Bit bool `json:"bit"`
+	// RefusedConnections were turned away, CutConnections were broken, AffectedConnections carried bytes through it.
+	RefusedConnections  int `json:"refusedConnections,omitempty"`
+	CutConnections      int `json:"cutConnections,omitempty"`
+	AffectedConnections int `json:"affectedConnections,omitempty"`
+	// BytesUp went from From to To while it was on, BytesDown the other way.
+	BytesUp   int64 `json:"bytesUp,omitempty"`
+	BytesDown int64 `json:"bytesDown,omitempty"`
+	// Requests were addressed to, or served by, the target while it was on.
+	Requests int `json:"requests,omitempty"`
+}
+
+// Target is "from→to" for a link and the server's name for a process.
+func (f Fault) Target() string {
+	if f.Server != "" {
+		return f.Server
+	}
+	return f.From + "→" + f.To
+}
+
+// concerns reports whether the fault belongs on the lane of that server.
+func (f Fault) concerns(server string) bool {
+	return f.Server == server || f.From == server || f.To == server
+}
+
+// overlaps reports whether the fault was on at some time in the window.
+func (f Fault) overlaps(start, end Seconds) bool {
+	return f.StartSeconds <= end && f.EndSeconds >= start
+}
+
+func newSteps(h *history.History, end time.Duration) []Step {
+	out := []Step{}
+	for _, s := range inOrder(h.Steps, func(s history.Step) history.Time { return s.Start }) {
+		out = append(out, Step{
+			Index: s.Index, Sentence: s.Sentence, StartSeconds: seconds(min(s.Start, end)), EndSeconds: seconds(min(s.End, end)),
+			Disturbs: s.Disturbs, Error: s.Error,
+		})
+	}
+	return out
+}
+
+func newFaults(h *history.History, end time.Duration) []Fault {
+	out := []Fault{}
+	for _, f := range inOrder(h.Faults, func(f history.Fault) history.Time { return f.Start }) {
+		e := f.Evidence
+		out = append(out, Fault{
+			ID: f.ID, Kind: f.Kind, From: f.From, To: f.To, Server: f.Server, Blocks: f.Blocks, Detail: f.Detail,
+			StartSeconds: seconds(min(f.Start, end)), EndSeconds: seconds(min(f.End, end)),
+			Evidence: FaultEvidence{
+				Bit: e.Bit(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
+				BytesUp: e.BytesUp, BytesDown: e.BytesDown, Requests: e.Requests,
+			},
+		})
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package reports
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite the golden files under testdata")
+	sample = flag.String("sample", "", "directory to write a report of realistic size to, for looking at")
+)
+
+func small() RunReport { return New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0"}) }
+
+func TestGolden(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		write func(io.Writer, RunReport) error
+	}{
+		{JSONFile, WriteJSON},
+		{JUnitFile, WriteJUnit},
+		{HTMLFile, WriteHTML},
+		{"summary.txt", func(w io.Writer, r RunReport) error { return WriteSummary(w, r, SummaryOptions{Dir: "_out"}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := c.write(&got, small()); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", c.name)
+			if *update {
+				if err := os.MkdirAll("testdata", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("differs from %s at byte %d; if that is meant, run the test with -update and look at the change", path, firstDifference(got.Bytes(), want))
+			}
+		})
+	}
+}
+
+func firstDifference(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// TestBigRun shows that a run of ordinary size gives a page that can be mailed, and writes it out for people.
+func TestBigRun(t *testing.T) {
+	h := bigRun()
+	r := New(h, invariant.Judge(h), Options{Version: "v0.1.0"})
+	if *sample != "" {
+		if err := WriteAll(*sample, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteSummary(os.Stdout, r, SummaryOptions{Dir: *sample}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var page bytes.Buffer
+	if err := WriteHTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if limit := 1 << 20; page.Len() > limit {
+		t.Errorf("the page of a run of %d operations has %d bytes, want at most %d", len(h.Operations), page.Len(), limit)
+	}
+}

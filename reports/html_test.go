@@ -1,0 +1,189 @@
+package reports
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// hostile breaks out of every context that an unescaped string could stand in.
+const hostile = `</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>{{.}}` + "`${1}`" + `javascript:alert(1)`
+
+// poison puts the string into every string that a report holds, but for those that name one of a fixed set.
+func poison(v reflect.Value, s string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem(), s)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i), s)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				poison(v.Field(i), s)
+			}
+		}
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString(s)
+		}
+	}
+}
+
+func render(t *testing.T, r RunReport) *html.Node {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteHTML(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func elements(doc *html.Node, name string) []*html.Node {
+	var out []*html.Node
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && (name == "" || n.Data == name) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func text(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+func TestHostileStringsStayText(t *testing.T) {
+	honest := small()
+	poisoned := small()
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	if poisoned.Servers[0].Name != hostile || poisoned.Invariants[0].Evidence[0].Requests[0].Message != hostile {
+		t.Fatal("the report was not poisoned: this test would prove nothing")
+	}
+	names := func(r RunReport) []string {
+		var out []string
+		for _, n := range elements(render(t, r), "") {
+			out = append(out, n.Data)
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	if got, want := names(poisoned), names(honest); !slices.Equal(got, want) {
+		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
+	}
+	doc := render(t, poisoned)
+	if n := len(elements(doc, "script")); n != 1 {
+		t.Errorf("the poisoned page has %d scripts, want its own one", n)
+	}
+	if !strings.Contains(text(doc), hostile) {
+		t.Error("the string is not in the text of the page as it was")
+	}
+}
+
+func TestPageIsSelfContained(t *testing.T) {
+	poisoned := small()
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	for name, r := range map[string]RunReport{"as it is": small(), "poisoned": poisoned} {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range elements(render(t, r), "") {
+				for _, a := range n.Attr {
+					switch {
+					case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "src":
+						t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
+					case a.Key == "href" && a.Val != JSONFile && a.Val != JUnitFile && !strings.HasPrefix(a.Val, "#"):
+						t.Errorf("<%s> leads to %q", n.Data, a.Val)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPolicyAllowsOwnBlocks shows that the browser will run the page's own style and script: their hashes are those of the
+// bytes that are really in the page.
+func TestPolicyAllowsOwnBlocks(t *testing.T) {
+	doc := render(t, small())
+	policy := ""
+	for _, n := range elements(doc, "meta") {
+		if slices.Contains(n.Attr, html.Attribute{Key: "http-equiv", Val: "Content-Security-Policy"}) {
+			for _, a := range n.Attr {
+				if a.Key == "content" {
+					policy = a.Val
+				}
+			}
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") {
+		t.Errorf("the policy is %q, want one that forbids what it does not name", policy)
+	}
+	for _, block := range []string{"style", "script"} {
+		want := block + "-src " + source([]byte(text(elements(doc, block)[0])))
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy %q does not allow the page's own %s: want %s", policy, block, want)
+		}
+	}
+}
+
+func TestPageLinksLeadSomewhere(t *testing.T) {
+	doc := render(t, small())
+	ids := map[string]bool{}
+	for _, n := range elements(doc, "") {
+		for _, a := range n.Attr {
+			if a.Key == "id" {
+				if ids[a.Val] {
+					t.Errorf("the id %q occurs twice", a.Val)
+				}
+				ids[a.Val] = true
+			}
+		}
+	}
+	links := 0
+	for _, n := range elements(doc, "a") {
+		for _, a := range n.Attr {
+			if target, ok := strings.CutPrefix(a.Val, "#"); ok && a.Key == "href" {
+				links++
+				if !ids[target] {
+					t.Errorf("a link leads to %q, which is not on the page", a.Val)
+				}
+			}
+		}
+	}
+	if links == 0 {
+		t.Error("the page has no link to a violation")
+	}
+}
+
+func TestVerdictComesFirst(t *testing.T) {
+	r := small()
+	page := text(elements(render(t, r), "main")[0])
+	verdict, table := strings.Index(page, capital(r.Verdict.Sentence)), strings.Index(page, "Invariants")
+	if verdict < 0 || verdict > table {
+		t.Errorf("the verdict sentence is at %d of the page's text, the invariants at %d", verdict, table)
+	}
+}
+
+func TestEmptyReportRenders(t *testing.T) {
+	page := text(render(t, RunReport{}))
+	for _, want := range []string{"The history holds no request.", "The scenario has no steps.", "No fault was injected."} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of an empty report does not say %q", want)
+		}
+	}
+}

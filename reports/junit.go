@@ -1,0 +1,145 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// WriteJUnit writes the report as JUnit XML: one suite for the run, one test case for each invariant.
+//
+// What a CI system makes of it agrees with the overall verdict, so that a run that proved nothing is never green:
+//
+//	verdict        counts towards the overall verdict      does not count
+//	pass           passed                                  passed
+//	fail           failure                                 skipped, "beyond the KEP: …"
+//	inconclusive   error if the scenario is about it,      skipped
+//	               else skipped
+//
+// Core invariants count always, extended ones when the report is strict.
+func WriteJUnit(w io.Writer, r RunReport) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(junit(r)); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func junit(r RunReport) reporters.JUnitTestSuites {
+	m := r.Metadata
+	suite := reporters.JUnitTestSuite{
+		Name:      "skewproof " + m.Scenario,
+		Package:   strings.Join([]string{m.Scenario, m.Backend, m.Subject}, "/"),
+		Time:      float64(m.DurationSeconds),
+		Timestamp: m.StartedAt.UTC().Format("2006-01-02T15:04:05"),
+		Properties: reporters.JUnitProperties{Properties: []reporters.JUnitProperty{
+			{Name: "verdict", Value: string(r.Verdict.Outcome)},
+			{Name: "sentence", Value: r.Verdict.Sentence},
+			{Name: "strict", Value: strconv.FormatBool(r.Verdict.Strict)},
+			{Name: "from", Value: m.From},
+			{Name: "to", Value: m.To},
+			{Name: "seed", Value: strconv.FormatUint(m.Seed, 10)},
+			{Name: "reproduce", Value: r.Reproduce},
+			{Name: "skewproofVersion", Value: m.SkewproofVersion},
+		}},
+	}
+	for _, i := range r.Invariants {
+		c := testCase(r, i)
+		suite.TestCases = append(suite.TestCases, c)
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+	}
+	// An inconclusive run may have no inconclusive invariant that the scenario is about, as when it ended early: without
+	// this case such a run would be green.
+	if r.Verdict.Outcome == invariant.OutcomeInconclusive && suite.Errors == 0 {
+		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
+			Name: "verdict", Classname: suite.Package, Status: "inconclusive",
+			Error: &reporters.JUnitError{Message: r.Verdict.Sentence, Type: "inconclusive"},
+		})
+		suite.Tests++
+		suite.Errors++
+	}
+	return reporters.JUnitTestSuites{
+		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
+		TestSuites: []reporters.JUnitTestSuite{suite},
+	}
+}
+
+func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
+	c := reporters.JUnitTestCase{
+		Name: i.Name, Classname: strings.Join([]string{r.Metadata.Scenario, r.Metadata.Backend, r.Metadata.Subject}, "/"),
+		Status: string(i.Verdict), SystemOut: factsText(i),
+	}
+	switch {
+	case i.Verdict == invariant.OutcomeFail && r.Decides(i):
+		c.Failure = &reporters.JUnitFailure{
+			Message: fmt.Sprintf("%s: violated %s", i.Sentence, times(i.Violations)), Type: "violated", Description: evidenceText(i),
+		}
+	case i.Verdict == invariant.OutcomeFail:
+		c.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", times(i.Violations))}
+		c.SystemOut += evidenceText(i)
+	case i.Verdict == invariant.OutcomeInconclusive && i.About && r.Decides(i):
+		c.Error = &reporters.JUnitError{
+			Message: "inconclusive: " + i.Reason, Type: "inconclusive",
+			Description: "The scenario exists for this invariant, and the run proves nothing about it.",
+		}
+	case i.Verdict == invariant.OutcomeInconclusive:
+		c.Skipped = &reporters.JUnitSkipped{Message: "inconclusive: " + i.Reason}
+	}
+	return c
+}
+
+func factsText(i Invariant) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\ngrade: %s\nchecked: %d\nviolations: %d\n", i.Sentence, i.Grade, i.Checked, i.Violations)
+	for _, f := range i.Facts {
+		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
+	}
+	return b.String()
+}
+
+// evidenceText is the evidence as plain text.
+func evidenceText(i Invariant) string {
+	var b strings.Builder
+	for n, e := range i.Evidence {
+		fmt.Fprintf(&b, "\n%d. %s\n   seen %s, from %s to %s\n", n+1, e.Sentence, times(e.Count), clock(e.FirstSeconds), clock(e.LastSeconds))
+		for _, q := range e.Requests {
+			fmt.Fprintf(&b, "   asked %s at %s: %s %s: %s\n", q.Server, clock(q.StartSeconds), q.Verb, q.Path, q.Answer())
+		}
+		for _, c := range e.Candidates {
+			fmt.Fprintf(&b, "   could have served it: %s\n", e.Explain(c))
+		}
+		for _, h := range e.Hops {
+			fmt.Fprintf(&b, "   handled by %s at %s: %s\n", h.Server, clock(h.StartSeconds), h.Account())
+		}
+		if d := e.Difference; d != nil {
+			fmt.Fprintf(&b, "   only %s (%d): %s\n", d.Left, d.OnlyLeftTotal, strings.Join(d.OnlyLeft, ", "))
+			fmt.Fprintf(&b, "   only %s (%d): %s\n", d.Right, d.OnlyRightTotal, strings.Join(d.OnlyRight, ", "))
+		}
+		if p := e.Process; p != nil {
+			fmt.Fprintf(&b, "   %s %s at %s: %s\n", p.Server, p.State, clock(p.AtSeconds), p.Detail)
+		}
+	}
+	if more := i.Kinds - len(i.Evidence); more > 0 {
+		fmt.Fprintf(&b, "\nand %s more; all are in the history\n", counted(more, "kind"))
+	}
+	return b.String()
+}

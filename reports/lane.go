@@ -1,0 +1,139 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// laneView is one server's lane: states, violations, outcomes, from top to bottom, with faults behind them all.
+type laneView struct {
+	Server         string
+	Top, Height    float64
+	BandMid        float64
+	BarsTop, BarsY float64 // upper and lower edge of the bars
+	Behind         []rect  // fault bands
+	States         []stateView
+	Marks          []markView
+	Bars           []bar
+}
+
+// stateView is a stretch of time in one state: coloured by version, hatched unless the server was ready.
+type stateView struct {
+	rect
+	Hatch      bool
+	Label      string
+	MidX, MidY float64
+}
+
+// bar is one bucket of outcomes, stacked.
+type bar struct {
+	Title string
+	Parts []rect
+}
+
+// markView is where violations of one kind were seen.
+type markView struct {
+	rect
+	Href   string
+	Points string // a triangle at the first violation
+}
+
+func newLane(r RunReport, l Lane, s scale, top float64, versions []versionKey, peak int) laneView {
+	v := laneView{
+		Server: l.Server, Top: top, Height: bandHeight + marksHeight + barsHeight, BandMid: top + bandHeight/2,
+		BarsTop: top + bandHeight + marksHeight, BarsY: top + bandHeight + marksHeight + barsHeight,
+	}
+	for _, f := range l.Faults {
+		title := ""
+		if n := slices.IndexFunc(r.Faults, func(g Fault) bool { return g.ID == f.Fault }); n >= 0 {
+			title = r.Faults[n].title()
+		}
+		x, w := s.x(f.StartSeconds), s.width(f.StartSeconds, f.EndSeconds)
+		v.Behind = append(v.Behind, rect{X: x, Y: top - 5, W: w, H: v.Height + 10, Class: "fault", Title: title})
+	}
+	for _, b := range l.States {
+		v.States = append(v.States, newState(b, s, top, versions))
+	}
+	for _, m := range l.Marks {
+		v.Marks = append(v.Marks, newMark(r, m, s, top+bandHeight+2))
+	}
+	for _, b := range l.Buckets {
+		v.Bars = append(v.Bars, newBar(b, s, r.Timeline.BucketSeconds, v.BarsY, peak))
+	}
+	return v
+}
+
+func newState(b StateBand, s scale, top float64, versions []versionKey) stateView {
+	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.EndSeconds)
+	v := stateView{rect: rect{X: x, Y: top, W: w, H: bandHeight}, MidX: round(x + w/2), MidY: top + bandHeight/2}
+	name := string(b.State)
+	switch b.State {
+	case history.StateReady:
+		v.Class, v.Label = versionClass(versions, b.Version), b.Version
+	case history.StateStarting, history.StateStopping, history.StatePaused:
+		v.Class, v.Hatch, v.Label = versionClass(versions, b.Version), true, name
+	case history.StateCrashed:
+		v.Class, v.Hatch, v.Label = "crashed", true, name
+	default:
+		v.Class, v.Hatch, v.Label = "down", true, name
+	}
+	if textWidth(v.Label)+6 > w {
+		v.Label = ""
+	}
+	v.Title = fmt.Sprintf("%s %s, %s to %s", b.Version, name, clock(b.StartSeconds), clock(b.EndSeconds))
+	if b.Detail != "" {
+		v.Title += ": " + b.Detail
+	}
+	return v
+}
+
+func newMark(r RunReport, m Mark, s scale, y float64) markView {
+	x, w := s.x(m.FirstSeconds), s.width(m.FirstSeconds, m.LastSeconds)
+	v := markView{
+		rect: rect{X: x, Y: y + 3, W: w, H: 3, Class: "mark", Title: fmt.Sprintf("%s violated %s, %s to %s",
+			m.Invariant, times(m.Count), clock(m.FirstSeconds), clock(m.LastSeconds))},
+		Href:   "#" + m.Invariant,
+		Points: fmt.Sprintf("%g,%g %g,%g %g,%g", round(x-4), y, round(x+4), y, x, y+8),
+	}
+	n := slices.IndexFunc(r.Invariants, func(i Invariant) bool { return i.Name == m.Invariant })
+	if n >= 0 && !r.Decides(r.Invariants[n]) {
+		v.Class = "mark extended"
+	}
+	return v
+}
+
+// newBar stacks one bucket, the answers that a reviewer looks for at the bottom, where buckets can be compared. Each kind
+// that occurred at all is at least two units high: one 404 among sixty successes must not vanish.
+func newBar(b Bucket, s scale, width Seconds, base float64, peak int) bar {
+	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.StartSeconds+width)
+	var out bar
+	var kinds []string
+	y := base
+	for _, k := range []struct {
+		count       int
+		class, name string
+	}{
+		{b.MissingResource, "missing-resource", "404 resource"},
+		{b.NoResponse, "no-response", "no response"},
+		{b.ServerError, "server-error", "other 5xx"},
+		{b.Unavailable, "unavailable", "503"},
+		{b.UnservedResource, "unserved-resource", "404 resource that nobody serves"},
+		{b.MissingObject, "missing-object", "404 object"},
+		{b.Other, "other", "other status"},
+		{b.Success, "success", "2xx or 304"},
+	} {
+		if k.count == 0 {
+			continue
+		}
+		kinds = append(kinds, fmt.Sprintf("%s × %s", grouped(k.count), k.name))
+		h := max(2, float64(k.count)/float64(peak)*(barsHeight-4))
+		h = round(min(h, max(0, y-(base-barsHeight))))
+		y = round(y - h)
+		out.Parts = append(out.Parts, rect{X: x, Y: y, W: max(0.5, round(w-0.6)), H: h, Class: k.class})
+	}
+	out.Title = fmt.Sprintf("%s to %s: %s", clock(b.StartSeconds), clock(b.StartSeconds+width), strings.Join(kinds, ", "))
+	return out
+}

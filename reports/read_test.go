@@ -1,0 +1,156 @@
+package reports
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func encoded(t testing.TB, r RunReport) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteJSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestRoundTrip(t *testing.T) {
+	poisoned := small()
+	apiVersion, kind := poisoned.APIVersion, poisoned.Kind
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	poisoned.APIVersion, poisoned.Kind = apiVersion, kind
+	big := bigRun()
+	for name, want := range map[string]RunReport{
+		"small":   small(),
+		"hostile": poisoned,
+		"big":     New(big, nil, Options{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), JSONFile)
+			if err := os.WriteFile(path, []byte(encoded(t, want)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Absent and empty optional lists are one thing in JSON; encoding again is what must not differ.
+			if diff := cmp.Diff(encoded(t, want), encoded(t, got)); diff != "" {
+				t.Errorf("read back differently (-written +read):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	good := encoded(t, small())
+	for _, c := range []struct {
+		name, document, want string
+	}{
+		{"nothing", "", "the file is empty"},
+		{"blanks", " \n\t", "the file is empty"},
+		{"no JSON", "<html>", "not a JSON document"},
+		{"cut short", good[:len(good)/2], "not a JSON document"},
+		{"something behind it", good + "{}", "not a JSON document"},
+		{"another kind", `{"apiVersion":"v1","kind":"Pod"}`, `apiVersion "v1", kind "Pod": this skewproof reads "skewproof/v1alpha1", "RunReport" only`},
+		{"another version", strings.Replace(good, APIVersion, "skewproof/v2", 1), `apiVersion "skewproof/v2"`},
+		{"an unknown field", strings.Replace(good, `"metadata"`, `"colour": 1, "metadata"`, 1), `unknown field "colour"`},
+		{"a field of another type", strings.Replace(good, `"seed": 7`, `"seed": "7"`, 1), "metadata.seed"},
+		{"an unknown outcome", strings.Replace(good, `"outcome": "fail"`, `"outcome": "maybe"`, 1), `verdict.outcome "maybe"`},
+		{"a verdict that was altered", strings.Replace(good, `"outcome": "fail"`, `"outcome": "pass"`, 1), "contradicts the invariants"},
+		{"an unknown verdict", strings.Replace(good, `"verdict": "fail"`, `"verdict": "bad"`, 1), `invariants[0] (NoFalseNotFound): verdict "bad"`},
+		{"an unknown grade", strings.Replace(good, `"grade": "core"`, `"grade": "gold"`, 1), `grade "gold"`},
+		{"a step that ends before it starts", strings.Replace(good, `"endSeconds": 5.1`, `"endSeconds": 1`, 1), "steps[0]: from 5 s to 1 s"},
+		{"a fault beyond all time", strings.Replace(good, `"endSeconds": 14,`, `"endSeconds": 1e300,`, 1), "is not a window of time"},
+		{"buckets of no width", strings.Replace(good, `"bucketSeconds": 0.2`, `"bucketSeconds": 0`, 1), "timeline.bucketSeconds is 0"},
+		{"a negative count", strings.Replace(good, `"success": 1`, `"success": -1`, 1), "a count that no run can have"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.document == good {
+				t.Fatal("the document was not broken: this test would prove nothing")
+			}
+			path := filepath.Join(t.TempDir(), JSONFile)
+			if err := os.WriteFile(path, []byte(c.document), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(path)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("Read gave the error %v, want one that names %s and says %q", err, path, c.want)
+			}
+		})
+	}
+}
+
+func TestReadMissingFile(t *testing.T) {
+	if _, err := Read(filepath.Join(t.TempDir(), "nothing")); !os.IsNotExist(unwrapAll(err)) {
+		t.Errorf("Read gave the error %v, want that the file does not exist", err)
+	}
+}
+
+func unwrapAll(err error) error {
+	for {
+		inner, ok := err.(interface{ Unwrap() error })
+		if !ok || os.IsNotExist(err) {
+			return err
+		}
+		err = inner.Unwrap()
+	}
+}
+
+func TestDecodeBoundsLength(t *testing.T) {
+	endless := io.MultiReader(strings.NewReader("{"), blanks{})
+	if _, err := Decode(endless); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("Decode of an endless document gave the error %v", err)
+	}
+}
+
+// blanks never ends.
+type blanks struct{}
+
+func (blanks) Read(p []byte) (int, error) {
+	for n := range p {
+		p[n] = ' '
+	}
+	return len(p), nil
+}
+
+// FuzzRead: whatever Decode accepts can be shown in every form, and read back as the same.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(encoded(f, small())))
+	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport"}`))
+	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport","verdict":{"outcome":"pass"},"timeline":{"endSeconds":9,"bucketSeconds":1e-9,"lanes":[{"server":"a","buckets":[{"startSeconds":-3,"other":1}],"marks":[{"invariant":"X"}]}]},"counts":[{"server":"a","count":-1}]}`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		r, err := Decode(bytes.NewReader(document))
+		if err != nil {
+			return
+		}
+		for name, write := range map[string]func(io.Writer, RunReport) error{
+			"HTML": WriteHTML, "JUnit": WriteJUnit,
+			"summary": func(w io.Writer, r RunReport) error { return WriteSummary(w, r, SummaryOptions{}) },
+		} {
+			var b bytes.Buffer
+			if err := write(&b, r); err != nil {
+				t.Errorf("%s of an accepted report: %v", name, err)
+			}
+			if name == "HTML" && (bytes.Contains(b.Bytes(), []byte("NaN")) || bytes.Contains(b.Bytes(), []byte("Inf\""))) &&
+				!bytes.Contains(document, []byte("NaN")) && !bytes.Contains(document, []byte("Inf")) {
+				t.Error("the page has a coordinate that is no number")
+			}
+		}
+		first := encoded(t, r)
+		again, err := Decode(strings.NewReader(first))
+		if err != nil {
+			t.Fatalf("an accepted report is refused when written again: %v", err)
+		}
+		if encoded(t, again) != first {
+			t.Error("a report changes when it is read and written again")
+		}
+	})
+}

@@ -1,0 +1,141 @@
+// Package reports turns a judged run into something that a reviewer reads in a minute and a program reads without
+// guessing: a versioned report document, one HTML page, JUnit XML and a terse summary for terminals.
+//
+// [New] is pure: the same history and verdicts give the same report, and every rendering is a function of the report
+// alone, so that a saved report.json can be rendered again with neither cluster nor history.
+package reports
+
+import (
+	"math"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// APIVersion and Kind identify the report document. [Read] refuses any other.
+const (
+	APIVersion = "skewproof/v1alpha1"
+	Kind       = "RunReport"
+)
+
+// Seconds is a length of time, or an instant counted from the start of the run, in seconds with microsecond precision.
+// JSON fields of this type say so in their name, as the Kubernetes API conventions ask ("Units").
+type Seconds float64
+
+func seconds(d time.Duration) Seconds { return Seconds(math.Round(float64(d)/1e3) / 1e6) }
+
+// RunReport is everything that is shown of one run.
+type RunReport struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [Kind].
+	Kind string `json:"kind"`
+	// Metadata says what was run, when and by which skewproof.
+	Metadata Metadata `json:"metadata"`
+	// Verdict is what all invariants together come to.
+	Verdict Verdict `json:"verdict"`
+	// Invariants are the verdicts one by one, in catalogue order.
+	Invariants []Invariant `json:"invariants"`
+	// Servers are the apiservers of the run, in the order in which the scenario names them.
+	Servers []Server `json:"servers"`
+	// Steps are the executed steps of the scenario, in time order.
+	Steps []Step `json:"steps"`
+	// Faults are the injected faults with what they touched, in time order.
+	Faults []Fault `json:"faults"`
+	// Timeline shows states, faults, outcomes and violations over time, one lane per server.
+	Timeline Timeline `json:"timeline"`
+	// Counts are the operations by server, class and status, in that order.
+	Counts []Count `json:"counts"`
+	// Reproduce is the command line that repeats the run; empty when the backend gave none.
+	Reproduce string `json:"reproduce"`
+	// Environment lists what the run depended on: kernel, processors, versions of the tools; one fact per entry.
+	Environment []string `json:"environment,omitempty"`
+}
+
+// Metadata says what was run, when and by which skewproof.
+type Metadata struct {
+	// Scenario is the name of the scenario.
+	Scenario string `json:"scenario"`
+	// Sentence says what the scenario does, for a non-programmer.
+	Sentence string `json:"sentence,omitempty"`
+	// Backend is what the servers ran on: "sim", "local" or "kind".
+	Backend string `json:"backend"`
+	// Subject is which Mixed Version Proxy was under test; "none" is the negative control.
+	Subject string `json:"subject"`
+	// From is the version that servers start with; To is the one they are upgraded to. To is empty in a run that
+	// upgrades nothing.
+	From string `json:"from"`
+	To   string `json:"to,omitempty"`
+	// Seed determines traffic and, where the backend allows, schedule.
+	Seed uint64 `json:"seed"`
+	// RequestsPerSecond is the rate that was asked for, over all servers. 0 means unknown.
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
+	// StartedAt is the wall time of the instant that all Seconds of the report are counted from.
+	StartedAt time.Time `json:"startedAt"`
+	// DurationSeconds is how long the run took.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// Operations is how many requests the history holds.
+	Operations int `json:"operations"`
+	// Complete is false when the history was cut short; such a run never passes.
+	Complete bool `json:"complete"`
+	// Error is why the run ended early; empty when every step was carried out.
+	Error string `json:"error,omitempty"`
+	// SkewproofVersion is the version of the program that wrote the report.
+	SkewproofVersion string `json:"skewproofVersion"`
+}
+
+// Verdict is what all invariants together come to.
+type Verdict struct {
+	// Sentence says in one sentence what was found. It does not repeat the outcome.
+	Sentence string `json:"sentence"`
+	// Outcome is "pass", "fail" or "inconclusive".
+	Outcome invariant.Outcome `json:"outcome"`
+	// Strict is true when invariants beyond the KEP counted like the core ones.
+	Strict bool `json:"strict"`
+	// Failed and Inconclusive name the invariants with that outcome, counted or not, in catalogue order.
+	Failed       []string `json:"failed,omitempty"`
+	Inconclusive []string `json:"inconclusive,omitempty"`
+}
+
+// Invariant is the verdict on one invariant.
+type Invariant struct {
+	// Name is the name in the catalogue, such as "NoFalseNotFound".
+	Name string `json:"name"`
+	// Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
+	Grade invariant.Grade `json:"grade"`
+	// Verdict is "pass", "fail" or "inconclusive".
+	Verdict invariant.Outcome `json:"verdict"`
+	// About is true when the scenario exists for this invariant: it may not stay inconclusive then.
+	About bool `json:"about"`
+	// Sentence says what must hold, for a non-programmer.
+	Sentence string `json:"sentence"`
+	// Source is the clause that demands it.
+	Source string `json:"source,omitempty"`
+	// Checked is how many observations were judged.
+	Checked int `json:"checked"`
+	// Unjudgeable is how many more would have been judged had their ground truth been known.
+	Unjudgeable int `json:"unjudgeable,omitempty"`
+	// Violations is the full count, of which Evidence shows the first few kinds.
+	Violations int `json:"violations"`
+	// Facts are measured figures, in the order in which they should be shown.
+	Facts []Fact `json:"facts,omitempty"`
+	// Reason is why the verdict is inconclusive; empty otherwise.
+	Reason string `json:"reason,omitempty"`
+	// Kinds is how many groups of like violations there were; Evidence may hold fewer.
+	Kinds int `json:"kinds,omitempty"`
+	// Evidence shows groups of like violations, each by its first one, in the order of first occurrence.
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Fact is one measured figure, ready to be shown.
+type Fact struct {
+	// Name says what was measured, such as "converged after".
+	Name string `json:"name"`
+	// Value is the figure with its unit.
+	Value string `json:"value"`
+}
+
+// Decides reports whether the invariant counts towards the overall verdict: core ones always, extended ones when strict.
+func (r RunReport) Decides(i Invariant) bool {
+	return i.Grade == invariant.GradeCore || r.Verdict.Strict
+}

@@ -1,0 +1,44 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+)
+
+func summarize(t *testing.T, r RunReport, opts SummaryOptions) string {
+	t.Helper()
+	var b strings.Builder
+	if err := WriteSummary(&b, r, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestSummaryColorsOnlyWhenAsked(t *testing.T) {
+	if s := summarize(t, small(), SummaryOptions{}); strings.Contains(s, "\x1b") {
+		t.Errorf("colours that nobody asked for:\n%q", s)
+	}
+	if s := summarize(t, small(), SummaryOptions{Color: true}); !strings.HasPrefix(s, "\x1b[31mFAIL:\x1b[0m while") {
+		t.Errorf("no colours although asked for:\n%q", s)
+	}
+}
+
+func TestSummaryNamesFiles(t *testing.T) {
+	if s := summarize(t, small(), SummaryOptions{}); strings.Contains(s, HTMLFile) {
+		t.Errorf("a report that was not written is named:\n%s", s)
+	}
+	if s := summarize(t, small(), SummaryOptions{Dir: "out"}); !strings.HasSuffix(s, "out/report.html\nout/report.json\nout/junit.xml\n") {
+		t.Errorf("the files are not named:\n%s", s)
+	}
+}
+
+func TestSummaryDoesNotObeyServers(t *testing.T) {
+	r := small()
+	r.Verdict.Sentence = "b said \x1b]0;owned\a and \u009b2J\r\n"
+	r.Invariants[1].Reason = "\x1b[8m"
+	for _, c := range summarize(t, r, SummaryOptions{}) {
+		if c != '\n' && (c < ' ' || c >= 0x7f && c < 0xa0) {
+			t.Errorf("the summary holds the control character %#x", c)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package reports
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// maxBuckets bounds the slices of time of a lane: more would be narrower than a reader can tell apart.
+const maxBuckets = 120
+
+// Timeline shows what happened to and on every server over time.
+type Timeline struct {
+	// EndSeconds is the end of the run: everything on the timeline lies between 0 and it.
+	EndSeconds Seconds `json:"endSeconds"`
+	// BucketSeconds is the width of every bucket.
+	BucketSeconds Seconds `json:"bucketSeconds"`
+	// Lanes are the servers, in the order of [RunReport.Servers].
+	Lanes []Lane `json:"lanes"`
+}
+
+// Lane is the timeline of one server.
+type Lane struct {
+	// Server is its name.
+	Server string `json:"server"`
+	// States are the states of its process, end to end; a paused process is one of them.
+	States []StateBand `json:"states"`
+	// Faults are the bands of the faults that had this server as their target or at one end of their link.
+	Faults []FaultBand `json:"faults,omitempty"`
+	// Buckets are the outcomes of the requests it was asked, by the time of the answer. Buckets without any are left out.
+	Buckets []Bucket `json:"buckets,omitempty"`
+	// Marks are where invariants were violated on this server.
+	Marks []Mark `json:"marks,omitempty"`
+}
+
+// FaultBand is the time for which one fault was on.
+type FaultBand struct {
+	// Fault is the [Fault.ID].
+	Fault int `json:"fault"`
+	// StartSeconds and EndSeconds bound the band.
+	StartSeconds Seconds `json:"startSeconds"`
+	EndSeconds   Seconds `json:"endSeconds"`
+}
+
+// Bucket counts the answers of one server in one slice of time, by what they were.
+type Bucket struct {
+	// StartSeconds is the beginning of the slice, which is [Timeline.BucketSeconds] long.
+	StartSeconds Seconds `json:"startSeconds"`
+	// Success counts 2xx and 304.
+	Success int `json:"success,omitempty"`
+	// MissingObject counts 404 for an object that does not exist, of a resource that the server knows.
+	MissingObject int `json:"missingObject,omitempty"`
+	// UnservedResource counts 404 for a resource that no live server serves, as it should be.
+	UnservedResource int `json:"unservedResource,omitempty"`
+	// MissingResource counts every other 404 for a resource. Whether it is false is for the invariants to say: servers may
+	// be ignorant of each other for a while.
+	MissingResource int `json:"missingResource,omitempty"`
+	// Unavailable counts 503.
+	Unavailable int `json:"unavailable,omitempty"`
+	// ServerError counts every other 5xx.
+	ServerError int `json:"serverError,omitempty"`
+	// NoResponse counts requests with no or no complete response. Requests that the run itself cancelled are left out.
+	NoResponse int `json:"noResponse,omitempty"`
+	// Other counts every other status, such as 403, 409 and 429.
+	Other int `json:"other,omitempty"`
+}
+
+// Mark is where violations of one kind were seen on a server.
+type Mark struct {
+	// Invariant is the name of the violated invariant; Evidence the place in its list of evidence, counted from 0.
+	Invariant string `json:"invariant"`
+	Evidence  int    `json:"evidence"`
+	// FirstSeconds and LastSeconds are when the first and the last of them were seen; Count is how many there were.
+	FirstSeconds Seconds `json:"firstSeconds"`
+	LastSeconds  Seconds `json:"lastSeconds"`
+	Count        int     `json:"count"`
+}
+
+// runEnd is the end of the run; a history that was cut short ends with its last record.
+func runEnd(h *history.History) time.Duration {
+	end := h.End.At
+	for _, o := range h.Operations {
+		end = max(end, o.End)
+	}
+	for _, l := range h.Lifecycle {
+		end = max(end, l.At)
+	}
+	for _, s := range h.Steps {
+		end = max(end, s.Start)
+	}
+	return end
+}
+
+func newTimeline(h *history.History, truth groundTruth, end time.Duration, faults []Fault, invariants []Invariant) Timeline {
+	width := bucketWidth(end)
+	t := Timeline{EndSeconds: seconds(end), BucketSeconds: seconds(width), Lanes: []Lane{}}
+	buckets := outcomesOverTime(h, truth, width)
+	for _, s := range h.Run.Servers {
+		lane := Lane{Server: s.Name, States: stateBands(h, s.Name, end), Buckets: buckets[s.Name]}
+		for _, f := range faults {
+			if f.concerns(s.Name) {
+				lane.Faults = append(lane.Faults, FaultBand{Fault: f.ID, StartSeconds: f.StartSeconds, EndSeconds: f.EndSeconds})
+			}
+		}
+		for _, i := range invariants {
+			for n, e := range i.Evidence {
+				if slices.Contains(e.servers(), s.Name) {
+					lane.Marks = append(lane.Marks, Mark{
+						Invariant: i.Name, Evidence: n, FirstSeconds: e.FirstSeconds, LastSeconds: e.LastSeconds, Count: e.Count,
+					})
+				}
+			}
+		}
+		t.Lanes = append(t.Lanes, lane)
+	}
+	return t
+}
+
+// bucketWidth is the smallest round width that needs no more than maxBuckets.
+func bucketWidth(end time.Duration) time.Duration {
+	for unit := 100 * time.Millisecond; ; unit *= 10 {
+		for _, factor := range []time.Duration{1, 2, 5} {
+			// Divided rather than multiplied: a saved history may end at any time, up to the last that there is.
+			if width := unit * factor; (end-1)/maxBuckets < width {
+				return width
+			}
+		}
+	}
+}
+
+func outcomesOverTime(h *history.History, truth groundTruth, width time.Duration) map[string][]Bucket {
+	counts := map[string]map[int64]*Bucket{}
+	for _, o := range h.Operations {
+		slice := int64(o.End / width)
+		if counts[o.Server] == nil {
+			counts[o.Server] = map[int64]*Bucket{}
+		}
+		if counts[o.Server][slice] == nil {
+			counts[o.Server][slice] = &Bucket{StartSeconds: seconds(time.Duration(slice) * width)}
+		}
+		counts[o.Server][slice].add(o, truth.class(o))
+	}
+	out := map[string][]Bucket{}
+	for server, ofServer := range counts {
+		for _, b := range ofServer {
+			if b.Total() > 0 {
+				out[server] = append(out[server], *b)
+			}
+		}
+		slices.SortFunc(out[server], func(a, b Bucket) int { return cmp.Compare(a.StartSeconds, b.StartSeconds) })
+	}
+	return out
+}
+
+// add counts one operation. A request that the run cancelled before any answer says nothing of the server; a success that
+// broke off is no success, unless it was the run that broke it off, as it does with watches.
+func (b *Bucket) add(o history.Operation, class Class) {
+	success := o.Status >= 200 && o.Status < 300 || o.Status == 304
+	switch {
+	case o.Status == 0 && o.Failure == history.FailureCanceled:
+	case success && (o.Failure == history.FailureNone || o.Failure == history.FailureCanceled):
+		b.Success++
+	case success, o.Status == 0:
+		b.NoResponse++
+	case o.Status == 404 && o.Missing == history.MissingObject:
+		b.MissingObject++
+	case o.Status == 404 && class == ClassUnserved:
+		b.UnservedResource++
+	case o.Status == 404:
+		b.MissingResource++
+	case o.Status == 503:
+		b.Unavailable++
+	case o.Status >= 500:
+		b.ServerError++
+	default:
+		b.Other++
+	}
+}
+
+// Total is how many requests the bucket counts.
+func (b Bucket) Total() int {
+	return b.Success + b.MissingObject + b.UnservedResource + b.MissingResource + b.Unavailable + b.ServerError + b.NoResponse + b.Other
+}

@@ -1,0 +1,133 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// The names of the files of a report.
+const (
+	HTMLFile  = "report.html"
+	JSONFile  = "report.json"
+	JUnitFile = "junit.xml"
+)
+
+// WriteAll writes the report into dir, which is made if it does not exist, as [HTMLFile], [JSONFile] and [JUnitFile].
+//
+// No reader ever sees half a file: each is written under a temporary name, synced and renamed, and nothing is renamed
+// before all three are on disk. Files of an earlier report survive an error. The error names the file and the way out.
+func WriteAll(dir string, r RunReport) error {
+	rendered := []struct {
+		name   string
+		render func(io.Writer, RunReport) error
+	}{{JSONFile, WriteJSON}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}}
+	files := make([]file, 0, len(rendered))
+	for _, f := range rendered {
+		var b bytes.Buffer
+		if err := f.render(&b, r); err != nil {
+			return fmt.Errorf("render %s: %w", f.name, err)
+		}
+		files = append(files, file{filepath.Join(dir, f.name), b.Bytes()})
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the report directory %s: %w%s", dir, err, wayOut(err))
+	}
+	return replace(files)
+}
+
+// WriteJSON writes the report document, indented.
+func WriteJSON(w io.Writer, r RunReport) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(r)
+}
+
+type file struct {
+	path    string
+	content []byte
+}
+
+// replace writes all files or none, as far as a file system without transactions allows.
+func replace(files []file) (err error) {
+	staged := make([]string, 0, len(files))
+	defer func() {
+		for _, name := range staged {
+			if err != nil {
+				err = errors.Join(err, ignoreMissing(os.Remove(name)))
+			}
+		}
+	}()
+	for _, f := range files {
+		name, err := stage(f)
+		if name != "" {
+			staged = append(staged, name)
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w%s", f.path, err, wayOut(err))
+		}
+	}
+	for n, f := range files {
+		if err := os.Rename(staged[n], f.path); err != nil {
+			return fmt.Errorf("write %s: %w%s", f.path, err, wayOut(err))
+		}
+	}
+	return syncDir(filepath.Dir(files[0].path))
+}
+
+// stage writes and syncs a temporary file beside the one it will replace, so that the rename stays within one file system.
+func stage(f file) (name string, err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+".*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, tmp.Close()) }()
+	if _, err := tmp.Write(f.content); err != nil {
+		return tmp.Name(), err
+	}
+	// CreateTemp makes files for their owner only; a report is there to be shown.
+	if err := tmp.Chmod(0o644); err != nil {
+		return tmp.Name(), err
+	}
+	return tmp.Name(), tmp.Sync()
+}
+
+// syncDir makes renames durable. Some file systems cannot sync a directory and say EINVAL; they are durable in their own way.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// wayOut is what to do about an error of the file system.
+func wayOut(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return ": free some space, or choose an output directory on another file system; the saved history can be judged again"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, os.ErrPermission):
+		return ": choose an output directory that can be written to"
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, os.ErrExist):
+		return ": a file is in the way; choose another output directory"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,48 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// catalogue in the order in which a reviewer would read it.
+var catalogue = []Scenario{quiet, rollingUpgrade, peerPartition, restartDuringPartition}
+
+// All returns the catalogue.
+func All() []Scenario { return append([]Scenario(nil), catalogue...) }
+
+// Find returns the scenario of that name, or an [UnknownError] that names the nearest one.
+func Find(name string) (Scenario, error) {
+	for _, s := range catalogue {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Scenario{}, &UnknownError{Name: name, Nearest: nearest(name)}
+}
+
+// UnknownError says that there is no such scenario.
+type UnknownError struct {
+	Name    string
+	Nearest string // "" if nothing is near
+}
+
+// Error suggests what may have been meant.
+func (e *UnknownError) Error() string {
+	if e.Nearest != "" {
+		return fmt.Sprintf("no scenario %q: did you mean %q? 'skewproof list' shows all", e.Name, e.Nearest)
+	}
+	return fmt.Sprintf("no scenario %q: 'skewproof list' shows all", e.Name)
+}
+
+func nearest(name string) string {
+	best, similarity := "", 0.5 // half of the letters must agree
+	for _, s := range catalogue {
+		if got := levenshtein.Similarity(strings.ToLower(name), s.Name, nil); got > similarity {
+			best, similarity = s.Name, got
+		}
+	}
+	return best
+}

@@ -1,0 +1,131 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+// cluster starts a plan whose i-th server first runs version(i). Servers are called a, b, c, …
+func (p Parameters) cluster(version func(i int) string) *Plan {
+	plan := &Plan{Bounds: p.Bounds}
+	for i := range p.Servers {
+		plan.Servers = append(plan.Servers, Server{Name: ServerName(i), Version: version(i)})
+	}
+	return plan
+}
+
+// ServerName is the name of the i-th server: a to z, then s26, s27, …
+func ServerName(i int) string {
+	if i < 26 {
+		return string(rune('a' + i))
+	}
+	return fmt.Sprintf("s%d", i)
+}
+
+// newest makes one server, a, run the newer version: it alone serves what only that version knows.
+func (p Parameters) newest(i int) string {
+	if i == 0 {
+		return p.To
+	}
+	return p.From
+}
+
+func (plan *Plan) add(s Step)            { plan.Steps = append(plan.Steps, s) }
+func (plan *Plan) soak(d time.Duration)  { plan.add(Step{Action: Soak, For: d}) }
+func (plan *Plan) sweep()                { plan.add(Step{Action: Sweep}) }
+func (plan *Plan) restart(server string) { plan.add(Step{Action: Restart, Server: server}) }
+func (plan *Plan) replace(server, version string) {
+	plan.add(Step{Action: Replace, Server: server, Version: version})
+}
+func (plan *Plan) inject(label string, f fault.Fault) {
+	plan.add(Step{Action: Inject, Fault: &f, Label: label})
+}
+func (plan *Plan) heal(label string)  { plan.add(Step{Action: Heal, Label: label}) }
+func cut(from, to string) fault.Fault { return fault.Fault{Kind: fault.Cut, From: from, To: to} }
+
+// settle waits until ignorance is no excuse any more, and then long enough to see what happens.
+func (plan *Plan) settle(observe time.Duration) { plan.soak(plan.Bounds.Staleness + observe) }
+
+// converge waits until all must be well again, and a little longer to see that it is.
+func (plan *Plan) converge() {
+	plan.add(Step{Action: Outlast, For: plan.Bounds.Convergence + 2*time.Second})
+}
+
+// Validate checks that a plan can be carried out: that it names only servers it has, and heals only what it injected.
+func (plan *Plan) Validate() error {
+	servers := map[string]bool{}
+	for _, s := range plan.Servers {
+		if servers[s.Name] {
+			return fmt.Errorf("server %q is listed twice", s.Name)
+		}
+		servers[s.Name] = true
+	}
+	if len(servers) == 0 {
+		return errors.New("the plan has no server")
+	}
+	injected := map[string]bool{}
+	for i, s := range plan.Steps {
+		if err := s.validate(servers, injected); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (s Step) validate(servers, injected map[string]bool) error {
+	switch s.Action {
+	case Soak, Outlast:
+		if s.For <= 0 {
+			return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
+		}
+	case Sweep:
+	case Inject:
+		if s.Fault == nil {
+			return errors.New("inject: no fault given")
+		}
+		if err := s.Fault.Validate(); err != nil {
+			return err
+		}
+		if injected[s.Label] {
+			return fmt.Errorf("inject %q: that label is on already", s.Label)
+		}
+		injected[s.Label] = true
+	case Heal:
+		if !injected[s.Label] {
+			return fmt.Errorf("heal %q: no such fault is on", s.Label)
+		}
+		delete(injected, s.Label)
+	case Start, Stop, Kill, Pause, Resume, Restart, Replace:
+		if !servers[s.Server] {
+			return fmt.Errorf("%s: no server %q in the plan", s.Action, s.Server)
+		}
+		if s.Action == Replace && s.Version == "" {
+			return fmt.Errorf("replace %s: no version given", s.Server)
+		}
+	default:
+		return fmt.Errorf("unknown action %q", s.Action)
+	}
+	return nil
+}
+
+// Versions lists the apiserver versions that the plan needs, each once, in order of first use.
+func (plan *Plan) Versions() []string {
+	var versions []string
+	seen := map[string]bool{"": true}
+	note := func(v string) {
+		if !seen[v] {
+			seen[v] = true
+			versions = append(versions, v)
+		}
+	}
+	for _, s := range plan.Servers {
+		note(s.Version)
+	}
+	for _, s := range plan.Steps {
+		note(s.Version)
+	}
+	return versions
+}

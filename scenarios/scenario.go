@@ -1,0 +1,113 @@
+// Package scenarios holds what skewproof does to a control plane: the type of a scenario and the catalogue, one short file each. A
+// scenario is data. Nothing in it knows which backend carries it out.
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Scenario is one entry of the catalogue.
+type Scenario struct {
+	// Name is stable: it is what users type and what reports and JUnit files are matched by.
+	Name string `json:"name"`
+	// Happens says in a sentence for non-programmers what is done to the control plane.
+	Happens string `json:"happens"`
+	// Holds says what must hold while it is done.
+	Holds string `json:"holds"`
+	// Source is the KEP clause or the issue behind it.
+	Source string `json:"source"`
+	// About names the invariants that the scenario exists for. A run in which one of them stays inconclusive proves nothing.
+	About []string `json:"about"`
+	// MinServers is how many servers the plan needs at the least.
+	MinServers int `json:"minServers"`
+	// Plan turns parameters into the steps to carry out. It is a pure function.
+	Plan func(Parameters) Plan `json:"-"`
+}
+
+// Parameters are what a user may choose.
+type Parameters struct {
+	Servers int    // how many apiservers
+	From    string // the older version, such as "v1.36.3"
+	To      string // the newer version; equal to From for a cluster of one version
+	// Bounds are the times that the invariants allow; scenarios wait by them.
+	Bounds history.Bounds
+}
+
+// Mixed reports whether two versions take part.
+func (p Parameters) Mixed() bool { return p.From != p.To }
+
+// Plan is a scenario with its parameters filled in: the servers as first started, then steps in order.
+type Plan struct {
+	Servers  []Server         `json:"servers"`
+	Steps    []Step           `json:"steps"`
+	Pressure history.Pressure `json:"pressure"`
+	Bounds   history.Bounds   `json:"bounds"`
+}
+
+// Server is an apiserver of the plan.
+type Server struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Action is what a step does.
+type Action string
+
+// The actions. All that name a server act on Step.Server.
+const (
+	Soak    Action = "soak"    // let the load run for Step.For
+	Outlast Action = "outlast" // let the load run until Step.For has passed since the last disturbance
+	Sweep   Action = "sweep"   // ask every server for everything that merged discovery lists
+	Start   Action = "start"   // start a server that is not running, as Step.Version if given
+	Stop    Action = "stop"    // stop a server gracefully
+	Kill    Action = "kill"    // kill -9
+	Pause   Action = "pause"   // SIGSTOP
+	Resume  Action = "resume"  // SIGCONT
+	Restart Action = "restart" // stop gracefully, start the same version again
+	Replace Action = "replace" // stop gracefully, start Step.Version on the same identity
+	Inject  Action = "inject"  // switch Step.Fault on
+	Heal    Action = "heal"    // switch the fault with Step.Label off
+)
+
+// Step is one thing done, and waited for, before the next.
+type Step struct {
+	Action  Action        `json:"action"`
+	Server  string        `json:"server,omitempty"`
+	Version string        `json:"version,omitempty"`
+	For     time.Duration `json:"for,omitempty"`
+	Fault   *fault.Fault  `json:"fault,omitempty"`
+	// Label ties a heal to its inject.
+	Label string `json:"label,omitempty"`
+}
+
+// Disturbs reports whether the step changes or harms the cluster.
+func (s Step) Disturbs() bool { return s.Action != Soak && s.Action != Outlast && s.Action != Sweep }
+
+// String is the sentence that reports show.
+func (s Step) String() string {
+	switch s.Action {
+	case Soak:
+		return fmt.Sprintf("let the load run for %s", s.For)
+	case Outlast:
+		return fmt.Sprintf("let the load run until %s after the last disturbance", s.For)
+	case Sweep:
+		return "ask every server for everything that discovery lists"
+	case Replace:
+		return fmt.Sprintf("replace %s by %s", s.Server, s.Version)
+	case Start:
+		if s.Version != "" {
+			return fmt.Sprintf("start %s as %s", s.Server, s.Version)
+		}
+		return "start " + s.Server
+	case Inject:
+		return s.Fault.String()
+	case Heal:
+		return "heal: " + s.Label
+	default:
+		return fmt.Sprintf("%s %s", s.Action, s.Server)
+	}
+}

@@ -1,0 +1,171 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+func parameters(servers int, from, to string) Parameters {
+	return Parameters{Servers: servers, From: from, To: to, Bounds: history.DefaultBounds}
+}
+
+func TestTheCatalogueIsInOrder(t *testing.T) {
+	var known []string
+	for _, i := range invariant.All() {
+		known = append(known, i.Name)
+	}
+	names := map[string]bool{}
+	for _, s := range All() {
+		t.Run(s.Name, func(t *testing.T) {
+			if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(s.Name) || names[s.Name] {
+				t.Errorf("name %q is not lower case with hyphens, or taken", s.Name)
+			}
+			names[s.Name] = true
+			for what, sentence := range map[string]string{"Happens": s.Happens, "Holds": s.Holds} {
+				if !strings.HasSuffix(sentence, ".") {
+					t.Errorf("%s is not a sentence: %q", what, sentence)
+				}
+			}
+			if s.Source == "" || len(s.About) == 0 {
+				t.Error("a scenario needs a source, and something it is about")
+			}
+			for _, about := range s.About {
+				if !slices.Contains(known, about) {
+					t.Errorf("it is about %s, which is no invariant", about)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryPlanCanBeCarriedOut(t *testing.T) {
+	for _, s := range All() {
+		for _, servers := range []int{s.MinServers, 3, 7, 63} {
+			for _, to := range []string{"v1.36.3", "v1.37.1"} {
+				plan := s.Plan(parameters(servers, "v1.36.3", to))
+				if err := plan.Validate(); err != nil {
+					t.Errorf("%s with %d servers, to %s: %v", s.Name, servers, to, err)
+				}
+				if len(plan.Servers) != servers {
+					t.Errorf("%s with %d servers has %d", s.Name, servers, len(plan.Servers))
+				}
+				if plan.Pressure == (history.Pressure{}) {
+					t.Errorf("%s asks for no pressure: nothing could make it inconclusive", s.Name)
+				}
+				if again := s.Plan(parameters(servers, "v1.36.3", to)); !cmp.Equal(plan, again) {
+					t.Errorf("%s planned twice gives two plans", s.Name)
+				}
+			}
+		}
+	}
+}
+
+// A plan is what the simulator will hand over: nothing may be lost on the way through JSON.
+func TestPlansSurviveJSON(t *testing.T) {
+	for _, s := range All() {
+		plan := s.Plan(parameters(3, "v1.36.3", "v1.37.1"))
+		encoded, err := json.Marshal(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decoded Plan
+		if err := json.Unmarshal(encoded, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(plan, decoded); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", s.Name, diff)
+		}
+	}
+}
+
+func TestRollingUpgradeReplacesEveryServerOnce(t *testing.T) {
+	plan := rollingUpgrade.Plan(parameters(5, "v1.36.3", "v1.37.1"))
+	var replaced []string
+	for _, s := range plan.Steps {
+		if s.Action == Replace {
+			if s.Version != "v1.37.1" {
+				t.Errorf("%s is replaced by %s", s.Server, s.Version)
+			}
+			replaced = append(replaced, s.Server)
+		}
+	}
+	if want := []string{"a", "b", "c", "d", "e"}; !slices.Equal(replaced, want) {
+		t.Errorf("replaced %v, want %v", replaced, want)
+	}
+	if got := plan.Versions(); !slices.Equal(got, []string{"v1.36.3", "v1.37.1"}) {
+		t.Errorf("versions %v", got)
+	}
+}
+
+func TestFaultsLastLongerThanIgnoranceIsExcused(t *testing.T) {
+	for _, s := range []Scenario{peerPartition, restartDuringPartition} {
+		plan := s.Plan(parameters(3, "v1.36.3", "v1.37.1"))
+		var on bool
+		var lasted time.Duration
+		for _, step := range plan.Steps {
+			switch step.Action {
+			case Inject:
+				on = true
+			case Heal:
+				on = false
+			case Soak:
+				if on {
+					lasted += step.For
+				}
+			}
+		}
+		if lasted <= plan.Bounds.Staleness {
+			t.Errorf("%s: the fault lasts %s, within the %s that ignorance is excused for", s.Name, lasted, plan.Bounds.Staleness)
+		}
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	a := []Server{{Name: "a", Version: "v1.36.3"}}
+	for name, c := range map[string]struct {
+		plan Plan
+		want string
+	}{
+		"no server":              {Plan{}, "no server"},
+		"a server twice":         {Plan{Servers: append(a, a...)}, "listed twice"},
+		"a stranger":             {Plan{Servers: a, Steps: []Step{{Action: Kill, Server: "z"}}}, `step 1: kill: no server "z"`},
+		"an unknown action":      {Plan{Servers: a, Steps: []Step{{Action: "dance"}}}, `unknown action "dance"`},
+		"a soak of no time":      {Plan{Servers: a, Steps: []Step{{Action: Soak}}}, "positive time"},
+		"an inject of nothing":   {Plan{Servers: a, Steps: []Step{{Action: Inject}}}, "no fault given"},
+		"a fault that is wrong":  {Plan{Servers: a, Steps: []Step{{Action: Inject, Fault: &fault.Fault{Kind: "cat", From: "a", To: "b"}}}}, "unknown kind"},
+		"a time of no length":    {Plan{Servers: a, Steps: []Step{{Action: Outlast}}}, "positive time"},
+		"a heal of nothing":      {Plan{Servers: a, Steps: []Step{{Action: Heal, Label: "x"}}}, "no such fault"},
+		"a replace with nothing": {Plan{Servers: a, Steps: []Step{{Action: Replace, Server: "a"}}}, "no version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.plan.Validate()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want an error about %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	if s, err := Find("rolling-upgrade"); err != nil || s.Name != "rolling-upgrade" {
+		t.Fatalf("got %q, %v", s.Name, err)
+	}
+	for asked, nearest := range map[string]string{"roling-upgrade": "rolling-upgrade", "Peer-Partition": "peer-partition", "xyzzy": ""} {
+		_, err := Find(asked)
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || unknown.Nearest != nearest {
+			t.Errorf("asked for %q: %v; want the nearest to be %q", asked, err, nearest)
+		}
+	}
+}
