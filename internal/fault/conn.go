@@ -23,10 +23,12 @@ type conn struct {
 	halfOver int
 }
 
-// How to end a connection.
+// ending is how a connection ends.
+type ending int
+
 const (
-	closing   = false // FIN
-	resetting = true  // RST
+	closing   ending = iota // FIN
+	resetting               // RST
 )
 
 func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *conn {
@@ -55,7 +57,7 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 
 // end ends the connection at both sides, once; it reports whether it was this call that did. The break is credited to the
 // watches that credit says (nil: none) before either side can notice it, so that evidence is never behind what was seen.
-func (c *conn) end(how bool, credit func(*watch) bool) bool {
+func (c *conn) end(how ending, credit func(*watch) bool) bool {
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()

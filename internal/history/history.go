@@ -147,7 +147,7 @@ const (
 
 // Verbs used in Operation.Verb beside those of the API ("get", "list", "create", "update", "patch", "delete", "watch").
 const (
-	VerbDiscovery = "discovery" // GET /apis in aggregated form, merged view
+	VerbDiscovery = "discovery" // GET /apis or /api in aggregated form, merged view
 	VerbTable     = "table"     // a list asked for as a Table
 )
 

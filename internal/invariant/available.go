@@ -19,12 +19,9 @@ var available = Invariant{
 
 func judgeAvailable(f *Facts) *tally {
 	t := newTally()
-	tolerated, refused, proxied, proxiedFailed := 0, 0, 0, 0
+	tolerated, proxied, proxiedFailed := 0, 0, 0
 	for _, o := range f.observations {
 		r, cause := f.ruleAvailable(o)
-		if r == rulingNone && o.ready && refusedByHandler(o.op) {
-			refused++
-		}
 		if r == rulingTolerated {
 			tolerated++
 		}
@@ -45,19 +42,7 @@ func judgeAvailable(f *Facts) *tally {
 		t.fact("proxied operations that failed", fmt.Sprintf("%d of %d (%.2f %%)", proxiedFailed, proxied, 100*float64(proxiedFailed)/float64(proxied)))
 	}
 	t.fact("tolerated while knowledge spread", tolerated)
-	if refused > 0 {
-		t.fact("writes whose content was refused with a bare 500, not judged", refused)
-	}
 	return t
-}
-
-// refusedByHandler reports whether the resource's own handler did not like what was to be written, and said so with an
-// error that is no API status: that becomes a 500 without a reason (k8s.io/apiserver,
-// pkg/endpoints/handlers/responsewriters/status.go). A binding without a target gets it, for one. The request arrived, so
-// that this is no lack of availability.
-func refusedByHandler(op *history.Operation) bool {
-	write := op.Verb == "create" || op.Verb == "update" || op.Verb == "patch"
-	return write && op.Status == http.StatusInternalServerError && op.Body == history.BodyStatus && op.Reason == ""
 }
 
 // relays are subresources whose answers come from somewhere else, such as a kubelet or a pod: their 5xx say nothing of
@@ -66,7 +51,7 @@ var relays = map[string]bool{"proxy": true, "exec": true, "attach": true, "portf
 
 // ruleAvailable rules on one operation, and says what is wrong with it.
 func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
-	if o.resource == nil || !o.ready || o.op.Failure == history.FailureCanceled || relays[o.op.Subresource] || refusedByHandler(o.op) {
+	if o.resource == nil || !o.ready || o.op.Failure == history.FailureCanceled || relays[o.op.Subresource] {
 		return rulingNone, ""
 	}
 	able, informed := f.able(o)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+)
+
+func newBinaries() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "binaries",
+		Short: "List, get or remove cached kube-apiserver and etcd binaries",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBinariesList(), newBinariesGet(), newBinariesPrune())
+	return cmd
+}
+
+func newBinariesList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the cached binaries",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, damaged := (&binaries.Store{}).List() // the error names damaged entries; the others are listed all the same
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, b := range all {
+				fmt.Fprintf(table, "%s\t%s\t%d MB\t%s\n", b.Component, b.Version, b.Size/1e6, b.How)
+			}
+			if err := errors.Join(table.Flush(), damaged); err != nil {
+				return notRun(err)
+			}
+			return nil
+		},
+	}
+}
+
+func newBinariesGet() *cobra.Command {
+	var component string
+	cmd := &cobra.Command{
+		Use:   "get VERSION…",
+		Short: "Download or build binaries of the given versions into the cache",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := binaries.ParseComponent(component)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			store := &binaries.Store{Progress: cmd.ErrOrStderr()}
+			for _, version := range args {
+				b, err := store.Get(cmd.Context(), c, version)
+				if err != nil {
+					return binaryError(err)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), b.Path)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&component, "component", string(binaries.KubeAPIServer), "kube-apiserver or etcd")
+	return cmd
+}
+
+func newBinariesPrune() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prune",
+		Short: "Remove all cached binaries",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			removed, err := (&binaries.Store{}).Prune()
+			for _, b := range removed {
+				fmt.Fprintf(cmd.OutOrStdout(), "removed %s %s, %d MB\n", b.Component, b.Version, b.Size/1e6)
+			}
+			if err != nil {
+				return notRun(err)
+			}
+			return nil
+		},
+	}
+}

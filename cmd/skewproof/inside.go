@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/sandbox"
+)
+
+// keptFD is where the sandboxed half says that the steps are over and the cluster stays up.
+const keptFD = 4
+
+// newInside is the sandboxed half of 'skewproof run'. People never call it.
+func newInside() *cobra.Command {
+	return &cobra.Command{
+		Use:    "inside DIR",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := inside(cmd.Context(), runDir(args[0]), statusTo(cmd.ErrOrStderr())); err != nil {
+				return notRun(err)
+			}
+			return nil
+		},
+	}
+}
+
+func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err error) {
+	s, err := dir.readSpec()
+	if err != nil {
+		return err
+	}
+	hosts := map[string]string{}
+	for _, p := range local.Places(s.Run.Servers) {
+		hosts[p.Name] = p.Advertised.Addr().String()
+	}
+	if err := sandbox.Setup(sandbox.Inside{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(dir.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("create the history: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	recorder := history.NewRecorder(file, s.Run, nil)
+	cluster, err := local.New(local.Config{
+		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd,
+		Files: dir.files(), Recorder: recorder, Status: status,
+	})
+	if err != nil {
+		return errors.Join(err, recorder.Close(err))
+	}
+	defer cluster.Close()
+	err = engine.Run(ctx, s.Plan, cluster, recorder, engine.Options{Seed: s.Run.Seed, QPS: s.Run.QPS, Status: status})
+	if s.Keep && ctx.Err() == nil {
+		kept := os.NewFile(keptFD, "kept")
+		_ = kept.Close() // the outer half sees the end of file, judges, and tells the user how to enter
+		<-ctx.Done()
+	}
+	return err
+}
+
+// statusTo prints one line per call, with the time since the first one.
+func statusTo(w interface{ Write([]byte) (int, error) }) func(string, ...any) {
+	start := time.Now()
+	return func(format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+func newJudge() *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "judge DIR",
+		Short: "Judge a saved run again, with no cluster, and write its reports anew",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := openRunDir(args[0])
+			if err != nil {
+				return err
+			}
+			return judgeRun(dir, strict, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "let invariants beyond the KEP count as well")
+	return cmd
+}
+
+// judgeRun reads the history of a run, judges it, writes the reports and prints the summary.
+func judgeRun(dir runDir, strict bool, out io.Writer) error {
+	h, err := history.ReadFile(dir.history())
+	if err != nil {
+		return notRun(err)
+	}
+	verdicts := invariant.Judge(h)
+	report := reports.New(h, verdicts, reports.Options{Version: version(), Strict: strict})
+	if err := writeReports(dir, report, out); err != nil {
+		return err
+	}
+	return outcomeError(report.Verdict.Outcome)
+}
+
+func writeReports(dir runDir, report reports.RunReport, out io.Writer) error {
+	if err := reports.WriteAll(string(dir), report); err != nil {
+		return notRun(err)
+	}
+	if err := reports.WriteSummary(out, report, reports.SummaryOptions{Dir: string(dir), Color: isTerminal(out)}); err != nil {
+		return notRun(err)
+	}
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func newReport() *cobra.Command {
+	return &cobra.Command{
+		Use:   "report DIR",
+		Short: "Render the reports of a judged run again, from its report.json",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := runDir(args[0])
+			report, err := reports.Read(dir.file("report.json"))
+			if err != nil {
+				return notRun(err)
+			}
+			if err := writeReports(dir, report, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return outcomeError(report.Verdict.Outcome)
+		},
+	}
+}

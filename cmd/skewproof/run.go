@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// The versions compared unless others are asked for: the newest two minors with the feature on by default.
+const (
+	defaultFrom = "v1.36.3"
+	defaultTo   = "v1.37.1"
+)
+
+// runFlags are the flags of 'skewproof run'.
+type runFlags struct {
+	backend, subject string
+	from, to, etcd   string
+	servers          int
+	qps              float64
+	seed             uint64
+	out              string
+	keep, dryRun     bool
+	strict           bool
+	overrides        binaries.Overrides
+}
+
+func newRun() *cobra.Command {
+	f := runFlags{overrides: binaries.Overrides{}}
+	cmd := &cobra.Command{
+		Use:   "run NAME",
+		Short: "Carry out a scenario, judge what was recorded, and leave a report",
+		Long: `Carry out a scenario on a control plane of real kube-apiservers, judge what was recorded, and leave a report.
+
+The cluster runs in Linux namespaces of its own: no root, no Docker, no port of this machine, and nothing can leave it.
+Binaries that are not in the cache are downloaded, or built from the published Go modules (4 to 5 minutes each, once).`,
+		Example: `  skewproof run rolling-upgrade
+  skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
+  skewproof run rolling-upgrade --subject none     # the negative control: it must fail
+  skewproof run quiet --keep                       # look around with 'skewproof shell'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
+	return cmd
+}
+
+// register declares the flags that every way of running a scenario has.
+func (f *runFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.backend, "backend", "local", "what the servers run on: local")
+	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own) or none (switched off, the negative control)")
+	flags.StringVar(&f.from, "from", defaultFrom, "the older kube-apiserver version")
+	flags.StringVar(&f.to, "to", defaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
+	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version")
+	flags.IntVar(&f.servers, "servers", 3, "number of kube-apiservers")
+	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the load's choices")
+	flags.StringVar(&f.out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
+	flags.BoolVar(&f.strict, "strict", false, "let invariants beyond the KEP count as well")
+	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated")
+}
+
+func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer) error {
+	scenario, plan, err := f.plan(name)
+	if err != nil {
+		return err
+	}
+	run := f.describe(scenario, plan)
+	if f.dryRun {
+		return dryRun(out, run, plan)
+	}
+	if err := f.environmentOverrides(); err != nil {
+		return err
+	}
+	apiservers, etcd, err := f.binaries(ctx, plan.Versions(), progress)
+	if err != nil {
+		return err
+	}
+	dir, err := newRunDir(f.out, name, f.subject, time.Now())
+	if err != nil {
+		return err
+	}
+	defer dir.tidy()
+	if err := dir.writeSpec(spec{Run: run, Plan: plan, APIServers: apiservers, Etcd: etcd, Keep: f.keep}); err != nil {
+		return notRun(err)
+	}
+	return f.enter(ctx, dir, out, progress)
+}
+
+// plan checks everything that can be checked before anything is fetched or started.
+func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error) {
+	fail := func(err error) (scenarios.Scenario, scenarios.Plan, error) {
+		return scenarios.Scenario{}, scenarios.Plan{}, &exitError{exitUsage, err}
+	}
+	scenario, err := scenarios.Find(name)
+	if err != nil {
+		return fail(err)
+	}
+	for flag, version := range map[string]string{"--from": f.from, "--to": f.to} {
+		if _, err := binaries.ParseVersion(binaries.KubeAPIServer, version); err != nil {
+			return fail(fmt.Errorf("%s: %w", flag, err))
+		}
+	}
+	switch {
+	case f.backend != "local":
+		return fail(fmt.Errorf("--backend %q: this skewproof has local", f.backend))
+	case f.subject != local.SubjectBuiltin && f.subject != local.SubjectNone:
+		return fail(fmt.Errorf("--subject %q: want %s or %s", f.subject, local.SubjectBuiltin, local.SubjectNone))
+	case semver.Compare(f.to, f.from) < 0:
+		return fail(fmt.Errorf("--to %s is older than --from %s: give the older version as --from", f.to, f.from))
+	case f.servers < scenario.MinServers || f.servers > local.MaxServers:
+		return fail(fmt.Errorf("--servers %d: %s needs %d to %d", f.servers, name, scenario.MinServers, local.MaxServers))
+	case !(f.qps > 0 && f.qps <= 100000):
+		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
+	}
+	plan := scenario.Plan(scenarios.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds})
+	if err := plan.Validate(); err != nil {
+		return fail(fmt.Errorf("scenario %s: %w", name, err))
+	}
+	for _, s := range plan.Servers { // a subject that a version does not have
+		if _, err := local.APIServerArguments(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
+			return fail(err)
+		}
+	}
+	return scenario, plan, nil
+}
+
+func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) history.Run {
+	run := history.Run{
+		Scenario: scenario.Name, Sentence: scenario.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
+		Seed: f.seed, QPS: f.qps, StartedAt: time.Now(), About: slices.Clone(scenario.About), Pressure: plan.Pressure, Bounds: plan.Bounds,
+		Reproduce: f.commandLine(scenario.Name), Environment: environment(f.etcd),
+	}
+	for _, s := range plan.Servers {
+		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version})
+	}
+	for i, p := range local.Places(run.Servers) {
+		s := &run.Servers[i]
+		s.ID, s.Address = p.ID, p.Advertised.String()
+		s.Args, _ = local.APIServerArguments(s.Version, f.subject, p, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"})
+	}
+	return run
+}
+
+// commandLine repeats the run, wherever its defaults move to.
+func (f *runFlags) commandLine(name string) string {
+	return strings.Join([]string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to,
+		"--etcd", f.etcd, "--servers", strconv.Itoa(f.servers), "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64),
+		"--seed", strconv.FormatUint(f.seed, 10)}, " ")
+}
+
+func (f *runFlags) environmentOverrides() error {
+	fromEnvironment, err := binaries.OverridesFromEnv(os.Getenv(binaries.OverrideEnv))
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("%s: %w", binaries.OverrideEnv, err)}
+	}
+	for ref, path := range fromEnvironment {
+		if _, ok := f.overrides[ref]; !ok { // a flag is nearer to the user than the environment
+			f.overrides[ref] = path
+		}
+	}
+	return nil
+}
+
+// binaries gets everything that is to run, before the sandbox closes the way out.
+func (f *runFlags) binaries(ctx context.Context, versions []string, progress io.Writer) (apiservers map[string]string, etcd string, err error) {
+	store := &binaries.Store{Overrides: f.overrides, Progress: progress}
+	apiservers = map[string]string{}
+	for _, v := range versions {
+		b, err := store.Get(ctx, binaries.KubeAPIServer, v)
+		if err != nil {
+			return nil, "", binaryError(err)
+		}
+		apiservers[v] = b.Path
+	}
+	b, err := store.Get(ctx, binaries.Etcd, f.etcd)
+	return apiservers, b.Path, binaryError(err)
+}
+
+func binaryError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, binaries.ErrBadVersion), errors.Is(err, binaries.ErrBadRef):
+		return &exitError{exitUsage, err}
+	default:
+		return notRun(err)
+	}
+}
+
+// enter runs the sandboxed half, then judges what it left.
+func (f *runFlags) enter(ctx context.Context, dir runDir, out, progress io.Writer) error {
+	keptReader, keptWriter, err := os.Pipe()
+	if err != nil {
+		return notRun(err)
+	}
+	defer func() { _ = keptReader.Close() }()
+	judged := make(chan error, 1)
+	if f.keep {
+		go func() {
+			_, _ = io.Copy(io.Discard, keptReader) // ends when the sandboxed half says so, or has gone
+			judged <- f.judge(dir, out)
+			fmt.Fprintf(progress, "The cluster stays up. Enter it with 'skewproof shell %s'; end it with Ctrl-C here.\n", dir)
+		}()
+	}
+	code, err := sandbox.Enter(ctx, sandbox.Command{
+		Args: []string{"inside", string(dir)}, Stdout: out, Stderr: progress, ExtraFiles: []*os.File{keptWriter},
+		Started: func(pid int) {
+			_ = keptWriter.Close()
+			_ = os.WriteFile(dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600)
+		},
+	})
+	switch {
+	case err != nil:
+		return notRun(err)
+	case f.keep && code == 0:
+		return <-judged
+	case ctx.Err() != nil:
+		return notRun(errors.New("interrupted before there was a verdict"))
+	case code != 0:
+		// The sandboxed half has said why. What it recorded may still show a violation, but never a pass.
+		if judgeErr := f.judge(dir, out); judgeErr != nil {
+			var exit *exitError
+			if errors.As(judgeErr, &exit) && exit.code == exitFail {
+				return judgeErr
+			}
+		}
+		return notRun(fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs))
+	}
+	return f.judge(dir, out)
+}
+
+func (f *runFlags) judge(dir runDir, out io.Writer) error {
+	return judgeRun(dir, f.strict, out)
+}
+
+// dryRun prints what would be done.
+func dryRun(out io.Writer, run history.Run, plan scenarios.Plan) error {
+	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
+	for i, s := range plan.Steps {
+		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
+	}
+	files := local.Files{Keys: "KEYS", Data: "DATA", Logs: "LOGS"}
+	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
+	for _, p := range local.Places(run.Servers) {
+		for _, version := range plan.Versions() {
+			args, err := local.APIServerArguments(version, run.Subject, p, files)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			fmt.Fprintf(out, "\nkube-apiserver %s, %s, on host %s (%s)\n  %s\n", p.Name, version, p.Name, p.Cable, strings.Join(args, "\n  "))
+		}
+	}
+	encoded, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\nThe plan as data:\n%s\n", encoded)
+	return err
+}

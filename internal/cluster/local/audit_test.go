@@ -1,0 +1,71 @@
+package local
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var epoch = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+const (
+	received = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"RequestReceived","requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.000000Z"}`
+	complete = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"ResponseComplete","requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],"responseStatus":{"metadata":{},"code":503},"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.250000Z"}`
+)
+
+func TestHops(t *testing.T) {
+	rerouted := strings.ReplaceAll(received, `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`)
+	inner := strings.ReplaceAll(rerouted, "10:00:01.000000Z", "10:00:01.100000Z")
+	innerDone := strings.NewReplacer(`10:00:01.000000Z`, `10:00:01.100000Z`, `10:00:01.250000Z`, `10:00:01.200000Z`, `503`, `404`).Replace(complete)
+	whole := history.Hop{Operation: "x1", Server: "b", Start: time.Second, End: 1250 * time.Millisecond, Status: 503, User: "jane"}
+	nested := history.Hop{Operation: "x1", Server: "b", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond, Status: 404, User: "jane", Rerouted: true}
+	open := history.Hop{Operation: "x1", Server: "b", Start: time.Second, End: time.Second, User: "jane"}
+
+	for name, c := range map[string]struct {
+		log  []string
+		want []history.Hop
+	}{
+		"both stages are joined":                      {[]string{received, complete}, []history.Hop{whole}},
+		"a killed server leaves the second stage out": {[]string{received}, []history.Hop{open}},
+		"a last line may be cut short":                {[]string{received, complete[:40]}, []history.Hop{open}},
+		"a stage whose beginning is not in the log":   {[]string{complete}, nil},
+		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []history.Hop{whole, nested}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := hops(strings.NewReader(strings.Join(c.log, "\n")), "b", epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("hops (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHopsRefusesALogThatIsBrokenInTheMiddle(t *testing.T) {
+	_, err := hops(strings.NewReader(received+"\nnonsense\n"+complete), "b", epoch)
+	if err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Fatalf("got %v, want an error about line 2", err)
+	}
+}
+
+func FuzzHops(f *testing.F) {
+	f.Add(received + "\n" + complete)
+	f.Add(complete + "\n" + received + "\n{")
+	f.Fuzz(func(t *testing.T, log string) {
+		all, err := hops(strings.NewReader(log), "b", epoch)
+		if err != nil {
+			return
+		}
+		for _, h := range all {
+			if h.End < h.Start {
+				t.Fatalf("hop ends before it starts: %+v", h)
+			}
+		}
+	})
+}

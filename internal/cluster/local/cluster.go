@@ -1,0 +1,285 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/internal/sandbox"
+)
+
+// Recorder receives what happens to the servers. [history.Recorder] is one.
+type Recorder interface {
+	Lifecycle(history.Lifecycle)
+	Now() history.Time
+}
+
+// Config says what to bring up.
+type Config struct {
+	Subject string
+	Servers []history.Server // names and first versions
+	// APIServers maps versions to kube-apiserver binaries; Etcd is the etcd binary. Nothing is fetched from here: the
+	// sandbox has no way out.
+	APIServers map[string]string
+	Etcd       string
+	Files      Files
+	Recorder   Recorder
+	Status     func(format string, args ...any) // one line for people; nil is silent
+}
+
+// Cluster is a running control plane. Methods that act on one server may be called concurrently for different servers.
+type Cluster struct {
+	config  Config
+	places  []Place
+	servers map[string]*server
+	etcd    *process
+	fabric  *fault.Fabric
+	probe   *http.Client // admin, straight to the real addresses
+
+	authority *pki.Authority
+}
+
+// New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside a sandbox.
+func New(config Config) (*Cluster, error) {
+	if config.Status == nil {
+		config.Status = func(string, ...any) {}
+	}
+	c := &Cluster{config: config, places: Places(config.Servers), servers: map[string]*server{}}
+	if err := c.build(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Places returns where each server will live, in order.
+func Places(servers []history.Server) []Place {
+	places := make([]Place, len(servers))
+	for i, s := range servers {
+		places[i] = place(i, s.Name)
+	}
+	return places
+}
+
+func (c *Cluster) build() error {
+	for _, dir := range []string{c.config.Files.Keys, c.config.Files.Data, c.config.Files.Logs} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("create the run's directories: %w", err)
+		}
+	}
+	var err error
+	if c.authority, err = credentials(c.places, c.config.Files); err != nil {
+		return err
+	}
+	transport, err := rest.TransportFor(c.direct())
+	if err != nil {
+		return fmt.Errorf("prepare the readiness probe: %w", err)
+	}
+	c.probe = &http.Client{Transport: transport}
+	if err := sandbox.Own(etcdAdvertised.Addr()); err != nil {
+		return err
+	}
+	links := fault.Config{
+		API:          toxiproxyAPI,
+		Now:          c.config.Recorder.Now,
+		Destinations: []fault.Destination{{Name: fault.Etcd, Advertised: etcdAdvertised, Real: etcdReal}},
+	}
+	for i, p := range c.places {
+		host, err := sandbox.NewHost(p.Name, p.Cable)
+		if err != nil {
+			return err
+		}
+		c.servers[p.Name] = &server{cluster: c, place: p, host: host, version: c.config.Servers[i].Version}
+		if err := sandbox.Own(p.Advertised.Addr()); err != nil {
+			return err
+		}
+		links.Sources = append(links.Sources, fault.Source{Name: p.Name, Addr: host.Address})
+		links.Destinations = append(links.Destinations, fault.Destination{Name: p.Name, Advertised: p.Advertised, Real: p.Real})
+	}
+	log, err := os.OpenFile(c.config.Files.log("toxiproxy"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open toxiproxy's log: %w", err)
+	}
+	links.Log = log
+	c.fabric, err = fault.New(links)
+	return err
+}
+
+// Fabric is where faults are injected into the cluster's links.
+func (c *Cluster) Fabric() *fault.Fabric { return c.fabric }
+
+// Start starts etcd and every server, and waits until all are ready.
+func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.startEtcd(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range c.places {
+		s := c.servers[p.Name]
+		group.Go(func() error { return s.start(ctx, s.version) })
+	}
+	return group.Wait()
+}
+
+func (c *Cluster) startEtcd(ctx context.Context) error {
+	etcd, err := startProcess("etcd", c.config.Etcd, EtcdArguments(c.config.Files), c.config.Files.log("etcd"), (*exec.Cmd).Start)
+	if err != nil {
+		return err
+	}
+	c.etcd = etcd
+	client, err := c.etcdClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	return await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
+		return get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
+	})
+}
+
+func (c *Cluster) etcdClient() (*http.Client, error) {
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: c.config.Files.key("etcd-ca.crt"), CertFile: c.config.Files.key("etcd-client.crt"), KeyFile: c.config.Files.key("etcd-client.key"),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("prepare etcd's readiness probe: %w", err)
+	}
+	return &http.Client{Transport: transport}, nil
+}
+
+// Server returns the server of that name, or an error that lists those there are.
+func (c *Cluster) server(name string) (*server, error) {
+	if s, ok := c.servers[name]; ok {
+		return s, nil
+	}
+	return nil, fmt.Errorf("no server %q: the run has %v", name, c.names())
+}
+
+func (c *Cluster) names() []string {
+	names := make([]string, len(c.places))
+	for i, p := range c.places {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Close ends every process at once and frees the links and hosts. It may be called at any stage, more than once.
+func (c *Cluster) Close() {
+	var all sync.WaitGroup
+	for _, s := range c.servers {
+		all.Go(s.close)
+	}
+	all.Wait()
+	if c.etcd != nil {
+		_ = c.etcd.signal(syscall.SIGKILL)
+		<-c.etcd.done
+	}
+	if c.fabric != nil {
+		_ = c.fabric.Close()
+		c.fabric = nil
+	}
+}
+
+// direct is the administrator's configuration for dialling real addresses, around the links.
+func (c *Cluster) direct() *rest.Config {
+	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: c.config.Files.key("ca.crt"), CertFile: c.config.Files.key("admin.crt"), KeyFile: c.config.Files.key("admin.key"),
+	}}
+}
+
+// Direct is the administrator's way to one server, around links and faults: for ground truth, never for traffic.
+func (c *Cluster) Direct(name string) (*rest.Config, error) {
+	s, err := c.server(name)
+	if err != nil {
+		return nil, err
+	}
+	config := c.direct()
+	config.Host = "https://" + s.place.Real.String()
+	return config, nil
+}
+
+// URL is what clients dial to reach a server: its advertised address, which leads through the client's link.
+func (c *Cluster) URL(name string) (string, error) {
+	s, err := c.server(name)
+	if err != nil {
+		return "", err
+	}
+	return "https://" + s.place.Advertised.String(), nil
+}
+
+// Admin is the administrator's identity, without a host.
+func (c *Cluster) Admin() *rest.Config { return c.direct() }
+
+// User is the identity of a user with a client certificate, without a host. What the user may do is for others to grant.
+func (c *Cluster) User(name string) (*rest.Config, error) {
+	pair, err := c.authority.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
+	if err != nil {
+		return nil, err
+	}
+	config := c.direct()
+	config.CertFile, config.KeyFile = pair.Cert, pair.Key
+	return config, nil
+}
+
+// Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
+func (c *Cluster) Anonymous() *rest.Config {
+	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: c.config.Files.key("ca.crt")}}
+}
+
+// await calls ready until it succeeds, the process ends, or the time is over. Polling is quick because a start is a few
+// seconds long and everything else waits for it.
+func await(ctx context.Context, p *process, limit time.Duration, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		select {
+		case <-p.done:
+			return fmt.Errorf("start %s: ended before it was ready: %s", p.name, p.epitaph())
+		case <-ctx.Done():
+			return fmt.Errorf("start %s: %w; last answer: %w; last lines of its log:\n%s", p.name, context.Cause(ctx), last, p.tail(8))
+		case <-tick.C:
+			attempt, stop := context.WithTimeout(ctx, 2*time.Second)
+			err := ready(attempt)
+			stop()
+			if err == nil {
+				return nil
+			}
+			if ctx.Err() == nil {
+				last = err
+			}
+		}
+	}
+}
+
+func get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(into, response.Body)
+	if response.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("GET %s: %s", request.URL.Path, response.Status), err)
+	}
+	return err
+}

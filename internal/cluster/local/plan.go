@@ -1,0 +1,89 @@
+// Package local brings up a control plane of real kube-apiserver processes of any mix of versions around a real etcd, every
+// server a host of its own inside the run's sandbox. It starts and ends processes and says what they do; what is asked of
+// them, and whether they answer well, is for others.
+package local
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// Addresses come from 198.18.0.0/15, which RFC 2544 sets aside for benchmarks between devices: it is routed nowhere, so even
+// a packet that escaped would have nowhere to go.
+var (
+	hostBlock       = netip.MustParseAddr("198.18.0.0") // a /30 for each server: the cable to its host
+	advertisedBlock = netip.MustParseAddr("198.19.0.0") // an address for each server, owned by the switch
+	etcdAdvertised  = netip.MustParseAddrPort("198.19.255.1:2379")
+	etcdReal        = netip.MustParseAddrPort("127.0.0.1:2379")
+)
+
+const (
+	securePort = 6443
+	// MaxServers is what the address plan holds; memory ends earlier (about 350 MiB a server).
+	MaxServers = 63
+)
+
+// Place is where a server lives.
+type Place struct {
+	Name string
+	// ID is the apiserver identity: the name of its identity lease.
+	ID string
+	// Cable is the /30 between the run and the server's host.
+	Cable netip.Prefix
+	// Advertised is what peers and clients dial. It belongs to the switch.
+	Advertised netip.AddrPort
+	// Real is where the process listens.
+	Real netip.AddrPort
+}
+
+// place returns where the i-th server (counted from 0) lives.
+func place(i int, name string) Place {
+	cable := netip.PrefixFrom(offset(hostBlock, 4*(i+1)), 30)
+	return Place{
+		Name:       name,
+		ID:         identity(name),
+		Cable:      cable,
+		Advertised: netip.AddrPortFrom(offset(advertisedBlock, i+1), securePort),
+		Real:       netip.AddrPortFrom(cable.Addr().Next().Next(), securePort),
+	}
+}
+
+// identity is the apiserver identity that a kube-apiserver takes on a host of that name: a hash of two strings, each after its length.
+// Source: NewConfig in k8s.io/apiserver/pkg/server/config.go.
+func identity(hostname string) string {
+	var data []byte
+	for _, part := range []string{hostname, "kube-apiserver"} {
+		data = binary.BigEndian.AppendUint16(data, uint16(len(part)))
+		data = append(data, part...)
+	}
+	hash := sha256.Sum256(data)
+	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
+}
+
+// offset adds n to the last octet of an IPv4 address.
+func offset(a netip.Addr, n int) netip.Addr {
+	b := a.As4()
+	if n > 255 {
+		panic(fmt.Sprintf("address plan: %s has no room for %d", a, n)) // MaxServers keeps callers from here
+	}
+	b[3] = byte(n)
+	return netip.AddrFrom4(b)
+}
+
+// Files are the paths that servers' arguments refer to.
+type Files struct {
+	Keys string // private keys and certificates, in memory
+	Data string // etcd's data, in memory
+	Logs string // process and audit logs, on disk
+}
+
+func (f Files) key(name string) string          { return filepath.Join(f.Keys, name) }
+func (f Files) log(name string) string          { return filepath.Join(f.Logs, name+".log") }
+func (f Files) audit(name string) string        { return filepath.Join(f.Logs, name+"-audit.jsonl") }
+func (f Files) auditPolicy() string             { return filepath.Join(f.Keys, "audit-policy.yaml") }
+func (f Files) kubeconfig(server string) string { return filepath.Join(f.Keys, "kubeconfig-"+server) }

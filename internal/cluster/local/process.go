@@ -1,0 +1,112 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// process is one running program with its output in a log file.
+type process struct {
+	name    string
+	cmd     *exec.Cmd
+	logPath string
+	logFrom int64 // where this process's output begins in the log, which several incarnations share
+	done    chan struct{}
+	err     error // valid once done is closed
+}
+
+// startProcess starts path with args by way of start, which is cmd.Start or a host's own.
+func startProcess(name, path string, args []string, logPath string, start func(*exec.Cmd) error) (*process, error) {
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: open its log: %w", name, err)
+	}
+	defer func() { _ = log.Close() }()
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"} // nothing of the user's environment, no proxies
+	if err := start(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &process{name: name, cmd: cmd, logPath: logPath, logFrom: from, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+func (p *process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %s to %s: %w", s, p.name, err)
+	}
+	return nil
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// epitaph says how an ended process ended, with the last lines of its log.
+func (p *process) epitaph() string {
+	how := "exit status 0"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	if tail := p.tail(8); tail != "" {
+		return how + "; last lines of its log:\n" + tail
+	}
+	return how + "; its log is empty"
+}
+
+func (p *process) tail(lines int) string {
+	log, err := readFrom(p.logPath, p.logFrom)
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// panics returns the lines of the whole log that tell of a panic which the process survived.
+// Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic".
+func panics(logPath string) []string {
+	log, err := os.ReadFile(logPath)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte("Observed a panic")) || bytes.HasPrefix(line, []byte("panic: ")) {
+			found = append(found, strings.TrimSpace(string(line)))
+		}
+	}
+	return found
+}
+
+func readFrom(path string, offset int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}

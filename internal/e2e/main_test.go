@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// The exit codes that the README promises.
+const (
+	pass         = 0
+	fail         = 1
+	inconclusive = 2
+	notRun       = 3
+	usage        = 4
+)
+
+// skewproof is the program under test, built once.
+var skewproof string
+
+// unsupported is why this machine cannot run a cluster; empty if it can.
+var unsupported string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(insideVariable) != "" {
+		os.Exit(m.Run()) // this is the copy that a test runs inside a sandbox
+	}
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "skewproof-e2e-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		skewproof = filepath.Join(dir, "skewproof")
+		build := exec.Command("go", "build", "-o", skewproof, "../../cmd/skewproof")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build skewproof: %v\n%s", err, out)
+			return 1
+		}
+		// Fetching once, up front and with its progress shown, keeps minutes of building out of the tests.
+		get := exec.Command(skewproof, "binaries", "get", "v1.36.3", "v1.37.1")
+		get.Stdout, get.Stderr = os.Stderr, os.Stderr
+		if err := get.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "get the binaries to test with:", err)
+			return 1
+		}
+		unsupported = probe()
+		return m.Run()
+	}())
+}
+
+// probe asks the machine, in a second, whether it lets a process have namespaces of its own.
+func probe() string {
+	out, err := exec.Command("unshare", "--user", "--map-root-user", "--net", "--pid", "--mount", "--uts", "--fork", "true").CombinedOutput()
+	if err == nil || os.Geteuid() == 0 && exec.Command("unshare", "--net", "--pid", "--mount", "--uts", "--fork", "true").Run() == nil {
+		return ""
+	}
+	return fmt.Sprintf("this machine allows no namespaces (%v): %s", err, out)
+}
+
+func needsCluster(t *testing.T) {
+	t.Helper()
+	if unsupported != "" {
+		t.Skip(unsupported)
+	}
+}
+
+// result is a finished run.
+type result struct {
+	code   int
+	output string
+	dir    string
+}
+
+// command prepares skewproof with its output kept, in a process group of its own as a shell would start it.
+func command(t *testing.T, output *bytes.Buffer, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), skewproof, args...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	return cmd
+}
+
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	var output bytes.Buffer
+	return result{code: exitCode(t, command(t, &output, args...).Run()), output: output.String()}
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	t.Fatal(err)
+	return -1
+}
+
+// scenario runs one scenario to its end and returns its report.
+func scenario(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
+	t.Helper()
+	needsCluster(t)
+	dir := filepath.Join(t.TempDir(), "run")
+	r := run(t, append([]string{"run", name, "--out", dir}, flags...)...)
+	r.dir = dir
+	t.Logf("%s %s: exit code %d\n%s", name, strings.Join(flags, " "), r.code, r.output)
+	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, report
+}
+
+func verdict(t *testing.T, r reports.RunReport, name string) reports.Invariant {
+	t.Helper()
+	for _, i := range r.Invariants {
+		if i.Name == name {
+			return i
+		}
+	}
+	t.Fatalf("the report has no invariant %s", name)
+	return reports.Invariant{}
+}
+
+// eventually waits for a condition that some other process brings about.
+func eventually(t *testing.T, what string, limit time.Duration, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %s", what, limit)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,230 @@
+// Package engine carries out a plan on a cluster under load and writes down what happens. It judges nothing.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// Cluster is what a backend gives the engine. Local processes are one, kind nodes will be another.
+type Cluster interface {
+	// Start brings everything up and returns when every server is ready.
+	Start(ctx context.Context) error
+	StartServer(ctx context.Context, name, version string) error
+	StopServer(ctx context.Context, name string) error
+	KillServer(ctx context.Context, name string) error
+	PauseServer(ctx context.Context, name string) error
+	ResumeServer(ctx context.Context, name string) error
+	ReplaceServer(ctx context.Context, name, version string) error
+	// Serving is the incarnation of a server that is ready at this moment, 0 if none is. It never waits.
+	Serving(name string) int
+
+	// Fabric is where faults are injected.
+	Fabric() *fault.Fabric
+
+	// URL is what clients dial to reach a server; Direct is the administrator's way around links and faults, for ground truth.
+	URL(name string) (string, error)
+	Direct(name string) (*rest.Config, error)
+	// Admin, User (with a client certificate) and Anonymous are identities, without a host.
+	Admin() *rest.Config
+	User(name string) (*rest.Config, error)
+	Anonymous() *rest.Config
+
+	// Hops are the servers' own accounts of what they handled; epoch is the wall time of the run's start.
+	Hops(epoch time.Time) ([]history.Hop, error)
+	// RecordPanics records panics that servers survived.
+	RecordPanics()
+}
+
+// Options are what a run needs beside its plan.
+type Options struct {
+	Seed   uint64
+	QPS    float64
+	Status func(format string, args ...any)
+}
+
+// Run brings the cluster up, puts load on it, carries out the steps, and closes the recorder. The error says why the plan could
+// not be carried out to its end; what was found on the way is in the history.
+func Run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) error {
+	epoch := time.Now().Add(-recorder.Now())
+	faults, err := run(ctx, plan, cluster, recorder, o)
+	cluster.RecordPanics()
+	hops, hopsErr := cluster.Hops(epoch)
+	for _, h := range hops {
+		recorder.Hop(h)
+	}
+	for _, f := range faults {
+		f.Evidence.Requests = requestsThrough(f, hops)
+		recorder.Fault(f)
+	}
+	err = errors.Join(err, hopsErr)
+	return errors.Join(err, recorder.Close(err))
+}
+
+// run returns the faults of links, whose evidence lacks the requests that went through them until the audit logs are read.
+func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) ([]history.Fault, error) {
+	began := recorder.Now()
+	if err := cluster.Start(ctx); err != nil {
+		return nil, err
+	}
+	o.Status("%d servers ready after %s", len(plan.Servers), (recorder.Now() - began).Round(100*time.Millisecond))
+	load, err := newLoad(ctx, plan, cluster, recorder, o)
+	if err != nil {
+		return nil, err
+	}
+	defer load.clients.Close()
+	load.truth.observe(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := make(chan error, 1)
+	go func() {
+		err := load.run(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		stopped <- err
+	}()
+	steps := executor{cluster: cluster, recorder: recorder, load: load, status: o.Status, active: map[string]active{}, disturbed: recorder.Now()}
+	err = steps.all(ctx, plan.Steps)
+	cancel(nil)
+	return steps.healed, errors.Join(err, <-stopped)
+}
+
+// executor carries out steps one after the other.
+type executor struct {
+	cluster  Cluster
+	recorder *history.Recorder
+	load     *load
+	status   func(string, ...any)
+	active   map[string]active // faults of links that are on, by label
+	faults   int               // how many there have been, of links and processes: the IDs
+	healed   []history.Fault   // those that are not any more
+	// disturbed is when the last step that disturbs ended; at first, when the cluster was ready.
+	disturbed history.Time
+	processFaults
+}
+
+// active is a fault of a link that is on, with its number in this run.
+type active struct {
+	id int
+	*fault.Active
+}
+
+func (e *executor) all(ctx context.Context, steps []scenarios.Step) error {
+	defer e.healAll()
+	for i, s := range steps {
+		e.status("step %d of %d: %s", i+1, len(steps), s)
+		record := history.Step{Index: i, Sentence: s.String(), Start: e.recorder.Now(), Disturbs: s.Disturbs()}
+		err := e.do(ctx, s)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		record.End = e.recorder.Now()
+		if record.Disturbs {
+			e.disturbed = record.End
+		}
+		if err != nil {
+			record.Error = err.Error()
+		}
+		e.recorder.Step(record)
+		if err != nil {
+			return fmt.Errorf("step %d, %s: %w", i+1, s, err)
+		}
+		if err := e.recorder.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *executor) do(ctx context.Context, s scenarios.Step) error {
+	switch s.Action {
+	case scenarios.Soak:
+		return soak(ctx, s.For)
+	case scenarios.Outlast:
+		return soak(ctx, e.disturbed+s.For-e.recorder.Now())
+	case scenarios.Sweep:
+		return e.load.sweep(ctx)
+	case scenarios.Inject:
+		injected, err := e.cluster.Fabric().Inject(ctx, *s.Fault)
+		if err == nil {
+			e.faults++
+			e.active[s.Label] = active{e.faults, injected}
+		}
+		return err
+	case scenarios.Heal:
+		return e.heal(ctx, s.Label)
+	}
+	if err := e.act(ctx, s); err != nil {
+		return err
+	}
+	e.load.truth.observe(ctx)
+	return nil
+}
+
+// act does what concerns the process of one server.
+func (e *executor) act(ctx context.Context, s scenarios.Step) error {
+	switch s.Action {
+	case scenarios.Start:
+		e.endProcessFault(s.Server, scenarios.Kill)
+		return e.cluster.StartServer(ctx, s.Server, s.Version)
+	case scenarios.Stop:
+		return e.cluster.StopServer(ctx, s.Server)
+	case scenarios.Kill:
+		e.beginProcessFault(s.Server, scenarios.Kill)
+		return e.cluster.KillServer(ctx, s.Server)
+	case scenarios.Pause:
+		e.beginProcessFault(s.Server, scenarios.Pause)
+		return e.cluster.PauseServer(ctx, s.Server)
+	case scenarios.Resume:
+		e.endProcessFault(s.Server, scenarios.Pause)
+		return e.cluster.ResumeServer(ctx, s.Server)
+	case scenarios.Restart:
+		return e.cluster.ReplaceServer(ctx, s.Server, "")
+	case scenarios.Replace:
+		return e.cluster.ReplaceServer(ctx, s.Server, s.Version)
+	default:
+		return fmt.Errorf("this skewproof does not know how to %s", s.Action)
+	}
+}
+
+func (e *executor) heal(ctx context.Context, label string) error {
+	on, ok := e.active[label]
+	if !ok {
+		return fmt.Errorf("no fault %q is on", label)
+	}
+	delete(e.active, label)
+	record, err := on.Heal(ctx) // a record even if somebody interfered by hand
+	record.ID = on.id
+	e.healed = append(e.healed, record)
+	return err
+}
+
+// healAll ends what the plan left on, so that the history tells of it. It must work after a cancelled run too.
+func (e *executor) healAll() {
+	for label := range e.active {
+		if err := e.heal(context.Background(), label); err != nil {
+			e.status("heal %q: %v", label, err)
+		}
+	}
+	e.endAllProcessFaults()
+}
+
+func soak(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// stage is a cluster of no processes: it notes what the executor asks of it. Real clusters are for internal/e2e.
+type stage struct {
+	Cluster // anything else would be a nil dereference, and fail the test
+	fabric  *fault.Fabric
+	acts    []string
+	failing string
+}
+
+func (s *stage) act(what string) error {
+	s.acts = append(s.acts, what)
+	if what == s.failing {
+		return errors.New("the disk is on fire")
+	}
+	return nil
+}
+
+func (s *stage) Fabric() *fault.Fabric                              { return s.fabric }
+func (s *stage) StartServer(_ context.Context, n, v string) error   { return s.act("start " + n + v) }
+func (s *stage) StopServer(_ context.Context, n string) error       { return s.act("stop " + n) }
+func (s *stage) KillServer(_ context.Context, n string) error       { return s.act("kill " + n) }
+func (s *stage) PauseServer(_ context.Context, n string) error      { return s.act("pause " + n) }
+func (s *stage) ResumeServer(_ context.Context, n string) error     { return s.act("resume " + n) }
+func (s *stage) ReplaceServer(_ context.Context, n, v string) error { return s.act("replace " + n + v) }
+func (s *stage) Serving(string) int                                 { return 0 }
+
+// perform carries out steps on a stage and returns what was recorded.
+func perform(t *testing.T, ctx context.Context, s *stage, steps ...scenarios.Step) (*history.History, error) {
+	t.Helper()
+	fabric, err := fault.New(fault.Config{
+		Destinations: []fault.Destination{
+			{Name: "a", Advertised: netip.MustParseAddrPort("127.0.0.1:0"), Real: netip.MustParseAddrPort("127.0.0.1:1")},
+			{Name: "b", Advertised: netip.MustParseAddrPort("127.0.0.1:0"), Real: netip.MustParseAddrPort("127.0.0.1:2")},
+		},
+		Sources: []fault.Source{{Name: "a", Addr: netip.MustParseAddr("127.0.0.2")}, {Name: "b", Addr: netip.MustParseAddr("127.0.0.3")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fabric.Close() })
+	s.fabric = fabric
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, nil)
+	e := executor{
+		cluster: s, recorder: recorder, status: t.Logf, active: map[string]active{},
+		load: &load{truth: &truth{serving: s.Serving, recorder: recorder, status: t.Logf, known: map[string]known{}}},
+	}
+	result := e.all(ctx, steps)
+	for _, f := range e.healed {
+		recorder.Fault(f)
+	}
+	if err := recorder.Close(result); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, result
+}
+
+func TestEveryActionReachesTheCluster(t *testing.T) {
+	s := &stage{}
+	h, err := perform(t, t.Context(), s,
+		scenarios.Step{Action: scenarios.Stop, Server: "a"}, scenarios.Step{Action: scenarios.Start, Server: "a", Version: "v1"},
+		scenarios.Step{Action: scenarios.Kill, Server: "b"}, scenarios.Step{Action: scenarios.Start, Server: "b"},
+		scenarios.Step{Action: scenarios.Pause, Server: "a"}, scenarios.Step{Action: scenarios.Resume, Server: "a"},
+		scenarios.Step{Action: scenarios.Restart, Server: "a"}, scenarios.Step{Action: scenarios.Replace, Server: "b", Version: "v2"},
+		scenarios.Step{Action: scenarios.Soak, For: time.Millisecond}, scenarios.Step{Action: scenarios.Outlast, For: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"stop a", "start av1", "kill b", "start b", "pause a", "resume a", "replace a", "replace bv2"}
+	if !slices.Equal(s.acts, want) {
+		t.Errorf("the cluster was asked for %q, want %q", s.acts, want)
+	}
+	if len(h.Steps) != 10 || !h.Steps[7].Disturbs || h.Steps[8].Disturbs || h.Steps[9].Disturbs {
+		t.Errorf("steps recorded: %+v", h.Steps)
+	}
+	var kinds []string
+	for _, f := range h.Faults {
+		kinds = append(kinds, f.Kind+" "+f.Server)
+	}
+	if !slices.Equal(kinds, []string{"kill b", "pause a"}) {
+		t.Errorf("faults of processes recorded: %q", kinds)
+	}
+}
+
+func TestAFaultThatThePlanLeavesOnIsHealedAndRecorded(t *testing.T) {
+	h, err := perform(t, t.Context(), &stage{},
+		scenarios.Step{Action: scenarios.Inject, Label: "x", Fault: &fault.Fault{Kind: fault.Cut, From: "b", To: "a"}},
+		scenarios.Step{Action: scenarios.Pause, Server: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Faults) != 2 {
+		t.Fatalf("%d faults recorded, want the cut and the pause", len(h.Faults))
+	}
+	for _, f := range h.Faults {
+		if f.Evidence.Bit() {
+			t.Errorf("%s touched something, though nobody was there", f.Kind)
+		}
+	}
+}
+
+func TestTheFirstFailureEndsThePlan(t *testing.T) {
+	s := &stage{failing: "kill a"}
+	h, err := perform(t, t.Context(), s,
+		scenarios.Step{Action: scenarios.Kill, Server: "a"}, scenarios.Step{Action: scenarios.Kill, Server: "b"})
+	if err == nil || !strings.Contains(err.Error(), "step 1, kill a: the disk is on fire") {
+		t.Errorf("got error %v, want one that names the step", err)
+	}
+	if len(s.acts) != 1 || len(h.Steps) != 1 || h.Steps[0].Error == "" || h.End.Error == "" {
+		t.Errorf("acts %q, steps %+v, end %+v", s.acts, h.Steps, h.End)
+	}
+}
+
+func TestRequestsThroughALink(t *testing.T) {
+	hop := func(operation, server string, at int, rerouted bool) history.Hop {
+		start := history.Time(at) * time.Second
+		return history.Hop{Operation: operation, Server: server, Start: start, End: start + 100*time.Millisecond, Rerouted: rerouted}
+	}
+	hops := []history.Hop{
+		hop("early", "b", 1, false), hop("early", "a", 1, true),
+		hop("local", "b", 5, false),
+		hop("passed on", "b", 6, false), hop("passed on", "a", 6, true),
+		hop("from another", "c", 7, false), hop("from another", "a", 7, true),
+	}
+	for name, c := range map[string]struct {
+		from, to string
+		want     int
+	}{
+		"between servers": {"b", "a", 1}, "another pair": {"c", "a", 1}, "the other way": {"a", "b", 0},
+		"from clients": {fault.Client, "b", 2}, "to etcd": {"b", fault.Etcd, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := history.Fault{From: c.from, To: c.to, Start: 4 * time.Second, End: 8 * time.Second}
+			if got := requestsThrough(f, hops); got != c.want {
+				t.Errorf("%d requests, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestHealNeedsAFault(t *testing.T) {
+	_, err := perform(t, t.Context(), &stage{}, scenarios.Step{Action: scenarios.Heal, Label: "x"})
+	if err == nil || !strings.Contains(err.Error(), `no fault "x" is on`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInterruptionEndsASoakWithItsCause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the load has stopped")
+	cancel(cause)
+	_, err := perform(t, ctx, &stage{}, scenarios.Step{Action: scenarios.Soak, For: time.Hour})
+	if !errors.Is(err, cause) {
+		t.Errorf("got %v, want %v", err, cause)
+	}
+}

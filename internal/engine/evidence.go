@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// processFaults are the kills and pauses under way. Their evidence is the requests that were asked of the server meanwhile: a pause
+// that nobody noticed proves nothing.
+type processFaults struct{ on []processFault }
+
+type processFault struct {
+	history.Fault
+	askedBefore int
+}
+
+func (e *executor) beginProcessFault(server string, kind scenarios.Action) {
+	e.faults++
+	e.on = append(e.on, processFault{
+		Fault: history.Fault{
+			ID: e.faults, Kind: string(kind), Server: server, Detail: string(kind) + " " + server, Start: e.recorder.Now(),
+		},
+		askedBefore: e.recorder.Asked(server),
+	})
+}
+
+func (e *executor) endProcessFault(server string, kind scenarios.Action) {
+	var still []processFault
+	for _, f := range e.on {
+		if f.Server == server && f.Kind == string(kind) {
+			e.finish(f)
+		} else {
+			still = append(still, f)
+		}
+	}
+	e.on = still
+}
+
+func (e *executor) endAllProcessFaults() {
+	for _, f := range e.on {
+		e.finish(f)
+	}
+	e.on = nil
+}
+
+func (e *executor) finish(f processFault) {
+	f.End = e.recorder.Now()
+	f.Evidence.Requests = e.recorder.Asked(f.Server) - f.askedBefore
+	e.recorder.Fault(f.Fault)
+}
+
+// requestsThrough counts the requests that went over the link of a fault while it was on: those a server passed on to the other, or those
+// that clients made, as the servers' own logs tell. What the fault kept out is counted as connections instead.
+func requestsThrough(f history.Fault, hops []history.Hop) int {
+	sentBy := map[string]bool{} // operations that From had to pass on
+	for _, h := range hops {
+		if h.Server == f.From {
+			sentBy[h.Operation] = true
+		}
+	}
+	count := 0
+	for _, h := range hops {
+		if h.Server != f.To || h.Start > f.End || h.End < f.Start {
+			continue
+		}
+		if f.From == fault.Client && !h.Rerouted || h.Rerouted && sentBy[h.Operation] {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// sweepQPS keeps a sweep from starving the load, and the servers, on a small machine.
+const sweepQPS = 400
+
+// load is the traffic of a run together with the ground truth that it follows.
+type load struct {
+	truth   *truth
+	clients *traffic.Clients
+	traffic *traffic.Load
+	status  func(string, ...any)
+}
+
+func newLoad(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) (*load, error) {
+	var servers []string
+	var targets []traffic.Target
+	for _, s := range plan.Servers {
+		url, err := cluster.URL(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, s.Name)
+		targets = append(targets, traffic.Target{Server: s.Name, URL: url})
+	}
+	identities, err := identities(ctx, cluster, servers[0])
+	if err != nil {
+		return nil, err
+	}
+	l := &load{status: o.Status}
+	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
+		return nil, err
+	}
+	if l.clients, err = traffic.NewClients(targets, identities, recorder); err != nil {
+		return nil, err
+	}
+	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed}); err != nil {
+		return nil, err
+	}
+	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(traffic.Classify(live)) }
+	return l, nil
+}
+
+// identities sets up, through one server, what the load needs, and returns its three kinds of callers.
+func identities(ctx context.Context, cluster Cluster, server string) ([]traffic.Identity, error) {
+	config, err := cluster.Direct(server)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the load: %w", err)
+	}
+	setup, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	token, err := traffic.Setup(setup, admin)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the load: %w", err)
+	}
+	reader, err := cluster.User(traffic.ReaderUser)
+	if err != nil {
+		return nil, err
+	}
+	account := rest.CopyConfig(cluster.Anonymous())
+	account.BearerToken = token
+	return []traffic.Identity{
+		{Name: "admin", User: "admin", Config: *cluster.Admin()},
+		{Name: "reader", User: traffic.ReaderUser, Config: *reader},
+		{Name: "service-account", User: traffic.ServiceAccountUser, Config: *account},
+	}, nil
+}
+
+// run sends the load and follows the ground truth until ctx ends.
+func (l *load) run(ctx context.Context) error {
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		l.truth.watch(ctx)
+	}()
+	err := l.traffic.Run(ctx)
+	<-watched
+	if ctx.Err() != nil {
+		return nil // the plan is over, or the run was interrupted: the steps say which
+	}
+	return err
+}
+
+// sweep visits everything that is served or listed anywhere, on every server.
+func (l *load) sweep(ctx context.Context) error {
+	listed, err := l.truth.listed(ctx)
+	if err != nil {
+		return err
+	}
+	swept, err := traffic.Sweep(ctx, l.clients, listed, traffic.SweepOptions{QPS: sweepQPS})
+	if err != nil {
+		return err
+	}
+	l.status("swept %d resources and subresources with %d requests", swept.Resources, swept.Requests)
+	return nil
+}

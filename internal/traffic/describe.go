@@ -1,0 +1,43 @@
+package traffic
+
+import (
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// requestInfo is the API machinery's own reading of a path, so that operations and servers agree on what was asked.
+var requestInfo = &request.RequestInfoFactory{
+	APIPrefixes:          sets.NewString("api", "apis"),
+	GrouplessAPIPrefixes: sets.NewString("api"),
+}
+
+// describe says what a request is about, as far as it can be told before it is sent.
+func describe(req *http.Request) history.Operation {
+	o := originOf(req.Context())
+	op := history.Operation{Client: o.client, Purpose: o.purpose, Path: req.URL.RequestURI()}
+	info, err := requestInfo.NewRequestInfo(req)
+	if err != nil {
+		op.Verb = strings.ToLower(req.Method)
+		return op
+	}
+	op.Verb = info.Verb
+	accept := req.Header.Get("Accept")
+	if !info.IsResourceRequest {
+		// profile=nopeer asks for the local view, which is no business of the proxy.
+		if (req.URL.Path == "/apis" || req.URL.Path == "/api") && strings.Contains(accept, asDiscovery) && !strings.Contains(accept, profileNoPeer) {
+			op.Verb = history.VerbDiscovery
+		}
+		return op
+	}
+	if info.Verb == "list" && strings.Contains(accept, "as=Table") {
+		op.Verb = history.VerbTable
+	}
+	op.GVR = history.GVR{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+	op.Subresource, op.Namespace, op.Name = info.Subresource, info.Namespace, info.Name
+	return op
+}

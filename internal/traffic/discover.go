@@ -1,0 +1,45 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Discover fetches what one server serves by itself: its /api and its /apis with profile=nopeer, as one document in
+// that order whose hash is that of both bodies one after the other. Pass the REST client of a client that is not
+// recorded, such as kubernetes.Clientset.RESTClient(), connected to that server alone.
+//
+// The response does not say whether profile=nopeer was honoured, and need not: every upstream version that merges
+// discovery (1.35 on) knows the profile, and every other one ignores it and answers with its local view anyway
+// (k8s.io/apiserver/pkg/endpoints/discovery/aggregated/wrapper.go).
+func Discover(ctx context.Context, server rest.Interface) (history.Document, error) {
+	return discover(ctx, server, acceptNoPeer)
+}
+
+// DiscoverMerged fetches what a server tells its clients: as Discover does, but the merged view.
+func DiscoverMerged(ctx context.Context, server rest.Interface) (history.Document, error) {
+	return discover(ctx, server, acceptAggregated)
+}
+
+func discover(ctx context.Context, server rest.Interface, accept string) (history.Document, error) {
+	var bodies []byte
+	var all history.Document
+	for _, path := range []string{"/api", "/apis"} {
+		body, err := server.Get().AbsPath(path).SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
+		if err != nil {
+			return history.Document{}, fmt.Errorf("fetch discovery at %s: %w", path, err)
+		}
+		doc, err := ParseDiscovery(body)
+		if err != nil {
+			return history.Document{}, fmt.Errorf("fetch discovery at %s: %w", path, err)
+		}
+		bodies = append(bodies, body...)
+		all.Resources = append(all.Resources, doc.Resources...)
+	}
+	all.Hash, all.Bytes = hashOf(bodies), len(bodies)
+	return all, nil
+}

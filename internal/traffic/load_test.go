@@ -1,0 +1,163 @@
+package traffic
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// until waits for a condition, and fails the test when it has not come about in ten seconds.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited in vain for: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusNotFound, "text/plain", "404 page not found\n")
+}
+
+// start runs a load until the returned function is called, which waits for its end.
+func start(t *testing.T, clients *Clients, options Options, probes []Probe) (*Load, func()) {
+	t.Helper()
+	load, err := NewLoad(clients, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load.SetProbes(probes)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- load.Run(ctx) }()
+	stop := func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	return load, stop
+}
+
+func TestLoadIsSpreadEvenly(t *testing.T) {
+	record := newLedger()
+	clients := connectAll(t, record, sharedCertificate(t, 3)...)
+	_, stop := start(t, clients, Options{QPS: 600}, Classify(recordedDocuments(t)))
+	until(t, "300 operations", func() bool { return len(record.all()) >= 300 })
+	stop()
+
+	all := record.all()
+	count := map[string]int{}
+	for _, op := range all {
+		count[op.Server]++
+	}
+	for server, n := range count {
+		if n < len(all)/4 || n > len(all)/2 {
+			t.Errorf("server %q got %d of %d requests, want a third", server, n, len(all))
+		}
+	}
+	if len(count) != 3 {
+		t.Errorf("asked %v, want three servers", count)
+	}
+}
+
+// sharedCertificate starts servers that answer 404. All httptest servers show the same certificate, so the CA of one is
+// that of all.
+func sharedCertificate(t *testing.T, n int) []*apiserver {
+	t.Helper()
+	var servers []*apiserver
+	for range n {
+		servers = append(servers, newAPIServer(t, notFound))
+	}
+	return servers
+}
+
+func TestSilentServerTakesNothingFromTheOthers(t *testing.T) {
+	arrived := make(chan struct{}, 1000)
+	silent := newAPIServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	})
+	healthy := newAPIServer(t, notFound)
+	record := newLedger()
+	clients := connectAll(t, record, silent, healthy)
+	_, stop := start(t, clients, Options{QPS: 1000, InFlight: 4}, nil)
+	for range 4 {
+		<-arrived
+	}
+	until(t, "100 answers of the healthy server", func() bool { return len(record.all()) >= 100 })
+	if n := len(arrived); n != 0 {
+		t.Errorf("%d requests more than the four allowed wait for the silent server", n)
+	}
+	stop()
+
+	canceled := 0
+	for _, op := range record.all() {
+		if op.Server == "a" {
+			canceled++
+			if op.Failure != history.FailureCanceled {
+				t.Errorf("a request cut off by the end of the run is recorded as %q (%s)", op.Failure, op.Error)
+			}
+		}
+	}
+	if canceled != 4 {
+		t.Errorf("%d requests to the silent server were recorded, want the 4 that were sent", canceled)
+	}
+}
+
+func TestLoadFollowsNewProbes(t *testing.T) {
+	record := newLedger()
+	load, stop := start(t, connectAll(t, record, newAPIServer(t, notFound)), Options{QPS: 1000}, nil)
+	defer stop()
+	until(t, "discovery", func() bool { return len(record.all()) > 0 })
+	load.SetProbes([]Probe{{Resource: configMaps(), Class: Somewhere, Servers: []string{"a"}}})
+	until(t, "config maps", func() bool {
+		all := record.all()
+		return all[len(all)-1].GVR.Resource == "configmaps"
+	})
+}
+
+func TestLoadEndsWithoutTraces(t *testing.T) {
+	server := newAPIServer(t, notFound)
+	record := newLedger()
+	clients := connectAll(t, record, server)
+	_, stop := start(t, clients, Options{QPS: 1000}, Classify(recordedDocuments(t)))
+	until(t, "operations", func() bool { return len(record.all()) > 20 })
+	stop()
+	n := len(record.all())
+	clients.Close()
+	until(t, "all connections to be closed", func() bool { return server.open() == 0 })
+	if late := len(record.all()) - n; late != 0 {
+		t.Errorf("%d operations were recorded after Run had returned", late)
+	}
+}
+
+func TestNewLoadRefuses(t *testing.T) {
+	clients := connectAll(t, newLedger(), newAPIServer(t, notFound))
+	for _, tt := range []struct {
+		name    string
+		options Options
+		want    string
+	}{
+		{"negative rate", Options{QPS: -1}, "must be positive"},
+		{"negative timeout", Options{Timeout: -1}, "must be positive"},
+		{"impossible mix", Options{Mix: Mix{Nowhere: 200}}, "percentages"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := NewLoad(clients, tt.options); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}

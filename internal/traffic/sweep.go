@@ -1,0 +1,114 @@
+package traffic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// SweepOptions bound a sweep. Zero fields take the defaults named at each.
+type SweepOptions struct {
+	// Identity by name; default: the first one. It should be allowed everything, or the sweep learns of RBAC only.
+	Identity string
+	// Servers to sweep; default: all targets.
+	Servers []string
+	// Verbs to try; default: all that the document lists. Watches take a second each, though side by side.
+	Verbs []string
+	// QPS over all servers; default: no limit but Concurrency.
+	QPS float64
+	// Concurrency is the number of requests under way for each server, watches not counted. Default 8.
+	Concurrency int
+	// Timeout of one request. Default: DefaultTimeout.
+	Timeout time.Duration
+}
+
+// watchConcurrency is larger than that of requests: a watch is idle for most of its second.
+const watchConcurrency = 32
+
+// Swept says what a sweep did.
+type Swept struct {
+	Resources int // lines of the document that were tried, subresources included, on one server
+	Requests  int // sent, over all servers
+}
+
+// Sweep tries, on every server, each verb of each resource and subresource that the document lists (KEP-4020, G4: what
+// discovery lists can be accessed), and records what came of it with history.PurposeSweep. It returns when all has been
+// tried, or ctx ends, which is its only error besides an unknown server or identity. Setup must have been done.
+func Sweep(ctx context.Context, clients *Clients, doc history.Document, options SweepOptions) (Swept, error) {
+	options.Concurrency = cmp.Or(options.Concurrency, 8)
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	options.Identity = cmp.Or(options.Identity, clients.identities[0].Name)
+	if options.Servers == nil {
+		for _, t := range clients.targets {
+			options.Servers = append(options.Servers, t.Server)
+		}
+	}
+	limiter := rate.NewLimiter(rate.Inf, 1)
+	if options.QPS > 0 {
+		limiter.SetLimit(rate.Limit(options.QPS))
+	}
+	plan := planSweep(doc, options.Verbs)
+	var swept Swept
+	lines := map[string]bool{}
+	for _, v := range plan {
+		lines[v.resource.String()+"/"+v.subresource] = true
+	}
+	swept.Resources = len(lines)
+
+	chosen := make([]*client, len(options.Servers))
+	for i, server := range options.Servers {
+		if chosen[i] = clients.get(options.Identity, server); chosen[i] == nil {
+			return swept, fmt.Errorf("sweep: there is no client of identity %q for server %q", options.Identity, server)
+		}
+	}
+	servers, ctx := errgroup.WithContext(ctx)
+	sent := make([]int, len(chosen))
+	for i, c := range chosen {
+		servers.Go(func() (err error) {
+			sent[i], err = sweepServer(ctx, c, plan, limiter, options)
+			return err
+		})
+	}
+	err := servers.Wait()
+	for _, n := range sent {
+		swept.Requests += n
+	}
+	if err != nil {
+		return swept, fmt.Errorf("sweep: ended after %d of %d requests: %w", swept.Requests, len(plan)*len(options.Servers), err)
+	}
+	return swept, nil
+}
+
+func sweepServer(ctx context.Context, c *client, plan []sweepVisit, limiter *rate.Limiter, options SweepOptions) (int, error) {
+	var requests, watches errgroup.Group
+	requests.SetLimit(options.Concurrency)
+	watches.SetLimit(watchConcurrency)
+	sent := 0
+	var failure error
+	for _, visit := range plan {
+		if failure = limiter.Wait(ctx); failure != nil {
+			break
+		}
+		sent++
+		pool := &requests
+		if visit.request.stream {
+			pool = &watches
+		}
+		pool.Go(func() error {
+			attempt, cancel := withAttemptTimeout(ctx, options.Timeout)
+			defer cancel()
+			request := visit.request.action()
+			request.send(withOrigin(attempt, request.client, history.PurposeSweep), c)
+			return nil
+		})
+	}
+	_, _ = requests.Wait(), watches.Wait() // their functions return no errors
+	return sent, errors.Join(failure, ctx.Err())
+}

@@ -1,0 +1,146 @@
+package traffic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// auditIDHeader makes the client's ID the server's audit ID (k8s.io/api audit/v1, HeaderAuditID). A peer proxy hands
+// it on, so that one ID joins the audit logs of all servers that handled the request.
+const auditIDHeader = "Audit-ID"
+
+// recordingTransport stands between client-go and the network and turns each attempt into one operation.
+//
+// client-go would retry by itself after 429 and 5xx with Retry-After, and after broken connections
+// (k8s.io/client-go/rest/with_retry.go). It is given no reason to: Retry-After is recorded and then taken off the
+// response, and errors reach it as [noResponse], which it does not recognise.
+type recordingTransport struct {
+	next     http.RoundTripper
+	server   string
+	user     string
+	recorder Recorder
+	etag     atomic.Pointer[string] // of the last merged document at /apis, for conditional requests
+	gate     *gate
+}
+
+// WrappedRoundTripper lets client-go find the http.Transport below.
+func (t *recordingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements [http.RoundTripper]. A body is read to its end here, so that Operation.End is when the response
+// was complete; only that of a watch is streamed, and its operation recorded when the stream ends.
+func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context()) // a RoundTripper may not modify the request it is given
+	op := describe(req)
+	op.ID = uuid.NewString()
+	op.Server, op.User = t.server, t.user
+	req.Header.Set(auditIDHeader, op.ID)
+	op.Start = t.recorder.Now()
+	answered, err := t.gate.pass(req.Context())
+	if err != nil {
+		return nil, t.failed(&op, req.Context(), err)
+	}
+	op.Start = t.recorder.Now() // the wait was ours, not the server's
+
+	resp, err := t.next.RoundTrip(req)
+	answered(err)
+	if err != nil {
+		return nil, t.failed(&op, req.Context(), err)
+	}
+	op.Status = resp.StatusCode
+	op.RetryAfter = resp.Header.Get("Retry-After")
+	op.ETag = resp.Header.Get("ETag")
+	resp.Header.Del("Retry-After")
+
+	if op.Verb == "watch" && resp.StatusCode == http.StatusOK {
+		op.Body = history.BodyEvents
+		resp.Body = &watchBody{
+			body: resp.Body, op: op, transport: t, ctx: req.Context(),
+			events: newEventCounter(resp.Header.Get("Content-Type")),
+		}
+		return resp, nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, t.failed(&op, req.Context(), err)
+	}
+	op.End = t.recorder.Now()
+	t.readBody(&op, resp.Header.Get("Content-Type"), body)
+	if op.Verb == history.VerbDiscovery && req.URL.Path == "/apis" && op.Document != "" {
+		t.etag.Store(&op.ETag)
+	}
+	t.recorder.Operation(op)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// failed records an operation that got no complete response, and returns the error for client-go.
+func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, err error) error {
+	op.End = t.recorder.Now()
+	op.Failure, op.Error = classifyFailure(ctx, err), err.Error()
+	t.recorder.Operation(*op)
+	return &noResponse{server: t.server, operation: op.ID, failure: op.Failure}
+}
+
+// noResponse is what client-go gets to see of a broken connection. It deliberately neither unwraps nor quotes the cause:
+// client-go tells retryable errors by type and by text. The cause is in the recorded operation.
+type noResponse struct {
+	server, operation string
+	failure           history.Failure
+}
+
+func (e *noResponse) Error() string {
+	return fmt.Sprintf("no complete response from server %q to operation %s: %s", e.server, e.operation, e.failure)
+}
+
+// watchBody records its operation once: at the end of the stream, or when it is closed before that.
+type watchBody struct {
+	body      io.ReadCloser
+	transport *recordingTransport
+	ctx       context.Context
+	events    eventCounter
+	op        history.Operation
+	once      sync.Once
+}
+
+func (b *watchBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.events.count(p[:n])
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, io.EOF):
+		b.ended(nil)
+		return n, io.EOF
+	default:
+		b.ended(err)
+		return n, &noResponse{server: b.transport.server, operation: b.op.ID, failure: b.op.Failure}
+	}
+}
+
+func (b *watchBody) Close() error {
+	// Whoever closes an unfinished stream has no more use for it: that says nothing of the server.
+	b.ended(context.Canceled)
+	return b.body.Close()
+}
+
+func (b *watchBody) ended(err error) {
+	b.once.Do(func() {
+		b.op.End = b.transport.recorder.Now()
+		b.op.Events = b.events.seen()
+		if err != nil {
+			b.op.Failure, b.op.Error = classifyFailure(b.ctx, err), err.Error()
+		}
+		b.transport.recorder.Operation(b.op)
+	})
+}

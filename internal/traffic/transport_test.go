@@ -1,0 +1,213 @@
+package traffic
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestOperationOfAnAnswer(t *testing.T) {
+	ids := make(chan string, 1)
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		ids <- r.Header.Get("Audit-ID")
+		answer(w, http.StatusNotFound, "application/json",
+			`{"kind":"Status","reason":"NotFound","message":"configmaps \"x\" not found","details":{"name":"x","kind":"configmaps"}}`)
+	})
+	record := newLedger()
+	c := connect(t, server, record)
+	get(configMaps(), "x").send(withOrigin(t.Context(), ClientDynamic, history.PurposeSweep), c)
+
+	op := record.only(t)
+	if sent := <-ids; op.ID == "" || sent != op.ID {
+		t.Errorf("the audit ID sent was %q, the operation's is %q", sent, op.ID)
+	}
+	if op.Start <= 0 || op.End <= op.Start {
+		t.Errorf("lasted from %s to %s", op.Start, op.End)
+	}
+	op.ID, op.Start, op.End = "", 0, 0
+	want := history.Operation{
+		Purpose: history.PurposeSweep, Client: ClientDynamic, User: "the-admin", Server: "a", Verb: "get",
+		GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: Namespace, Name: "x",
+		Path: "/api/v1/namespaces/skewproof/configmaps/x", Status: http.StatusNotFound, Reason: "NotFound",
+		Message: `configmaps "x" not found`, Body: history.BodyStatus, Missing: history.MissingObject,
+	}
+	if op != want {
+		t.Errorf("got  %+v\nwant %+v", op, want)
+	}
+}
+
+// TestNothingIsRetried: client-go retries what it may. With the recording transport it may not, so each call of a client
+// is one attempt, one operation, and no waiting.
+func TestNothingIsRetried(t *testing.T) {
+	calls := map[string]func(context.Context, *client){
+		"typed get": func(ctx context.Context, c *client) {
+			_, _ = c.typed.CoreV1().ConfigMaps("x").Get(ctx, "x", metav1.GetOptions{})
+		},
+		"dynamic list":  list(configMaps()).send,
+		"dynamic watch": watch(configMaps(), 1).send,
+		"raw":           raw{path: "/apis"}.action().send,
+	}
+	answers := map[string]http.HandlerFunc{
+		"503 with Retry-After": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			answer(w, http.StatusServiceUnavailable, "text/plain", "no peer")
+		},
+		"429 with Retry-After": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			answer(w, http.StatusTooManyRequests, "text/plain", "later")
+		},
+		"broken connection": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	for what, call := range calls {
+		for how, handler := range answers {
+			t.Run(what+", "+how, func(t *testing.T) {
+				record := newLedger()
+				call(t.Context(), connect(t, newAPIServer(t, handler), record))
+				op := record.only(t)
+				if how == "broken connection" {
+					if op.Failure != history.FailureReset {
+						t.Errorf("failure %q (%s), want %q", op.Failure, op.Error, history.FailureReset)
+					}
+				} else if op.RetryAfter != "1" || op.Body != history.BodyText {
+					t.Errorf("Retry-After %q, body %q, want 1 and text", op.RetryAfter, op.Body)
+				}
+			})
+		}
+	}
+}
+
+func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
+	body, err := os.ReadFile("testdata/discovery/merged.apis.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"E"`)
+		if r.Header.Get("If-None-Match") == `"E"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		answer(w, http.StatusOK, acceptAggregated, string(body))
+	})
+	record := newLedger()
+	c := connect(t, server, record)
+	plain := raw{path: "/apis", header: accept(acceptAggregated)}.action()
+	plain.send(t.Context(), c)
+	plain.send(t.Context(), c)
+	conditionalDiscovery().send(t.Context(), c)
+
+	all := record.all()
+	if len(all) != 3 || record.parsed != 1 {
+		t.Fatalf("%d operations and %d parsed documents, want 3 and 1", len(all), record.parsed)
+	}
+	for i, op := range all[:2] {
+		if op.Verb != history.VerbDiscovery || op.Body != history.BodyDiscovery || op.ETag != `"E"` || op.Document != hashOf(body) {
+			t.Errorf("request %d: %+v", i+1, op)
+		}
+	}
+	if op := all[2]; op.Status != http.StatusNotModified || op.Document != "" || op.Body != history.BodyNone {
+		t.Errorf("conditional request: %+v, want 304 without a document", op)
+	}
+}
+
+func TestUnreadableDiscoveryIsNoDocument(t *testing.T) {
+	server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, acceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`)
+	})
+	record := newLedger()
+	raw{path: "/apis", header: accept(acceptAggregated)}.action().send(t.Context(), connect(t, server, record))
+	if op := record.only(t); op.Document != "" || !strings.Contains(op.Message, "v9") {
+		t.Errorf("document %q, message %q, want none and the reason", op.Document, op.Message)
+	}
+}
+
+func TestWatchIsRecordedWhenItsStreamEnds(t *testing.T) {
+	const event = `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}}` + "\n"
+	for _, tt := range []struct {
+		name   string
+		end    func(*http.Request)
+		cancel bool
+		want   history.Failure
+	}{
+		{name: "by the server", end: func(*http.Request) {}},
+		{name: "by a broken connection", end: func(*http.Request) { panic(http.ErrAbortHandler) }, want: history.FailureReset},
+		{name: "by the end of the run", end: func(r *http.Request) { <-r.Context().Done() }, cancel: true, want: history.FailureCanceled},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sent := make(chan struct{})
+			server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+				answer(w, http.StatusOK, "application/json", event+event)
+				_ = http.NewResponseController(w).Flush()
+				close(sent)
+				tt.end(r)
+			})
+			record := newLedger()
+			c := connect(t, server, record)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.cancel {
+				stream, err := c.dynamicFor(configMaps()).Watch(ctx, metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-stream.ResultChan()
+				<-stream.ResultChan()
+				cancel()
+				for range stream.ResultChan() {
+				}
+			} else {
+				watch(configMaps(), 1).send(ctx, c)
+			}
+			<-sent
+			op := record.only(t)
+			if op.Verb != "watch" || op.Body != history.BodyEvents || op.Events != 2 || op.Failure != tt.want {
+				t.Errorf("%s of %q with %d events, failure %q (%s), want 2 events and %q",
+					op.Verb, op.Body, op.Events, op.Failure, op.Error, tt.want)
+			}
+		})
+	}
+}
+
+func TestNewClientsRefuses(t *testing.T) {
+	good := []Target{{Server: "a", URL: "https://127.0.0.1:1"}}
+	admin := []Identity{{Name: "admin"}}
+	insecure := []Identity{{Name: "admin", Config: rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}}}}
+	for _, tt := range []struct {
+		name       string
+		targets    []Target
+		identities []Identity
+		want       string
+	}{
+		{"no targets", nil, admin, "at least one target"},
+		{"plain HTTP", []Target{{Server: "a", URL: "http://127.0.0.1:1"}}, admin, "no https URL"},
+		{"no TLS verification", good, insecure, "skips TLS verification"},
+		{"the same server twice", append(good, good...), admin, "listed twice"},
+		{"the same identity twice", good, append(admin, admin...), "listed twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := NewClients(tt.targets, tt.identities, newLedger()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNoProxyFromTheEnvironment(t *testing.T) {
+	c := connect(t, newAPIServer(t, func(http.ResponseWriter, *http.Request) {}), newLedger())
+	transport, ok := c.record.next.(*http.Transport)
+	if !ok {
+		t.Fatalf("the transport below is a %T", c.record.next)
+	}
+	// ProxyFromEnvironment reads the environment once per process: asking the transport is the reliable test.
+	request, _ := http.NewRequest(http.MethodGet, "https://198.19.0.1:6443/", nil)
+	if proxy, err := transport.Proxy(request); proxy != nil || err != nil {
+		t.Errorf("requests go through %v (%v)", proxy, err)
+	}
+}
