@@ -114,17 +114,22 @@ func circumstances(r RunReport, start, end Seconds) string {
 		return "while " + conjunction(faults)
 	}
 	var steps []string
-	before := ""
+	before, within := "", true
 	for _, s := range r.Steps {
 		switch {
 		case !s.Disturbs || s.StartSeconds > end:
 		case s.EndSeconds >= start:
 			steps = append(steps, "“"+s.Sentence+"”")
+			within = within && (len(steps) > 1 || s.StartSeconds <= start)
 		default:
 			before = s.Sentence
 		}
 	}
 	switch {
+	case len(steps) > 0 && !within && before != "": // it had begun before: the steps are not the cause
+		return "after “" + before + "”"
+	case len(steps) > 0 && !within:
+		return "from the start on"
 	case len(steps) > 3:
 		return fmt.Sprintf("during %d steps, %s the first", len(steps), steps[0])
 	case len(steps) > 0:

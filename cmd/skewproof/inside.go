@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ func newInside() *cobra.Command {
 }
 
 func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err error) {
+	syscall.CloseOnExec(keptFD) // as long as any process has it open, the outer half sees no end
 	s, err := dir.readSpec()
 	if err != nil {
 		return err

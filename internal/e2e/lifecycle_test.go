@@ -2,11 +2,12 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,8 +19,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// insideVariable tells a copy of this test binary what to do inside a sandbox.
-const insideVariable = "SKEWPROOF_E2E_INSIDE"
+// insideVariable tells a copy of this test binary that it runs inside a sandbox; insideSaid is what it says if all is well there.
+const (
+	insideVariable = "SKEWPROOF_E2E_INSIDE"
+	insideSaid     = "every server and every link is there"
+)
 
 // output is a buffer that is written by a process and read by a test.
 type output struct {
@@ -164,15 +168,15 @@ func links(t *testing.T, path string) []string {
 }
 
 func TestKeepAndShell(t *testing.T) {
-	cmd, out, dir := begin(t, "The cluster stays up", "--qps", "200")
+	cmd, out, dir := begin(t, "The cluster stays up", "--keep")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := exec.Command(skewproof, "shell", dir, "--", self, "-test.run=^TestInsideTheShell$", "-test.v")
+	inside := exec.Command(skewproof, "shell", dir, "--", self)
 	inside.Env = append(os.Environ(), insideVariable+"=1")
 	said, err := inside.CombinedOutput()
-	if err != nil || !bytes.Contains(said, []byte("--- PASS: TestInsideTheShell")) {
+	if err != nil || !bytes.Contains(said, []byte(insideSaid)) {
 		t.Errorf("inside the shell: %v\n%s", err, said)
 	}
 	if r := run(t, "shell", dir, "--", "sh", "-c", "exit 7"); r.code != 7 {
@@ -190,30 +194,31 @@ func TestKeepAndShell(t *testing.T) {
 	}
 }
 
-// TestInsideTheShell runs inside the sandbox, started by TestKeepAndShell: what kubectl and toxiproxy's own client would do.
-func TestInsideTheShell(t *testing.T) {
-	if os.Getenv(insideVariable) == "" {
-		t.Skip("TestKeepAndShell starts it inside a sandbox")
-	}
+// insideTheShell runs inside the sandbox, started by TestKeepAndShell: what kubectl and toxiproxy's own client would do.
+func insideTheShell() error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules() // KUBECONFIG, as kubectl reads it
 	for server, want := range map[string]string{"a": "v1.37.1", "b": "v1.36.3", "c": "v1.36.3"} {
 		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: server}).ClientConfig()
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		version, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerVersion()
+		client, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return err
+		}
+		version, err := client.ServerVersion()
 		if err != nil || version.GitVersion != want {
-			t.Errorf("server %s says %v, error %v; want %s", server, version, err, want)
+			return fmt.Errorf("server %s says %v, error %w; want %s", server, version, err, want)
 		}
 	}
 	proxies, err := toxiproxy.NewClient(strings.TrimPrefix(os.Getenv("TOXIPROXY_URL"), "http://")).Proxies()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	for _, link := range []string{"a-to-b", "b-to-a", "client-to-c", "c-to-etcd"} {
 		if proxies[link] == nil || !proxies[link].Enabled {
-			known, _ := json.Marshal(proxies)
-			t.Errorf("link %s is not there or not enabled; there are %s", link, known)
+			return fmt.Errorf("link %s is not there or not enabled; there are %v", link, slices.Sorted(maps.Keys(proxies)))
 		}
 	}
+	return nil
 }

@@ -33,7 +33,12 @@ var unsupported string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(insideVariable) != "" {
-		os.Exit(m.Run()) // this is the copy that a test runs inside a sandbox
+		if err := insideTheShell(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(insideSaid)
+		os.Exit(0)
 	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "skewproof-e2e-")

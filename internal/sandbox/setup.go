@@ -42,6 +42,7 @@ func Setup(in Inside) error {
 }
 
 func watchLifeline() {
+	syscall.CloseOnExec(lifelineFD) // no child's business
 	lifeline := os.NewFile(lifelineFD, "lifeline")
 	go func() {
 		_, _ = io.Copy(io.Discard, lifeline) // ends when the last writer, the outer process, is gone

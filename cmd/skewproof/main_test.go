@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// call runs a command and returns its standard output.
+func call(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out, progress bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&progress)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestExitCodesFollowTheOutcome(t *testing.T) {
+	for outcome, want := range map[invariant.Outcome]int{invariant.OutcomeFail: exitFail, invariant.OutcomeInconclusive: exitInconclusive, "": exitInconclusive} {
+		var exit *exitError
+		if err := outcomeError(outcome); !errors.As(err, &exit) || exit.code != want {
+			t.Errorf("outcome %q gives %v, want exit code %d", outcome, err, want)
+		}
+	}
+	if err := outcomeError(invariant.OutcomePass); err != nil {
+		t.Errorf("a pass gives %v", err)
+	}
+}
+
+func TestListAsJSONIsComplete(t *testing.T) {
+	out, err := call(t, "list", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []scenarios.Scenario
+	if err := json.Unmarshal([]byte(out), &listed); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range scenarios.All() {
+		if i >= len(listed) || listed[i].Name != s.Name || len(listed[i].About) != len(s.About) || listed[i].Happens != s.Happens {
+			t.Errorf("scenario %s is not listed in its place", s.Name)
+		}
+	}
+}
+
+func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, err := call(t, "run", "rolling-upgrade", "--dry-run", "--servers", "4", "--subject", "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"replace d by v1.37.1", "etcd\n", "kube-apiserver a, v1.36.3, on host a", "kube-apiserver d, v1.37.1, on host d",
+		"--feature-gates=UnknownVersionInteroperabilityProxy=false", `"action": "replace"`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the dry run does not show %q", want)
+		}
+	}
+	left, err := os.ReadDir(".")
+	if err != nil || len(left) > 0 {
+		t.Errorf("it left %v, error %v", left, err)
+	}
+}
+
+// The command line in a report must be one that runs: it is parsed here by the program itself.
+func TestTheReproducingCommandIsAccepted(t *testing.T) {
+	f := runFlags{backend: "local", subject: "none", from: "v1.35.4", to: "v1.36.3", etcd: "v3.6.8", servers: 5, qps: 99.5, seed: 7}
+	args := strings.Fields(f.commandLine("peer-partition"))[1:]
+	if _, err := call(t, append(args, "--dry-run")...); err != nil {
+		t.Errorf("%v: %v", args, err)
+	}
+}
+
+func TestARunDirectoryIsNeverSharedByTwoRuns(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	t.Chdir(t.TempDir())
+	d, err := newRunDir("", "quiet", "none", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join("_out", "quiet-none-20261121-100000"); !strings.HasSuffix(string(d), want) || !filepath.IsAbs(string(d)) {
+		t.Errorf("directory %s, want an absolute one that ends in %s", d, want)
+	}
+	for _, private := range []string{d.scratch(), d.files().Logs} {
+		if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, error %v; want mode 700", private, info, err)
+		}
+	}
+	if _, err := newRunDir("", "quiet", "none", now); err == nil {
+		t.Error("a second run got the same directory")
+	}
+}
+
+func TestBenchCountsDifferingVerdicts(t *testing.T) {
+	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
+		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}
+		for i, o := range outcomes {
+			s.verdicts = append(s.verdicts, reports.Invariant{Name: []string{"NoLoop", "NoCrash"}[i], Verdict: o})
+		}
+		return s
+	}
+	var out bytes.Buffer
+	err := summarize(&out, "skewproof run x", []sample{
+		sampled(30, invariant.OutcomePass, invariant.OutcomePass), sampled(10, invariant.OutcomeFail, invariant.OutcomePass), sampled(20, invariant.OutcomePass, invariant.OutcomePass),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"10.0    20.0  30.0", "pass 2, fail 1", "pass 3", "1 of 2 verdicts differed"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table does not say %q:\n%s", want, &out)
+		}
+	}
+}
