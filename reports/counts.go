@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 // Count is how many requests to one server, of one class, were answered in one way.
@@ -12,7 +13,7 @@ type Count struct {
 	// Server is the server that was asked.
 	Server string `json:"server"`
 	// Class says who could have served the request, by ground truth and not by the answer.
-	Class Class `json:"class"`
+	Class invariant.Class `json:"class"`
 	// Status is the HTTP status code; 0 if no response header arrived.
 	Status int `json:"status"`
 	// Detail tells apart what the status alone does not: for 404 "object" or "resource", for a missing or broken
@@ -22,10 +23,10 @@ type Count struct {
 	Count int `json:"count"`
 }
 
-func newCounts(h *history.History, truth groundTruth) []Count {
+func newCounts(facts *invariant.Facts) []Count {
 	counts := map[Count]int{}
-	for _, o := range h.Operations {
-		key := Count{Server: o.Server, Class: truth.class(o), Status: o.Status, Detail: string(o.Missing)}
+	for o, class := range facts.Classes() {
+		key := Count{Server: o.Server, Class: class, Status: o.Status, Detail: string(o.Missing)}
 		if o.Failure != history.FailureNone {
 			key.Detail = string(o.Failure)
 		}
@@ -39,7 +40,7 @@ func newCounts(h *history.History, truth groundTruth) []Count {
 	slices.SortFunc(out, func(a, b Count) int {
 		return cmp.Or(
 			cmp.Compare(a.Server, b.Server),
-			cmp.Compare(a.Class.order(), b.Class.order()),
+			cmp.Compare(order(a.Class), order(b.Class)),
 			cmp.Compare(a.Status, b.Status),
 			cmp.Compare(a.Detail, b.Detail),
 		)

@@ -45,7 +45,8 @@ type Fault struct {
 
 // FaultEvidence is what a fault really touched.
 type FaultEvidence struct {
-	// Bit is false when the fault touched nothing at all: the run then says nothing about it.
+	// Bit is false when the fault touched nothing at all: the run then says nothing about it. Requests count for that only
+	// when the process was the target.
 	Bit bool `json:"bit"`
 	// RefusedConnections were turned away, CutConnections were broken, AffectedConnections carried bytes through it.
 	RefusedConnections  int `json:"refusedConnections,omitempty"`
@@ -95,7 +96,7 @@ func newFaults(h *history.History, end time.Duration) []Fault {
 			ID: f.ID, Kind: f.Kind, From: f.From, To: f.To, Server: f.Server, Blocks: f.Blocks, Detail: f.Detail,
 			StartSeconds: seconds(min(f.Start, end)), EndSeconds: seconds(min(f.End, end)),
 			Evidence: FaultEvidence{
-				Bit: e.Bit(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
+				Bit: f.Bit(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
 				BytesUp: e.BytesUp, BytesDown: e.BytesDown, Requests: e.Requests,
 			},
 		})

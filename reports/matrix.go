@@ -29,12 +29,12 @@ func newMatrix(r RunReport) []matrixSection {
 	width := len(r.Servers) + 1
 	var sections []matrixSection
 	for _, class := range classes {
-		section := matrixSection{Title: class.Title(), Meaning: class.Meaning(), Totals: make([]int, width)}
+		section := matrixSection{Title: class.title, Meaning: class.meaning, Totals: make([]int, width)}
 		counts := slices.Clone(r.Counts)
 		slices.SortStableFunc(counts, func(a, b Count) int { return a.Status - b.Status })
 		for _, c := range counts {
 			column, ok := columns[c.Server]
-			if c.Class != class || !ok {
+			if c.Class != class.class || !ok {
 				continue
 			}
 			answer := c.answer()
@@ -71,40 +71,4 @@ func parenthesized(s string) string {
 		return ""
 	}
 	return "(" + s + ")"
-}
-
-// Title is the class in words.
-func (c Class) Title() string {
-	switch c {
-	case ClassServedHere:
-		return "Served here"
-	case ClassSkewed:
-		return "Skewed"
-	case ClassUnserved:
-		return "Unserved"
-	case ClassDiscovery:
-		return "Discovery"
-	case ClassDown:
-		return "Down"
-	default:
-		return "Unknown"
-	}
-}
-
-// Meaning explains the class to someone who sees it for the first time.
-func (c Class) Meaning() string {
-	switch c {
-	case ClassServedHere:
-		return "the server that was asked serves the resource itself"
-	case ClassSkewed:
-		return "the server that was asked does not serve the resource, another live one does"
-	case ClassUnserved:
-		return "no live server serves the resource"
-	case ClassDiscovery:
-		return "about no resource"
-	case ClassDown:
-		return "the server that was asked was not running"
-	default:
-		return "what was served changed meanwhile, or was not known"
-	}
 }

@@ -20,7 +20,7 @@ type Options struct {
 // changes neither argument. The records may stand in any order; the report has them in time order.
 func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunReport {
 	end := runEnd(h)
-	truth := newGroundTruth(h)
+	facts := invariant.NewFacts(h)
 	r := RunReport{
 		APIVersion: APIVersion,
 		Kind:       Kind,
@@ -33,11 +33,11 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Invariants:  newInvariants(verdicts),
 		Steps:       newSteps(h, end),
 		Faults:      newFaults(h, end),
-		Counts:      newCounts(h, truth),
+		Counts:      newCounts(facts),
 		Reproduce:   h.Run.Reproduce,
 		Environment: h.Run.Environment,
 	}
-	r.Timeline = newTimeline(h, truth, end, r.Faults, r.Invariants)
+	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants)
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict}
 	for _, i := range r.Invariants {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 // maxBuckets bounds the slices of time of a lane: more would be narrower than a reader can tell apart.
@@ -93,10 +94,10 @@ func runEnd(h *history.History) time.Duration {
 	return end
 }
 
-func newTimeline(h *history.History, truth groundTruth, end time.Duration, faults []Fault, invariants []Invariant) Timeline {
+func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, faults []Fault, invariants []Invariant) Timeline {
 	width := bucketWidth(end)
 	t := Timeline{EndSeconds: seconds(end), BucketSeconds: seconds(width), Lanes: []Lane{}}
-	buckets := outcomesOverTime(h, truth, width)
+	buckets := outcomesOverTime(facts, width)
 	for _, s := range h.Run.Servers {
 		lane := Lane{Server: s.Name, States: stateBands(h, s.Name, end), Buckets: buckets[s.Name]}
 		for _, f := range faults {
@@ -130,9 +131,9 @@ func bucketWidth(end time.Duration) time.Duration {
 	}
 }
 
-func outcomesOverTime(h *history.History, truth groundTruth, width time.Duration) map[string][]Bucket {
+func outcomesOverTime(facts *invariant.Facts, width time.Duration) map[string][]Bucket {
 	counts := map[string]map[int64]*Bucket{}
-	for _, o := range h.Operations {
+	for o, class := range facts.Classes() {
 		slice := int64(o.End / width)
 		if counts[o.Server] == nil {
 			counts[o.Server] = map[int64]*Bucket{}
@@ -140,7 +141,7 @@ func outcomesOverTime(h *history.History, truth groundTruth, width time.Duration
 		if counts[o.Server][slice] == nil {
 			counts[o.Server][slice] = &Bucket{StartSeconds: seconds(time.Duration(slice) * width)}
 		}
-		counts[o.Server][slice].add(o, truth.class(o))
+		counts[o.Server][slice].add(o, class)
 	}
 	out := map[string][]Bucket{}
 	for server, ofServer := range counts {
@@ -156,7 +157,7 @@ func outcomesOverTime(h *history.History, truth groundTruth, width time.Duration
 
 // add counts one operation. A request that the run cancelled before any answer says nothing of the server; a success that
 // broke off is no success, unless it was the run that broke it off, as it does with watches.
-func (b *Bucket) add(o history.Operation, class Class) {
+func (b *Bucket) add(o *history.Operation, class invariant.Class) {
 	success := o.Status >= 200 && o.Status < 300 || o.Status == 304
 	switch {
 	case o.Status == 0 && o.Failure == history.FailureCanceled:
@@ -166,7 +167,7 @@ func (b *Bucket) add(o history.Operation, class Class) {
 		b.NoResponse++
 	case o.Status == 404 && o.Missing == history.MissingObject:
 		b.MissingObject++
-	case o.Status == 404 && class == ClassUnserved:
+	case o.Status == 404 && class == invariant.ClassUnserved:
 		b.UnservedResource++
 	case o.Status == 404:
 		b.MissingResource++

@@ -71,43 +71,6 @@ func TestStateBands(t *testing.T) {
 	}
 }
 
-func TestClass(t *testing.T) {
-	truth := newGroundTruth(smallRun())
-	op := func(server string, g history.GVR, from, to float64) history.Operation {
-		return history.Operation{Server: server, Verb: "list", GVR: g, Start: at(from), End: at(to)}
-	}
-	discovery := op("a", history.GVR{}, 4, 4)
-	discovery.Verb = history.VerbDiscovery
-	subresource := op("a", trustBundles, 4, 4)
-	subresource.Subresource = "status"
-	for _, c := range []struct {
-		name string
-		op   history.Operation
-		want Class
-	}{
-		{"the server asked serves it", op("a", trustBundles, 4, 4), ClassServedHere},
-		{"another one serves it", op("b", trustBundles, 4, 4), ClassSkewed},
-		{"nobody serves it", op("b", nobodys, 4, 4), ClassUnserved},
-		{"nobody serves the subresource", subresource, ClassUnserved},
-		{"discovery", discovery, ClassDiscovery},
-		{"before anything is known", op("a", trustBundles, 1, 1), ClassUnknown},
-		{"it became known meanwhile", op("a", trustBundles, 1, 4), ClassUnknown},
-		{"the server asked is gone", op("c", configMaps, 8.1, 8.2), ClassDown},
-		{"the server asked left meanwhile", op("c", configMaps, 7, 8.2), ClassUnknown},
-		{"the server asked is starting", op("c", configMaps, 9, 9.1), ClassUnknown},
-		{"another one is starting, which might serve it", op("b", nobodys, 9, 9.1), ClassUnknown},
-		{"another one is gone", op("b", nobodys, 8.1, 8.2), ClassUnserved},
-		{"another one is paused, and serves it still", op("b", trustBundles, 15.2, 15.4), ClassSkewed},
-		{"a server that the run does not list", op("z", configMaps, 4, 4), ClassUnknown},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := truth.class(c.op); got != c.want {
-				t.Errorf("class is %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 // TestEveryOperationIsCounted: counts and buckets add up to the history, but for what the run cancelled itself.
 func TestEveryOperationIsCounted(t *testing.T) {
 	h := bigRun()

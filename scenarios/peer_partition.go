@@ -7,12 +7,13 @@ import (
 )
 
 var peerPartition = Scenario{
-	Name:       "peer-partition",
-	Happens:    "The first server alone runs TO. The network between it and the second is cut both ways for a while, then healed.",
-	Holds:      "Meanwhile the second server answers 503, and never 404, for what only the first serves; the others notice nothing; all is well soon after.",
-	Source:     "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:      []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
-	MinServers: 2,
+	Name:             "peer-partition",
+	Happens:          "The first server alone runs TO. The network between it and the second is cut both ways for a while, then healed.",
+	Holds:            "Meanwhile the second server answers 503, and never 404, for what only the first serves; the others notice nothing; all is well soon after.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

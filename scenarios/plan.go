@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -52,63 +51,6 @@ func (plan *Plan) settle(observe time.Duration) { plan.soak(plan.Bounds.Stalenes
 // converge waits until all must be well again, and a little longer to see that it is.
 func (plan *Plan) converge() {
 	plan.add(Step{Action: Outlast, For: plan.Bounds.Convergence + 2*time.Second})
-}
-
-// Validate checks that a plan can be carried out: that it names only servers it has, and heals only what it injected.
-func (plan *Plan) Validate() error {
-	servers := map[string]bool{}
-	for _, s := range plan.Servers {
-		if servers[s.Name] {
-			return fmt.Errorf("server %q is listed twice", s.Name)
-		}
-		servers[s.Name] = true
-	}
-	if len(servers) == 0 {
-		return errors.New("the plan has no server")
-	}
-	injected := map[string]bool{}
-	for i, s := range plan.Steps {
-		if err := s.validate(servers, injected); err != nil {
-			return fmt.Errorf("step %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
-
-func (s Step) validate(servers, injected map[string]bool) error {
-	switch s.Action {
-	case Soak, Outlast:
-		if s.For <= 0 {
-			return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
-		}
-	case Sweep:
-	case Inject:
-		if s.Fault == nil {
-			return errors.New("inject: no fault given")
-		}
-		if err := s.Fault.Validate(); err != nil {
-			return err
-		}
-		if injected[s.Label] {
-			return fmt.Errorf("inject %q: that label is on already", s.Label)
-		}
-		injected[s.Label] = true
-	case Heal:
-		if !injected[s.Label] {
-			return fmt.Errorf("heal %q: no such fault is on", s.Label)
-		}
-		delete(injected, s.Label)
-	case Start, Stop, Kill, Pause, Resume, Restart, Replace:
-		if !servers[s.Server] {
-			return fmt.Errorf("%s: no server %q in the plan", s.Action, s.Server)
-		}
-		if s.Action == Replace && s.Version == "" {
-			return fmt.Errorf("replace %s: no version given", s.Server)
-		}
-	default:
-		return fmt.Errorf("unknown action %q", s.Action)
-	}
-	return nil
 }
 
 // Versions lists the apiserver versions that the plan needs, each once, in order of first use.

@@ -7,12 +7,13 @@ import (
 )
 
 var restartDuringPartition = Scenario{
-	Name:       "restart-during-partition",
-	Happens:    "The first server alone runs TO. While the second cannot reach it, the third, which has nothing to do with it, is restarted.",
-	Holds:      "What the second server once knew of the first it does not forget: it answers 503, not 404, for what only the first serves.",
-	Source:     "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:      []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
-	MinServers: 3,
+	Name:             "restart-during-partition",
+	Happens:          "The first server alone runs TO. While the second cannot reach it, the third, which has nothing to do with it, is restarted.",
+	Holds:            "What the second server once knew of the first it does not forget: it answers 503, not 404, for what only the first serves.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

@@ -24,6 +24,9 @@ type Scenario struct {
 	About []string `json:"about"`
 	// MinServers is how many servers the plan needs at the least.
 	MinServers int `json:"minServers"`
+	// NeedsTwoVersions is true when the plan demands requests that only servers of another version can serve. With From equal
+	// to To there are none and the run could only end inconclusive, after minutes: the command refuses it as wrong usage.
+	NeedsTwoVersions bool `json:"needsTwoVersions,omitempty"`
 	// Plan turns parameters into the steps to carry out. It is a pure function.
 	Plan func(Parameters) Plan `json:"-"`
 }

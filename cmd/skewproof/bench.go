@@ -26,7 +26,7 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Repeat a scenario: how long it takes, and whether its verdicts differ from run to run",
-		Args:  cobra.ExactArgs(1),
+		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if runs < 1 {
 				return usage("--runs %d: want at least 1", runs)
@@ -76,7 +76,7 @@ func readSample(dir string, wall time.Duration) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	h, err := history.ReadFile(filepath.Join(dir, "history.jsonl"))
+	h, err := history.ReadFile(runDir(dir).history())
 	if err != nil {
 		return sample{}, err
 	}
@@ -90,7 +90,7 @@ func readSample(dir string, wall time.Duration) (sample, error) {
 }
 
 func summarize(out io.Writer, command string, samples []sample) error {
-	fmt.Fprintf(out, "%s, %d times\n%s\n\n", command, len(samples), strings.Join(environment(""), ", "))
+	fmt.Fprintf(out, "%s, %d times\n%s\n\n", command, len(samples), strings.Join(environment(), ", "))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tleast\tmedian\tmost\t")
 	row := func(name, format string, value func(sample) float64) {

@@ -14,7 +14,7 @@ func newBinaries() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "binaries",
 		Short: "List, get or remove cached kube-apiserver and etcd binaries",
-		Args:  cobra.NoArgs,
+		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBinariesList(), newBinariesGet(), newBinariesPrune())
@@ -25,7 +25,7 @@ func newBinariesList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the cached binaries",
-		Args:  cobra.NoArgs,
+		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, damaged := (&binaries.Store{}).List() // the error names damaged entries; the others are listed all the same
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
@@ -45,7 +45,7 @@ func newBinariesGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get VERSION…",
 		Short: "Download or build binaries of the given versions into the cache",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := binaries.ParseComponent(component)
 			if err != nil {
@@ -70,7 +70,7 @@ func newBinariesPrune() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prune",
 		Short: "Remove all cached binaries",
-		Args:  cobra.NoArgs,
+		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			removed, err := (&binaries.Store{}).Prune()
 			for _, b := range removed {

@@ -8,13 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// environment says with which etcd (if any) and on what the run took place, as far as a reader of the report cares.
-func environment(etcd string) []string {
-	var facts []string
-	if etcd != "" {
-		facts = append(facts, "etcd "+etcd)
-	}
-	facts = append(facts, fmt.Sprintf("%d CPUs", runtime.NumCPU()))
+// environment says on what the run took place, as far as a reader of the report cares.
+func environment() []string {
+	facts := []string{fmt.Sprintf("%d CPUs", runtime.NumCPU())}
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err == nil {
 		facts = append(facts, "Linux "+unix.ByteSliceToString(uts.Release[:])+" "+unix.ByteSliceToString(uts.Machine[:]))

@@ -16,15 +16,35 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
 
-// keptFD is where the sandboxed half says that the steps are over and the cluster stays up.
-const keptFD = 4
+// The sandboxed halves that people never call.
+const (
+	insideCommand   = "inside"
+	rehearseCommand = "rehearse"
+)
+
+// keptFD is where the sandboxed half says, by one byte, that the steps are over and the cluster stays up.
+const (
+	keptFD            = 4
+	keptComplete byte = 'c' // every step was carried out
+	keptCutShort byte = 'f'
+)
+
+// newRehearse finds out whether this machine lets a run have its sandbox.
+func newRehearse() *cobra.Command {
+	return &cobra.Command{
+		Use:    rehearseCommand + " SCRATCH",
+		Hidden: true,
+		Args:   args(cobra.ExactArgs(1)),
+		RunE:   func(_ *cobra.Command, args []string) error { return notRun(sandbox.Rehearse(args[0])) },
+	}
+}
 
 // newInside is the sandboxed half of 'skewproof run'. People never call it.
 func newInside() *cobra.Command {
 	return &cobra.Command{
-		Use:    "inside DIR",
+		Use:    insideCommand + " DIR",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := inside(cmd.Context(), runDir(args[0]), statusTo(cmd.ErrOrStderr())); err != nil {
 				return notRun(err)
@@ -52,6 +72,7 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 		return fmt.Errorf("create the history: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	s.Run.StartedAt = time.Now()
 	recorder := history.NewRecorder(file, s.Run, nil)
 	cluster, err := local.New(local.Config{
 		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd,
@@ -63,9 +84,16 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	defer cluster.Close()
 	err = engine.Run(ctx, s.Plan, cluster, recorder, engine.Options{Seed: s.Run.Seed, QPS: s.Run.QPS, Status: status})
 	if s.Keep && ctx.Err() == nil {
-		kept := os.NewFile(keptFD, "kept")
-		_ = kept.Close() // the outer half sees the end of file, judges, and tells the user how to enter
+		said := keptComplete
+		if err != nil {
+			said = keptCutShort
+			status("%v", err)
+		}
+		if _, keptErr := os.NewFile(keptFD, "kept").Write([]byte{said}); keptErr != nil {
+			return errors.Join(err, keptErr)
+		}
 		<-ctx.Done()
+		return nil // all has been said
 	}
 	return err
 }

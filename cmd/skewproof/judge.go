@@ -17,7 +17,7 @@ func newJudge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge DIR",
 		Short: "Judge a saved run again, with no cluster, and write its reports anew",
-		Args:  cobra.ExactArgs(1),
+		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := openRunDir(args[0])
 			if err != nil {
@@ -63,10 +63,10 @@ func newReport() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render the reports of a judged run again, from its report.json",
-		Args:  cobra.ExactArgs(1),
+		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := runDir(args[0])
-			report, err := reports.Read(dir.file("report.json"))
+			report, err := reports.Read(dir.file(reports.JSONFile))
 			if err != nil {
 				return notRun(err)
 			}

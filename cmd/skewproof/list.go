@@ -15,7 +15,7 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the scenarios, a sentence each, and the invariants they are about",
-		Args:  cobra.NoArgs,
+		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			if asJSON {
@@ -24,7 +24,10 @@ func newList() *cobra.Command {
 				return encoder.Encode(scenarios.All())
 			}
 			for _, s := range scenarios.All() {
-				fmt.Fprintf(out, "%s\n  %s\n  Must hold: %s\n  About: %s\n\n", s.Name, s.Happens, s.Holds, strings.Join(s.About, ", "))
+				_, err := fmt.Fprintf(out, "%s\n  %s\n  Must hold: %s\n  About: %s\n\n", s.Name, s.Happens, s.Holds, strings.Join(s.About, ", "))
+				if err != nil {
+					return err
+				}
 			}
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -26,13 +27,19 @@ const (
 
 func main() { os.Exit(execute(os.Args[1:])) }
 
-func execute(args []string) int {
-	// The first signal ends the run in good order; a second one ends this process, and the sandbox with it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+func execute(words []string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		signal.Stop(signals) // a second one ends this process, and the sandbox with it
+		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once")
+		cancel()
+	}()
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(words)
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	switch {
@@ -43,9 +50,12 @@ func execute(args []string) int {
 			fmt.Fprintln(os.Stderr, "skewproof:", exit.err)
 		}
 		return exit.code
-	default: // cobra's own errors are about flags, arguments and commands
+	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no type for it
 		fmt.Fprintf(os.Stderr, "skewproof: %v\nTry 'skewproof --help'.\n", err)
 		return exitUsage
+	default:
+		fmt.Fprintln(os.Stderr, "skewproof:", err)
+		return exitNotRun
 	}
 }
 
@@ -64,7 +74,23 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func notRun(err error) error { return &exitError{exitNotRun, err} }
+// notRun is nil for nil.
+func notRun(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitNotRun, err}
+}
+
+// args makes a wrong number of arguments wrong usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, words []string) error {
+		if err := check(cmd, words); err != nil {
+			return usage("%w; usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}
 
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
@@ -94,13 +120,17 @@ Exit codes, the same for every command:
   1  one was violated
   2  inconclusive: the run proved nothing
   3  it could not be run; the message says why
-  4  wrong usage`,
+  4  wrong usage
+('skewproof shell' gives the exit code of what ran in it.)`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          args(cobra.NoArgs),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newList(), newRun(), newJudge(), newReport(), newBench(), newShell(), newBinaries(), newInside())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; 'skewproof %s --help' shows the flags", err, cmd.Name())
+	})
+	root.AddCommand(newList(), newRun(), newJudge(), newReport(), newBench(), newShell(), newBinaries(), newInside(), newRehearse())
 	return root
 }

@@ -6,10 +6,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
@@ -75,12 +80,41 @@ func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {
 	}
 }
 
-// The command line in a report must be one that runs: it is parsed here by the program itself.
-func TestTheReproducingCommandIsAccepted(t *testing.T) {
-	f := runFlags{backend: "local", subject: "none", from: "v1.35.4", to: "v1.36.3", etcd: "v3.6.8", servers: 5, qps: 99.5, seed: 7}
-	args := strings.Fields(f.commandLine("peer-partition"))[1:]
-	if _, err := call(t, append(args, "--dry-run")...); err != nil {
-		t.Errorf("%v: %v", args, err)
+// The command line in a report must repeat the run: it is parsed here by the program itself.
+func TestTheReproducingCommandIsTheRun(t *testing.T) {
+	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := runFlags{
+		backend: "local", subject: "none", from: "v1.35.4", to: "v1.36.3", etcd: "v3.6.9", servers: 5, qps: 99.5, seed: 7, strict: true,
+		overrides: binaries.Overrides{own: "/opt/patched/kube-apiserver"},
+	}
+	words := strings.Fields(f.commandLine("peer-partition"))
+	if got := strings.Join(words[:3], " "); got != "skewproof run peer-partition" {
+		t.Errorf("it begins with %q", got)
+	}
+	again := runFlags{overrides: binaries.Overrides{}}
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	again.register(flags)
+	if err := flags.Parse(words[3:]); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(f, again) {
+		t.Errorf("the command line gives\n%+v, want\n%+v", again, f)
+	}
+}
+
+// A PID may be stale or somebody else's: skewproof must not enter what is not its own.
+func TestOnlyTheRunsOwnSandboxIsEntered(t *testing.T) {
+	d := runDir(t.TempDir())
+	for name, content := range map[string]string{"no such process": "4194305", "another process": strconv.Itoa(os.Getpid()), "nonsense": "../self"} {
+		if err := os.WriteFile(d.pid(), []byte(content+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if pid, err := d.sandbox(); err == nil {
+			t.Errorf("%s: process %s is believed to be the sandbox", name, pid)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ Binaries that are not in the cache are downloaded, or built from the published G
   skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
   skewproof run rolling-upgrade --subject none     # the negative control: it must fail
   skewproof run quiet --keep                       # look around with 'skewproof shell'`,
-		Args: cobra.ExactArgs(1),
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -93,16 +94,23 @@ func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer
 	if err := f.environmentOverrides(); err != nil {
 		return err
 	}
-	apiservers, etcd, err := f.binaries(ctx, plan.Versions(), progress)
-	if err != nil {
-		return err
-	}
+	// What is cheap to find out comes before minutes of building.
 	dir, err := newRunDir(f.out, name, f.subject, time.Now())
 	if err != nil {
 		return err
 	}
 	defer dir.tidy()
-	if err := dir.writeSpec(spec{Run: run, Plan: plan, APIServers: apiservers, Etcd: etcd, Keep: f.keep}); err != nil {
+	if err := sandbox.Check(ctx, sandbox.Command{Args: []string{rehearseCommand}}); err != nil {
+		dir.discard()
+		return notRun(err)
+	}
+	got, err := f.binaries(ctx, plan.Versions(), progress)
+	if err != nil {
+		dir.discard()
+		return err
+	}
+	run.Reproduce, run.Environment = f.commandLine(name), append(environment(), got.provenance...)
+	if err := dir.writeSpec(spec{Run: run, Plan: plan, APIServers: got.apiservers, Etcd: got.etcd, Keep: f.keep}); err != nil {
 		return notRun(err)
 	}
 	return f.enter(ctx, dir, out, progress)
@@ -122,6 +130,9 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 			return fail(fmt.Errorf("%s: %w", flag, err))
 		}
 	}
+	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
+		return fail(fmt.Errorf("--etcd: %w", err))
+	}
 	switch {
 	case f.backend != "local":
 		return fail(fmt.Errorf("--backend %q: this skewproof has local", f.backend))
@@ -129,6 +140,8 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(fmt.Errorf("--subject %q: want %s or %s", f.subject, local.SubjectBuiltin, local.SubjectNone))
 	case semver.Compare(f.to, f.from) < 0:
 		return fail(fmt.Errorf("--to %s is older than --from %s: give the older version as --from", f.to, f.from))
+	case scenario.NeedsTwoVersions && f.from == f.to:
+		return fail(fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", f.to, name))
 	case f.servers < scenario.MinServers || f.servers > local.MaxServers:
 		return fail(fmt.Errorf("--servers %d: %s needs %d to %d", f.servers, name, scenario.MinServers, local.MaxServers))
 	case !(f.qps > 0 && f.qps <= 100000):
@@ -149,8 +162,7 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) history.Run {
 	run := history.Run{
 		Scenario: scenario.Name, Sentence: scenario.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
-		Seed: f.seed, QPS: f.qps, StartedAt: time.Now(), About: slices.Clone(scenario.About), Pressure: plan.Pressure, Bounds: plan.Bounds,
-		Reproduce: f.commandLine(scenario.Name), Environment: environment(f.etcd),
+		Seed: f.seed, QPS: f.qps, About: slices.Clone(scenario.About), Pressure: plan.Pressure, Bounds: plan.Bounds,
 	}
 	for _, s := range plan.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version})
@@ -165,9 +177,16 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
-	return strings.Join([]string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to,
+	words := []string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to,
 		"--etcd", f.etcd, "--servers", strconv.Itoa(f.servers), "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64),
-		"--seed", strconv.FormatUint(f.seed, 10)}, " ")
+		"--seed", strconv.FormatUint(f.seed, 10)}
+	for _, ref := range slices.SortedFunc(maps.Keys(f.overrides), func(a, b binaries.Ref) int { return strings.Compare(a.String(), b.String()) }) {
+		words = append(words, "--binary", fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, f.overrides[ref]))
+	}
+	if f.strict {
+		words = append(words, "--strict")
+	}
+	return strings.Join(words, " ")
 }
 
 func (f *runFlags) environmentOverrides() error {
@@ -183,19 +202,39 @@ func (f *runFlags) environmentOverrides() error {
 	return nil
 }
 
+// programs are the binaries of a run, and where they come from.
+type programs struct {
+	apiservers map[string]string // version → path
+	etcd       string
+	provenance []string
+}
+
 // binaries gets everything that is to run, before the sandbox closes the way out.
-func (f *runFlags) binaries(ctx context.Context, versions []string, progress io.Writer) (apiservers map[string]string, etcd string, err error) {
+func (f *runFlags) binaries(ctx context.Context, versions []string, progress io.Writer) (programs, error) {
 	store := &binaries.Store{Overrides: f.overrides, Progress: progress}
-	apiservers = map[string]string{}
-	for _, v := range versions {
-		b, err := store.Get(ctx, binaries.KubeAPIServer, v)
+	got := programs{apiservers: map[string]string{}}
+	get := func(c binaries.Component, version string) (string, error) {
+		b, err := store.Get(ctx, c, version)
 		if err != nil {
-			return nil, "", binaryError(err)
+			return "", binaryError(err)
 		}
-		apiservers[v] = b.Path
+		from := b.How
+		if b.Origin == binaries.OriginPath {
+			from = "a binary of the user's own"
+		} else {
+			from += ", sha256:" + b.SHA256
+		}
+		got.provenance = append(got.provenance, fmt.Sprintf("%s %s: %s", c, version, from))
+		return b.Path, nil
 	}
-	b, err := store.Get(ctx, binaries.Etcd, f.etcd)
-	return apiservers, b.Path, binaryError(err)
+	var err error
+	for _, v := range versions {
+		if got.apiservers[v], err = get(binaries.KubeAPIServer, v); err != nil {
+			return programs{}, err
+		}
+	}
+	got.etcd, err = get(binaries.Etcd, f.etcd)
+	return got, err
 }
 
 func binaryError(err error) error {
@@ -209,50 +248,59 @@ func binaryError(err error) error {
 	}
 }
 
-// enter runs the sandboxed half, then judges what it left.
+// enter runs the sandboxed half, and judges what it recorded: at its end, or with --keep as soon as the steps are over.
 func (f *runFlags) enter(ctx context.Context, dir runDir, out, progress io.Writer) error {
 	keptReader, keptWriter, err := os.Pipe()
 	if err != nil {
 		return notRun(err)
 	}
 	defer func() { _ = keptReader.Close() }()
-	judged := make(chan error, 1)
-	if f.keep {
-		go func() {
-			_, _ = io.Copy(io.Discard, keptReader) // ends when the sandboxed half says so, or has gone
-			judged <- f.judge(dir, out)
-			fmt.Fprintf(progress, "The cluster stays up. Enter it with 'skewproof shell %s'; end it with Ctrl-C here.\n", dir)
-		}()
+	var code int
+	ended := make(chan error, 1)
+	go func() {
+		defer func() { _ = keptWriter.Close() }()
+		var err error
+		code, err = sandbox.Enter(ctx, sandbox.Command{
+			Args: []string{insideCommand, string(dir)}, Stdout: out, Stderr: progress, ExtraFiles: []*os.File{keptWriter},
+			Started: func(pid int) {
+				_ = keptWriter.Close() // the sandboxed half has its own
+				if err := os.WriteFile(dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+					fmt.Fprintf(progress, "note the sandbox for 'skewproof shell': %v\n", err)
+				}
+			},
+		})
+		ended <- err
+	}()
+	said := make([]byte, 1)
+	if n, _ := keptReader.Read(said); n == 1 { // end of file without a byte: it has ended, or never started
+		verdict := f.judge(dir, said[0] == keptComplete, out)
+		fmt.Fprintf(progress, "The cluster stays up. Enter it with 'skewproof shell %s'; end it with Ctrl-C here.\n", dir)
+		<-ended
+		return verdict
 	}
-	code, err := sandbox.Enter(ctx, sandbox.Command{
-		Args: []string{"inside", string(dir)}, Stdout: out, Stderr: progress, ExtraFiles: []*os.File{keptWriter},
-		Started: func(pid int) {
-			_ = keptWriter.Close()
-			_ = os.WriteFile(dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600)
-		},
-	})
-	switch {
+	switch err := <-ended; {
 	case err != nil:
-		return notRun(err)
-	case f.keep && code == 0:
-		return <-judged
+		return notRun(fmt.Errorf("%w; logs are in %s", err, dir.files().Logs))
+	case code == 0:
+		return f.judge(dir, true, out)
 	case ctx.Err() != nil:
 		return notRun(errors.New("interrupted before there was a verdict"))
-	case code != 0:
-		// The sandboxed half has said why. What it recorded may still show a violation, but never a pass.
-		if judgeErr := f.judge(dir, out); judgeErr != nil {
-			var exit *exitError
-			if errors.As(judgeErr, &exit) && exit.code == exitFail {
-				return judgeErr
-			}
-		}
-		return notRun(fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs))
+	default:
+		return f.judge(dir, false, out)
 	}
-	return f.judge(dir, out)
 }
 
-func (f *runFlags) judge(dir runDir, out io.Writer) error {
-	return judgeRun(dir, f.strict, out)
+// judge judges a run. One that was not carried out to its end, as the sandboxed half has said, may still show a violation, but never a pass.
+func (f *runFlags) judge(dir runDir, complete bool, out io.Writer) error {
+	if _, err := os.Stat(dir.history()); !complete && err != nil {
+		return notRun(fmt.Errorf("the run did not get as far as a history; logs are in %s", dir.files().Logs))
+	}
+	verdict := judgeRun(dir, f.strict, out)
+	var exit *exitError
+	if complete || errors.As(verdict, &exit) && exit.code == exitFail {
+		return verdict
+	}
+	return notRun(fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs))
 }
 
 // dryRun prints what would be done.

@@ -109,3 +109,10 @@ func (d runDir) tidy() {
 	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone
 	_ = os.Remove(d.pid())
 }
+
+// discard removes a directory in which nothing was run.
+func (d runDir) discard() {
+	d.tidy()
+	_ = os.Remove(d.files().Logs)
+	_ = os.Remove(string(d)) // stays if it is not ours alone
+}

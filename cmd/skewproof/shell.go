@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 func newShell() *cobra.Command {
@@ -22,68 +24,71 @@ links at $TOXIPROXY_URL.`,
 		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
   skewproof shell DIR -- kubectl --context b get --raw /apis
   skewproof shell DIR -- toxiproxy-cli list`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return shell(cmd, runDir(args[0]), args[1:])
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			absolute, err := filepath.Abs(args[0])
+			if err != nil {
+				return notRun(err)
+			}
+			return notRun(shell(runDir(absolute), args[1:]))
 		},
 	}
 }
 
-// shell uses nsenter(1): a program with threads, as every Go program is, may not enter a user namespace (setns(2)).
-func shell(cmd *cobra.Command, dir runDir, command []string) error {
-	pid, err := os.ReadFile(dir.pid())
-	if errors.Is(err, fs.ErrNotExist) {
-		return notRun(fmt.Errorf("%s is not running: start a run with --keep, and enter it while it lasts", dir))
-	}
+// shell becomes nsenter(1): a program with threads, as every Go program is, may not enter a user namespace (setns(2)).
+func shell(dir runDir, command []string) error {
+	pid, err := dir.sandbox()
 	if err != nil {
-		return notRun(err)
+		return err
 	}
 	nsenter, err := exec.LookPath("nsenter")
 	if err != nil {
-		return notRun(fmt.Errorf("enter the sandbox: nsenter is not installed; it is part of the package util-linux"))
-	}
-	absolute, err := filepath.Abs(string(dir))
-	if err != nil {
-		return notRun(err)
+		return errors.New("enter the sandbox: nsenter is not installed; it is part of the package util-linux")
 	}
 	s, err := dir.readSpec()
 	if err != nil {
-		return notRun(err)
+		return err
 	}
-	files := runDir(absolute).files()
+	keys := dir.files().Keys
 	var kubeconfigs []string
 	for _, server := range s.Run.Servers {
-		kubeconfigs = append(kubeconfigs, filepath.Join(files.Keys, "kubeconfig-"+server.Name))
+		kubeconfigs = append(kubeconfigs, filepath.Join(keys, "kubeconfig-"+server.Name))
 	}
 	if len(command) == 0 {
-		command = []string{"/bin/sh"}
-		if user := os.Getenv("SHELL"); user != "" {
-			command[0] = user
-		}
+		command = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
-	target := strings.TrimSpace(string(pid))
-	arguments := []string{"--target", target, "--mount", "--uts", "--ipc", "--net", "--pid"}
-	if ours, theirs := namespaceOf("self"), namespaceOf(target); ours != theirs {
-		arguments = append(arguments, "--user", "--preserve-credentials")
+	words := []string{nsenter, "--target", pid, "--mount", "--uts", "--ipc", "--net", "--pid"}
+	if namespaceOf("self", "user") != namespaceOf(pid, "user") {
+		words = append(words, "--user", "--preserve-credentials")
 	}
-	inner := exec.CommandContext(cmd.Context(), nsenter, append(append(arguments, "--"), command...)...)
-	inner.Stdin, inner.Stdout, inner.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	inner.Env = append(os.Environ(), "SKEWPROOF_KEYS="+files.Keys, "KUBECONFIG="+strings.Join(kubeconfigs, ":"),
+	environment := append(os.Environ(), "SKEWPROOF_KEYS="+keys, "KUBECONFIG="+strings.Join(kubeconfigs, ":"),
 		"TOXIPROXY_URL=http://127.0.0.1:8474", "PS1=[skewproof] \\$ ")
-	err = inner.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return &exitError{code: exit.ExitCode()}
-	}
-	if err != nil {
-		return notRun(fmt.Errorf("enter the sandbox: %w", err))
-	}
-	return nil
+	err = unix.Exec(nsenter, append(append(words, "--"), command...), environment)
+	return fmt.Errorf("enter the sandbox: start %s: %w", nsenter, err)
 }
 
-// namespaceOf tells the user namespace of a process, as a name to compare.
-func namespaceOf(pid string) string {
-	name, err := os.Readlink("/proc/" + pid + "/ns/user")
+// sandbox is the PID of the first process of the run's sandbox, as seen from here. A PID may be stale, and another process may
+// have it by now: only one that runs this very directory, in a network of its own, is believed.
+func (d runDir) sandbox() (string, error) {
+	gone := fmt.Errorf("%s is not running: start a run with --keep, and enter it while it lasts", d)
+	content, err := os.ReadFile(d.pid())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", gone
+	}
+	if err != nil {
+		return "", err
+	}
+	pid := strings.TrimSpace(string(content))
+	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+	if err != nil || !strings.HasSuffix(string(line), insideCommand+"\x00"+string(d)+"\x00") || namespaceOf("self", "net") == namespaceOf(pid, "net") {
+		return "", gone
+	}
+	return pid, nil
+}
+
+// namespaceOf tells a namespace of a process, as a name to compare.
+func namespaceOf(pid, kind string) string {
+	name, err := os.Readlink("/proc/" + pid + "/ns/" + kind)
 	if err != nil {
 		return "unknown"
 	}

@@ -132,17 +132,6 @@ func scenario(t *testing.T, name string, flags ...string) (result, reports.RunRe
 	return r, report
 }
 
-func verdict(t *testing.T, r reports.RunReport, name string) reports.Invariant {
-	t.Helper()
-	for _, i := range r.Invariants {
-		if i.Name == name {
-			return i
-		}
-	}
-	t.Fatalf("the report has no invariant %s", name)
-	return reports.Invariant{}
-}
-
 // eventually waits for a condition that some other process brings about.
 func eventually(t *testing.T, what string, limit time.Duration, condition func() bool) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -81,21 +82,15 @@ func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *hi
 		return nil, err
 	}
 	defer load.clients.Close()
-	load.truth.observe(ctx)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stopped := make(chan error, 1)
-	go func() {
-		err := load.run(ctx)
-		if err != nil {
-			cancel(err)
-		}
-		stopped <- err
-	}()
+	load.truth.observe(ctx, load.servers...)
+	ctx, cancel := context.WithCancel(ctx)
+	var loaded sync.WaitGroup
+	loaded.Go(func() { load.run(ctx) })
 	steps := executor{cluster: cluster, recorder: recorder, load: load, status: o.Status, active: map[string]active{}, disturbed: recorder.Now()}
 	err = steps.all(ctx, plan.Steps)
-	cancel(nil)
-	return steps.healed, errors.Join(err, <-stopped)
+	cancel()
+	loaded.Wait()
+	return steps.healed, err
 }
 
 // executor carries out steps one after the other.
@@ -166,7 +161,9 @@ func (e *executor) do(ctx context.Context, s scenarios.Step) error {
 	if err := e.act(ctx, s); err != nil {
 		return err
 	}
-	e.load.truth.observe(ctx)
+	if s.Action != scenarios.Pause { // it would not answer
+		e.load.truth.observe(ctx, s.Server)
+	}
 	return nil
 }
 

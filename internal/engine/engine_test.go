@@ -113,7 +113,7 @@ func TestAFaultThatThePlanLeavesOnIsHealedAndRecorded(t *testing.T) {
 		t.Fatalf("%d faults recorded, want the cut and the pause", len(h.Faults))
 	}
 	for _, f := range h.Faults {
-		if f.Evidence.Bit() {
+		if f.Bit() {
 			t.Errorf("%s touched something, though nobody was there", f.Kind)
 		}
 	}

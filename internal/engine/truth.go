@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// truthInterval is how often every server is asked what it serves, so that a change that no step made (a CRD) is seen.
-	truthInterval = 2 * time.Second
+	// truthInterval is how often a server is asked what it serves, so that a change that no step made (a CRD) is seen. Between
+	// the last look that confirmed a document and the first that found another, nothing is known.
+	truthInterval = time.Second
 	truthTimeout  = 5 * time.Second
 )
 
 // truth keeps what every ready server serves by itself, as told by its own profile=nopeer discovery, asked around all links
-// and faults. It writes each change down and tells changed.
+// and faults. It writes each change down and tells changed. Servers are looked at independently of each other: one that is
+// silent must not age what is known of the others.
 type truth struct {
 	serving  func(server string) int
 	recorder *history.Recorder
@@ -30,13 +32,15 @@ type truth struct {
 	changed  func(map[string]history.Document)
 	clients  map[string]rest.Interface
 
-	mu    sync.Mutex // one look at a time
+	mu    sync.Mutex
 	known map[string]known
 }
 
+// known is what a server was last seen to serve.
 type known struct {
 	incarnation int
 	document    history.Document
+	confirmed   history.Time // when the last look that found the document began
 }
 
 func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
@@ -56,90 +60,109 @@ func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, sta
 	return t, nil
 }
 
-// observe asks every ready server at once. A server that does not answer (paused, or ended meanwhile) keeps what is known of
-// its present incarnation; invariants see how old that is.
-func (t *truth) observe(ctx context.Context) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// observe looks at the given servers now, side by side, and returns when it has looked at all of them.
+func (t *truth) observe(ctx context.Context, servers ...string) {
 	var all sync.WaitGroup
-	var results sync.Mutex
-	fresh := map[string]known{}
-	for name, client := range t.clients {
-		before := t.serving(name)
-		if before == 0 {
-			continue
-		}
-		all.Go(func() {
-			attempt, cancel := context.WithTimeout(ctx, truthTimeout)
-			defer cancel()
-			document, err := traffic.Discover(attempt, client)
-			if err != nil {
-				if ctx.Err() == nil && t.serving(name) == before {
-					t.status("%s: ask what it serves: %v", name, err)
-				}
-				return
-			}
-			if t.serving(name) != before {
-				return // an answer of two incarnations
-			}
-			results.Lock()
-			defer results.Unlock()
-			fresh[name] = known{before, document}
-		})
+	for _, name := range servers {
+		all.Go(func() { t.look(ctx, name) })
 	}
 	all.Wait()
-	t.update(fresh)
 }
 
-func (t *truth) update(fresh map[string]known) {
-	different := false
-	for name, now := range fresh {
-		if was := t.known[name]; was.incarnation != now.incarnation || was.document.Hash != now.document.Hash {
-			t.recorder.Served(history.Served{Server: name, Incarnation: now.incarnation, At: t.recorder.Now()}, now.document)
-			t.known[name] = now
-			different = true
-		}
+// look asks one server. One that does not answer (paused, or ended meanwhile) keeps what is known of its present incarnation; the
+// history says when that was last confirmed.
+func (t *truth) look(ctx context.Context, name string) {
+	incarnation := t.serving(name)
+	if incarnation == 0 {
+		t.forget(name)
+		return
 	}
+	attempt, cancel := context.WithTimeout(ctx, truthTimeout)
+	defer cancel()
+	began := t.recorder.Now()
+	document, err := traffic.Discover(attempt, t.clients[name])
+	switch {
+	case t.serving(name) != incarnation: // an answer of two incarnations, or of one that is going
+	case err != nil && ctx.Err() == nil:
+		t.status("%s: ask what it serves: %v", name, err)
+	case err == nil:
+		t.learn(name, known{incarnation, document, began})
+	}
+}
+
+func (t *truth) learn(name string, now known) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.known[name]
+	t.known[name] = now
+	if was.incarnation == now.incarnation && was.document.Hash == now.document.Hash {
+		return
+	}
+	served := history.Served{Server: name, Incarnation: now.incarnation, At: t.recorder.Now()}
+	if was.incarnation == now.incarnation {
+		served.Confirmed = was.confirmed
+	}
+	t.recorder.Served(served, now.document)
+	t.tell()
+}
+
+// forget drops what is known of a server that serves no more, so that the load follows.
+func (t *truth) forget(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k, ok := t.known[name]; ok && t.serving(name) != k.incarnation {
+		delete(t.known, name)
+		t.tell()
+	}
+}
+
+func (t *truth) tell() {
 	live := map[string]history.Document{}
 	for name, k := range t.known {
-		if t.serving(name) != k.incarnation {
-			delete(t.known, name)
-			different = true
-			continue
-		}
 		live[name] = k.document
 	}
-	if different && len(live) > 0 {
+	if len(live) > 0 {
 		t.changed(live)
 	}
 }
 
-// watch observes until ctx ends.
+// watch looks at every server again and again until ctx ends.
 func (t *truth) watch(ctx context.Context) {
-	tick := time.NewTicker(truthInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			t.observe(ctx)
-		case <-ctx.Done():
-			return
-		}
+	var all sync.WaitGroup
+	for name := range t.clients {
+		all.Go(func() {
+			tick := time.NewTicker(truthInterval)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					t.look(ctx, name)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
 	}
+	all.Wait()
 }
 
 // listed is everything there is to sweep: what any server serves, and what any server's merged discovery tells clients that there
-// is.
-func (t *truth) listed(ctx context.Context) (history.Document, error) {
+// is. A server that does not answer adds nothing but what is known of it.
+func (t *truth) listed(ctx context.Context) history.Document {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	known := maps.Clone(t.known)
+	t.mu.Unlock()
 	var all []history.Document
-	for _, name := range slices.Sorted(maps.Keys(t.known)) {
-		merged, err := traffic.DiscoverMerged(ctx, t.clients[name])
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, known[name].document)
+		attempt, cancel := context.WithTimeout(ctx, truthTimeout)
+		merged, err := traffic.DiscoverMerged(attempt, t.clients[name])
+		cancel()
 		if err != nil {
-			return history.Document{}, fmt.Errorf("ask %q for its merged discovery: %w", name, err)
+			t.status("%s: ask for its merged discovery: %v", name, err)
+			continue
 		}
-		all = append(all, t.known[name].document, merged)
+		all = append(all, merged)
 	}
-	return traffic.Union(all...), nil
+	return traffic.Union(all...)
 }

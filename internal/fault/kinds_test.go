@@ -332,12 +332,12 @@ func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 		if f.Kind == Cut {
 			continue // breaks idle connections too
 		}
-		if record := b.heal(b.inject(f)); record.Evidence.Bit() {
+		if record := b.heal(b.inject(f)); record.Bit() {
 			t.Errorf("%s: evidence %+v on an idle connection", f, record.Evidence)
 		}
 	}
 	b.talk(idle)
-	if record := b.heal(b.inject(Fault{Kind: Cut, From: "b", To: "a"})); record.Evidence.Bit() {
+	if record := b.heal(b.inject(Fault{Kind: Cut, From: "b", To: "a"})); record.Bit() {
 		t.Errorf("evidence %+v on an unused link", record.Evidence)
 	}
 }

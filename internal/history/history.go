@@ -235,7 +235,18 @@ type Fault struct {
 	Evidence Evidence `json:"evidence"`
 }
 
-// Evidence is what a fault really touched. A fault whose evidence is all zero bit nothing.
+// Bit reports whether the fault touched anything. Requests count for a fault of a process only: those that went over a
+// link may well have gone over it unhindered, which is the opposite of what a cut is for.
+func (f Fault) Bit() bool {
+	e := f.Evidence
+	touched := e.Refused+e.Cut+e.Affected > 0
+	if f.Server != "" {
+		return touched || e.Requests > 0
+	}
+	return touched
+}
+
+// Evidence is what a fault really touched; see [Fault.Bit] for what of it counts.
 type Evidence struct {
 	Refused   int   `json:"refused,omitempty"`   // connections turned away
 	Cut       int   `json:"cut,omitempty"`       // established connections broken
@@ -244,9 +255,6 @@ type Evidence struct {
 	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, in the window
 	Requests  int   `json:"requests,omitempty"`  // of a link: requests that went over it in the window; of a process: asked of it
 }
-
-// Bit reports whether the fault touched anything.
-func (e Evidence) Bit() bool { return e.Refused+e.Cut+e.Affected+e.Requests > 0 }
 
 // State is a state that an apiserver process enters.
 type State string
@@ -279,7 +287,11 @@ type Served struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"`
 	At          Time   `json:"at"`
-	Document    string `json:"document"` // Document.Hash
+	// Confirmed is when the previous document of this incarnation was last seen to hold; 0 in the first Served of an
+	// incarnation, or where the writer does not know (then At is taken as exact). Between Confirmed and At the server
+	// went over from the one to the other, nobody knows when.
+	Confirmed Time   `json:"confirmed,omitempty"`
+	Document  string `json:"document"` // Document.Hash
 }
 
 // Document is one discovery document in the form that invariants compare.

@@ -121,6 +121,9 @@ func (h *History) check() error {
 		if _, ok := h.Documents[s.Document]; !ok {
 			return fmt.Errorf("server %q served document %s, which the history does not hold", s.Server, s.Document)
 		}
+		if s.Confirmed > s.At {
+			return fmt.Errorf("server %q served document %s from %s on, but the one before was still seen at %s", s.Server, s.Document, s.At, s.Confirmed)
+		}
 	}
 	for _, f := range h.Faults {
 		if f.End < f.Start {

@@ -32,6 +32,7 @@ func TestReadRefuses(t *testing.T) {
 		{"an operation that ends before it starts", lines(runLine, `{"operation":{"id":"1","server":"a","start":2,"end":1}}`), "before it starts"},
 		{"a fault that ends before it starts", lines(runLine, `{"fault":{"id":3,"start":2,"end":1}}`), "fault 3 ends at"},
 		{"ground truth of an unknown server", lines(runLine, `{"served":{"server":"z"}}`), `server "z"`},
+		{"ground truth that overlaps the one before", lines(runLine, `{"served":{"server":"a","document":"x","at":3,"confirmed":4}}`, `{"document":{"hash":"x","resources":null}}`), "still seen at 4ns"},
 		{"ground truth without its document", lines(runLine, `{"served":{"server":"a","document":"sha256:1"}}`), "which the history does not hold"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,13 +101,26 @@ func TestGVRString(t *testing.T) {
 	}
 }
 
-func TestEvidenceBit(t *testing.T) {
-	for _, e := range []Evidence{{Refused: 1}, {Cut: 1}, {Affected: 1}, {Requests: 1}} {
-		if !e.Bit() {
-			t.Errorf("%+v bit nothing", e)
-		}
-	}
-	if (Evidence{}).Bit() || (Evidence{BytesUp: 1}).Bit() {
-		t.Error("no connection was touched, and yet it bit")
+func TestFaultBit(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		evidence      Evidence
+		link, process bool
+	}{
+		{"nothing", Evidence{}, false, false},
+		{"refused", Evidence{Refused: 1}, true, true},
+		{"cut", Evidence{Cut: 1}, true, true},
+		{"affected", Evidence{Affected: 1}, true, true},
+		{"bytes of connections that it left alone", Evidence{BytesUp: 1, BytesDown: 1}, false, false},
+		{"requests", Evidence{Requests: 1}, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := (Fault{From: "a", To: "b", Blocks: true, Evidence: c.evidence}).Bit(); got != c.link {
+				t.Errorf("a fault of a link bit: %t", got)
+			}
+			if got := (Fault{Server: "a", Blocks: true, Evidence: c.evidence}).Bit(); got != c.process {
+				t.Errorf("a fault of a process bit: %t", got)
+			}
+		})
 	}
 }

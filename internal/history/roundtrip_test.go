@@ -34,7 +34,7 @@ func sample() *History {
 		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Disturbs: true}},
 		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6}}},
 		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", State: StateReady, At: 1, Detail: "d"}},
-		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Document: "sha256:1"}},
+		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},
 		Documents: map[string]Document{document.Hash: document},
 		End:       End{At: 9, Error: "step 3: no", Complete: true},
 	}

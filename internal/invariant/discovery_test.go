@@ -85,6 +85,20 @@ func TestDiscoveryComplete(t *testing.T) {
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
 		{"a failed fetch", tell(name).discover(20, "b", "/apis", mergedDoc, func(o *history.Operation) { o.Status = 503 }),
 			want{outcome: OutcomeInconclusive, reason: "no merged discovery document"}},
+		{"two minor versions that say the same", tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").served("b", 2, newDoc).discover(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "a (v1.37.1) and b (v1.36.3) say that they serve exactly the same: their nopeer documents cannot be told from merged ones"}},
+		{"two minor versions that say the same in another order", tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").
+			served("b", 2, doc("shuffled", line(gadgets), line(pods, "status"), line(widgets))).discover(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "a (v1.37.1) and b (v1.36.3) say"}},
+		{"two minor versions that differ", tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").discover(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: 1}},
+		{"two patches of a minor version may serve the same", tell(name).runs("a", "v1.37.1").runs("b", "v1.37.0").runs("c", "v1.36.3").served("b", 2, newDoc).discover(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: 1}},
+		{"versions that are none cannot be compared", tell(name).runs("a", "new").runs("b", "old").served("b", 2, newDoc).discover(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: 1}},
+		{"two minor versions that said the same when nothing was judged", tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").served("b", 2, newDoc).
+			served("b", 50, oldDoc).discover(70, "b", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: 1}},
 		{"the unmerged view does not count", tell(name).discover(20, "b", "/apis?profile=nopeer", doc("poor", line(widgets))),
 			want{outcome: OutcomeInconclusive, reason: "no merged discovery document"}},
 	})
@@ -106,6 +120,12 @@ func TestDiscoveryAccessible(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "v1/pods/resize"}},
 		{"listed and served by nobody", tell(name).discover(20, "b", "/apis", doc("rich", line(ghosts))).ask(30, "b", ghosts, 404, sweep),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "nobody serves it"}},
+		{"two minor versions that say the same", listed().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").served("b", 2, newDoc).
+			ask(30, "b", widgets, 200, sweep).ask(30, "b", gadgets, 200, sweep).ask(30, "b", pods, 200, sweep),
+			want{outcome: OutcomeInconclusive, checked: 3, reason: "a (v1.37.1) and b (v1.36.3) say that they serve exactly the same"}},
+		{"two minor versions that differ", listed().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").
+			ask(30, "b", widgets, 200, sweep).ask(30, "b", gadgets, 200, sweep).ask(30, "b", pods, 200, sweep),
+			want{outcome: OutcomePass, checked: 3}},
 		{"an object is missing", listed().ask(30, "b", widgets, 404, missingObject, sweep).ask(30, "b", gadgets, 200, sweep).ask(30, "b", pods, 200, sweep),
 			want{outcome: OutcomePass, checked: 3}},
 		{"a small part was visited", listed().ask(30, "b", widgets, 200, sweep).ask(30, "b", gadgets, 200, sweep),

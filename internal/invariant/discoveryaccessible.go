@@ -28,7 +28,7 @@ type visit struct {
 func judgeAccessible(f *Facts) *tally {
 	t := newTally()
 	listed := f.listedWhenQuiet()
-	visited, swept := map[visit]bool{}, map[string]bool{}
+	visited, swept, judged := map[visit]bool{}, map[string]bool{}, map[*quietWindow]bool{}
 	for _, o := range f.observations {
 		if o.resource == nil || o.op.GVR.Resource == "" || !o.ready || !routed(o.op) {
 			continue
@@ -40,6 +40,7 @@ func judgeAccessible(f *Facts) *tally {
 		if o.op.Purpose == history.PurposeSweep {
 			swept[o.op.Server] = true
 		}
+		judged[q] = true
 		visited[visit{o.resource.key, o.op.Server}] = true
 		if !resourceNotFound(o.op) {
 			t.rule(rulingRight)
@@ -63,6 +64,7 @@ func judgeAccessible(f *Facts) *tally {
 	case float64(done) < leastCoverage*float64(due):
 		t.doubt("only %d of %d listed resources were visited (on each of %s)", done, due, counted(len(swept), "swept server"))
 	}
+	t.doubts = append(t.doubts, f.indistinct(judged)...)
 	t.fact("listed resources visited, over all swept servers", fmt.Sprintf("%d of %d", done, due))
 	return t
 }

@@ -13,12 +13,14 @@ var discoveryComplete = Invariant{
 
 func judgeComplete(f *Facts) *tally {
 	t := newTally()
+	judged := map[*quietWindow]bool{}
 	for _, o := range f.observations {
 		q := f.quietAt(o.window)
 		if q == nil || !o.ready {
 			continue
 		}
 		r, missing, surplus := f.ruleComplete(o, q.truth)
+		judged[q] = judged[q] || r == rulingRight || r == rulingWrong
 		if !t.rule(r) {
 			continue
 		}
@@ -43,6 +45,7 @@ func judgeComplete(f *Facts) *tally {
 	if t.verdict.Checked+t.verdict.Unjudgeable == 0 {
 		t.doubt("no merged discovery document was fetched in a quiet window")
 	}
+	t.doubts = append(t.doubts, f.indistinct(judged)...)
 	return t
 }
 

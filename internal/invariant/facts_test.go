@@ -89,6 +89,40 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// A change of documents is seen only after the fact: between the last sight of the old one and the first of the new one,
+// what they say differently is unknown.
+func TestClaimsWhileADocumentChanges(t *testing.T) {
+	grown := doc("grown", line(pods), line(widgets), line(gadgets), line(ghosts))
+	f := NewFacts(tell().changed("a", 40, 50, grown).pause("a", 45, 47).changed("b", 48, 48, newDoc).changed("c", 0.5, 60, newDoc).changed("c", 55, 70, newDoc).h)
+	for _, c := range []struct {
+		name, server string
+		from, to     float64
+		gvr          history.GVR
+		want         claim
+		since        float64
+	}{
+		{"before it", "a", 38, 39.9, ghosts, claimNo, 0},
+		{"what appears", "a", 41, 42, ghosts, claimUnknown, 0},
+		{"what appears, at the last sight of the old document", "a", 39, 40, ghosts, claimUnknown, 0},
+		{"what appears, while paused", "a", 45.5, 46, ghosts, claimUnknown, 0},
+		{"what appears, since it is seen", "a", 50, 51, ghosts, claimYes, 50},
+		{"what remains", "a", 38, 60, gadgets, claimYes, 1},
+		{"what neither has", "a", 38, 60, history.GVR{Group: "x", Version: "v1", Resource: "y"}, claimNo, 0},
+		{"an exact change, before", "b", 47, 47.9, gadgets, claimNo, 0},
+		{"an exact change, after", "b", 48, 49, gadgets, claimYes, 48},
+		{"confirmed before it was seen itself", "c", 0.6, 0.7, gadgets, claimUnknown, 0},
+		{"confirmed before it was seen itself, then", "c", 2, 3, gadgets, claimUnknown, 0},
+		{"the same document again is no change", "c", 60, 80, gadgets, claimYes, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := f.resource(key{GVR: c.gvr}).during(f.byName[c.server], window{sec(c.from), sec(c.to)})
+			if got.claim != c.want || c.since != 0 && got.from != sec(c.since) {
+				t.Errorf("claim %d since %s, want %d since %gs", got.claim, got.from, c.want, c.since)
+			}
+		})
+	}
+}
+
 func TestReach(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -139,6 +173,14 @@ func TestQuietWindows(t *testing.T) {
 	}
 	if f.quietAt(window{sec(49), sec(50)}) != nil || f.quietAt(window{sec(49), sec(49.9)}) != f.quiet[0] {
 		t.Error("an operation is in a quiet window only if all of it is")
+	}
+}
+
+func TestAChangeOfDocumentsIsNotQuiet(t *testing.T) {
+	f := NewFacts(tell().changed("a", 100, 120, oldDoc).h)
+	want := []window{{sec(11), sec(100)}, {sec(130), forever}}
+	if len(f.quiet) != 2 || f.quiet[0].window != want[0] || f.quiet[1].window != want[1] || !f.quiet[0].truth.known || !f.quiet[1].truth.known {
+		t.Errorf("quiet windows %+v, want %v", f.quiet, want)
 	}
 }
 

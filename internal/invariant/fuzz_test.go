@@ -139,6 +139,8 @@ func chaos(rng *rand.Rand) *history.History {
 			history.StatePaused, history.StateResumed, history.StateCrashed, "dancing",
 		}
 		s.state(pick(servers...), at(), states[rng.IntN(len(states))])
+		before, seen := at(), at()
+		s.changed(pick(servers...), min(before, seen), seen, document())
 		s.served(pick(servers...), at(), document())
 	}
 	for range rng.IntN(4) {

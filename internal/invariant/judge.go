@@ -80,7 +80,7 @@ func (f *Facts) lacking(ps []pressure) []string {
 func (f *Facts) toothless() []string {
 	var out []string
 	for _, fault := range f.faultList {
-		if !fault.Evidence.Bit() {
+		if !fault.Bit() {
 			where := fault.Server
 			if where == "" {
 				where = cmp.Or(fault.From, "all") + "→" + fault.To

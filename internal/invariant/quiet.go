@@ -48,6 +48,9 @@ func (f *Facts) indexDisturbances() {
 	for _, s := range f.servers {
 		for i := 1; i < len(s.served); i++ {
 			before, after := s.served[i-1], s.served[i]
+			if after.changing() {
+				add(after.from, after.to, s.name+" serves other resources")
+			}
 			if before.doc != nil && after.doc != nil && before.doc != after.doc && before.incarnation == after.incarnation {
 				add(after.from, after.from, s.name+" serves other resources")
 			}
@@ -111,13 +114,10 @@ func (f *Facts) truth(w window) truth {
 	}
 	var t truth
 	for _, s := range f.servers {
-		i, found := slices.BinarySearchFunc(s.served, w.from, func(p served, at history.Time) int { return cmp.Compare(p.from, at) })
-		if !found {
-			i--
-		}
-		piece := s.served[max(i, 0)]
+		i := s.servedIndex(w.from)
+		piece := s.served[i]
 		same := true
-		for _, next := range s.served[max(i, 0):] {
+		for _, next := range s.served[i:] {
 			if next.overlaps(w) && (next.doc != piece.doc || next.phase != piece.phase) {
 				same = false
 			}

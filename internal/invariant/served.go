@@ -60,14 +60,48 @@ const (
 	claimYes                  // the server was up (paused, perhaps) and served it
 )
 
-// served is a stretch of one server's life with one document of its own; doc is nil while that is not known.
+// served is a stretch of one server's life with one document of its own.
 type served struct {
 	span
-	doc *document
+	content
 }
 
-// newServed cuts a timeline where documents change. records are those of the server, in time order. A document of one
-// incarnation says nothing of the next: that may be another version.
+// content is what is known of what a server served by itself.
+type content struct {
+	doc *document // nil while that is not known
+	// before and after are set, and doc is not, while the server went over from one document to the other.
+	before, after *document
+}
+
+func (c content) changing() bool { return c.before != nil && c.after != nil }
+
+// change is when what is known became another.
+type change struct {
+	at history.Time
+	content
+}
+
+// changesOf are the changes of one incarnation. A document of one incarnation says nothing of the next: that may be
+// another version.
+func changesOf(incarnation int, records []history.Served, documents map[string]*document) []change {
+	var out []change
+	for _, r := range records {
+		if r.Incarnation != incarnation {
+			continue
+		}
+		doc := documents[r.Document]
+		if n := len(out); n > 0 && r.Confirmed > 0 && out[n-1].doc != doc {
+			// The document before was seen at its own At, whatever Confirmed says.
+			if from := max(r.Confirmed, out[n-1].at); from < r.At {
+				out = append(out, change{from, content{before: out[n-1].doc, after: doc}})
+			}
+		}
+		out = append(out, change{r.At, content{doc: doc}})
+	}
+	return out
+}
+
+// newServed cuts a timeline where documents change. records are those of the server, in time order.
 func newServed(line timeline, records []history.Served, documents map[string]*document) []served {
 	var out []served
 	for _, s := range line {
@@ -76,18 +110,18 @@ func newServed(line timeline, records []history.Served, documents map[string]*do
 			out = append(out, piece)
 			continue
 		}
-		for _, r := range records {
-			switch doc := documents[r.Document]; {
-			case r.Incarnation != s.incarnation || r.At >= s.to:
-			case r.At <= s.from:
-				piece.doc = doc
+		for _, c := range changesOf(s.incarnation, records, documents) {
+			switch {
+			case c.at >= s.to:
+			case c.at <= s.from:
+				piece.content = c.content
 			default:
 				before := piece
-				before.to = r.At
+				before.to = c.at
 				if before.from < before.to {
 					out = append(out, before)
 				}
-				piece.from, piece.doc = r.At, doc
+				piece.from, piece.content = c.at, c.content
 			}
 		}
 		out = append(out, piece)
@@ -95,18 +129,43 @@ func newServed(line timeline, records []history.Served, documents map[string]*do
 	return out
 }
 
+// servedIndex is which piece of s.served t lies in.
+func (s *server) servedIndex(t history.Time) int {
+	i, found := slices.BinarySearchFunc(s.served, t, func(p served, t history.Time) int { return cmp.Compare(p.from, t) })
+	if !found {
+		i--
+	}
+	return max(i, 0)
+}
+
+func (s *server) servedAt(t history.Time) served { return s.served[s.servedIndex(t)] }
+
 func (s served) claim(k key) claim {
-	switch {
-	case s.phase == phaseDown:
+	if s.phase == phaseDown {
 		return claimAbsent
-	case s.doc == nil:
-		return claimUnknown
-	case s.doc.lists[k]:
-		if s.up {
-			return claimYes
-		}
+	}
+	c := s.content.claim(k)
+	if c == claimYes && !s.up {
 		return claimUnknown // coming or going: it may answer, or not
-	case k.Group == "" && k.Version != "" && !s.doc.core:
+	}
+	return c
+}
+
+// claim is claimYes, claimNo or claimUnknown. Between two documents what both say still holds, just as a document does
+// between two sights of it; what they say differently is unknown.
+func (c content) claim(k key) claim {
+	if c.changing() {
+		if was := (content{doc: c.before}).claim(k); was == (content{doc: c.after}).claim(k) {
+			return was
+		}
+		return claimUnknown
+	}
+	switch {
+	case c.doc == nil:
+		return claimUnknown
+	case c.doc.lists[k]:
+		return claimYes
+	case k.Group == "" && k.Version != "" && !c.doc.core:
 		return claimUnknown
 	default:
 		return claimNo

@@ -108,6 +108,23 @@ func (s *story) served(server string, at float64, d history.Document) *story {
 	return s
 }
 
+// changed has the server's document seen to hold until before, and the next one from at on.
+func (s *story) changed(server string, before, at float64, d history.Document) *story {
+	s.served(server, at, d)
+	s.h.Served[len(s.h.Served)-1].Confirmed = sec(before)
+	return s
+}
+
+// runs tells the version of all incarnations of a server so far.
+func (s *story) runs(server, version string) *story {
+	for i := range s.h.Lifecycle {
+		if l := &s.h.Lifecycle[i]; l.Server == server {
+			l.Version = version
+		}
+	}
+	return s
+}
+
 func (s *story) stop(server string, at float64) *story {
 	return s.state(server, at, history.StateStopping).state(server, at+1, history.StateStopped)
 }

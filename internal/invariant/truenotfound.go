@@ -71,7 +71,7 @@ func (f *Facts) unsettled(o *observation) bool {
 	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 	for _, s := range f.servers {
 		for _, piece := range s.served {
-			if w.from <= piece.from && piece.from <= w.to {
+			if w.from <= piece.from && piece.from <= w.to || piece.changing() && piece.overlaps(w) {
 				return true
 			}
 		}

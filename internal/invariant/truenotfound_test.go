@@ -33,6 +33,8 @@ func TestTrueNotFound(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 long after the one that served it was killed: it may come back", tell(name).kill("a", 20).ask(60, "b", gadgets, 503),
 			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"503 while a server's document changes, nobody knows when", tell(name).changed("a", 20, 80, oldDoc).ask(60, "b", ghosts, 503).ask(150, "b", ghosts, 404),
+			want{outcome: OutcomePass, checked: 1}},
 		{"500", tell(name).ask(20, "b", ghosts, 500),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "500 rather than 404"}},
 		{"200 for what nobody serves", tell(name).ask(20, "b", ghosts, 200),

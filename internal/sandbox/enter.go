@@ -4,6 +4,8 @@
 //
 // The outer half ([Enter]) re-executes the current program; the inner half ([Setup], [Host]) is called by that copy. Neither needs
 // root where the kernel allows user namespaces.
+//
+// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay zombies until the run ends.
 package sandbox
 
 import (
@@ -15,6 +17,9 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lifelineFD is the descriptor on which the inner process notices that the outer one has gone.
@@ -33,11 +38,13 @@ type Command struct {
 	ExtraFiles []*os.File
 	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it runs.
 	Started func(pid int)
+	// Grace is how long the inner process may take to end after SIGTERM before it gets SIGKILL. Zero means 30 s.
+	Grace time.Duration
 }
 
 // Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the command could not be
-// started (an [UnsupportedError] where the machine does not allow namespaces). When ctx is cancelled the inner
-// process gets SIGTERM, and a second chance only through the lifeline: if this process dies, so does the sandbox.
+// started (an [UnsupportedError] where the machine does not allow namespaces) or its first process was killed. When ctx is
+// cancelled the inner process gets SIGTERM and, after c.Grace, SIGKILL. If this process dies, so does the sandbox.
 func Enter(ctx context.Context, c Command) (int, error) {
 	code, err := enter(ctx, c, true)
 	if denied(err) && os.Geteuid() == 0 {
@@ -82,18 +89,14 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	return runPinned(ctx, cmd, c.Started)
+	return runPinned(ctx, cmd, c)
 }
 
 // runPinned keeps the starting OS thread alive for as long as the child runs: the parent-death signal is sent when the
 // *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and the Go runtime may end idle threads.
-func runPinned(ctx context.Context, cmd *exec.Cmd, started func(int)) (int, error) {
-	type result struct {
-		code int
-		err  error
-	}
+func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	running := make(chan error, 1)
-	done := make(chan result, 1)
+	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -102,28 +105,56 @@ func runPinned(ctx context.Context, cmd *exec.Cmd, started func(int)) (int, erro
 		if err != nil {
 			return
 		}
-		err = cmd.Wait()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.Exited() {
-			done <- result{code: exit.ExitCode()}
-			return
-		}
-		done <- result{err: err}
+		done <- cmd.Wait()
 	}()
 	if err := <-running; err != nil {
 		return 0, err
 	}
-	if started != nil {
-		started(cmd.Process.Pid)
+	if c.Started != nil {
+		c.Started(cmd.Process.Pid)
 	}
 	select {
-	case r := <-done:
-		return r.code, r.err
+	case err := <-done:
+		return exitCode(err)
 	case <-ctx.Done():
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		r := <-done
-		return r.code, r.err
 	}
+	grace := c.Grace
+	if grace == 0 {
+		grace = 30 * time.Second
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-done:
+		return exitCode(err)
+	case <-time.After(grace):
+	}
+	killed := cmd.Process.Kill() == nil // else it has ended in this very moment
+	code, err := exitCode(<-done)
+	if killed && err != nil {
+		return 0, fmt.Errorf("end the sandbox: its first process did not end within %s and was killed", grace)
+	}
+	return code, err
+}
+
+// exitCode makes sense of what [exec.Cmd.Wait] returned.
+func exitCode(err error) (int, error) {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return 0, err
+	}
+	if exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return 0, err
+	}
+	hint := ""
+	if status.Signal() == syscall.SIGKILL {
+		// Inside, nothing can send this to the first process (pid_namespaces(7)).
+		hint = "; running out of memory is the usual reason: see the kernel's log, or allow the machine or container more"
+	}
+	return 0, fmt.Errorf("the sandbox's first process was killed by %s%s", unix.SignalName(status.Signal()), hint)
 }
 
 // UnsupportedError says that this machine does not let the program create what it needs, and what can be done.

@@ -65,8 +65,15 @@ func mounts(in Inside) error {
 	for name, address := range in.Hosts {
 		fmt.Fprintf(&hosts, "%s %s\n", address, name)
 	}
-	// An empty resolv.conf: a lookup must fail here, not be sent to the machine's resolver.
-	for target, content := range map[string]string{"/etc/hosts": hosts.String(), "/etc/resolv.conf": ""} {
+	// A lookup must fail here, not be sent to the machine's resolver. An empty resolv.conf is not enough: UNIX sockets work across
+	// network namespaces, and through them glibc asks the daemons that nsswitch.conf names (resolve, mdns), and nscd before
+	// it reads nsswitch.conf at all.
+	for target, content := range map[string]string{
+		"/etc/hosts":           hosts.String(),
+		"/etc/resolv.conf":     "",
+		"/etc/nsswitch.conf":   nameServices,
+		"/var/run/nscd/socket": "",
+	} {
 		if err := cover(target, content, in.Scratch); err != nil {
 			return err
 		}
@@ -74,10 +81,13 @@ func mounts(in Inside) error {
 	return nil
 }
 
-// cover binds a file of our own over a file of the machine, inside this mount namespace only.
+// nameServices is nsswitch.conf(5) without any source but files.
+const nameServices = "passwd: files\ngroup: files\nhosts: files\n"
+
+// cover binds a file of our own over a file or socket of the machine, inside this mount namespace only.
 func cover(target, content, scratch string) error {
 	resolved, err := os.Stat(target)
-	if err != nil || !resolved.Mode().IsRegular() {
+	if err != nil || !resolved.Mode().IsRegular() && resolved.Mode().Type() != os.ModeSocket {
 		return nil // a machine without the file has nothing to cover
 	}
 	own := scratch + "/" + strings.ReplaceAll(strings.TrimPrefix(target, "/"), "/", "-")
@@ -98,21 +108,38 @@ func bringUp(name string) error {
 	return netlink.LinkSetUp(link)
 }
 
+// forwarding lists the switches of IP forwarding by address family. "default" is what later interfaces start with.
+var forwarding = map[string][]string{
+	"/proc/sys/net/ipv4": {"ip_forward", "conf/all/forwarding", "conf/default/forwarding"},
+	"/proc/sys/net/ipv6": {"conf/all/forwarding", "conf/default/forwarding"},
+}
+
 // forbidForwarding makes sure that a server can reach another one only through the switch. A new network namespace takes the
-// setting over from the machine (net.core.devconf_inherit_init_net), and machines with container engines forward.
+// settings over from the machine (net.core.devconf_inherit_init_net), and machines with container engines forward.
 func forbidForwarding() error {
-	const path = "/proc/sys/net/ipv4/ip_forward"
-	value, err := os.ReadFile(path)
-	if err != nil {
-		return unsupported("read "+path, err)
-	}
-	if strings.TrimSpace(string(value)) == "0" {
-		return nil
-	}
-	if err := os.WriteFile(path, []byte("0\n"), 0o644); err != nil {
-		return unsupported("switch off IP forwarding", err)
+	for family, switches := range forwarding {
+		if _, err := os.Stat(family + "/conf"); errors.Is(err, os.ErrNotExist) && strings.HasSuffix(family, "ipv6") {
+			continue // a kernel without IPv6
+		}
+		for _, s := range switches {
+			if err := switchOff(family + "/" + s); err != nil {
+				return unsupported("switch off IP forwarding", err)
+			}
+		}
 	}
 	return nil
+}
+
+// switchOff writes 0 to path. A file that cannot be written will do if it reads 0.
+func switchOff(path string) error {
+	err := os.WriteFile(path, []byte("0\n"), 0o644)
+	if err == nil {
+		return nil
+	}
+	if value, readErr := os.ReadFile(path); readErr == nil && strings.TrimSpace(string(value)) == "0" {
+		return nil
+	}
+	return err
 }
 
 func unsupported(doing string, err error) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -50,6 +51,7 @@ type Cluster struct {
 	probe   *http.Client // admin, straight to the real addresses
 
 	authority *pki.Authority
+	up        atomic.Bool // every server has been ready at once
 }
 
 // New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside a sandbox.
@@ -131,7 +133,11 @@ func (c *Cluster) Start(ctx context.Context) error {
 		s := c.servers[p.Name]
 		group.Go(func() error { return s.start(ctx, s.version) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.up.Store(true)
+	return nil
 }
 
 func (c *Cluster) startEtcd(ctx context.Context) error {

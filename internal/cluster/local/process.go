@@ -83,16 +83,19 @@ func (p *process) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// panics returns the lines of the whole log that tell of a panic which the process survived.
-// Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic".
-func panics(logPath string) []string {
-	log, err := os.ReadFile(logPath)
+// panics returns the lines between two offsets of a log (to the end, if to is negative) that tell of a panic.
+// Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic"; the others are the Go runtime's.
+func panics(logPath string, from, to int64) []string {
+	log, err := readFrom(logPath, from)
 	if err != nil {
 		return nil
 	}
+	if to >= 0 {
+		log = log[:min(int64(len(log)), to-from)]
+	}
 	var found []string
 	for line := range bytes.Lines(log) {
-		if bytes.Contains(line, []byte("Observed a panic")) || bytes.HasPrefix(line, []byte("panic: ")) {
+		if bytes.Contains(line, []byte("Observed a panic")) || bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
 			found = append(found, strings.TrimSpace(string(line)))
 		}
 	}

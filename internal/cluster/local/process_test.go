@@ -57,11 +57,19 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestPanicsAreFoundInALog(t *testing.T) {
-	p := shell(t, `echo 'I1121 fine'; echo 'E1121 runtime.go:142] "Observed a panic" panic="nil map"'; echo 'I1121 fine again'`)
-	<-p.done
-	if got := panics(p.logPath); len(got) != 1 || !strings.Contains(got[0], "nil map") {
-		t.Fatalf("found %q, want the one line about a panic", got)
+func TestPanicsAreFoundInTheLogOfTheirIncarnation(t *testing.T) {
+	first := shell(t, `echo 'I1121 fine'; echo 'E1121 runtime.go:142] "Observed a panic" panic="nil map"'; echo 'I1121 fine again'`)
+	<-first.done
+	second, err := startProcess("second", "/bin/sh", []string{"-c", "echo 'fatal error: concurrent map writes'; echo 'panic: boom'"}, first.logPath, (*exec.Cmd).Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-second.done
+	if got := panics(first.logPath, first.logFrom, second.logFrom); len(got) != 1 || !strings.Contains(got[0], "nil map") {
+		t.Errorf("found %q in the first, want the one line about a panic", got)
+	}
+	if got := panics(second.logPath, second.logFrom, -1); len(got) != 2 {
+		t.Errorf("found %q in the second, want both lines", got)
 	}
 }
 

@@ -35,11 +35,20 @@ type server struct {
 
 	serving atomic.Int64 // the incarnation that is ready, 0 if none is
 
-	mu          sync.Mutex // held through each change of state, which may take long
-	version     string
-	incarnation int
-	process     *process
-	asked       chan struct{} // closed when the end of the current process has been asked for
+	mu           sync.Mutex // held through each change of state, which may take long
+	version      string
+	incarnation  int
+	process      *process
+	incarnations []*incarnation
+}
+
+// incarnation is one process of a server, as long as its log is of interest.
+type incarnation struct {
+	number  int
+	version string
+	process *process
+	asked   atomic.Bool // its end has been asked for
+	crashed atomic.Bool // its end has been recorded as a crash
 }
 
 // StartServer starts a server that is not running, with the given version ("" for the one it had), and waits until it is ready.
@@ -76,32 +85,42 @@ func (s *server) start(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	s.process, s.asked = p, make(chan struct{})
-	go s.watch(p, s.asked, s.incarnation, version)
+	s.process = p
+	now := &incarnation{number: s.incarnation, version: version, process: p}
+	s.incarnations = append(s.incarnations, now)
 	s.cluster.config.Status("%s: starting %s", s.place.Name, version)
 	if err := s.awaitReady(ctx); err != nil {
+		if s.cluster.up.Load() && p.ended() { // a version that cannot start beside the others is a finding, not our failure
+			s.crash(now)
+		}
 		return err
 	}
 	s.record(history.StateReady, "")
 	s.serving.Store(int64(s.incarnation))
+	go s.watch(now)
 	s.cluster.config.Status("%s: %s is ready", s.place.Name, version)
 	return nil
 }
 
-// watch records a crash: the end of a process that nobody asked for.
-func (s *server) watch(p *process, asked <-chan struct{}, incarnation int, version string) {
-	<-p.done
-	select {
-	case <-asked:
-		return
-	default:
+// watch records a crash: the end of a process that was ready and that nobody asked to end.
+func (s *server) watch(i *incarnation) {
+	<-i.process.done
+	s.serving.CompareAndSwap(int64(i.number), 0)
+	if !i.asked.Load() {
+		s.crash(i)
 	}
-	s.serving.Store(0)
+}
+
+// crash records, once, that an incarnation has ended as it should not.
+func (s *server) crash(i *incarnation) {
+	if !i.crashed.CompareAndSwap(false, true) {
+		return
+	}
 	s.cluster.config.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.place.Name, Incarnation: incarnation, Version: version,
-		State: history.StateCrashed, At: s.cluster.config.Recorder.Now(), Detail: p.epitaph(),
+		Server: s.place.Name, Incarnation: i.number, Version: i.version,
+		State: history.StateCrashed, At: s.cluster.config.Recorder.Now(), Detail: i.process.epitaph(),
 	})
-	s.cluster.config.Status("%s: CRASHED: %s", s.place.Name, p.epitaph())
+	s.cluster.config.Status("%s: CRASHED: %s", s.place.Name, i.process.epitaph())
 }
 
 // awaitReady waits for /readyz and then asks for /version: a binary that is not what it is called would make every
@@ -149,6 +168,10 @@ func (c *Cluster) StopServer(ctx context.Context, name string) error {
 		return fmt.Errorf("stop %s: %w", s.process.name, context.Cause(ctx))
 	case <-limit.C:
 		return fmt.Errorf("stop %s: still running %s after SIGTERM; last lines of its log:\n%s", s.process.name, stopTimeout, s.process.tail(8))
+	}
+	if s.process.err != nil { // it was asked to stop, and died of something else on the way
+		s.crash(s.now())
+		return nil
 	}
 	s.record(history.StateStopped, "")
 	s.cluster.config.Status("%s: %s has stopped", s.place.Name, s.version)
@@ -219,14 +242,14 @@ func (c *Cluster) running(name, verb string) (*server, error) {
 	return s, nil
 }
 
+// expectEnd notes that the end of the present process is asked for.
 func (s *server) expectEnd() {
 	s.serving.Store(0)
-	select {
-	case <-s.asked:
-	default:
-		close(s.asked)
-	}
+	s.now().asked.Store(true)
 }
+
+// now is the present incarnation, or the last one. There is one wherever it is called.
+func (s *server) now() *incarnation { return s.incarnations[len(s.incarnations)-1] }
 
 func (s *server) record(state history.State, detail string) {
 	s.cluster.config.Recorder.Lifecycle(history.Lifecycle{
@@ -250,13 +273,26 @@ func (s *server) close() {
 	}
 }
 
-// RecordPanics records, as crashes at the end of the run, panics that a server survived but left in its log.
+// RecordPanics records, as crashes at the end of the run, panics that incarnations survived but left in their logs.
 func (c *Cluster) RecordPanics() {
 	for _, p := range c.places {
 		s := c.servers[p.Name]
-		if found := panics(c.config.Files.log(p.Name)); len(found) > 0 {
-			s.record(history.StateCrashed, fmt.Sprintf("its log tells of %d panics; the first: %s", len(found), found[0]))
+		s.mu.Lock()
+		for n, i := range s.incarnations {
+			to := int64(-1) // the end of the log
+			if n+1 < len(s.incarnations) {
+				to = s.incarnations[n+1].process.logFrom
+			}
+			found := panics(i.process.logPath, i.process.logFrom, to)
+			if len(found) == 0 || !i.crashed.CompareAndSwap(false, true) {
+				continue
+			}
+			c.config.Recorder.Lifecycle(history.Lifecycle{
+				Server: p.Name, Incarnation: i.number, Version: i.version, State: history.StateCrashed, At: c.config.Recorder.Now(),
+				Detail: fmt.Sprintf("its log tells of %d panics; the first: %s", len(found), found[0]),
+			})
 		}
+		s.mu.Unlock()
 	}
 }
 

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// output is a buffer that is written by a process and read by a test.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// underWay is a run that goes on while a test looks at it.
+type underWay struct {
+	out   *output
+	dir   string
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error // valid once ended is closed
+}
+
+// begin starts a quiet run and returns once the line has been seen. A run that ends before fails the test at once.
+func begin(t *testing.T, line string, flags ...string) *underWay {
+	t.Helper()
+	needsCluster(t)
+	u := &underWay{out: &output{}, dir: filepath.Join(t.TempDir(), "run"), ended: make(chan struct{})}
+	u.cmd = command(t, nil, append([]string{"run", "quiet", "--out", u.dir}, flags...)...)
+	u.cmd.Stdout, u.cmd.Stderr = u.out, u.out
+	u.cmd.WaitDelay = time.Minute // then it is killed: a test that fails must not leave a cluster behind either
+	if err := u.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		u.err = u.cmd.Wait()
+		close(u.ended)
+	}()
+	t.Cleanup(func() { <-u.ended }) // the test's context is cancelled by then, which ends the run
+	eventually(t, fmt.Sprintf("%q is said", line), 3*time.Minute, func() bool {
+		select {
+		case <-u.ended:
+			t.Fatalf("skewproof ended before it said %q: %v; output:\n%s", line, u.err, u.out)
+		default:
+		}
+		return strings.Contains(u.out.String(), line)
+	})
+	return u
+}
+
+// end sends the run a signal, waits until it has ended, and returns its exit code, -1 if the signal was the end of it.
+func (u *underWay) end(t *testing.T, signal syscall.Signal) int {
+	t.Helper()
+	if err := u.cmd.Process.Signal(signal); err != nil {
+		t.Fatalf("send %s: %v; output:\n%s", signal, err, u.out)
+	}
+	select {
+	case <-u.ended:
+	case <-time.After(3 * time.Minute):
+		t.Fatalf("skewproof has not ended 3 minutes after %s; output:\n%s", signal, u.out)
+	}
+	return exitCode(t, u.err)
+}
+
+// process is one process of the machine, with what /proc says of it.
+type process struct {
+	pid  string
+	args []string
+}
+
+// role is what the process is in a run: "run" and "inside" are the two halves of skewproof, and the others are called by
+// the name of their program.
+func (p process) role() string {
+	program := filepath.Base(p.args[0])
+	if program == filepath.Base(skewproof) && len(p.args) > 1 {
+		return p.args[1]
+	}
+	return program
+}
+
+// processesOf lists, by role, the processes whose command line names the directory of a run: both halves of skewproof were
+// given it, and etcd and kube-apiservers were given files below it.
+func processesOf(t *testing.T, dir string) map[string][]process {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]process{}
+	for _, f := range files {
+		line, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(line, []byte(dir)) {
+			continue // it has ended meanwhile, or is somebody else's
+		}
+		p := process{pid: filepath.Base(filepath.Dir(f)), args: strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")}
+		found[p.role()] = append(found[p.role()], p)
+	}
+	return found
+}
+
+// census says how many processes there are of each role.
+func census(processes map[string][]process) string {
+	var roles []string
+	for role, all := range processes {
+		roles = append(roles, strconv.Itoa(len(all))+" "+role)
+	}
+	slices.Sort(roles)
+	return strings.Join(roles, ", ")
+}
+
+// wholeRun is the census of a run with three servers.
+const wholeRun = "1 etcd, 1 inside, 1 run, 3 kube-apiserver"
+
+// nothingIsLeft waits until no process of the run is left.
+func nothingIsLeft(t *testing.T, dir string) {
+	t.Helper()
+	eventually(t, "no process of the run is left", 20*time.Second, func() bool { return len(processesOf(t, dir)) == 0 })
+}

@@ -1,0 +1,63 @@
+package invariant
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestClasses(t *testing.T) {
+	run := func() *story {
+		return tell().stop("c", 80).startUnknown("c", 90).served("c", 95, oldDoc).pause("a", 150, 160)
+	}
+	discovery := verb(history.VerbDiscovery)
+	for _, c := range []struct {
+		name  string
+		story *story
+		want  Class
+	}{
+		{"the server asked serves it", run().ask(40, "a", gadgets, 200), ClassServedHere},
+		{"another one serves it", run().ask(40, "b", gadgets, 200), ClassSkewed},
+		{"nobody serves it", run().ask(40, "b", ghosts, 404), ClassUnserved},
+		{"nobody serves the subresource", run().ask(40, "a", gadgets, 404, sub("status")), ClassUnserved},
+		{"discovery", run().discover(40, "a", "/apis", mergedDoc), ClassDiscovery},
+		{"discovery of a group", run().ask(40, "b", history.GVR{Group: "apps"}, 200, discovery), ClassDiscovery},
+		{"about no resource", run().ask(40, "a", history.GVR{}, 200), ClassDiscovery},
+		{"before the first start", run().ask(-1, "a", gadgets, 0), ClassDown},
+		{"before anything is known", run().ask(0.5, "a", gadgets, 200), ClassUnknown},
+		{"it became known meanwhile", run().ask(0.5, "a", gadgets, 200, took(5)), ClassUnknown},
+		{"the server asked is gone", run().ask(85, "c", widgets, 0), ClassDown},
+		{"discovery of a server that is gone", run().ask(85, "c", history.GVR{}, 0, discovery), ClassDown},
+		{"the server asked left meanwhile", run().ask(79, "c", widgets, 0, took(3)), ClassUnknown},
+		{"the server asked is starting", run().ask(90.5, "c", widgets, 200), ClassUnknown},
+		{"another one is starting, which might serve it", run().ask(90.5, "b", ghosts, 404), ClassUnknown},
+		{"another one is starting, while a third serves it", run().ask(90.5, "b", gadgets, 200), ClassSkewed},
+		{"another one is gone", run().ask(85, "b", ghosts, 404), ClassUnserved},
+		{"another one is paused, and serves it still", run().ask(155, "b", gadgets, 503), ClassSkewed},
+		{"the server asked goes over to another document", run().changed("a", 98, 100, oldDoc).ask(99, "a", gadgets, 404), ClassUnknown},
+		{"a server of which nothing is known", run().ask(40, "z", widgets, 200), ClassUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []Class
+			for op, class := range NewFacts(c.story.h).Classes() {
+				if op != &c.story.h.Operations[0] {
+					t.Errorf("operation %+v is not that of the history", op)
+				}
+				got = append(got, class)
+			}
+			if !slices.Equal(got, []Class{c.want}) {
+				t.Errorf("classes %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestClassesCanBeLeftEarly(t *testing.T) {
+	for op := range NewFacts(tell().ask(41, "a", gadgets, 200).ask(40, "b", gadgets, 200).h).Classes() {
+		if op.Server != "b" {
+			t.Errorf("the first is that of %s", op.Server)
+		}
+		break
+	}
+}
