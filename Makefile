@@ -8,7 +8,7 @@ TO      ?=
 SERVERS ?=
 OUT     ?=
 
-# The unit tests that may be skipped: some machines allow no namespaces. go test names skipped tests and their reasons with -v only.
+# Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2

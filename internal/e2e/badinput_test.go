@@ -35,6 +35,8 @@ func TestBadInput(t *testing.T) {
 		"an unknown subject":    {[]string{"run", "quiet", "--subject", "moon"}, usage, "--subject"},
 		"half a version":        {[]string{"run", "quiet", "--to", "v1.37"}, usage, "patch version is missing"},
 		"TO older than FROM":    {[]string{"run", "quiet", "--from", "v1.37.1", "--to", "v1.36.3"}, usage, "older than --from"},
+		"one version for two":   {[]string{"run", "peer-partition", "--to", "v1.36.3"}, usage, "needs two versions"},
+		"half an etcd version":  {[]string{"run", "quiet", "--etcd", "banana"}, usage, "--etcd"},
 		"too few servers":       {[]string{"run", "restart-during-partition", "--servers", "2"}, usage, "needs 3 to"},
 		"too many servers":      {[]string{"run", "quiet", "--servers", "1000"}, usage, "--servers"},
 		"no load":               {[]string{"run", "quiet", "--qps", "0"}, usage, "--qps"},

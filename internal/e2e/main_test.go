@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -31,7 +32,17 @@ var skewproof string
 // unsupported is why this machine cannot run a cluster; empty if it can.
 var unsupported string
 
+// rehearseVariable tells a copy of this test binary to find out whether a sandbox can be had. Its last argument is a scratch directory.
+const rehearseVariable = "SKEWPROOF_E2E_REHEARSE"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(rehearseVariable) != "" {
+		if err := sandbox.Rehearse(os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(insideVariable) != "" {
 		if err := insideTheShell(); err != nil {
 			fmt.Println(err)
@@ -53,6 +64,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "build skewproof: %v\n%s", err, out)
 			return 1
 		}
+		if err := sandbox.Check(context.Background(), sandbox.Command{Env: []string{rehearseVariable + "=1"}}); err != nil {
+			unsupported = err.Error()
+			return m.Run()
+		}
 		// Fetching once, up front and with its progress shown, keeps minutes of building out of the tests.
 		get := exec.Command(skewproof, "binaries", "get", "v1.36.3", "v1.37.1")
 		get.Stdout, get.Stderr = os.Stderr, os.Stderr
@@ -60,18 +75,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "get the binaries to test with:", err)
 			return 1
 		}
-		unsupported = probe()
 		return m.Run()
 	}())
-}
-
-// probe asks the machine, in a second, whether it lets a process have namespaces of its own.
-func probe() string {
-	out, err := exec.Command("unshare", "--user", "--map-root-user", "--net", "--pid", "--mount", "--uts", "--fork", "true").CombinedOutput()
-	if err == nil || os.Geteuid() == 0 && exec.Command("unshare", "--net", "--pid", "--mount", "--uts", "--fork", "true").Run() == nil {
-		return ""
-	}
-	return fmt.Sprintf("this machine allows no namespaces (%v): %s", err, out)
 }
 
 func needsCluster(t *testing.T) {

@@ -68,14 +68,14 @@ func onlyACable(t *testing.T, pid string) netip.Prefix {
 		case r.to.Bits() == 0 && !standard.to.IsValid():
 			standard = r
 		default:
-			t.Errorf("kube-apiserver %s has a route too many: %+v", pid, r)
+			t.Errorf("kube-apiserver %s has a route too many: %s", pid, r)
 		}
 	}
 	if want := (route{"eth0", cable.to, netip.IPv4Unspecified()}); cable != want || !benchmarking.Overlaps(cable.to) {
-		t.Fatalf("kube-apiserver %s: its cable is %+v, want a /30 of %s on eth0", pid, cable, benchmarking)
+		t.Fatalf("kube-apiserver %s: its cable is %s, want a /30 of %s on eth0", pid, cable, benchmarking)
 	}
 	if want := (route{"eth0", netip.MustParsePrefix("0.0.0.0/0"), cable.to.Addr().Next()}); standard != want {
-		t.Errorf("kube-apiserver %s: its default route is %+v, want %+v", pid, standard, want)
+		t.Errorf("kube-apiserver %s: its default route is %s, want %s", pid, standard, want)
 	}
 	return cable.to
 }
@@ -89,7 +89,7 @@ func onlyCablesEnds(t *testing.T, pid string, cables []netip.Prefix) {
 	var reached []netip.Prefix
 	for _, r := range routes(t, pid) {
 		if !strings.HasPrefix(r.device, "to-") || r.gateway != netip.IPv4Unspecified() {
-			t.Errorf("the sandbox has a route that is no cable: %+v", r)
+			t.Errorf("the sandbox has a route that is no cable: %s", r)
 		}
 		reached = append(reached, r.to)
 	}
@@ -132,6 +132,10 @@ type route struct {
 	device  string
 	to      netip.Prefix
 	gateway netip.Addr
+}
+
+func (r route) String() string {
+	return r.to.String() + " via " + r.gateway.String() + " dev " + r.device
 }
 
 func routes(t *testing.T, pid string) []route {

@@ -33,9 +33,7 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 	h := &Host{Name: name, Gateway: gateway, Address: gateway.Next(), work: make(chan func())}
 	namespaces := make(chan error, 1)
 	var handle netns.NsHandle
-	go func() {
-		// Never unlocked: the thread carries the namespaces and must not be reused for other goroutines.
-		runtime.LockOSThread()
+	onOwnThread(func() {
 		err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWUTS)
 		if err == nil {
 			err = unix.Sethostname([]byte(name))
@@ -50,7 +48,7 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 		for f := range h.work {
 			f()
 		}
-	}()
+	})
 	if err := <-namespaces; err != nil {
 		return nil, unsupported(fmt.Sprintf("create the namespaces of host %q", name), err)
 	}
@@ -60,6 +58,27 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 		return nil, fmt.Errorf("connect host %q: %w", name, err)
 	}
 	return h, nil
+}
+
+// onOwnThread runs f on a thread that no other goroutine will ever use: it carries namespaces of its own. The main thread is never
+// taken, since what /proc says of a process, and so where nsenter(1) leads, is what is true of its main thread.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f() // never unlocked: the thread ends with the goroutine
+			return
+		}
+		// As long as this goroutine holds the main thread, the next one must get another.
+		locked := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(locked)
+			f()
+		}()
+		<-locked
+		runtime.UnlockOSThread()
+	}()
 }
 
 // cable ties the host to the run's namespace by a pair of virtual Ethernet interfaces.

@@ -203,6 +203,14 @@ func hosts() error {
 			return fmt.Errorf("host %q was seen as %s, want %s", h.Name, from, h.Address)
 		}
 	}
+	// What nsenter(1) would enter is the run's own network, not a host's.
+	theirs, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return err
+	}
+	if ours, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || ours != theirs {
+		return fmt.Errorf("the process stands in /proc with network %s, the run's own is %s (error %v)", theirs, ours, err)
+	}
 	// b listens; the run reaches it, a must not: all that servers say to each other goes through the switch.
 	var bln net.Listener
 	b.do(func() { bln, err = net.Listen("tcp", netip.AddrPortFrom(b.Address, 6443).String()) })
