@@ -48,9 +48,9 @@ func cut(from, to string) fault.Fault { return fault.Fault{Kind: fault.Cut, From
 // settle waits until ignorance is no excuse any more, and then long enough to see what happens.
 func (plan *Plan) settle(observe time.Duration) { plan.soak(plan.Bounds.Staleness + observe) }
 
-// converge waits until all must be well again, and a little longer to see that it is.
+// converge waits until all must be well again, and long enough after that to see whether it is.
 func (plan *Plan) converge() {
-	plan.add(Step{Action: Outlast, For: plan.Bounds.Convergence + 2*time.Second})
+	plan.add(Step{Action: Outlast, For: plan.Bounds.Convergence + 5*time.Second})
 }
 
 // Versions lists the apiserver versions that the plan needs, each once, in order of first use.

@@ -158,6 +158,56 @@ func TestPeerPartition(t *testing.T) {
 	}
 }
 
+func TestPeerCrash(t *testing.T) {
+	r, report := scenario(t, "peer-crash")
+	exits(t, r, fail)
+	verdicts(t, report, map[string]invariant.Outcome{
+		"NoFalseNotFound":          invariant.OutcomeFail,
+		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // b could serve everything that a did
+		"TrueNotFound":             invariant.OutcomePass,
+		"NoLoop":                   invariant.OutcomePass,
+		"DiscoveryDeterministic":   invariant.OutcomePass,
+		"DiscoveryComplete":        invariant.OutcomePass,
+		"DiscoveryAccessible":      invariant.OutcomeFail,
+		"Available":                invariant.OutcomeFail, // c goes on asking a
+		"NoCrash":                  invariant.OutcomePass, // a was killed, and did not crash
+		"Converges":                invariant.OutcomeFail, // the versions stay mixed
+	})
+	onlyCSINodeStatus(t, report, "NoFalseNotFound", "DiscoveryAccessible", "Converges")
+	bit(t, report, "kill")
+}
+
+func TestPeerPause(t *testing.T) {
+	r, report := scenario(t, "peer-pause")
+	exits(t, r, fail)
+	verdicts(t, report, map[string]invariant.Outcome{
+		"NoFalseNotFound":          invariant.OutcomeFail,
+		"UnavailableOnPeerFailure": invariant.OutcomeFail,
+		"TrueNotFound":             invariant.OutcomePass,
+		"NoLoop":                   invariant.OutcomePass,
+		"DiscoveryDeterministic":   invariant.OutcomePass,
+		"DiscoveryComplete":        invariant.OutcomePass,
+		"DiscoveryAccessible":      invariant.OutcomeFail,
+		"NoCrash":                  invariant.OutcomePass,
+		"Converges":                invariant.OutcomeFail, // the versions stay mixed
+	})
+	onlyCSINodeStatus(t, report, "NoFalseNotFound", "DiscoveryAccessible", "Converges")
+	if v := verdict(t, report, "UnavailableOnPeerFailure"); !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
+		return strings.Contains(e.Sentence, "gave no answer") && strings.Contains(e.Sentence, "a paused since")
+	}) {
+		t.Errorf("no evidence of a request that was left without an answer while a was paused: %+v", v.Evidence)
+	}
+	bit(t, report, "pause")
+}
+
+// bit checks that the report has the one fault, and that it touched something.
+func bit(t *testing.T, report reports.RunReport, kind string) {
+	t.Helper()
+	if len(report.Faults) != 1 || report.Faults[0].Kind != kind || !report.Faults[0].Evidence.Bit {
+		t.Errorf("faults %+v, want one %s that touched something", report.Faults, kind)
+	}
+}
+
 // noFailover checks that it was seen that a, cut off from b, asked b for what c could have served (docs/findings.md).
 func noFailover(t *testing.T, report reports.RunReport) {
 	t.Helper()
@@ -185,7 +235,6 @@ func TestRestartDuringPartition(t *testing.T) {
 		"NoCrash":                  invariant.OutcomePass,
 		"Converges":                invariant.OutcomeFail, // the versions stay mixed
 	})
-	onlyCSINodeStatus(t, report, "Converges")
 	for _, name := range []string{"NoFalseNotFound", "UnavailableOnPeerFailure"} {
 		v := verdict(t, report, name)
 		if !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {

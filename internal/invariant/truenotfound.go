@@ -3,6 +3,8 @@ package invariant
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 var trueNotFound = Invariant{
@@ -78,7 +80,11 @@ func (f *Facts) unsettled(o *observation) bool {
 		if s == o.asked {
 			continue
 		}
-		if span := s.line.at(o.op.Start); !span.up && span.phase != phaseUnknown {
+		span := s.line.at(o.op.Start)
+		if span.left == history.StateKilled || span.left == history.StateCrashed {
+			return true
+		}
+		if !span.up && span.phase != phaseUnknown {
 			continue
 		}
 		if r, _ := f.reach(o.op.Server, s.name, w); r != reachOpen {

@@ -1,0 +1,32 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var peerCrash = Scenario{
+	Name:             "peer-crash",
+	Happens:          "The first two servers run TO, the others FROM. The first is killed without warning, and started again after a while.",
+	Holds:            "What only TO serves can be had from every server all the time, since the second one serves it too.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(func(i int) string {
+			if i < 2 {
+				return p.To
+			}
+			return p.From
+		})
+		plan.settle(4 * time.Second)
+		plan.add(Step{Action: Kill, Server: "a"})
+		plan.soak(20 * time.Second)
+		plan.add(Step{Action: Start, Server: "a"})
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100, Skewed: 300}
+		return *plan
+	},
+}
