@@ -75,6 +75,7 @@ func TestAVersionThatDoesNotExist(t *testing.T) {
 func within(t *testing.T, unshare []string, script string, args ...string) result {
 	t.Helper()
 	needsCluster(t)
+	needsTools(t, "unshare", "setpriv")
 	cmd := exec.CommandContext(t.Context(), "unshare", append(append(unshare, "sh", "-ec", script, skewproof), args...)...)
 	out, err := cmd.CombinedOutput()
 	return result{code: exitCode(t, err), output: string(out)}

@@ -57,6 +57,7 @@ func TestNothingStaysBehind(t *testing.T) {
 }
 
 func TestKeepAndShell(t *testing.T) {
+	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep")
 	self, err := os.Executable()
 	if err != nil {

@@ -79,6 +79,16 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// needsTools skips a test where a program of util-linux that it needs is not installed.
+func needsTools(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("needs %s, from the package util-linux: %v", name, err)
+		}
+	}
+}
+
 func needsCluster(t *testing.T) {
 	t.Helper()
 	if unsupported != "" {
