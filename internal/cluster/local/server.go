@@ -2,9 +2,11 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -57,15 +59,13 @@ func (c *Cluster) StartServer(ctx context.Context, name, version string) error {
 	if err != nil {
 		return err
 	}
-	if version == "" {
-		version = s.version
-	}
 	return s.start(ctx, version)
 }
 
 func (s *server) start(ctx context.Context, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	version = cmp.Or(version, s.version)
 	what := fmt.Sprintf("kube-apiserver %q (%s)", s.place.Name, version)
 	if s.process != nil && !s.process.ended() {
 		return fmt.Errorf("start %s: it is running already", what)
@@ -129,7 +129,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 	base := "https://" + s.place.Real.String()
 	client := s.cluster.probe
 	err := await(ctx, s.process, readyTimeout, func(ctx context.Context) error {
-		return get(ctx, client, base+"/readyz", &bytes.Buffer{})
+		return get(ctx, client, base+"/readyz", io.Discard)
 	})
 	if err != nil {
 		return err
