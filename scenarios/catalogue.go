@@ -8,7 +8,7 @@ import (
 )
 
 // catalogue in the order in which a reviewer would read it.
-var catalogue = []Scenario{quiet, rollingUpgrade, peerPartition, restartDuringPartition, peerCrash, peerPause}
+var catalogue = []Scenario{quiet, rollingUpgrade, peerPartition, restartDuringPartition, startupDuringPartition, peerCrash, peerPause}
 
 // All returns the catalogue.
 func All() []Scenario { return append([]Scenario(nil), catalogue...) }

@@ -97,7 +97,8 @@ func (f *Facts) cutShort() []string {
 	case !f.end.Complete:
 		return []string{"the history has no end record: it was cut short"}
 	case f.end.Error != "":
-		return []string{"the run ended early: " + f.end.Error}
+		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // they stand with the step, and need not with every verdict
+		return []string{"the run ended early: " + why}
 	}
 	return nil
 }

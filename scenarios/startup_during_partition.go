@@ -1,0 +1,28 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var startupDuringPartition = Scenario{
+	Name:             "startup-during-partition",
+	Happens:          "The first server alone runs TO. While the second cannot reach it, the second is restarted and has to learn everything anew.",
+	Holds:            "What the second server could not learn it does not take for absent: it answers 503, not 404, for what only the first serves.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(4 * time.Second)
+		plan.inject("b to a", cut("b", "a"))
+		plan.restart("b")
+		plan.soak(20 * time.Second)
+		plan.heal("b to a")
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
+		return *plan
+	},
+}
