@@ -1,0 +1,198 @@
+package proxy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Decide says what to do with a request, given the attempts already made at it. pick chooses among n equal peers, as [rand.Intn]
+// does; it is not called when there is no choice.
+//
+// The rules, in order: what is no resource and no discovery is served here; what a peer sent on is answered here (KEP-4020,
+// Proposal: at most one hop); what the local server serves is served here; else a peer that serves it gets it; if there is one but none can be
+// reached, the answer is 503 (KEP-4020, Goals: never 404); if nobody serves it, the local server's own 404.
+func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
+	routed := r.Kind == KindResource || r.Kind == KindDiscovery && t.policy.Routing.DiscoveryPaths
+	if !routed {
+		return Decision{Action: ServeLocally, Reason: ReasonNotRouted}
+	}
+	if t.policy.Knowledge.StorageVersions {
+		return t.decideByStorageVersions(r, tried, pick)
+	}
+	doubting := t.policy.Knowledge.DoubtUnknown
+	local := t.servedHere(r)
+	switch {
+	case r.Rerouted && (local || !t.policy.Routing.RefuseAtHop):
+		return Decision{Action: ServeLocally, Reason: ReasonRerouted}
+	case r.Rerouted:
+		return Decision{Action: Unavailable, Reason: ReasonRerouted}
+	case local:
+		return Decision{Action: ServeLocally, Reason: ReasonLocal}
+	case doubting && !t.localKnown:
+		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
+	case !doubting && !t.synced:
+		return Decision{Action: ServeLocally, Reason: ReasonUnsynced}
+	}
+	capable := t.capable(r)
+	if len(capable) > 0 {
+		return t.among(capable, r, tried, now, pick)
+	}
+	if doubting && !t.synced {
+		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
+	}
+	if unknown := t.unknown(r); doubting && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
+		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
+	}
+	return Decision{Action: NotFound, Reason: ReasonNobody}
+}
+
+// servedHere reports whether the local server serves what a request is about.
+func (t *Table) servedHere(r Request) bool {
+	for _, d := range t.local {
+		if listed(d.index, r, t.policy.Routing.Subresources) {
+			return true
+		}
+	}
+	return t.policy.Knowledge.Extensions == ExtensionsExact && t.extensions.serves(r)
+}
+
+// capable returns the peers that serve what a request is about.
+func (t *Table) capable(r Request) []*peer {
+	var capable []*peer
+	for i := range t.peers {
+		p := &t.peers[i]
+		for _, d := range p.learnt {
+			if listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, d) {
+				capable = append(capable, p)
+				break
+			}
+		}
+	}
+	return capable
+}
+
+// excluded reports whether what a request is about must not be taken from a document that lists it: for a group or version that is
+// asked for as a whole, whether nothing of it may.
+func (t *Table) excluded(r Request, d document) bool {
+	if r.Kind != KindDiscovery {
+		return t.extensions.exclude(r.Resource, d.at)
+	}
+	for _, g := range d.groups {
+		if g.Name != r.Resource.Group {
+			continue
+		}
+		for _, v := range g.Versions {
+			if r.Resource.Version != "" && v.Version != r.Resource.Version {
+				continue
+			}
+			open := func(name string) bool {
+				return !t.extensions.exclude(Resource{Group: g.Name, Version: v.Version, Resource: name}, d.at)
+			}
+			if len(v.Resources) == 0 && open("") || slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return open(r.Resource) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// unknown returns the live peers of which it is not known whether they serve what a request is about.
+func (t *Table) unknown(r Request) []PeerTrouble {
+	root := RootGroups
+	if r.Resource.Group == "" {
+		root = RootCore
+	}
+	var unknown []PeerTrouble
+	for _, p := range t.peers {
+		if p.live && !p.learnt[root].known() {
+			unknown = append(unknown, PeerTrouble{p.id, cmp.Or(p.learnt[root].failed, "it has not yet said what it serves")})
+		}
+	}
+	return unknown
+}
+
+// among chooses one of the peers that serve what a request is about, or says why none can have it.
+func (t *Table) among(capable []*peer, r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
+	var open, avoided []*peer
+	trouble := make([]PeerTrouble, 0, len(capable))
+	for _, p := range capable {
+		i := slices.IndexFunc(tried, func(a Attempt) bool { return a.Peer == p.id })
+		switch {
+		case i >= 0:
+			trouble = append(trouble, PeerTrouble{p.id, cmp.Or(tried[i].Trouble, "it did not answer")})
+		case p.address == "":
+			trouble = append(trouble, PeerTrouble{p.id, "its address is not known"})
+		case now.Before(p.ejected):
+			avoided = append(avoided, p)
+		default:
+			open = append(open, p)
+		}
+	}
+	if len(open) == 0 {
+		open = avoided // the last ones are never given up for a failure of the past
+	}
+	unavailable := func(why Reason) Decision {
+		for _, p := range open {
+			trouble = append(trouble, PeerTrouble{p.id, "it was not tried"})
+		}
+		slices.SortFunc(trouble, func(a, b PeerTrouble) int { return cmp.Compare(a.ID, b.ID) })
+		return Decision{Action: Unavailable, Reason: why, Peers: trouble}
+	}
+	attempts := max(1, t.policy.Routing.Attempts)
+	switch {
+	case len(tried) > 0 && tried[len(tried)-1].Outcome == Undecided && !r.Repeatable && attempts > 1:
+		return unavailable(ReasonNotRepeatable)
+	case len(tried) >= attempts:
+		return unavailable(ReasonUnreachable)
+	case len(open) == 0 && len(tried) == 0:
+		return unavailable(ReasonUnresolved)
+	case len(open) == 0:
+		return unavailable(ReasonUnreachable)
+	}
+	chosen := open[0]
+	if len(open) > 1 {
+		chosen = open[pick(len(open))]
+	}
+	return Decision{Action: Forward, Reason: ReasonCapable, Peer: chosen.id, Address: chosen.address}
+}
+
+// decideByStorageVersions is the alpha generation's rule: who has written that it can decode a resource serves it. A resource without
+// StorageVersion object is a custom one or an aggregated one, and the local server's affair.
+func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n int) int) Decision {
+	if r.Rerouted {
+		return Decision{Action: ServeLocally, Reason: ReasonRerouted}
+	}
+	if !t.synced {
+		return Decision{Action: ServeLocally, Reason: ReasonUnsynced}
+	}
+	servers, ok := t.storage[schema.GroupVersionResource{Group: r.Resource.Group, Version: r.Resource.Version, Resource: r.Resource.Resource}]
+	if !ok {
+		return Decision{Action: NotFound, Reason: ReasonNobody}
+	}
+	if slices.Contains(servers, t.self) {
+		return Decision{Action: ServeLocally, Reason: ReasonLocal}
+	}
+	var capable []*peer
+	for _, id := range slices.Sorted(slices.Values(servers)) {
+		if i, ok := t.find(id); ok {
+			capable = append(capable, &t.peers[i])
+		} else {
+			capable = append(capable, &peer{id: id})
+		}
+	}
+	if t.policy.Routing.AllMustResolve && len(tried) == 0 {
+		for _, p := range capable {
+			if p.address == "" {
+				return Decision{Action: Unavailable, Reason: ReasonUnresolved, Peers: []PeerTrouble{{p.id, "its address is not known"}}}
+			}
+		}
+	}
+	if len(capable) == 0 {
+		return Decision{Action: NotFound, Reason: ReasonNobody}
+	}
+	return t.among(capable, r, tried, time.Time{}, pick)
+}

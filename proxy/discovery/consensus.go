@@ -1,0 +1,162 @@
+package discovery
+
+import (
+	"slices"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	utilsort "k8s.io/apimachinery/pkg/util/sort"
+)
+
+// MergeConsensus merges as kube-apiservers 1.35 to 1.37 do (k8s.io/apiserver, pkg/endpoints/discovery/aggregated,
+// peer_aggregated_handler.go: mergeResources), byte for byte. The servers are taken in the order of their identities, whatever their
+// versions; lists that differ are ordered topologically, and alphabetically where they contradict each other; verbs and
+// subresources of a resource that differs are sorted. If a source that is not Local has the identity of the local one, it takes its
+// place. The sources are not modified; the result shares what did not change with them.
+func MergeConsensus(sources []Source) Groups {
+	var local Source
+	for _, s := range sources {
+		if s.Local {
+			local = s
+		}
+	}
+	byServer := map[string]Groups{local.Server: local.Groups}
+	servers := []string{local.Server}
+	for _, s := range sources {
+		if s.Local {
+			continue
+		}
+		if _, ok := byServer[s.Server]; !ok {
+			servers = append(servers, s.Server)
+		}
+		byServer[s.Server] = s.Groups
+	}
+	if len(servers) == 1 {
+		return local.Groups
+	}
+	slices.Sort(servers)
+
+	localOrder := namesOf(local.Groups, groupLevel.key)
+	merged := map[string]apidiscoveryv2.APIGroupDiscovery{}
+	orders := make([][]string, 0, len(servers))
+	changed, sameOrder := false, true
+	for _, server := range servers {
+		order := namesOf(byServer[server], groupLevel.key)
+		for _, group := range byServer[server] {
+			known, ok := merged[group.Name]
+			if !ok {
+				merged[group.Name] = group
+				continue
+			}
+			both, differs := consensusOfGroup(known, group)
+			merged[group.Name] = both
+			changed = changed || differs
+		}
+		orders = append(orders, order)
+		sameOrder = sameOrder && slices.Equal(localOrder, order)
+	}
+	order := localOrder
+	switch {
+	case sameOrder && !changed:
+		return local.Groups
+	case !sameOrder:
+		order = utilsort.MergePreservingRelativeOrder(orders)
+	}
+	// A name that comes twice in the order gets its group twice, as upstream.
+	groups := make(Groups, 0, len(order))
+	for _, name := range order {
+		groups = append(groups, merged[name])
+	}
+	return groups
+}
+
+func consensusOfGroup(a, b apidiscoveryv2.APIGroupDiscovery) (apidiscoveryv2.APIGroupDiscovery, bool) {
+	versions, changed := consensusOf(a.Versions, b.Versions, versionLevel.key, consensusOfVersion)
+	a.Versions = versions
+	return a, changed
+}
+
+func consensusOfVersion(a, b apidiscoveryv2.APIVersionDiscovery) (apidiscoveryv2.APIVersionDiscovery, bool) {
+	resources, changed := consensusOf(a.Resources, b.Resources, resourceLevel.key, consensusOfResource)
+	a.Resources = resources
+	return a, changed
+}
+
+// consensusOfResource keeps the first server's description, even where that has neither verbs nor kind.
+func consensusOfResource(a, b apidiscoveryv2.APIResourceDiscovery) (apidiscoveryv2.APIResourceDiscovery, bool) {
+	if equalResource(&a, &b) {
+		return a, false
+	}
+	merged := a
+	if merged.Resource == "" {
+		merged = b
+	}
+	merged.Verbs = sortedUnion(a.Verbs, b.Verbs, verbLevel.key)
+	merged.Subresources = sortedUnion(a.Subresources, b.Subresources, subresourceLevel.key)
+	return merged, true
+}
+
+// consensusOf merges two lists of versions or resources, and tells whether the result differs from a.
+func consensusOf[T any](a, b []T, key func(*T) string, both func(a, b T) (T, bool)) ([]T, bool) {
+	orderA, orderB := namesOf(a, key), namesOf(b, key)
+	merged := make(map[string]T, len(a))
+	for i := range a {
+		merged[orderA[i]] = a[i] // the last of those with one name
+	}
+	changed := false
+	for i := range b {
+		known, ok := merged[orderB[i]]
+		if !ok {
+			merged[orderB[i]] = b[i]
+			continue
+		}
+		if item, differs := both(known, b[i]); differs {
+			merged[orderB[i]], changed = item, true
+		}
+	}
+	order := orderA
+	switch sameOrder := slices.Equal(orderA, orderB); {
+	case sameOrder && !changed:
+		return a, false
+	case !sameOrder:
+		order = utilsort.MergePreservingRelativeOrder([][]string{orderA, orderB})
+	}
+	out := make([]T, 0, len(order))
+	for _, name := range order {
+		if item, ok := merged[name]; ok {
+			out = append(out, item)
+			delete(merged, name)
+		}
+	}
+	return out, true
+}
+
+// sortedUnion is sorted by name; of two items with one name it has the last. Nil if there is none.
+func sortedUnion[T any](a, b []T, key func(*T) string) []T {
+	items := map[string]T{}
+	for _, list := range [][]T{a, b} {
+		for i := range list {
+			items[key(&list[i])] = list[i]
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(items))
+	for name := range items { // sorted below
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := make([]T, 0, len(names))
+	for _, name := range names {
+		out = append(out, items[name])
+	}
+	return out
+}
+
+func namesOf[T any](list []T, key func(*T) string) []string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = key(&list[i])
+	}
+	return names
+}

@@ -1,0 +1,93 @@
+package discovery
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apidiscoveryv2beta1 "k8s.io/api/apidiscovery/v2beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	conversion "k8s.io/apiserver/pkg/apis/apidiscovery/v2"
+)
+
+// MaxBody is the size in bytes of the largest body that [Decode] and [DecodeOpenAPI] read: a document of 5,000 resources has
+// about 2 MiB. A fetcher need not read on beyond it.
+const MaxBody = 16 << 20
+
+// Accept headers of aggregated discovery, in the order of parameters that every kube-apiserver understands.
+const (
+	AcceptV2       = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	AcceptV2NoPeer = AcceptV2 + ";profile=nopeer"
+	AcceptV2Beta1  = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+)
+
+// protobufMagic begins every protobuf body of the API machinery (runtime/serializer/protobuf).
+var protobufMagic = []byte("k8s\x00")
+
+// Decode reads an aggregated discovery document, v2 or v2beta1, in JSON or protobuf. The body's own kind and version decide what
+// it is; the parameters of contentType (g, v, as) only where it has none. An empty contentType is guessed from the body.
+//
+// Everything else is an error that says what came instead. A legacy list is one of them: it does not hold the resources, see
+// [FromLegacy]. Decode is safe to call with a body that nobody vouches for; the result shares no memory with it.
+func Decode(contentType string, body []byte) (Groups, error) {
+	if len(body) > MaxBody {
+		return nil, fmt.Errorf("decode discovery: the body has %d bytes, more than the %d that are read", len(body), MaxBody)
+	}
+	mediaType, declared, err := mediaTypeOf(contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	object, actual, err := typed(mediaType).Decode(body, &declared, nil)
+	switch {
+	case actual != nil && actual.Kind != "" && (runtime.IsNotRegisteredError(err) || runtime.IsMissingVersion(err)):
+		return nil, unexpectedKind(*actual)
+	case runtime.IsMissingKind(err) || runtime.IsMissingVersion(err):
+		return nil, fmt.Errorf("decode discovery: neither the body nor the content type %q says what kind and version it is", contentType)
+	case err != nil:
+		return nil, fmt.Errorf("decode discovery as %s: %w", mediaType, err)
+	}
+	switch list := object.(type) {
+	case *apidiscoveryv2.APIGroupDiscoveryList:
+		return list.Items, nil
+	case *apidiscoveryv2beta1.APIGroupDiscoveryList:
+		var converted apidiscoveryv2.APIGroupDiscoveryList
+		if err := conversion.Convertv2beta1APIGroupDiscoveryListTov2APIGroupDiscoveryList(list, &converted, nil); err != nil {
+			return nil, fmt.Errorf("decode discovery: convert v2beta1 to v2: %w", err)
+		}
+		return converted.Items, nil
+	}
+	return nil, unexpectedKind(*actual)
+}
+
+// mediaTypeOf returns JSON or protobuf, and what the parameters declare the body to be.
+func mediaTypeOf(contentType string, body []byte) (string, schema.GroupVersionKind, error) {
+	if contentType == "" {
+		if bytes.HasPrefix(body, protobufMagic) {
+			return runtime.ContentTypeProtobuf, schema.GroupVersionKind{}, nil
+		}
+		return runtime.ContentTypeJSON, schema.GroupVersionKind{}, nil
+	}
+	mediaType, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return "", schema.GroupVersionKind{}, fmt.Errorf("decode discovery: content type %q: %w", contentType, err)
+	}
+	if mediaType != runtime.ContentTypeJSON && mediaType != runtime.ContentTypeProtobuf {
+		return "", schema.GroupVersionKind{}, fmt.Errorf("decode discovery: the content type is %q; %s and %s are understood",
+			mediaType, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
+	}
+	return mediaType, schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: params["as"]}, nil
+}
+
+// unexpectedKind says what came instead of an aggregated document.
+func unexpectedKind(gvk schema.GroupVersionKind) error {
+	switch gvk.Kind {
+	case "APIGroupList", "APIVersions":
+		return fmt.Errorf("decode discovery: a legacy %s, which lists no resources; the server answers no aggregated discovery", gvk.Kind)
+	case "Status":
+		return fmt.Errorf("decode discovery: a Status, which is an error, and no discovery document")
+	}
+	return fmt.Errorf("decode discovery: %s %q, not an APIGroupDiscoveryList of apidiscovery.k8s.io/v2 or v2beta1",
+		gvk.GroupVersion(), gvk.Kind)
+}

@@ -1,0 +1,91 @@
+package discovery
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+)
+
+// recordedFiles reads all files testdata/<version>-<what>.json and .json.gz, and returns their contents by version.
+func recordedFiles(t testing.TB, what string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*-" + what + ".json*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		version, _, _ := strings.Cut(filepath.Base(path), "-"+what+".json")
+		files[version] = readMaybeCompressed(t, path)
+	}
+	if len(files) < 2 {
+		t.Fatalf("recorded documents %q: found %d, want several", what, len(files))
+	}
+	return files
+}
+
+func readMaybeCompressed(t testing.TB, path string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		return body
+	}
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	body, err = io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return body
+}
+
+// recordedSources are the recorded documents of "api" or "apis", one server for each version.
+func recordedSources(t testing.TB, what string) []Source {
+	t.Helper()
+	var sources []Source
+	for version, body := range recordedFiles(t, what) {
+		groups, err := Decode("application/json", body)
+		if err != nil {
+			t.Fatalf("%s-%s: %v", version, what, err)
+		}
+		sources = append(sources, Source{Server: "server-" + version, Version: version, Groups: groups})
+	}
+	return newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version })
+}
+
+// encoded is how groups appear on the wire: nil and empty lists differ.
+func encoded(t testing.TB, groups Groups) string {
+	t.Helper()
+	body, err := json.Marshal(apidiscoveryv2.APIGroupDiscoveryList{Items: groups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func copied(groups Groups) Groups {
+	return (&apidiscoveryv2.APIGroupDiscoveryList{Items: groups}).DeepCopy().Items
+}
+
+func find[T any](t testing.TB, list []T, key func(*T) string, name string) *T {
+	t.Helper()
+	for i := range list {
+		if key(&list[i]) == name {
+			return &list[i]
+		}
+	}
+	t.Fatalf("%q is not among %q", name, namesOf(list, key))
+	return nil
+}

@@ -1,0 +1,105 @@
+package discovery
+
+// union is the union of several lists, each item once, in an order that they agree on as far as possible: that of the first
+// list; what is new in a later one goes right behind its predecessor there. Adding a list costs time linear in its length.
+//
+// Items have a rank, and a higher rank always comes first: an item whose predecessor ranks higher goes to the front of its own
+// rank, one whose predecessor ranks lower to the end. Only versions use ranks; all else has rank zero.
+//
+// Adding the union itself as the first list, and then those it was made of, gives the same order: this is what makes the merge
+// associative.
+type union[T any] struct {
+	key   func(*T) string
+	same  func(a, b *T) bool
+	nodes []node[T]
+	index map[string]int32 // key to node
+	first [ranks]int32
+	last  [ranks]int32
+	// orphansLast sends what has no predecessor to the end of its rank instead of the front.
+	orphansLast bool
+}
+
+type node[T any] struct {
+	key  string
+	item *T   // from the first list that has it
+	more []*T // from later ones, where not the same
+	next int32
+	rank int8
+}
+
+const none = int32(-1)
+
+func newUnion[T any](key func(*T) string, same func(a, b *T) bool, size int) *union[T] {
+	u := &union[T]{key: key, same: same, nodes: make([]node[T], 0, size), index: make(map[string]int32, size)}
+	for r := range u.first {
+		u.first[r], u.last[r] = none, none
+	}
+	return u
+}
+
+// add adds a list. rankOf is nil if all items have rank zero.
+func (u *union[T]) add(list []T, rankOf []int8) {
+	previous := none
+	for i := range list {
+		item := &list[i]
+		key := u.key(item)
+		n := u.find(previous, key)
+		if n == none {
+			var rank int8
+			if rankOf != nil {
+				rank = rankOf[i]
+			}
+			n = u.insert(previous, key, item, rank)
+		} else if known := &u.nodes[n]; known.item != item && !u.same(known.item, item) {
+			known.more = append(known.more, item)
+		}
+		previous = n
+	}
+}
+
+// find looks behind the previous node first: most lists are alike.
+func (u *union[T]) find(previous int32, key string) int32 {
+	if previous != none {
+		if next := u.nodes[previous].next; next != none && u.nodes[next].key == key {
+			return next
+		}
+	}
+	if n, ok := u.index[key]; ok {
+		return n
+	}
+	return none
+}
+
+func (u *union[T]) insert(previous int32, key string, item *T, rank int8) int32 {
+	n := int32(len(u.nodes))
+	u.nodes = append(u.nodes, node[T]{key: key, item: item, next: none, rank: rank})
+	u.index[key] = n
+	behind := none // the node of this rank that it goes behind; none: to the front
+	switch {
+	case previous == none && u.orphansLast:
+		behind = u.last[rank]
+	case previous == none:
+	case u.nodes[previous].rank == rank:
+		behind = previous
+	case u.nodes[previous].rank < rank:
+		behind = u.last[rank]
+	}
+	if behind == none {
+		u.nodes[n].next, u.first[rank] = u.first[rank], n
+	} else {
+		u.nodes[n].next, u.nodes[behind].next = u.nodes[behind].next, n
+	}
+	if u.nodes[n].next == none {
+		u.last[rank] = n
+	}
+	return n
+}
+
+// each calls f with every node, in order.
+func (u *union[T]) each(f func(*node[T])) {
+	for rank := ranks - 1; rank >= 0; rank-- {
+		for n := u.first[rank]; n != none; n = u.nodes[n].next {
+			f(&u.nodes[n])
+		}
+	}
+}

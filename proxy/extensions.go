@@ -1,0 +1,247 @@
+package proxy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// settle is how much later than a change a peer's document must have been learnt to be believed about it: until then the peer may itself
+// not have seen the change. KEP-4020 counts staleness in seconds.
+const settle = 10 * time.Second
+
+// extensions are the custom resources and aggregated APIs that must not be taken from peers: those that exist, because the local server
+// serves them itself as soon as any other does, and for a grace those that did, because a peer's document may be
+// from before they were dropped. Immutable; the zero value excludes nothing.
+//
+// A custom resource is a Resource with a Resource; an aggregated API, and in upstream's presets everything, is one without.
+type extensions struct {
+	policy  KnowledgePolicy
+	current Extensions // as last observed
+
+	active  []Resource // sorted
+	retired []retired  // sorted by Resource
+}
+
+// retired is an extension that was dropped.
+type retired struct {
+	Resource
+	at      time.Time // when; zero: excluded for ever (see ExtensionsCutOut)
+	expires time.Time
+}
+
+// exclude reports whether a resource must not be taken from a document that was learnt at that time.
+func (x extensions) exclude(r Resource, learnt time.Time) bool {
+	if x.covers(r) {
+		return true
+	}
+	for _, key := range keys(r) {
+		i, ok := slices.BinarySearchFunc(x.retired, key, func(e retired, r Resource) int { return compare(e.Resource, r) })
+		if ok && (x.policy.Extensions != ExtensionsExact || learnt.Before(x.retired[i].at.Add(settle))) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether a resource is, or belongs to, an extension that exists.
+func (x extensions) covers(r Resource) bool {
+	return slices.ContainsFunc(keys(r), func(key Resource) bool {
+		_, ok := slices.BinarySearchFunc(x.active, key, compare)
+		return ok
+	})
+}
+
+// serves reports whether the local server serves, or is about to serve, what a request is about as an extension.
+func (x extensions) serves(r Request) bool {
+	if r.Kind != KindDiscovery {
+		return x.covers(r.Resource)
+	}
+	return slices.ContainsFunc(x.active, func(a Resource) bool {
+		return a.Group == r.Resource.Group && (r.Resource.Version == "" || a.Version == r.Resource.Version)
+	})
+}
+
+// retiring reports whether something dropped is still excluded for its grace.
+func (x extensions) retiring() bool { return len(x.retired) > 0 }
+
+// keys are the entries that exclude a resource: its own, and that of its group version.
+func keys(r Resource) []Resource {
+	return []Resource{{Group: r.Group, Version: r.Version, Resource: r.Resource}, {Group: r.Group, Version: r.Version}}
+}
+
+func compare(a, b Resource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource))
+}
+
+// entries are what a set of extensions excludes under the policy.
+func entries(policy KnowledgePolicy, e Extensions) []Resource {
+	var list []Resource
+	for _, gvr := range listedVersions(policy, e) {
+		r := Resource{Group: gvr.Group, Version: gvr.Version}
+		if policy.Extensions == ExtensionsExact {
+			r.Resource = gvr.Resource
+		}
+		list = append(list, r)
+	}
+	for _, gv := range e.Aggregated {
+		list = append(list, Resource{Group: gv.Group, Version: gv.Version})
+	}
+	slices.SortFunc(list, compare)
+	return slices.Compact(list)
+}
+
+// listedVersions are the versions of custom resources that count. Upstream reads spec.versions without looking at what is served
+// (crdExtractor in kubernetes, pkg/controlplane/apiserver/aggregator.go).
+func listedVersions(policy KnowledgePolicy, e Extensions) []schema.GroupVersionResource {
+	if policy.Extensions == ExtensionsExact {
+		return e.CustomResources
+	}
+	return slices.Concat(e.CustomResources, e.Unserved)
+}
+
+// observe returns the extensions after the set of those that exist has changed. expires says when a grace that begins now ends.
+func (x extensions) observe(e Extensions, expires time.Time) extensions {
+	next := extensions{policy: x.policy, current: e, active: entries(x.policy, e), retired: slices.Clone(x.retired)}
+	if x.policy.Extensions == ExtensionsCutOut { // active again: no longer pending
+		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return contains(next.active, r.Resource) })
+	}
+	for _, old := range x.active {
+		if contains(next.active, old) {
+			continue
+		}
+		r := retired{Resource: old, at: e.At, expires: expires}
+		if x.policy.Extensions == ExtensionsCutOut && !deleted(old, x.current, e, x.policy) {
+			r.at, r.expires = time.Time{}, time.Time{}
+		}
+		next.retired = slices.DeleteFunc(next.retired, func(o retired) bool { return o.Resource == old })
+		next.retired = append(next.retired, r)
+	}
+	slices.SortFunc(next.retired, func(a, b retired) int { return compare(a.Resource, b.Resource) })
+	return next
+}
+
+// deleted reports whether a group version vanished because an object was deleted, rather than because one that still exists
+// serves it no more: v1.35 looks only at deletions.
+func deleted(gone Resource, before, after Extensions, policy KnowledgePolicy) bool {
+	for _, gv := range before.Aggregated {
+		if gv.Group == gone.Group && gv.Version == gone.Version {
+			return true
+		}
+	}
+	remaining := listedVersions(policy, after)
+	for _, b := range listedVersions(policy, before) {
+		if b.Group != gone.Group || b.Version != gone.Version {
+			continue
+		}
+		still := slices.ContainsFunc(remaining, func(a schema.GroupVersionResource) bool { return a.GroupResource() == b.GroupResource() })
+		if !still {
+			return true
+		}
+	}
+	return false
+}
+
+func contains(sorted []Resource, r Resource) bool {
+	_, ok := slices.BinarySearchFunc(sorted, r, compare)
+	return ok
+}
+
+// tick returns the extensions without the graces that have ended.
+func (x extensions) tick(now time.Time) (extensions, bool) {
+	over := func(r retired) bool { return !r.expires.IsZero() && !now.Before(r.expires) }
+	if !slices.ContainsFunc(x.retired, over) {
+		return x, false
+	}
+	x.retired = slices.DeleteFunc(slices.Clone(x.retired), over)
+	return x, true
+}
+
+// cutOut returns a peer's document without what is excluded now.
+func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
+	return discovery.Filter(groups, func(gvr schema.GroupVersionResource) bool {
+		return x.exclude(Resource{Group: gvr.Group, Version: gvr.Version}, time.Time{})
+	})
+}
+
+// extended takes in the set of extensions.
+func (t *Table) extended(e Extensions) *Table {
+	policy := t.policy.Knowledge
+	if policy.Extensions == ExtensionsIgnored {
+		return t
+	}
+	next := t.copy()
+	next.at(e.At)
+	x := t.extensions
+	x.policy = policy
+	next.extensions = x.observe(e, next.graceEnds(e.At))
+	if slices.Equal(next.extensions.active, t.extensions.active) && slices.Equal(next.extensions.retired, t.extensions.retired) {
+		next.extensions.active, next.extensions.retired = t.extensions.active, t.extensions.retired
+		return next
+	}
+	if policy.Extensions != ExtensionsCutOut {
+		next.bumpUnlessAlone()
+		return next
+	}
+	// What exists now is cut out for good; what ceased to exist is back only with the next fetch, once its grace has ended.
+	changed := false
+	for i := range next.peers {
+		for root := range next.peers[i].learnt {
+			d := &next.peers[i].learnt[root]
+			if groups := next.extensions.cutOut(d.groups); !same(groups, d.groups) {
+				d.groups, d.index, changed = groups, discovery.NewIndex(groups), true
+			}
+		}
+	}
+	if changed {
+		next.documents++
+	}
+	return next
+}
+
+// graceEnds is when a grace that begins now ends.
+func (t *Table) graceEnds(now time.Time) time.Time {
+	policy := t.policy.Knowledge
+	end := now.Add(policy.Grace)
+	if policy.ReapInterval == 0 {
+		return end
+	}
+	rounds := (end.Sub(t.began) + policy.ReapInterval) / policy.ReapInterval // strictly later, as upstream compares
+	return t.began.Add(rounds * policy.ReapInterval)
+}
+
+// tick ends the graces that are over.
+func (t *Table) tick(now time.Time) *Table {
+	x, changed := t.extensions.tick(now)
+	if !changed {
+		return t
+	}
+	next := t.copy()
+	next.extensions = x
+	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // there nothing is filtered again
+		next.bumpUnlessAlone()
+	}
+	return next
+}
+
+// Wake is when the next [Tick] will change something; ok is false if none will.
+func (t *Table) Wake() (at time.Time, ok bool) {
+	for _, r := range t.extensions.retired {
+		if !r.expires.IsZero() && (!ok || r.expires.Before(at)) {
+			at, ok = r.expires, true
+		}
+	}
+	return at, ok
+}
+
+// bumpUnlessAlone invalidates documents, but under StaleWhenAlone not when no peer is left (upstream: refilterPeerDiscoveryCache).
+func (t *Table) bumpUnlessAlone() {
+	if t.policy.Discovery.StaleWhenAlone && !slices.ContainsFunc(t.peers, func(p peer) bool { return p.contributes() }) {
+		return
+	}
+	t.documents++
+}

@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func custom(r Resource) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+}
+
+// TestExtensionLifeCycle follows a CustomResourceDefinition that the local server does not (or no longer) serve while a peer's
+// document lists it, under each way of keeping extensions apart.
+func TestExtensionLifeCycle(t *testing.T) {
+	widget2 := Resource{Group: "example.com", Version: "v2", Resource: "widgets"}
+	sibling := Resource{Group: "example.com", Version: "v1", Resource: "builtins"} // built in, in the same group version
+	base := append(peersLive("a"), localServes(jobs), Synced{})
+	fetch := func(at time.Duration, apis ...Resource) Event {
+		return Fetched{Results: []FetchResult{serves("a", "1", apis...)}, At: epoch.Add(at)}
+	}
+	exist := func(at time.Duration, list ...Resource) Event {
+		e := Extensions{At: epoch.Add(at)}
+		for _, r := range list {
+			e.CustomResources = append(e.CustomResources, custom(r))
+		}
+		return e
+	}
+	tick := func(at time.Duration) Event { return Tick{At: epoch.Add(at)} }
+	both := fetch(0, widget, widget2)
+	for _, c := range []struct {
+		name   string
+		events []Event
+		ask    Resource
+		want   map[string]Action // by policy
+	}{
+		{"before any exists", []Event{both}, widget,
+			map[string]Action{"upstream-1.34": Forward, "upstream-1.35": Forward, "upstream-1.37": Forward, "reference": Forward}},
+		{"created: served here, or about to be", []Event{both, exist(0, widget)}, widget,
+			map[string]Action{"upstream-1.34": Forward, "upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": ServeLocally}},
+		{"a built-in resource of the same group version", []Event{fetch(0, widget, sibling), exist(0, widget)}, sibling,
+			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": Forward}},
+		{"deleted: the peer's document is older", []Event{both, exist(0, widget), exist(time.Minute)}, widget,
+			map[string]Action{"upstream-1.34": Forward, "upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": NotFound}},
+		{"deleted: the grace has ended, the document is still older", []Event{both, exist(0, widget), exist(time.Minute), tick(7 * time.Minute)}, widget,
+			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": Forward, "reference": Forward}},
+		{"deleted: the grace has ended, fetched again", []Event{both, exist(0, widget), exist(time.Minute), tick(7 * time.Minute), both}, widget,
+			map[string]Action{"upstream-1.35": Forward, "upstream-1.37": Forward, "reference": Forward}},
+		{"deleted: a document of a moment later may not know", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+time.Second, widget)}, widget,
+			map[string]Action{"upstream-1.37": NotFound, "reference": NotFound}},
+		{"deleted: a document that is late enough is believed", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+11*time.Second, widget)}, widget,
+			map[string]Action{"upstream-1.37": NotFound, "reference": Forward}},
+		{"version dropped", []Event{both, exist(0, widget, widget2), exist(time.Minute, widget2)}, widget,
+			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": NotFound}},
+		{"version dropped: 1.35 never forgets", []Event{both, exist(0, widget, widget2), exist(time.Minute, widget2), tick(time.Hour), both}, widget,
+			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": Forward, "reference": Forward}},
+		{"created anew during the grace", []Event{both, exist(0, widget), exist(time.Minute), exist(2*time.Minute, widget), tick(time.Hour)}, widget,
+			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": ServeLocally}},
+	} {
+		for name, want := range c.want {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				policy, err := PresetNamed(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := table(policy, append(base[:len(base):len(base)], c.events...)...).Decide(request(c.ask), nil, epoch, first)
+				if got.Action != want {
+					t.Errorf("decision %+v, want action %d", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestAggregatedAPIOwnsItsGroupVersion(t *testing.T) {
+	now := table(Reference(), append(peersLive("a"), localServes(jobs), Synced{},
+		Fetched{Results: []FetchResult{serves("a", "1", widget)}, At: epoch},
+		Extensions{Aggregated: []schema.GroupVersion{widget.GroupVersion()}, At: epoch})...)
+	for _, r := range []Request{request(widget), {Kind: KindDiscovery, Resource: Resource{Group: widget.Group}}} {
+		if got := now.Decide(r, nil, epoch, first); got.Action != ServeLocally {
+			t.Errorf("%v: %+v, want served locally: its APIService names a Service, which the local server asks itself", r.Resource, got)
+		}
+	}
+	then := now.Observe(Extensions{At: epoch.Add(time.Minute)})
+	for _, r := range []Request{request(widget), {Kind: KindDiscovery, Resource: Resource{Group: widget.Group}}} {
+		if got := then.Decide(r, nil, epoch, first); got.Action != NotFound {
+			t.Errorf("%v: %+v, want not found: the APIService was deleted after the peer's document was learnt", r.Resource, got)
+		}
+	}
+}
+
+// TestUnservedVersions: upstream keeps out of peers' documents what a CustomResourceDefinition merely lists.
+func TestUnservedVersions(t *testing.T) {
+	events := append(peersLive("a"), localServes(jobs), Synced{},
+		Fetched{Results: []FetchResult{serves("a", "1", widget)}, At: epoch},
+		Extensions{Unserved: []schema.GroupVersionResource{custom(widget)}, At: epoch})
+	if got := table(Upstream137(), events...).Decide(request(widget), nil, epoch, first); got.Action != NotFound {
+		t.Errorf("upstream: %+v, want not found", got)
+	}
+	if got := table(Reference(), events...).Decide(request(widget), nil, epoch, first); got.Action != Forward {
+		t.Errorf("reference: %+v, want forwarded to the peer that says it serves it", got)
+	}
+}
+
+// TestGenerationFollowsKnowledge: whatever changes the sources of a document changes the generation, but for upstream's one omission.
+func TestGenerationFollowsKnowledge(t *testing.T) {
+	base := append(peersLive("a"), localServes(jobs), Synced{}, Fetched{Results: []FetchResult{serves("a", "1", gadget, widget)}, At: epoch})
+	for _, c := range []struct {
+		name   string
+		policy Policy
+		event  Event
+		bumps  bool
+	}{
+		{"the local server's document", Reference(), localServes(jobs, gadget), true},
+		{"another document of a peer", Reference(), Fetched{Results: []FetchResult{serves("a", "1", gadget)}, At: epoch}, true},
+		{"a failed fetch", Reference(), Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, false},
+		{"a failed fetch, upstream 1.35", Upstream135(), Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, true},
+		{"a failed fetch of the last peer, upstream", Upstream137(), Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, false},
+		{"the peer leaves", Reference(), PeerGone{"a"}, true},
+		{"the peer restarts", Reference(), PeerAppeared{ID: "a", Incarnation: "2"}, true},
+		{"the local server restarts", Reference(), LocalLost{epoch}, true},
+		{"a custom resource appears", Reference(), Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, At: epoch}, true},
+		{"an address", Reference(), PeerAddress{ID: "a", Address: "x:1"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := table(c.policy, base...)
+			after := before.Observe(c.event)
+			if got := before.DocumentGeneration() != after.DocumentGeneration(); got != c.bumps {
+				t.Errorf("generation %d, then %d; want a change: %t", before.DocumentGeneration(), after.DocumentGeneration(), c.bumps)
+			}
+		})
+	}
+}
+
+// TestObserveLeavesTheReceiverAlone: a table that was handed out stays what it is.
+func TestObserveLeavesTheReceiverAlone(t *testing.T) {
+	for _, policy := range Presets() {
+		before := table(policy, append(peersLive("a", "b"), localServes(jobs), Synced{},
+			Fetched{Results: []FetchResult{serves("a", "1", gadget), serves("b", "1", gadget)}, At: epoch})...)
+		decision := before.Decide(request(gadget), nil, epoch, first)
+		peers := before.Peers()
+		for _, e := range []Event{PeerGone{"a"}, PeerAppeared{ID: "a", Incarnation: "2"}, PeerAddress{ID: "a"}, PeerFailed{"a", epoch},
+			Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, LocalLost{epoch},
+			Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: epoch}} {
+			before.Observe(e)
+			if got := before.Decide(request(gadget), nil, epoch, first); got.Action != decision.Action || got.Peer != decision.Peer {
+				t.Errorf("%s: after %T the old table decides %+v, before %+v", policy.Name, e, got, decision)
+			}
+		}
+		for i, p := range before.Peers() {
+			if p != peers[i] {
+				t.Errorf("%s: the old table's peer is now %+v, was %+v", policy.Name, p, peers[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
+
+	"golang.org/x/net/http/httpguts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// forwarding is a request on its way to peers.
+type forwarding struct {
+	*exchange
+	protocol string // that the client wants to switch to, "" for none
+	stream   bool   // the answer may last for ever
+	header   http.Header
+	target   url.URL // all but the host
+	body     *body
+}
+
+// forward sends the request to one peer after the other until one answers or the table gives up.
+func (e *exchange) forward(d Decision) {
+	f := &forwarding{
+		exchange: e,
+		protocol: requestedProtocol(e.r),
+		stream:   longRunning(e.info),
+		target:   peerURL(e.r.URL, e.policy.Routing.EncodeQuery),
+	}
+	if !httpguts.ValidHeaderFieldValue(f.protocol) {
+		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
+		return
+	}
+	header, err := e.h.peerHeader(e.r, f.protocol, &e.policy.Routing)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	f.header = header
+	bound := 0
+	if e.policy.Routing.Attempts > 1 {
+		bound = replayBound
+	}
+	f.body = newBody(e.r, bound)
+
+	ctx, span := e.h.tracer.request(e.r, e.request)
+	defer span.End()
+	for d.Action == Forward {
+		if f.try(ctx, span, d) {
+			return
+		}
+		d = f.next()
+	}
+	e.unavailable(d)
+}
+
+// next is what to do after a failed attempt.
+func (f *forwarding) next() Decision {
+	if f.body.replayable() {
+		return f.decide()
+	}
+	d := Decision{Action: Unavailable, Reason: ReasonNotRepeatable}
+	for _, a := range f.tried {
+		d.Peers = append(d.Peers, PeerTrouble{a.Peer, a.Trouble})
+	}
+	slices.SortFunc(d.Peers, func(a, b PeerTrouble) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	f.h.observer.Decided(f.r.Context(), f.request, d, len(f.tried))
+	return d
+}
+
+// peerURL is what to ask a peer for. Whatever host the client named, the peer's address takes its place.
+func peerURL(u *url.URL, encodeQuery bool) url.URL {
+	if encodeQuery { // upstream builds the location from the decoded path and the parsed query
+		return url.URL{Scheme: "https", Path: u.Path, RawQuery: u.Query().Encode()}
+	}
+	return url.URL{Scheme: "https", Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
+}
+
+// peerHeader makes the headers for a peer: the client's own, without those that are a matter between client and this server (RFC 9110,
+// 7.6.1), without its credentials and whatever it says of who it is, and with who it is.
+//
+// kube-apiserver removes the Authorization header once it has authenticated a request (k8s.io/apiserver, endpoints/filters,
+// WithAuthentication), so no upstream peer ever sees it either. Impersonation headers are passed on: the far server asks
+// whether this user may use them.
+func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy) (http.Header, error) {
+	listed, err := connectionOptions(r.Header, p.TrustAnyHop)
+	if err != nil {
+		return nil, err
+	}
+	header := make(http.Header, len(r.Header)+8)
+	for name, values := range r.Header { // in any order
+		canonical := http.CanonicalHeaderKey(name)
+		switch {
+		case hopByHop(canonical), canonical == "Authorization", h.identity.is(canonical), slices.Contains(listed, canonical):
+		case !httpguts.ValidHeaderFieldName(name): // no server reads such from a connection; no transport writes it
+		default:
+			header[name] = values
+		}
+	}
+	if u, ok := h.user(r.Context()); !ok {
+		return nil, apierrors.NewInternalError(errNobody)
+	} else if err := h.identity.set(header, u); err == errNobody {
+		return nil, apierrors.NewInternalError(err)
+	} else if err != nil {
+		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}
+	}
+	if p.TrustAnyHop {
+		// Upstream adds its own after the client's, and then obeys a Connection header that names it.
+		if !slices.Contains(listed, HopHeader) {
+			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")
+		}
+	} else {
+		header[HopHeader] = []string{"true"}
+	}
+	if httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers") {
+		header["Te"] = []string{"trailers"}
+	}
+	if protocol != "" {
+		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{protocol}
+		if offered, ok := header["Sec-Websocket-Protocol"]; ok {
+			if header["Sec-Websocket-Protocol"] = withoutCredentials(offered); header["Sec-Websocket-Protocol"] == nil {
+				delete(header, "Sec-Websocket-Protocol")
+			}
+		}
+	}
+	if id, ok := audit.AuditIDFrom(r.Context()); ok {
+		header[auditinternal.HeaderAuditID] = []string{string(id)}
+	}
+	// The far server's audit log names the client by these (apimachinery, util/net, SourceIPs).
+	if ip, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		header["X-Forwarded-For"] = []string{strings.Join(append(slices.Clone(header["X-Forwarded-For"]), ip), ", ")}
+	}
+	// What a transport would add by itself if it were absent: its own name, and a compression that it would undo.
+	if _, ok := header["User-Agent"]; !ok {
+		header["User-Agent"] = []string{""}
+	}
+	if _, ok := header["Accept-Encoding"]; !ok {
+		header["Accept-Encoding"] = []string{"identity"}
+	}
+	return header, nil
+}
+
+// connectionOptions returns the canonical names of the headers that the Connection header says are not to be passed on. Naming what
+// decides about the request is refused rather than obeyed: if it came from a client behind a proxy that impersonates its users,
+// obeying would leave the proxy's own rights (RFC 9110, 7.6.1: such options must not be sent).
+func connectionOptions(h http.Header, obey bool) ([]string, error) {
+	var listed []string
+	for name, values := range h { // in any order
+		if !strings.EqualFold(name, "Connection") {
+			continue
+		}
+		for _, v := range values {
+			for option := range strings.SplitSeq(v, ",") {
+				if option = strings.TrimSpace(option); option == "" {
+					continue
+				}
+				if !obey && hasPrefixFold(option, "Impersonate-") {
+					return nil, apierrors.NewBadRequest("the Connection header must not name " + http.CanonicalHeaderKey(option))
+				}
+				listed = append(listed, http.CanonicalHeaderKey(option))
+			}
+		}
+	}
+	return listed, nil
+}
+
+// hopByHop reports whether a header, by its canonical name, is between two neighbours only: what RFC 2616 (13.5.1) lists and what is in use
+// since.
+func hopByHop(canonical string) bool {
+	switch canonical {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+		"Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}

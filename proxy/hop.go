@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+)
+
+const (
+	// HopHeader says that a peer has sent the request on (KEP-4020: at most one hop). Its value is "true".
+	HopHeader = "X-Kubernetes-Peer-Proxied"
+	// HopHeaderPublished is the name under which the alpha was described. It is understood, and never sent.
+	HopHeaderPublished = "X-Kubernetes-Apiserver-Rerouted"
+	// RefusedHeader stands in the 503 by which a peer says that it does not serve what was sent on to it, and has not carried it out. It
+	// is only for authenticated peers, and passed on to nobody.
+	RefusedHeader = "X-Skewproof-Refused"
+)
+
+// isHopHeader reports whether a header is a matter between peers, in any spelling. Servers make header names canonical when they read
+// them from a connection, but others may fill the map.
+func isHopHeader(name string) bool {
+	switch len(name) {
+	case len(HopHeader):
+		return strings.EqualFold(name, HopHeader)
+	case len(HopHeaderPublished):
+		return strings.EqualFold(name, HopHeaderPublished)
+	case len(RefusedHeader):
+		return strings.EqualFold(name, RefusedHeader)
+	}
+	return false
+}
+
+// rerouted reports whether a peer has sent the request on.
+func (h *Handler) rerouted(r *http.Request, p *RoutingPolicy) bool {
+	if p.TrustAnyHop {
+		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler looks at nothing else
+	}
+	// A header of a client that an upstream server passes on stands before the server's own, so every value counts.
+	said := false
+	for name, values := range r.Header { // in any order
+		if isHopHeader(name) && !strings.EqualFold(name, RefusedHeader) {
+			for _, v := range values {
+				said = said || strings.EqualFold(strings.TrimSpace(v), "true")
+			}
+		}
+	}
+	return said && h.fromPeer(r)
+}
+
+// withoutHop returns the request as the local server may see it: without any header of the hop, in any spelling and number, and
+// without their names where headers list headers. The request itself is not changed, and returned if there is nothing to remove.
+func withoutHop(r *http.Request) *http.Request {
+	if !carriesHop(r) {
+		return r
+	}
+	clean := *r
+	clean.Header = make(http.Header, len(r.Header))
+	for name, values := range r.Header { // in any order
+		switch {
+		case isHopHeader(name):
+		case listsHop(name, values):
+			if kept := withoutHopNames(values); len(kept) > 0 {
+				clean.Header[name] = kept
+			}
+		default:
+			clean.Header[name] = values
+		}
+	}
+	if r.Trailer != nil {
+		clean.Trailer = r.Trailer.Clone()
+		for name := range r.Trailer { // in any order
+			if isHopHeader(name) {
+				delete(clean.Trailer, name)
+			}
+		}
+	}
+	return &clean
+}
+
+// carriesHop reports whether [withoutHop] has anything to do.
+func carriesHop(r *http.Request) bool {
+	for name, values := range r.Header { // in any order
+		if isHopHeader(name) || listsHop(name, values) {
+			return true
+		}
+	}
+	for name := range r.Trailer { // in any order
+		if isHopHeader(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// listsHop reports whether a header lists headers (RFC 9110, 7.6.1 and 6.6.2), one of the hop among them.
+func listsHop(name string, values []string) bool {
+	if !strings.EqualFold(name, "Connection") && !strings.EqualFold(name, "Trailer") {
+		return false
+	}
+	for _, v := range values {
+		for token := range strings.SplitSeq(v, ",") {
+			if isHopHeader(strings.TrimSpace(token)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withoutHopNames returns lists of header names without those of the hop.
+func withoutHopNames(values []string) []string {
+	var kept []string
+	for _, v := range values {
+		var tokens []string
+		for token := range strings.SplitSeq(v, ",") {
+			if token = strings.TrimSpace(token); token != "" && !isHopHeader(token) {
+				tokens = append(tokens, token)
+			}
+		}
+		if len(tokens) > 0 {
+			kept = append(kept, strings.Join(tokens, ", "))
+		}
+	}
+	return kept
+}
+
+// notRefusing is the answer to a peer's request that is served here: whatever a backend of the local server writes (a pod
+// behind the proxy subresource can write any header), it does not say that the request was refused.
+type notRefusing struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (w *notRefusing) WriteHeader(code int) {
+	if !w.wrote {
+		w.wrote = code >= 200 || code == http.StatusSwitchingProtocols
+		w.Header().Del(RefusedHeader)
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *notRefusing) Write(p []byte) (int, error) {
+	if !w.wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController] and for the API machinery's response writers.
+func (w *notRefusing) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,248 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// mentionsHop reports where a request says anything of the hop.
+func mentionsHop(h ...http.Header) string {
+	for _, header := range h {
+		for name, values := range header {
+			for _, n := range []string{HopHeader, HopHeaderPublished, RefusedHeader} {
+				if strings.EqualFold(name, n) || strings.Contains(strings.ToLower(strings.Join(values, " ")), strings.ToLower(n)) {
+					return name + ": " + strings.Join(values, " | ")
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func TestHopHeader(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy Policy
+		peer   bool // the caller is one
+		header http.Header
+		want   bool // it counts
+	}{
+		"none":                           {Reference(), true, nil, false},
+		"of a peer":                      {Reference(), true, http.Header{HopHeader: {"true"}}, true},
+		"of a peer, the published name":  {Reference(), true, http.Header{HopHeaderPublished: {"true"}}, true},
+		"of a peer, not canonical":       {Reference(), true, http.Header{"x-kubernetes-peer-proxied": {"true"}}, true},
+		"of a peer, after a client's":    {Reference(), true, http.Header{HopHeader: {"false", "true"}}, true},
+		"of a peer, upper case":          {Reference(), true, http.Header{HopHeader: {"TRUE"}}, true},
+		"of a peer, but not true":        {Reference(), true, http.Header{HopHeader: {"false", ""}}, false},
+		"of a client":                    {Reference(), false, http.Header{HopHeader: {"true"}}, false},
+		"of a client, the other name":    {Reference(), false, http.Header{HopHeaderPublished: {"true"}}, false},
+		"of a client, doubled":           {Reference(), false, http.Header{HopHeader: {"true", "true"}, "x-KUBERNETES-peer-PROXIED": {"true"}}, false},
+		"upstream believes everybody":    {Upstream137(), false, http.Header{HopHeader: {"true"}}, true},
+		"upstream: the first counts":     {Upstream137(), true, http.Header{HopHeader: {"false", "true"}}, false},
+		"upstream: only this value":      {Upstream137(), true, http.Header{HopHeader: {"TRUE"}}, false},
+		"upstream: not the other name":   {Upstream137(), true, http.Header{HopHeaderPublished: {"true"}}, false},
+		"another header is no hop":       {Reference(), true, http.Header{"X-Kubernetes-Peer-Proxies": {"true"}}, false},
+		"the refusal is no hop":          {Reference(), true, http.Header{RefusedHeader: {"true"}}, false},
+		"in a list of headers is no hop": {Reference(), true, http.Header{"Connection": {"close, " + HopHeader}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent *http.Request
+			s := newShell(t, c.policy, capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+				sent = r
+				return says(200, "peer"), nil
+			}), func(config *Config) { config.FromPeer = func(*http.Request) bool { return c.peer } })
+			for _, path := range []string{gadgetsPath, jobsPath} {
+				sent, s.local.last = nil, nil
+				r := httptest.NewRequest("GET", path, nil)
+				for name, values := range c.header {
+					r.Header[name] = values
+				}
+				got := s.serve(r)
+				hopped := sent == nil
+				if path == gadgetsPath && hopped != c.want {
+					t.Errorf("taken for rerouted: %v, want %v", hopped, c.want)
+				}
+				if sent != nil {
+					if diff := cmp.Diff([]string{"true"}, sent.Header[HopHeader]); diff != "" && !c.policy.Routing.TrustAnyHop {
+						t.Errorf("on the hop (-want +got):\n%s", diff)
+					}
+					delete(sent.Header, HopHeader)
+					if said := mentionsHop(sent.Header, sent.Trailer); said != "" && !c.policy.Routing.TrustAnyHop {
+						t.Errorf("sent on besides: %s", said)
+					}
+				}
+				if last := s.local.request(); last != nil && !c.policy.Routing.TrustAnyHop {
+					if said := mentionsHop(last.Header, last.Trailer); said != "" {
+						t.Errorf("the local server sees %s", said)
+					}
+				}
+				if said := mentionsHop(got.Header()); said != "" && (path == jobsPath || !c.want || !c.peer) {
+					t.Errorf("the client sees %s", said)
+				}
+				if diff := cmp.Diff(c.header, r.Header, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("the caller's own request was changed (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestUpstreamSendsTheClientsHopHeaderAlong(t *testing.T) {
+	var sent http.Header
+	s := newShell(t, Upstream137(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header
+		return says(200, ""), nil
+	}))
+	s.ask("GET", gadgetsPath, "", HopHeader, "no")
+	if diff := cmp.Diff([]string{"no", "true"}, sent[HopHeader]); diff != "" {
+		t.Errorf("on the hop (-want +got):\n%s", diff)
+	}
+	// A client can take it away, and so make a loop of two servers that each believe the other serves it.
+	s.ask("GET", gadgetsPath, "", "Connection", HopHeader)
+	if got := sent[HopHeader]; got != nil {
+		t.Errorf("on the hop: %q, want nothing: upstream obeys the Connection header after it has added its own", got)
+	}
+	s.ask("GET", jobsPath, "", HopHeader, "no")
+	if diff := cmp.Diff([]string{"no"}, s.local.request().Header[HopHeader]); diff != "" {
+		t.Errorf("at the local server (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	never := transportFunc(func(*http.Request) (*http.Response, error) { t.Error("sent on a second time"); return nil, io.EOF })
+	t.Run("is marked for a peer", func(t *testing.T) {
+		s := newShell(t, Reference(), capablePeers(nil, "a"), never, fromPeers)
+		got := s.ask("POST", gadgetsPath, "body", HopHeader, "true")
+		if got.Code != 503 || got.Header().Get(RefusedHeader) == "" {
+			t.Errorf("%d %v, want a marked 503", got.Code, got.Header())
+		}
+		if s.local.request() != nil {
+			t.Error("the local server was asked for what it does not serve")
+		}
+	})
+	t.Run("upstream lets the local server say 404", func(t *testing.T) {
+		s := newShell(t, Upstream137(), capablePeers(nil, "a"), never)
+		if got := s.ask("POST", gadgetsPath, "body", HopHeader, "true"); got.Body.String() != "local" {
+			t.Errorf("%d %s, want the local server's answer", got.Code, got.Body)
+		}
+	})
+	t.Run("sends the request to the next peer, body and all", func(t *testing.T) {
+		var bodies []string
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			body, _ := io.ReadAll(r.Body)
+			bodies = append(bodies, string(body))
+			if strings.HasPrefix(r.URL.Host, "a.") {
+				return says(503, "not here", RefusedHeader, "true"), nil
+			}
+			return says(201, "made"), nil
+		}))
+		got := s.ask("POST", gadgetsPath, "the body")
+		if got.Code != 201 || mentionsHop(got.Header()) != "" {
+			t.Errorf("%d %v, want b's 201 without a word of the hop", got.Code, got.Header())
+		}
+		if diff := cmp.Diff([]string{"the body", "the body"}, bodies); diff != "" {
+			t.Errorf("bodies (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"a refused", "b answered"}, s.seen.outcomes()); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		if p := s.store.Table().Peers()[0]; !p.EjectedUntil.IsZero() {
+			t.Error("the peer is avoided though it answered")
+		}
+	})
+	t.Run("by all is a 503 of our own", func(t *testing.T) {
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			return says(503, "not here", RefusedHeader, "true"), nil
+		}))
+		got := s.ask("POST", gadgetsPath, "the body")
+		if got.Code != 503 || mentionsHop(got.Header()) != "" || !strings.Contains(got.Body.String(), "a: it does not serve this") {
+			t.Errorf("%d %v %s, want a 503 that tells why, without the mark", got.Code, got.Header(), got.Body)
+		}
+		if got.Header().Get("Retry-After") == "" {
+			t.Error("no Retry-After though nobody has carried the request out")
+		}
+	})
+	t.Run("of a body too long to be sent again is a 503", func(t *testing.T) {
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			io.Copy(io.Discard, r.Body)
+			return says(503, "not here", RefusedHeader, "true"), nil
+		}))
+		got := s.ask("POST", gadgetsPath, strings.Repeat("x", replayBound+1))
+		if got.Code != 503 || got.Header().Get("Retry-After") == "" {
+			t.Errorf("%d %v, want a 503 after which the client may try again", got.Code, got.Header())
+		}
+		if diff := cmp.Diff([]string{"a refused"}, s.seen.outcomes()); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		if last := s.seen.decisions[len(s.seen.decisions)-1]; last.Reason != ReasonNotRepeatable {
+			t.Errorf("decided %q at last, want %q", last.Reason, ReasonNotRepeatable)
+		}
+	})
+	t.Run("is not believed of a backend behind the local server", func(t *testing.T) {
+		s := newShell(t, Reference(), capablePeers(nil, "a"), never, fromPeers)
+		s.local.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(RefusedHeader, "true")
+			w.WriteHeader(503)
+			if _, ok := w.(http.Flusher); !ok {
+				t.Error("the local server cannot flush")
+			}
+		})
+		server := httptest.NewServer(s)
+		defer server.Close()
+		r, _ := http.NewRequest("GET", server.URL+jobsPath, nil)
+		r.Header.Set(HopHeader, "true")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != 503 || answer.Header.Get(RefusedHeader) != "" {
+			t.Errorf("%d %v, want the 503 without the mark", answer.StatusCode, answer.Header)
+		}
+	})
+}
+
+func FuzzHopHeaders(f *testing.F) {
+	for _, seed := range [][2]string{
+		{HopHeader, "true"}, {"x-kubernetes-peer-proxied", "TRUE"}, {"Connection", "close, x-kubernetes-PEER-proxied ,keep-alive"},
+		{"Trailer", HopHeaderPublished}, {"Accept", "*/*"}, {"X-Remote-User", "root"}, {"\u212aubernetes", "x"}, {"", ""},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, name, value string) {
+		r := httptest.NewRequest("GET", gadgetsPath, nil)
+		r.Header = http.Header{name: {value, "true"}, "Accept": {"text/plain"}, "Connection": {value}, "Trailer": {"Kept, " + value}}
+		r.Trailer = http.Header{name: nil, "Kept": nil}
+		before := r.Header.Clone()
+		clean := withoutHop(r)
+		for n := range clean.Header {
+			if isHopHeader(n) {
+				t.Errorf("%q is left", n)
+			}
+		}
+		for n := range clean.Trailer {
+			if isHopHeader(n) {
+				t.Errorf("the trailer %q is left", n)
+			}
+		}
+		for _, list := range []string{"Connection", "Trailer"} {
+			if listsHop(list, clean.Header[list]) {
+				t.Errorf("%s still names the hop: %q", list, clean.Header[list])
+			}
+		}
+		if !strings.EqualFold(name, "Accept") && clean.Header.Get("Accept") != "text/plain" {
+			t.Errorf("Accept is lost: %v", clean.Header)
+		}
+		if diff := cmp.Diff(before, r.Header); diff != "" {
+			t.Errorf("the request itself was changed (-want +got):\n%s", diff)
+		}
+		if again := withoutHop(clean); again != clean {
+			t.Error("a clean request was cleaned again")
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/transport"
+)
+
+var users = map[string]user.Info{
+	"plain":   &user.DefaultInfo{Name: "alice"},
+	"whole":   &user.DefaultInfo{Name: "system:serviceaccount:ns:sa", UID: "u-1", Groups: []string{"b", "a", "system:authenticated"}, Extra: map[string][]string{"authentication.kubernetes.io/pod-name": {"p", "q"}, "scopes": {"x"}}},
+	"escaped": &user.DefaultInfo{Name: "ünï@example.com", Groups: []string{"a, b"}, Extra: map[string][]string{"100%/ké y\n": {"v=1; w"}}},
+	"spaces":  &user.DefaultInfo{Name: "Doe, John", Groups: []string{"the group"}},
+	"empties": &user.DefaultInfo{Name: "alice", Groups: []string{}, Extra: map[string][]string{"none": {}}},
+}
+
+// The headers are upstream's, name by name and value by value.
+func TestIdentityIsToldAsUpstreamDoes(t *testing.T) {
+	names, err := newIdentityHeaders(IdentityHeaders{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, u := range users {
+		t.Run(name, func(t *testing.T) {
+			want := &http.Request{Header: http.Header{}}
+			transport.SetAuthProxyHeaders(want, u.GetName(), u.GetUID(), u.GetGroups(), u.GetExtra())
+			got := http.Header{}
+			if err := names.set(got, u); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Header, got); diff != "" {
+				t.Errorf("headers (-upstream +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a kube-apiserver reads is who asked, with any names of the headers.
+func TestIdentityArrives(t *testing.T) {
+	for _, configured := range []IdentityHeaders{{}, {User: "x-user", UID: "x-uid", Group: "x-group", ExtraPrefix: "x-extra-"}} {
+		names, err := newIdentityHeaders(configured)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader, err := headerrequest.New([]string{names.User}, []string{names.UID}, []string{names.Group}, []string{names.ExtraPrefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, u := range users {
+			r := &http.Request{Header: http.Header{}}
+			if err := names.set(r.Header, u); err != nil {
+				t.Fatal(err)
+			}
+			var got *authenticator.Response
+			if got, _, err = reader.AuthenticateRequest(r); err != nil || got == nil {
+				t.Fatalf("%s: not authenticated: %v", name, err)
+			}
+			if got.User.GetName() != u.GetName() || got.User.GetUID() != u.GetUID() || !slices.Equal(got.User.GetGroups(), u.GetGroups()) {
+				t.Errorf("%s: arrives as %+v, want %+v", name, got.User, u)
+			}
+			want := maps.Clone(u.GetExtra())
+			maps.DeleteFunc(want, func(_ string, v []string) bool { return len(v) == 0 })
+			if diff := cmp.Diff(want, got.User.GetExtra()); diff != "" && len(want)+len(got.User.GetExtra()) > 0 {
+				t.Errorf("%s: extra (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func TestIdentityThatCannotBeToldIsNotSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		user user.Info
+		code int
+	}{
+		"nobody":          {nil, 500},
+		"no name":         {&user.DefaultInfo{Groups: []string{"system:masters"}}, 500},
+		"control":         {&user.DefaultInfo{Name: "alice\nX-Remote-Group: system:masters"}, 403},
+		"space before":    {&user.DefaultInfo{Name: " system:admin"}, 403},
+		"tab behind":      {&user.DefaultInfo{Name: "system:admin\t"}, 403},
+		"group with both": {&user.DefaultInfo{Name: "alice", Groups: []string{"dev", " system:masters "}}, 403},
+		"UID":             {&user.DefaultInfo{Name: "alice", UID: "1 "}, 403},
+		"extra":           {&user.DefaultInfo{Name: "alice", Extra: map[string][]string{"k": {"a\x00b"}}}, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
+				t.Error("the request was sent to a peer")
+				return nil, io.EOF
+			}), by(c.user))
+			if got := s.ask("GET", gadgetsPath, ""); got.Code != c.code {
+				t.Errorf("%d %s, want %d", got.Code, got.Body, c.code)
+			}
+			if p := s.store.Table().Peers()[0]; !p.EjectedUntil.IsZero() {
+				t.Error("the peer is avoided for what the user is called")
+			}
+		})
+	}
+}
+
+func TestClientsIdentityHeadersAreDropped(t *testing.T) {
+	hostile := http.Header{
+		"X-Remote-User":          {"root", "system:admin"},
+		"x-remote-user":          {"root"},
+		"X-REMOTE-GROUP":         {"system:masters"},
+		"X-Remote-Group":         {"system:masters"},
+		"x-remote-uid":           {"0"},
+		"X-Remote-Extra-Scopes":  {"all"},
+		"x-rEmote-extra-%61":     {"all"},
+		"X-Remote-Something":     {"new"},
+		"X-Own-User":             {"root"},
+		"x-own-extra-scopes":     {"all"},
+		"Authorization":          {"Bearer secret"},
+		"authorization":          {"Bearer secret"},
+		"Proxy-Authorization":    {"Basic secret"},
+		"Sec-Websocket-Protocol": {"v5.channel.k8s.io", bearerProtocol + "c2VjcmV0, v4.channel.k8s.io"},
+	}
+	kept := http.Header{
+		"Impersonate-User": {"bob"}, "Impersonate-Group": {"x", "y"}, "Impersonate-Extra-Scopes": {"view"}, "Impersonate-Uid": {"7"},
+		"Accept": {"application/json"}, "X-Remotely": {"related"},
+	}
+	for _, configured := range []IdentityHeaders{{}, {User: "X-Own-User", ExtraPrefix: "X-Own-Extra-"}} {
+		var sent http.Header
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			sent = r.Header
+			return says(200, ""), nil
+		}), by(users["whole"]), func(c *Config) { c.IdentityHeaders = configured })
+		r := httptest.NewRequest("GET", gadgetsPath, nil)
+		maps.Copy(r.Header, hostile)
+		maps.Copy(r.Header, kept)
+		r.Header["Connection"] = []string{"Upgrade, X-Remote-User, X-Remote-Group, " + HopHeader}
+		r.Header["Upgrade"] = []string{"websocket"}
+		s.serve(r)
+		names, _ := newIdentityHeaders(configured)
+		if diff := cmp.Diff([]string{"system:serviceaccount:ns:sa"}, sent[names.User]); diff != "" {
+			t.Errorf("user (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"b", "a", "system:authenticated"}, sent["X-Remote-Group"]); diff != "" {
+			t.Errorf("groups (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"v5.channel.k8s.io, v4.channel.k8s.io"}, sent["Sec-Websocket-Protocol"]); diff != "" {
+			t.Errorf("protocols (-want +got):\n%s", diff)
+		}
+		for name, values := range sent {
+			for _, v := range values {
+				if strings.Contains(v, "secret") || strings.Contains(v, "c2VjcmV0") || v == "root" || v == "system:masters" || v == "all" || v == "0" || v == "new" {
+					if configured.User == "" && strings.HasPrefix(strings.ToLower(name), "x-own-") {
+						continue // nobody's identity where it is not configured
+					}
+					t.Errorf("the client's own %s: %q was sent on", name, v)
+				}
+			}
+		}
+		for name, values := range kept {
+			if diff := cmp.Diff(values, sent[name]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		if diff := cmp.Diff([]string{"root", "system:admin"}, r.Header["X-Remote-User"]); diff != "" {
+			t.Error("the caller's own request was changed")
+		}
+	}
+}
+
+func TestImpersonationCannotBeTakenOff(t *testing.T) {
+	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
+		t.Error("the request was sent to a peer")
+		return nil, errors.New("unexpected")
+	}))
+	if got := s.ask("GET", gadgetsPath, "", "Connection", "close, impersonate-user", "Impersonate-User", "bob"); got.Code != 400 {
+		t.Errorf("%d %s, want 400: whoever impersonates must not be able to lose it on the way", got.Code, got.Body)
+	}
+}
+
+func FuzzIdentity(f *testing.F) {
+	f.Add("alice", "1", "dev", "scopes", "view", "X-Remote-User", "root")
+	f.Add("ü", "", " ", "a/b%", "\n", "x-remote-extra-a", "x")
+	f.Add("", "", "", "", "", "", "")
+	names, err := newIdentityHeaders(IdentityHeaders{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	reader, err := headerrequest.New([]string{names.User}, []string{names.UID}, []string{names.Group}, []string{names.ExtraPrefix})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, name, uid, group, key, value, header, clients string) {
+		u := &user.DefaultInfo{Name: name, UID: uid, Groups: []string{group}, Extra: map[string][]string{strings.ToLower(key): {value}}}
+		r := httptest.NewRequest("GET", gadgetsPath, nil)
+		r.Header[header] = []string{clients}
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			var wire strings.Builder // as a server reads it
+			if err := r.Header.Write(&wire); err != nil {
+				t.Fatal(err)
+			}
+			got, err := readHeader(wire.String())
+			if err != nil {
+				t.Fatalf("cannot be read: %v\n%q", err, wire.String())
+			}
+			who, _, err := reader.AuthenticateRequest(&http.Request{Header: got})
+			if err != nil || who == nil {
+				t.Fatalf("not authenticated: %v", err)
+			}
+			if who.User.GetName() != name || who.User.GetUID() != uid {
+				t.Errorf("arrives as %+v, want %+v", who.User, u)
+			}
+			if groups := who.User.GetGroups(); group != "" && !slices.Equal(groups, []string{group}) {
+				t.Errorf("arrives in %q, want %q", groups, group)
+			}
+			for k, v := range who.User.GetExtra() {
+				if k != strings.ToLower(key) && !strings.EqualFold(k, key) || !slices.Equal(v, []string{value}) {
+					t.Errorf("arrives with %q: %q, want %q: %q", k, v, key, value)
+				}
+			}
+			return says(200, ""), nil
+		}), by(u))
+		switch got := s.serve(r); got.Code {
+		case 200, 400, 403, 500:
+		default:
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts what a [Handler] does: an [Observer] and a prometheus.Collector. What upstream counts as well has upstream's names
+// (k8s.io/apiserver, util/peerproxy/metrics and endpoints/discovery/aggregated/metrics.go). It is safe for concurrent use.
+//
+// Labels of groups, versions and resources are those of requests that some server is known to serve, and otherwise "unknown": clients cannot
+// make series by asking for what does not exist.
+type Metrics struct {
+	rerouted  *prometheus.CounterVec
+	errors    *prometheus.CounterVec
+	cacheHits prometheus.Counter
+	cacheMiss prometheus.Counter
+	noPeer    prometheus.Counter
+	decisions *prometheus.CounterVec
+	attempts  *prometheus.CounterVec
+	failovers prometheus.Counter
+	ejections prometheus.Counter
+}
+
+var (
+	_ Observer             = (*Metrics)(nil)
+	_ prometheus.Collector = (*Metrics)(nil)
+)
+
+// NewMetrics returns metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	resource := []string{"group", "version", "resource"}
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	one := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	return &Metrics{
+		rerouted: vec("apiserver_rerouted_request_total",
+			"Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Without group, version and resource: fetches of discovery.",
+			append([]string{"code"}, resource...)...),
+		errors: vec("apiserver_peer_proxy_errors_total",
+			"Requests for which no peer's address was known (endpoint_resolution), and attempts that brought no answer (proxy_transport).",
+			append([]string{"type"}, resource...)...),
+		cacheHits: one("aggregator_discovery_peer_aggregated_cache_hits_total",
+			"Requests for merged discovery that were answered with a document that was there."),
+		cacheMiss: one("aggregator_discovery_peer_aggregated_cache_misses_total", "Requests for merged discovery for which a document was made."),
+		noPeer: one("aggregator_discovery_nopeer_requests_total",
+			"Requests for what the local server serves by itself (profile=nopeer)."),
+		decisions: vec("skewproof_proxy_decisions_total", "What became of requests, and why.", "action", "reason"),
+		attempts:  vec("skewproof_proxy_attempts_total", "Attempts at peers: answered, not-delivered, busy, undecided, refused.", "outcome"),
+		failovers: one("skewproof_proxy_failovers_total", "Attempts at another peer after one had failed."),
+		ejections: one("skewproof_proxy_ejections_total", "How often a peer began to be avoided because it had failed."),
+	}
+}
+
+// Decided implements [Observer]. A decision to forward is counted when it is the first: the others are failovers.
+func (m *Metrics) Decided(_ context.Context, r Request, d Decision, tried int) {
+	switch {
+	case d.Action == Forward && tried > 0:
+		m.failovers.Inc()
+		return
+	case d.Action == Unavailable && tried > 0:
+		m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
+		m.rerouted.WithLabelValues(append([]string{"503"}, labels(r)...)...).Inc()
+		return
+	case d.Reason == ReasonUnresolved:
+		m.errors.WithLabelValues(append([]string{"endpoint_resolution"}, labels(r)...)...).Inc()
+	}
+	m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
+}
+
+// Attempted implements [Observer].
+func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
+	switch {
+	case a.Answered:
+		m.attempts.WithLabelValues("answered").Inc()
+		m.rerouted.WithLabelValues(append([]string{strconv.Itoa(a.Code)}, labels(r)...)...).Inc()
+		return
+	case a.Busy:
+		m.attempts.WithLabelValues("busy").Inc()
+	default:
+		m.attempts.WithLabelValues(a.Outcome.String()).Inc()
+	}
+	m.errors.WithLabelValues(append([]string{"proxy_transport"}, labels(r)...)...).Inc()
+}
+
+// Ejected implements [Observer].
+func (m *Metrics) Ejected(context.Context, ServerID) { m.ejections.Inc() }
+
+// Discovered implements [Observer].
+func (m *Metrics) Discovered(_ context.Context, from DiscoverySource) {
+	switch from {
+	case DiscoveryCached:
+		m.cacheHits.Inc()
+	case DiscoveryMerged:
+		m.cacheMiss.Inc()
+	case DiscoveryNoPeer:
+		m.noPeer.Inc()
+	}
+}
+
+// Fetched counts a fetch of discovery from a peer that was answered.
+func (m *Metrics) Fetched(code int) { m.rerouted.WithLabelValues(strconv.Itoa(code), "", "", "").Inc() }
+
+// labels are the group, version and resource of a request that some server is known to serve: only such are sent to peers, or would be if
+// their address were known.
+func labels(r Request) []string {
+	if r.Kind == KindOther {
+		return []string{"unknown", "unknown", "unknown"}
+	}
+	return []string{r.Resource.Group, r.Resource.Version, r.Resource.Resource}
+}
+
+func (m *Metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.rerouted, m.errors, m.cacheHits, m.cacheMiss, m.noPeer, m.decisions, m.attempts, m.failovers, m.ejections,
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
+	for _, one := range m.collectors() {
+		one.Describe(c)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(c chan<- prometheus.Metric) {
+	for _, one := range m.collectors() {
+		one.Collect(c)
+	}
+}

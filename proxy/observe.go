@@ -1,0 +1,242 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// Observe returns the table that knows the event as well; the receiver itself if the event changes nothing.
+func (t *Table) Observe(e Event) *Table {
+	switch e := e.(type) {
+	case PeerAppeared:
+		return t.appeared(e)
+	case PeerGone:
+		return t.gone(e)
+	case PeerAddress:
+		return t.addressed(e)
+	case PeerFailed:
+		return t.failed(e)
+	case PeerAnswered:
+		return t.answered(e)
+	case Fetched:
+		return t.fetched(e)
+	case LocalFetched:
+		return t.localFetched(e)
+	case LocalLost:
+		return t.localLost(e)
+	case Extensions:
+		return t.extended(e)
+	case StorageVersions:
+		next := t.copy()
+		next.storage = e.Served
+		return next
+	case Synced:
+		if t.synced {
+			return t
+		}
+		next := t.copy()
+		next.synced = true
+		return next
+	case Tick:
+		return t.tick(e.At)
+	}
+	return t
+}
+
+// copy returns a table that may be changed until it is returned, its peers included.
+func (t *Table) copy() *Table {
+	next := *t
+	next.peers = slices.Clone(t.peers)
+	return &next
+}
+
+// at notes the time of an event.
+func (t *Table) at(now time.Time) {
+	if t.began.IsZero() {
+		t.began = now
+	}
+}
+
+// peer returns the peer of that identity for changing, and makes one if there is none.
+func (t *Table) peer(id ServerID) *peer {
+	i, ok := t.find(id)
+	if !ok {
+		t.peers = slices.Insert(t.peers, i, peer{id: id})
+	}
+	return &t.peers[i]
+}
+
+func (t *Table) appeared(e PeerAppeared) *Table {
+	if e.ID == t.self {
+		return t
+	}
+	if i, ok := t.find(e.ID); ok && t.peers[i].live && t.peers[i].incarnation == e.Incarnation {
+		return t
+	}
+	next := t.copy()
+	p := next.peer(e.ID)
+	if p.incarnation != e.Incarnation && t.policy.Knowledge.ForgetOnRestart {
+		// The new process may be of another version. What the old one served is no longer true, and not yet false.
+		if p.contributes() {
+			next.documents++
+		}
+		p.learnt = [roots]document{}
+		p.version = ""
+		p.ejected = time.Time{}
+	}
+	p.live, p.incarnation = true, e.Incarnation
+	return next
+}
+
+func (t *Table) gone(e PeerGone) *Table {
+	i, ok := t.find(e.ID)
+	if !ok {
+		return t
+	}
+	next := t.copy()
+	if !t.policy.Knowledge.KeepLastGood { // known until the next round of fetches replaces all
+		next.peers[i].live = false
+		return next
+	}
+	if next.peers[i].contributes() {
+		next.documents++
+	}
+	next.peers = slices.Delete(next.peers, i, i+1)
+	return next
+}
+
+func (t *Table) addressed(e PeerAddress) *Table {
+	i, ok := t.find(e.ID)
+	if e.ID == t.self || ok && t.peers[i].address == e.Address || !ok && e.Address == "" {
+		return t
+	}
+	next := t.copy()
+	p := next.peer(e.ID)
+	p.address = e.Address
+	p.ejected = time.Time{} // whatever could not be reached was elsewhere
+	return next
+}
+
+func (t *Table) failed(e PeerFailed) *Table {
+	i, ok := t.find(e.ID)
+	if !ok || t.policy.Routing.Ejection == 0 {
+		return t
+	}
+	next := t.copy()
+	next.peers[i].ejected = e.At.Add(t.policy.Routing.Ejection)
+	return next
+}
+
+func (t *Table) answered(e PeerAnswered) *Table {
+	i, ok := t.find(e.ID)
+	if !ok || t.peers[i].ejected.IsZero() {
+		return t
+	}
+	next := t.copy()
+	next.peers[i].ejected = time.Time{}
+	return next
+}
+
+// fetched takes in what peers answered: document by document under KeepLastGood, else in place of all that was known.
+func (t *Table) fetched(e Fetched) *Table {
+	next := t.copy()
+	next.at(e.At)
+	changed := false
+	if !t.policy.Knowledge.KeepLastGood {
+		changed = next.forgetLearnt()
+	}
+	for _, result := range e.Results {
+		changed = next.learn(result, e.At) || changed
+	}
+	alone := !slices.ContainsFunc(next.peers, func(p peer) bool { return p.contributes() })
+	if changed && (!alone || !t.policy.Discovery.StaleWhenAlone) {
+		next.documents++
+	}
+	return next
+}
+
+// forgetLearnt drops every document of every peer, and peers of which then nothing is left.
+func (t *Table) forgetLearnt() (changed bool) {
+	for i := range t.peers {
+		changed = changed || t.peers[i].contributes()
+		t.peers[i].learnt = [roots]document{}
+	}
+	t.peers = slices.DeleteFunc(t.peers, func(p peer) bool { return !p.live && p.address == "" })
+	return changed
+}
+
+// learn takes in what one peer answered, and reports whether that may have changed a document.
+func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
+	if result.ID == t.self {
+		return false
+	}
+	i, ok := t.find(result.ID)
+	if t.policy.Knowledge.ForgetOnRestart && (!ok || t.peers[i].incarnation != result.Incarnation) {
+		return false // asked before it left or restarted
+	}
+	p := t.peer(result.ID)
+	if result.Version != "" {
+		changed = changed || p.version != result.Version
+		p.version = result.Version
+	}
+	for root, answer := range result.Roots {
+		if answer.Failed != "" {
+			p.learnt[root].failed = answer.Failed
+			if t.policy.Knowledge.CrashOnFailedFetch && t.crashed == "" {
+				t.crashed = fmt.Sprintf("fetching %s of %s failed (%s), and the document that did not come was used", Root(root).Path(), result.ID, answer.Failed)
+			}
+			continue
+		}
+		groups := answer.Groups
+		if t.policy.Knowledge.Extensions == ExtensionsCutOut {
+			groups = t.extensions.cutOut(groups)
+		}
+		if old := p.learnt[root]; old.known() && same(old.groups, groups) {
+			p.learnt[root].at, p.learnt[root].failed = at, ""
+			// What a grace hides depends on the age of the document.
+			changed = changed || t.extensions.retiring()
+			continue
+		}
+		p.learnt[root] = document{groups: groups, index: discovery.NewIndex(groups), at: at}
+		changed = true
+	}
+	return changed
+}
+
+// same reports whether two documents are the very same: a fetcher that was answered 304 gives again what it gave before.
+func same(a, b discovery.Groups) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func (t *Table) localFetched(e LocalFetched) *Table {
+	next := t.copy()
+	next.at(e.At)
+	changed := !t.localKnown || t.version != e.Version
+	for root, groups := range e.Roots {
+		if next.local[root].known() && same(next.local[root].groups, groups) {
+			next.local[root].at = e.At
+			continue
+		}
+		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At}
+		changed = true
+	}
+	next.localKnown, next.version = true, e.Version
+	if changed {
+		next.documents++
+	}
+	return next
+}
+
+func (t *Table) localLost(e LocalLost) *Table {
+	if !t.localKnown {
+		return t
+	}
+	next := t.copy()
+	next.at(e.At)
+	next.localKnown, next.version, next.local = false, "", [roots]document{}
+	next.documents++
+	return next
+}

@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// FuzzKnowledge turns bytes into a sequence of events and checks, after each, what must hold of every table whatever happened.
+func FuzzKnowledge(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
+	f.Add([]byte("restart and partition"))
+	f.Fuzz(func(t *testing.T, tape []byte) {
+		for _, policy := range Presets() {
+			now := epoch
+			table := NewTable(policy, "self")
+			for step := 0; step+1 < min(len(tape), 200); step += 2 {
+				now = now.Add(time.Duration(tape[step+1]) * time.Second)
+				before := table
+				table = table.Observe(eventFor(tape[step], tape[step+1], now))
+				for _, r := range []Request{request(gadget), request(status), request(pods), {Kind: KindDiscovery, Resource: Resource{Group: gadget.Group}}} {
+					checkDecision(t, table, r, now)
+				}
+				if before.DocumentGeneration() == table.DocumentGeneration() && !policy.Discovery.StaleWhenAlone {
+					sameSources(t, before, table)
+				}
+			}
+		}
+	})
+}
+
+func eventFor(kind, detail byte, now time.Time) Event {
+	id := ServerID([]string{"a", "b", "self"}[detail%3])
+	incarnation := []string{"1", "2"}[detail/3%2]
+	served := []Resource{jobs, status, gadget, widget}[:detail/6%5]
+	switch kind % 12 {
+	case 0:
+		return PeerAppeared{id, incarnation}
+	case 1:
+		return PeerGone{id}
+	case 2:
+		return PeerAddress{id, []string{"", "x:1"}[detail/3%2]}
+	case 3:
+		return Fetched{Results: []FetchResult{serves(id, incarnation, served...)}, At: now}
+	case 4:
+		return Fetched{Results: []FetchResult{{ID: id, Incarnation: incarnation, Roots: [roots]RootResult{{Groups: groups(pods)}, {Failed: "no"}}}}, At: now}
+	case 5:
+		return LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(served...)}, At: now}
+	case 6:
+		return LocalLost{now}
+	case 7:
+		e := Extensions{At: now}
+		for _, r := range served {
+			e.CustomResources = append(e.CustomResources, custom(r))
+		}
+		return e
+	case 8:
+		return Synced{}
+	case 9:
+		return PeerFailed{id, now}
+	case 10:
+		return Tick{now}
+	default:
+		return StorageVersions{Served: map[schema.GroupVersionResource][]ServerID{custom(gadget): {id}}}
+	}
+}
+
+func checkDecision(t *testing.T, table *Table, r Request, now time.Time) {
+	t.Helper()
+	policy := table.Policy()
+	var tried []Attempt
+	for {
+		d := table.Decide(r, tried, now, func(n int) int { return n - 1 })
+		if d.Action != Forward {
+			if d.Action == NotFound && policy.Knowledge.DoubtUnknown {
+				mayBeNotFound(t, table, r)
+			}
+			break
+		}
+		if d.Address == "" || d.Peer == table.Self() {
+			t.Fatalf("%s: forwards to %+v", policy.Name, d)
+		}
+		for _, a := range tried {
+			if a.Peer == d.Peer {
+				t.Fatalf("%s: tries %s again", policy.Name, d.Peer)
+			}
+		}
+		tried = append(tried, Attempt{Peer: d.Peer, Outcome: NotDelivered})
+	}
+	if len(tried) > max(1, policy.Routing.Attempts) {
+		t.Fatalf("%s: %d attempts", policy.Name, len(tried))
+	}
+	r.Rerouted = true
+	if d := table.Decide(r, nil, now, first); d.Action == Forward {
+		t.Fatalf("%s: sends a rerouted request on: %+v", policy.Name, d)
+	}
+}
+
+// mayBeNotFound: never a 404 because of what this server failed to learn.
+func mayBeNotFound(t *testing.T, table *Table, r Request) {
+	t.Helper()
+	if !table.Synced() || !table.LocalKnown() {
+		t.Fatalf("not found before anything was known")
+	}
+	root := RootGroups
+	if r.Resource.Group == "" {
+		root = RootCore
+	}
+	if table.extensions.exclude(r.Resource, time.Time{}) {
+		return // a custom resource or aggregated API: whether it exists is known without any peer
+	}
+	for _, p := range table.Peers() {
+		if p.Live && p.Learned[root].IsZero() {
+			t.Fatalf("not found, though it is not known what %s serves", p.ID)
+		}
+	}
+}
+
+func sameSources(t *testing.T, a, b *Table) {
+	t.Helper()
+	for root := range roots {
+		x, y := a.Sources(root), b.Sources(root)
+		if len(x) != len(y) {
+			t.Fatalf("%s: %d sources, then %d, in one generation", a.Policy().Name, len(x), len(y))
+		}
+		for i := range x {
+			if x[i].Server != y[i].Server || x[i].Version != y[i].Version || !same(x[i].Groups, y[i].Groups) && len(x[i].Groups) != len(y[i].Groups) {
+				t.Fatalf("%s: source %d was %+v and is %+v in one generation", a.Policy().Name, i, x[i], y[i])
+			}
+		}
+	}
+}

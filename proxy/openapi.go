@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// serveOpenAPIIndex answers /openapi/v3 with what the local server lists, and the versions of groups that only peers serve. Their
+// documents are then routed to a peer that has them (RoutingPolicy.DiscoveryPaths).
+//
+// Nothing is asked of peers: which documents there are is known from discovery. So the entries of peers have no hash in their URL, and
+// clients ask for them each time with If-None-Match rather than keep them for ever.
+func (e *exchange) serveOpenAPIIndex() bool {
+	if !e.table.LocalKnown() {
+		return false
+	}
+	missing := e.peersOnly()
+	if len(missing) == 0 {
+		return false
+	}
+	own := &recorder{header: http.Header{}}
+	e.h.local.ServeHTTP(own, plainGet(e.r))
+	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
+	if own.code != http.StatusOK || own.truncated || err != nil {
+		return false // whatever is the matter with it, the local server says it best by itself
+	}
+	merged := maps.Clone(index)
+	for _, path := range missing {
+		if _, ok := merged[path]; !ok {
+			merged[path] = "/openapi/v3/" + path
+		}
+	}
+	document, err := discovery.NewOpenAPIDocument(merged)
+	if err != nil {
+		e.fail(err)
+		return true
+	}
+	document.ServeHTTP(e.w, e.r)
+	return true
+}
+
+// peersOnly are the versions of groups that the merged documents list and the local server does not, as paths below /openapi/v3.
+func (e *exchange) peersOnly() []string {
+	var missing []string
+	for root := RootCore; root < roots; root++ {
+		document, _ := e.h.documents[root].get(e.table, root, e.policy.Discovery.NewestFirst)
+		for _, g := range document.Groups() {
+			for _, v := range g.Versions {
+				switch {
+				case e.table.local[root].index.Version(g.Name, v.Version):
+				case root == RootCore:
+					missing = append(missing, "api/"+v.Version)
+				default:
+					missing = append(missing, "apis/"+g.Name+"/"+v.Version)
+				}
+			}
+		}
+	}
+	return missing
+}
+
+// plainGet asks for the whole body as it is, by the same user.
+func plainGet(r *http.Request) *http.Request {
+	plain := r.Clone(r.Context())
+	plain.Method, plain.Body, plain.ContentLength = http.MethodGet, http.NoBody, 0
+	for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range", "Accept"} {
+		plain.Header.Del(name)
+	}
+	plain.Header.Set("Accept-Encoding", "identity")
+	return plain
+}
+
+// recorder keeps an answer, of which at most discovery.MaxBody bytes.
+type recorder struct {
+	header    http.Header
+	code      int
+	body      bytes.Buffer
+	truncated bool
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(code int) {
+	if w.code == 0 && code >= 200 {
+		w.code = code
+	}
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.body.Len()+len(p) > discovery.MaxBody {
+		w.truncated = true
+		return len(p), nil
+	}
+	return w.body.Write(p)
+}

@@ -1,0 +1,69 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+
+	"golang.org/x/net/http2"
+)
+
+// NotDeliveredError is what a transport's error may implement to say that the request certainly did not reach the peer, so that
+// another may have it. [http.Transport] need not: its trace hooks and errors are understood.
+type NotDeliveredError interface {
+	error
+	NotDelivered() bool
+}
+
+// outcomeOf tells whether a request that brought no answer was certainly not delivered. Everything that is not certain is undecided.
+//
+// A transport that has found no connection has delivered nothing. It may have had one before, an idle one that the peer had closed; but a
+// transport tries again by itself only what that connection did not take or what may be repeated anyway (net/http,
+// shouldRetryRequest; golang.org/x/net/http2, canRetryError).
+func outcomeOf(err error, trace *attemptTrace) Outcome {
+	if trace.delivery() == connecting {
+		return NotDelivered
+	}
+	var said NotDeliveredError
+	if errors.As(err, &said) && said.NotDelivered() {
+		return NotDelivered
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return NotDelivered
+	}
+	var stream http2.StreamError
+	if errors.As(err, &stream) && stream.Code == http2.ErrCodeRefusedStream {
+		return NotDelivered // RFC 9113, 8.7: no processing was done
+	}
+	return Undecided
+}
+
+// troubleOf says in words that name no address what was the matter with a peer.
+func troubleOf(err error, outcome Outcome) string {
+	var (
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		verify   *tls.CertificateVerificationError
+		alert    tls.AlertError
+		record   tls.RecordHeaderError
+		timeout  net.Error
+	)
+	switch {
+	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &hostname), errors.As(err, &invalid):
+		return "its certificate was not accepted"
+	case errors.As(err, &alert):
+		return "it broke the TLS connection off"
+	case errors.As(err, &record):
+		return "it does not speak TLS"
+	case errors.Is(err, errNoAnswerInTime) && outcome == NotDelivered, outcome == NotDelivered && errors.As(err, &timeout) && timeout.Timeout():
+		return "it could not be reached in time"
+	case outcome == NotDelivered:
+		return "it could not be reached"
+	case errors.Is(err, errNoAnswerInTime), errors.As(err, &timeout) && timeout.Timeout():
+		return "it did not answer in time"
+	}
+	return "the connection broke before it answered"
+}

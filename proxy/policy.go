@@ -1,0 +1,156 @@
+package proxy
+
+import "time"
+
+// Policy is the set of switches in which implementations of the Mixed Version Proxy differ. Each field says what its zero value
+// does; where it names no other source, upstream is k8s.io/apiserver, pkg/util/peerproxy.
+//
+// Use a preset: [Reference], or the one that behaves like a released kube-apiserver, its faults included. The zero Policy is not
+// one of them.
+type Policy struct {
+	// Name is the preset's name, for logs and reports.
+	Name string
+
+	Knowledge KnowledgePolicy
+	Routing   RoutingPolicy
+	Discovery DiscoveryPolicy
+	Fetching  FetchingPolicy
+}
+
+// KnowledgePolicy says what is believed of peers, and for how long.
+type KnowledgePolicy struct {
+	// StorageVersions takes what peers serve from StorageVersion objects (1.28 to 1.32) rather than from their discovery. It
+	// knows neither custom resources nor aggregated APIs, and no subresources.
+	StorageVersions bool
+
+	// KeepLastGood keeps what was learnt from a peer when a later fetch fails, document by document. Without it every round of
+	// fetches replaces all that is known of every peer, so one failure forgets everything (upstream: syncPeerDiscoveryCache).
+	KeepLastGood bool
+
+	// ForgetOnRestart drops what was learnt from a peer once a new process holds its identity: that one may be of another
+	// version. Without it the old knowledge stays until a round of fetches replaces it.
+	ForgetOnRestart bool
+
+	// CrashOnFailedFetch says that a failed fetch ends the server (v1.34: the error is never looked at and the missing document is
+	// used all the same). A core cannot crash: the Table says so by [Table.Crashed], and whoever runs it decides.
+	CrashOnFailedFetch bool
+
+	// DoubtUnknown answers 503 rather than 404 as long as it is not known what some live peer serves, and before the first
+	// synchronisation. Without it what was never learnt is taken for absent.
+	DoubtUnknown bool
+
+	// Extensions says which group versions of custom resources and aggregated APIs are not taken from peers.
+	Extensions ExtensionPolicy
+
+	// Grace is for how long what ceased to be an extension is still not taken from peers: their discovery may be of an
+	// earlier time. Zero: not at all.
+	Grace time.Duration
+
+	// ReapInterval is how often expired graces are looked for; zero: they end exactly when they expire.
+	ReapInterval time.Duration
+}
+
+// ExtensionPolicy is how custom resources and aggregated APIs, which every server serves by itself, are kept out of what peers
+// are believed to serve.
+type ExtensionPolicy int
+
+const (
+	// ExtensionsIgnored takes everything from peers (1.34 and before).
+	ExtensionsIgnored ExtensionPolicy = iota
+	// ExtensionsCutOut removes group versions from what is known of peers for good (1.35): when the exclusion ends, they are
+	// back only with the next fetch; and a version that a CustomResourceDefinition drops stays excluded for ever.
+	ExtensionsCutOut
+	// ExtensionsFiltered keeps raw and filtered knowledge apart and compares the extensions that exist with those that did (1.36).
+	ExtensionsFiltered
+	// ExtensionsExact filters a custom resource by its own name rather than its whole group version, so that built-in resources of
+	// the same group version are still found; an aggregated API, which owns its group version, by that; and ends the grace for a
+	// peer early once its document is newer than the change.
+	ExtensionsExact
+)
+
+// RoutingPolicy says what is done with a request.
+type RoutingPolicy struct {
+	// Subresources routes by group, version, resource and subresource. Without it a subresource goes where its resource is served.
+	Subresources bool
+
+	// DiscoveryPaths sends /apis/<group>, /apis/<group>/<version> and their OpenAPI documents to a peer when only peers know them.
+	DiscoveryPaths bool
+
+	// AllMustResolve answers 503 as soon as the address of one capable peer is unknown, though another's is known (1.28 to 1.32).
+	AllMustResolve bool
+
+	// TrustAnyHop believes the hop header whoever sends it. Without it only an authenticated peer's counts.
+	TrustAnyHop bool
+
+	// RefuseAtHop answers 503 to a rerouted request that cannot be served here (KEP-4020). Without it the local server says 404.
+	RefuseAtHop bool
+
+	// Attempts is how many peers are tried for one request, before the first byte of an answer; zero and one: no failover.
+	Attempts int
+
+	// Ejection is for how long a peer that could not be reached is avoided where another can serve; zero: never.
+	Ejection time.Duration
+
+	// DialTimeout and AttemptTimeout bound one attempt: until there is a connection, and until the headers of the answer. Zero: the
+	// transport's own limits, which upstream leaves at 30 s and none. AttemptTimeout does not bind watches and upgraded connections.
+	DialTimeout, AttemptTimeout time.Duration
+
+	// InFlight bounds the requests in flight to one peer, streams excepted; zero: no bound.
+	InFlight int
+
+	// PlainErrors answers a failed attempt with the transport's own words as text/plain, addresses included, rather than
+	// with a metav1.Status that names no address.
+	PlainErrors bool
+
+	// EncodeQuery sorts the query and writes it anew on the way to a peer; without it the peer gets the client's own bytes.
+	EncodeQuery bool
+}
+
+// DiscoveryPolicy says what discovery reports.
+type DiscoveryPolicy struct {
+	// Merge reports the union of local and peers' groups at /apis. Without it discovery is the local server's.
+	Merge bool
+
+	// NewestFirst orders groups and versions as the newest server that knows them does, and merges in time linear in the input. Without it
+	// the order is a topological consensus of all servers (from 1.35: apimachinery, pkg/util/sort).
+	NewestFirst bool
+
+	// Everywhere merges /api, the older formats (v2beta1, the legacy lists) and the index of /openapi/v3 as well as v2 at /apis.
+	Everywhere bool
+
+	// StaleWhenAlone keeps reporting the last merged document after the last peer has gone (from 1.36: the refilter returns before
+	// it invalidates when no peer is left).
+	StaleWhenAlone bool
+}
+
+// FetchingPolicy says when peers' discovery is fetched, and when the local server's.
+type FetchingPolicy struct {
+	// Interval is how often every peer is asked again without any occasion, give or take Jitter (a fraction, 0.1 for a tenth).
+	// Zero: only on lease events.
+	Interval time.Duration
+	Jitter   float64
+
+	// Timeout bounds one fetch of one document; zero: the transport's limits.
+	Timeout time.Duration
+
+	// Together asks all peers at once. Without it one after the other, so a slow one delays what is learnt of the rest.
+	Together bool
+
+	// OnlyChanged asks only the peer that a lease event is about; without it every event is a round through all peers.
+	OnlyChanged bool
+
+	// LastErrorOnly takes a fetch for successful if its last document (/apis) came: a peer whose /api failed is then not asked
+	// again, and known to serve nothing there.
+	LastErrorOnly bool
+
+	// FirstRetry and LastRetry are the delays after a first failure and at most; each is double the one before. Retries is how
+	// many there are before the lease event is dropped; zero: they never end.
+	FirstRetry, LastRetry time.Duration
+	Retries               int
+
+	// LocalInterval is how often the local server is asked what it serves.
+	LocalInterval time.Duration
+
+	// Accept is the Accept header of a fetch from a peer.
+	Accept string
+}

@@ -1,0 +1,126 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/discovery"
+)
+
+// acceptV2Beta1 asks for the older aggregated format, which servers up to 1.30 know.
+const acceptV2Beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+
+// Reference is this package's own policy: all that KEP-4020 demands, and what operators need beyond.
+func Reference() Policy {
+	return Policy{
+		Name: "reference",
+		Knowledge: KnowledgePolicy{
+			KeepLastGood:    true,
+			ForgetOnRestart: true,
+			DoubtUnknown:    true,
+			Extensions:      ExtensionsExact,
+			Grace:           5 * time.Minute,
+		},
+		Routing: RoutingPolicy{
+			Subresources:   true,
+			DiscoveryPaths: true,
+			RefuseAtHop:    true,
+			Attempts:       3,
+			Ejection:       5 * time.Second,
+			DialTimeout:    time.Second,
+			AttemptTimeout: 10 * time.Second,
+			InFlight:       400,
+		},
+		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true},
+		Fetching: FetchingPolicy{
+			Interval:      30 * time.Second,
+			Jitter:        0.2,
+			Timeout:       5 * time.Second,
+			Together:      true,
+			OnlyChanged:   true,
+			FirstRetry:    100 * time.Millisecond,
+			LastRetry:     2 * time.Second,
+			LocalInterval: time.Second,
+			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + acceptV2Beta1,
+		},
+	}
+}
+
+// Upstream137 behaves like kube-apiserver 1.37 (read: v1.37.1).
+func Upstream137() Policy {
+	p := Upstream136()
+	p.Name = "upstream-1.37"
+	return p
+}
+
+// Upstream136 behaves like kube-apiserver 1.36 (read: v1.36.3), the first with the feature on by default. What 1.37 changed
+// (metrics, CBOR) no client of ours can tell.
+func Upstream136() Policy {
+	p := Upstream135()
+	p.Name = "upstream-1.36"
+	p.Knowledge.Extensions = ExtensionsFiltered
+	p.Knowledge.ReapInterval = 0
+	p.Discovery.StaleWhenAlone = true
+	return p
+}
+
+// Upstream135 behaves like kube-apiserver 1.35 (read: v1.35.4), the first with merged discovery.
+func Upstream135() Policy {
+	p := Upstream134()
+	p.Name = "upstream-1.35"
+	p.Knowledge.CrashOnFailedFetch = false
+	p.Knowledge.Extensions = ExtensionsCutOut
+	p.Knowledge.Grace = 5 * time.Minute
+	p.Knowledge.ReapInterval = time.Minute
+	p.Discovery.Merge = true
+	p.Fetching.Retries = 20
+	p.Fetching.Accept = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV1
+	return p
+}
+
+// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from peers' discovery.
+func Upstream134() Policy {
+	return Policy{
+		Name:      "upstream-1.34",
+		Knowledge: KnowledgePolicy{CrashOnFailedFetch: true},
+		Routing:   RoutingPolicy{TrustAnyHop: true, PlainErrors: true, EncodeQuery: true},
+		Fetching: FetchingPolicy{
+			LastErrorOnly: true,
+			FirstRetry:    5 * time.Millisecond,
+			LastRetry:     1000 * time.Second,
+			Retries:       5,
+			LocalInterval: 30 * time.Minute,
+			Accept:        discovery.AcceptV2,
+		},
+	}
+}
+
+// Alpha128 behaves like the alpha generation, kube-apiserver 1.28 to 1.32 (read: v1.30.14): StorageVersion objects tell
+// who serves what.
+func Alpha128() Policy {
+	return Policy{
+		Name:      "alpha-1.28",
+		Knowledge: KnowledgePolicy{StorageVersions: true},
+		Routing:   RoutingPolicy{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true},
+	}
+}
+
+// Presets returns every preset, oldest first and the reference last.
+func Presets() []Policy {
+	return []Policy{Alpha128(), Upstream134(), Upstream135(), Upstream136(), Upstream137(), Reference()}
+}
+
+// PresetNamed returns the preset of that name, or an error that lists the names there are.
+func PresetNamed(name string) (Policy, error) {
+	var names []string
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return Policy{}, fmt.Errorf("no policy %q: there are %s", name, strings.Join(names, ", "))
+}

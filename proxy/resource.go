@@ -1,0 +1,95 @@
+package proxy
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// ServerID is the identity of a kube-apiserver: the name of its identity lease.
+type ServerID string
+
+// Resource is what a request is about. The zero Subresource is the resource itself; the empty Group is the core group.
+type Resource struct {
+	Group, Version, Resource, Subresource string
+}
+
+// GroupVersion is the group and version of the resource.
+func (r Resource) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}
+}
+
+// String is "group/version resource/subresource", without the parts that are empty.
+func (r Resource) String() string {
+	var b strings.Builder
+	b.WriteString(r.GroupVersion().String())
+	if r.Resource != "" {
+		b.WriteString(" " + r.Resource)
+	}
+	if r.Subresource != "" {
+		b.WriteString("/" + r.Subresource)
+	}
+	return b.String()
+}
+
+// Kind says how a request is routed.
+type Kind int
+
+const (
+	// KindOther is served where it arrives: health, metrics, version, /openapi/v2, and all that is neither a resource nor discovery.
+	KindOther Kind = iota
+	// KindResource is a request for a resource or subresource.
+	KindResource
+	// KindDiscovery asks for what a group or a version of a group consists of: /apis/<group>, /apis/<group>/<version>,
+	// /api/<version>, and the same below /openapi/v3. Its Resource has no Resource, and for a whole group no Version.
+	KindDiscovery
+)
+
+// Request is all that [Table.Decide] looks at. The zero value is a request that is served where it arrives.
+type Request struct {
+	Kind     Kind
+	Resource Resource
+	// Rerouted is true when an authenticated peer has sent the request on: it must be answered here (KEP-4020: at most one hop).
+	Rerouted bool
+	// Repeatable is true when the request may be sent again even if it may have been carried out (RFC 9110, 9.2.2: safe or idempotent, and
+	// the body can be sent again).
+	Repeatable bool
+}
+
+// RequestFor tells what a request is about. info is what the API machinery made of it; path is the URL's path.
+func RequestFor(info *apirequest.RequestInfo, path string) Request {
+	if info.IsResourceRequest {
+		return Request{Kind: KindResource, Resource: Resource{
+			Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource, Subresource: info.Subresource,
+		}}
+	}
+	if r, ok := discoveryPath(path); ok {
+		return Request{Kind: KindDiscovery, Resource: r}
+	}
+	return Request{}
+}
+
+// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same below /openapi/v3, with or without a
+// slash at the end. What is longer, shorter or has empty parts is something else.
+func discoveryPath(path string) (Resource, bool) {
+	path = strings.TrimSuffix(path, "/")
+	path = strings.TrimPrefix(path, "/openapi/v3")
+	parts := strings.Split(path, "/")
+	for _, part := range parts[1:] {
+		if part == "" {
+			return Resource{}, false
+		}
+	}
+	switch {
+	case len(parts) < 3 || parts[0] != "":
+		return Resource{}, false
+	case parts[1] == "api" && len(parts) == 3:
+		return Resource{Version: parts[2]}, true
+	case parts[1] == "apis" && len(parts) == 3:
+		return Resource{Group: parts[2]}, true
+	case parts[1] == "apis" && len(parts) == 4:
+		return Resource{Group: parts[2], Version: parts[3]}, true
+	}
+	return Resource{}, false
+}

@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+const (
+	gadgetsPath = "/apis/new.k8s.io/v1/gadgets" // served by peers only
+	jobsPath    = "/apis/batch/v1/jobs"         // served by the local server
+)
+
+// transportFunc is a transport that is a function.
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// says is an answer of a peer.
+func says(code int, body string, header ...string) *http.Response {
+	h := http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Add(header[i], header[i+1])
+	}
+	return &http.Response{
+		StatusCode: code, ProtoMajor: 1, ProtoMinor: 1, Header: h,
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// refusesConnection is what a transport says when nobody listens.
+func refusesConnection() error {
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: io.ErrClosedPipe}
+}
+
+// journal is an Observer that remembers.
+type journal struct {
+	mu         sync.Mutex
+	decisions  []Decision
+	attempts   []AttemptResult
+	ejected    []ServerID
+	discovered []DiscoverySource
+}
+
+func (j *journal) Decided(_ context.Context, _ Request, d Decision, _ int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.decisions = append(j.decisions, d)
+}
+
+func (j *journal) Attempted(_ context.Context, _ Request, a AttemptResult) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.attempts = append(j.attempts, a)
+}
+
+func (j *journal) Ejected(_ context.Context, id ServerID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ejected = append(j.ejected, id)
+}
+
+func (j *journal) Discovered(_ context.Context, s DiscoverySource) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.discovered = append(j.discovered, s)
+}
+
+// outcomes are the attempts in few words.
+func (j *journal) outcomes() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var words []string
+	for _, a := range j.attempts {
+		word := a.Outcome.String()
+		if a.Answered {
+			word = "answered"
+		} else if a.Busy {
+			word = "busy"
+		}
+		words = append(words, string(a.Peer)+" "+word)
+	}
+	return words
+}
+
+// shell is a handler with all that it is made of.
+type shell struct {
+	*Handler
+	store *Store
+	seen  *journal
+	local *localServer
+}
+
+// localServer answers "local" and keeps the last request.
+type localServer struct {
+	mu   sync.Mutex
+	last *http.Request
+	body string
+	http.Handler
+}
+
+func (l *localServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	l.last = r
+	handler, body := l.Handler, l.body
+	l.mu.Unlock()
+	if handler != nil {
+		handler.ServeHTTP(w, r)
+		return
+	}
+	if body == "" {
+		body = "local"
+	}
+	io.WriteString(w, body)
+}
+
+func (l *localServer) request() *http.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// capablePeers are peers that serve gadgets, after everything has been synchronised.
+func capablePeers(addresses map[ServerID]string, ids ...ServerID) []Event {
+	events := []Event{LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs, status)}, At: epoch}}
+	fetched := Fetched{At: epoch}
+	for _, id := range ids {
+		address, ok := addresses[id]
+		if !ok {
+			address = string(id) + ".test:6443"
+		}
+		events = append(events, PeerAppeared{ID: id, Incarnation: "1"}, PeerAddress{ID: id, Address: address})
+		fetched.Results = append(fetched.Results, FetchResult{ID: id, Incarnation: "1", Version: "v1.37.1",
+			Roots: [roots]RootResult{{Groups: groups(pods)}, {Groups: groups(jobs, status, gadget)}}})
+	}
+	return append(events, fetched, Synced{})
+}
+
+// newShell makes a handler that knows the events. Peers are chosen in their order. configure may change everything.
+func newShell(t *testing.T, p Policy, events []Event, transport http.RoundTripper, configure ...func(*Config)) *shell {
+	t.Helper()
+	s := &shell{store: NewStore(p, "self"), seen: &journal{}, local: &localServer{}}
+	s.store.Observe(events...)
+	c := Config{
+		Store: s.store, Local: s.local, Transport: transport, Observer: s.seen, Pick: func(int) int { return 0 },
+		User: func(context.Context) (user.Info, bool) {
+			return &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}, true
+		},
+	}
+	for _, f := range configure {
+		f(&c)
+	}
+	var err error
+	if s.Handler, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ask serves a request without a network and returns the answer.
+func (s *shell) ask(method, target string, body string, header ...string) *httptest.ResponseRecorder {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, reader)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header[header[i]] = append(r.Header[header[i]], header[i+1])
+	}
+	return s.serve(r)
+}
+
+func (s *shell) serve(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// by makes everybody who has this user name in front of the handler that user.
+func by(u user.Info) func(*Config) {
+	return func(c *Config) { c.User = func(context.Context) (user.Info, bool) { return u, u != nil } }
+}
+
+// fromPeers makes every caller a peer.
+func fromPeers(c *Config) { c.FromPeer = func(*http.Request) bool { return true } }
+
+// peerServer is a TLS server that stands for a peer.
+func peerServer(t *testing.T, http2 bool, handler http.Handler) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.EnableHTTP2 = http2
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// transportTo trusts the servers, which all have the same certificate.
+func transportTo(t *testing.T, s *httptest.Server, http2 bool) *http.Transport {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	transport := &http.Transport{
+		TLSClientConfig:       &tls.Config{RootCAs: pool, ServerName: "example.com"},
+		ForceAttemptHTTP2:     http2,
+		ExpectContinueTimeout: 10 * time.Second,
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+// address is where a server listens.
+func address(s *httptest.Server) string { return s.Listener.Addr().String() }
+
+// until waits for a condition.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+// withInfo gives a request what an API server's filters would: the request info.
+func withInfo(r *http.Request, info *apirequest.RequestInfo) *http.Request {
+	return r.WithContext(apirequest.WithRequestInfo(r.Context(), info))
+}
+
+// lockedBuffer may be written and read by several.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// readHeader reads header lines as a server does.
+func readHeader(lines string) (http.Header, error) {
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: x\r\n" + lines + "\r\n")))
+	if err != nil {
+		return nil, err
+	}
+	return r.Header, nil
+}

@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// Table is what a server knows of itself and of its peers at one moment. It is immutable: [Table.Observe] makes another. All
+// methods may be called concurrently.
+type Table struct {
+	policy  Policy
+	self    ServerID
+	began   time.Time // of the first event that has a time: upstream's periodic workers count from there
+	synced  bool
+	crashed string
+
+	local      [roots]document
+	localKnown bool
+	version    string // the local server's
+
+	peers      []peer // sorted by identity
+	extensions extensions
+	storage    map[schema.GroupVersionResource][]ServerID
+
+	documents uint64 // see DocumentGeneration
+}
+
+// document is one discovery document as it was last learnt.
+type document struct {
+	groups discovery.Groups
+	index  *discovery.Index
+	at     time.Time // zero: never learnt
+	failed string    // why the last fetch failed, "" if it did not
+}
+
+func (d document) known() bool { return !d.at.IsZero() }
+
+// peer is what is known of one peer.
+type peer struct {
+	id          ServerID
+	live        bool // its lease exists
+	incarnation string
+	version     string
+	address     string
+	learnt      [roots]document
+	ejected     time.Time // avoided until then
+}
+
+// NewTable returns the table of a server that knows nothing yet.
+func NewTable(p Policy, self ServerID) *Table { return &Table{policy: p, self: self} }
+
+// Policy is the policy that the table follows.
+func (t *Table) Policy() Policy { return t.policy }
+
+// Self is the identity of the local server.
+func (t *Table) Self() ServerID { return t.self }
+
+// Synced reports whether every source has delivered what existed when it started.
+func (t *Table) Synced() bool { return t.synced }
+
+// LocalKnown reports whether it is known what the local server serves.
+func (t *Table) LocalKnown() bool { return t.localKnown }
+
+// Crashed says of what a server of this policy would have died, "" if it lives (see KnowledgePolicy.CrashOnFailedFetch).
+func (t *Table) Crashed() string { return t.crashed }
+
+// DocumentGeneration changes whenever [Table.Sources] may have changed, so a document that was made for one generation is good as
+// long as the generation is the same.
+func (t *Table) DocumentGeneration() uint64 { return t.documents }
+
+// PeerView is what is known of a peer, for people, metrics and schedules.
+type PeerView struct {
+	ID           ServerID
+	Live         bool // its lease exists
+	Incarnation  string
+	Version      string           // as it told at the last fetch, "" if it has not
+	Address      string           // host:port, "" if not known
+	Learned      [roots]time.Time // of each document, zero if never
+	Failed       [roots]string    // why the last fetch failed, "" if it did not
+	EjectedUntil time.Time        // zero if it is not avoided
+}
+
+// Peers returns all peers, sorted by identity.
+func (t *Table) Peers() []PeerView {
+	views := make([]PeerView, len(t.peers))
+	for i, p := range t.peers {
+		views[i] = PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, EjectedUntil: p.ejected}
+		for r, d := range p.learnt {
+			views[i].Learned[r], views[i].Failed[r] = d.at, d.failed
+		}
+	}
+	return views
+}
+
+// Sources returns what is to be merged into a document: what the local server serves and what peers are believed to serve, without
+// the extensions that must not be taken from peers, sorted by server.
+func (t *Table) Sources(root Root) []discovery.Source {
+	sources := make([]discovery.Source, 0, len(t.peers)+1)
+	sources = append(sources, discovery.Source{Server: string(t.self), Version: t.version, Local: true, Groups: t.local[root].groups})
+	for i := range t.peers {
+		p := &t.peers[i]
+		if p.id == t.self || !p.contributes() {
+			continue
+		}
+		groups := discovery.Filter(p.learnt[root].groups, func(gvr schema.GroupVersionResource) bool {
+			return t.extensions.exclude(Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}, p.learnt[root].at)
+		})
+		sources = append(sources, discovery.Source{Server: string(p.id), Version: p.version, Groups: groups})
+	}
+	slices.SortFunc(sources, func(a, b discovery.Source) int { return cmp.Compare(a.Server, b.Server) })
+	return sources
+}
+
+// contributes reports whether anything at all is known to be served by the peer.
+func (p *peer) contributes() bool {
+	for _, d := range p.learnt {
+		if len(d.groups) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// listed reports whether a document lists what a request is about.
+func listed(x *discovery.Index, r Request, subresources bool) bool {
+	switch {
+	case r.Kind == KindDiscovery && r.Resource.Version == "":
+		return x.Group(r.Resource.Group)
+	case r.Kind == KindDiscovery:
+		return x.Version(r.Resource.Group, r.Resource.Version)
+	case subresources:
+		return x.Resource(r.Resource.Group, r.Resource.Version, r.Resource.Resource, r.Resource.Subresource)
+	default:
+		return x.Resource(r.Resource.Group, r.Resource.Version, r.Resource.Resource, "")
+	}
+}
+
+// find returns where the peer is, or would be, in the sorted peers.
+func (t *Table) find(id ServerID) (int, bool) {
+	return slices.BinarySearchFunc(t.peers, id, func(p peer, id ServerID) int { return cmp.Compare(p.id, id) })
+}

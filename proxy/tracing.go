@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// tracer makes spans. The nil tracer makes none, and leaves trace headers alone.
+type tracer struct {
+	spans  trace.Tracer
+	header propagation.TraceContext
+}
+
+func newTracer(p trace.TracerProvider) *tracer {
+	if p == nil {
+		return nil
+	}
+	return &tracer{spans: p.Tracer("github.com/skewproof/skewproof/proxy")}
+}
+
+// request begins the span of a request that is sent to peers. Its parent is the context's span, or else the client's (traceparent).
+func (t *tracer) request(r *http.Request, what Request) (context.Context, trace.Span) {
+	ctx := r.Context()
+	if t == nil {
+		return ctx, noop.Span{}
+	}
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = t.header.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	}
+	return t.spans.Start(ctx, "proxy to peer", trace.WithAttributes(
+		attribute.String("http.request.method", r.Method),
+		attribute.String("k8s.group", what.Resource.Group),
+		attribute.String("k8s.version", what.Resource.Version),
+		attribute.String("k8s.resource", what.Resource.Resource),
+		attribute.String("k8s.subresource", what.Resource.Subresource),
+	))
+}
+
+// attempt begins the span of one attempt and returns the headers that make the peer's spans its children. The given ones are not changed.
+func (t *tracer) attempt(ctx context.Context, peer ServerID, number int, header http.Header) (context.Context, trace.Span, http.Header) {
+	if t == nil {
+		return ctx, noop.Span{}, header
+	}
+	ctx, span := t.spans.Start(ctx, "attempt at peer", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("skewproof.peer", string(peer)),
+		attribute.Int("skewproof.attempt", number),
+	))
+	own := make(http.Header, len(header)+1)
+	for name, values := range header { // in any order
+		own[name] = values
+	}
+	t.header.Inject(ctx, propagation.HeaderCarrier(own))
+	return ctx, span, own
+}
+
+// endAttempt says how an attempt ended.
+func endAttempt(span trace.Span, a AttemptResult, trouble string) {
+	if a.Answered {
+		span.SetAttributes(attribute.Int("http.response.status_code", a.Code))
+	} else {
+		span.SetAttributes(attribute.String("skewproof.outcome", a.Outcome.String()))
+		span.SetStatus(codes.Error, trouble)
+	}
+	span.End()
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+)
+
+// CausePeer is the type of the causes in a 503's details: one for each peer that bears on it. The message names the peer by its identity
+// and says what is the matter with it.
+const CausePeer metav1.CauseType = "PeerUnavailable"
+
+// retryAfter is when a client may ask again, in seconds: leases and fetches spread news within it.
+const retryAfter = 1
+
+// statuses encodes metav1.Status as JSON, YAML and protobuf.
+var statuses = func() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// fail answers with an error that is not a matter of who serves what.
+func (e *exchange) fail(err error) {
+	responsewriters.ErrorNegotiated(err, statuses, e.request.Resource.GroupVersion(), e.w, e.r)
+}
+
+func forbidden(err error) metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
+}
+
+// unavailable answers 503 in the policy's way.
+func (e *exchange) unavailable(d Decision) {
+	if e.policy.Routing.PlainErrors {
+		if e.last != nil { // upstream: responder.Error
+			http.Error(e.w, e.plain(), http.StatusServiceUnavailable)
+			return
+		}
+		if d.Reason == ReasonUnresolved { // upstream: WrapHandler
+			e.fail(apierrors.NewServiceUnavailable("Error getting ip and port info of the remote server while proxying"))
+			return
+		}
+	}
+	if e.request.Rerouted && d.Reason == ReasonRerouted && e.h.fromPeer(e.r) {
+		e.w.Header().Set(RefusedHeader, "true")
+	}
+	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
+}
+
+// plain is the last attempt's error in upstream's words, which differ for upgrades (apimachinery, util/proxy, transport.go and
+// upgradeaware.go).
+func (e *exchange) plain() string {
+	var op *net.OpError
+	switch {
+	case requestedProtocol(e.r) == "":
+		return "error trying to reach service: " + e.last.Error()
+	case errors.As(e.last, &op) && op.Op == "dial":
+		return "error dialing backend: " + e.last.Error()
+	}
+	return e.last.Error()
+}
+
+// status is the body of a 503: what is not available, why, and which peers bear on it, by identity and never by address.
+func (e *exchange) status(d Decision) metav1.Status {
+	r := e.request.Resource
+	details := &metav1.StatusDetails{Group: r.Group, Kind: r.Resource}
+	if e.request.Kind == KindResource {
+		details.Name = e.info.Name
+	}
+	for _, p := range d.Peers {
+		details.Causes = append(details.Causes, metav1.StatusCause{Type: CausePeer, Message: string(p.ID) + ": " + p.Trouble})
+	}
+	if e.safeToRepeat() {
+		details.RetryAfterSeconds = retryAfter
+	}
+	return metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusServiceUnavailable,
+		Reason:  metav1.StatusReasonServiceUnavailable,
+		Message: fmt.Sprintf("%s cannot be served at this time: %s", cmp.Or(r.String(), "this"), because(d.Reason)),
+		Details: details,
+	}
+}
+
+// safeToRepeat reports whether the client may send the request again: nothing came of it so far, or it does not matter. Clients of
+// Kubernetes do that by themselves when there is a Retry-After.
+func (e *exchange) safeToRepeat() bool {
+	if e.request.Repeatable {
+		return true
+	}
+	for _, a := range e.tried {
+		if a.Outcome == Undecided {
+			return false
+		}
+	}
+	return true
+}
+
+func because(r Reason) string {
+	switch r {
+	case ReasonRerouted:
+		return "another server sent the request here, and this one does not serve it"
+	case ReasonUnsynced:
+		return "this server does not know yet what it and its peers serve"
+	case ReasonUnknown:
+		return "this server does not serve it, and it is not known whether these peers do"
+	case ReasonUnresolved:
+		return "this server does not serve it, and it is not known where to reach the peers that do"
+	case ReasonNotRepeatable:
+		return "a peer that serves it failed, and the request cannot be sent to another"
+	}
+	return "this server does not serve it, and no peer that does could be reached"
+}

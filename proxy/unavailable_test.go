@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// statusIn decodes a metav1.Status in any encoding.
+func statusIn(t *testing.T, contentType string, body []byte) *metav1.Status {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(scheme).SupportedMediaTypes(), contentType)
+	if !ok {
+		t.Fatalf("the answer is %s: %s", contentType, body)
+	}
+	object, _, err := info.Serializer.Decode(body, nil, nil)
+	if err != nil {
+		t.Fatalf("decode %s %q: %v", contentType, body, err)
+	}
+	status, ok := object.(*metav1.Status)
+	if !ok {
+		t.Fatalf("the answer is a %T", object)
+	}
+	return status
+}
+
+func TestUnavailableIsAStatus(t *testing.T) {
+	s := newShell(t, Reference(), append(capablePeers(nil, "a", "b"), PeerAddress{ID: "b"}),
+		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
+	want := &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   "Failure", Code: 503, Reason: metav1.StatusReasonServiceUnavailable,
+		Message: "new.k8s.io/v1 gadgets cannot be served at this time: this server does not serve it, and no peer that does could be reached",
+		Details: &metav1.StatusDetails{
+			Name: "x", Group: "new.k8s.io", Kind: "gadgets", RetryAfterSeconds: 1,
+			Causes: []metav1.StatusCause{
+				{Type: CausePeer, Message: "a: it could not be reached"},
+				{Type: CausePeer, Message: "b: its address is not known"},
+			},
+		},
+	}
+	for accept, contentType := range map[string]string{
+		"":                                    "application/json",
+		"application/json":                    "application/json",
+		"application/yaml":                    "application/yaml",
+		"application/vnd.kubernetes.protobuf": "application/vnd.kubernetes.protobuf",
+		"application/json;as=Table;v=v1;g=meta.k8s.io,application/json": "application/json",
+		"image/png": "application/json",
+	} {
+		t.Run(accept, func(t *testing.T) {
+			got := s.ask("GET", gadgetsPath+"/x", "", "Accept", accept)
+			if got.Code != 503 || got.Header().Get("Content-Type") != contentType || got.Header().Get("Retry-After") != "1" {
+				t.Errorf("%d %v, want 503 in %s", got.Code, got.Header(), contentType)
+			}
+			if diff := cmp.Diff(want, statusIn(t, contentType, got.Body.Bytes())); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := s.ask("HEAD", gadgetsPath+"/x", ""); got.Code != 503 {
+		t.Errorf("HEAD: %d, want 503", got.Code)
+	}
+}
+
+func TestUnavailableSaysWhy(t *testing.T) {
+	dead := transportFunc(func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") })
+	known := slices.Clip(capablePeers(nil, "a"))
+	for name, c := range map[string]struct {
+		events   []Event
+		method   string
+		path     string
+		rerouted bool
+		message  string
+		retry    bool
+	}{
+		"unsynced":          {nil, "POST", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: this server does not know yet what it and its peers serve", true},
+		"unknown":           {append(known, PeerAppeared{ID: "c"}), "GET", "/apis/x.k8s.io", false, "x.k8s.io cannot be served at this time: this server does not serve it, and it is not known whether these peers do", true},
+		"unresolved":        {append(known, PeerAddress{ID: "a"}), "GET", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: this server does not serve it, and it is not known where to reach the peers that do", true},
+		"not repeatable":    {known, "POST", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: a peer that serves it failed, and the request cannot be sent to another", false},
+		"rerouted":          {known, "POST", gadgetsPath, true, "new.k8s.io/v1 gadgets cannot be served at this time: another server sent the request here, and this one does not serve it", true},
+		"whole group of it": {append(known, PeerAddress{ID: "a"}), "GET", "/openapi/v3/apis/new.k8s.io/v1", false, "new.k8s.io/v1 cannot be served at this time: this server does not serve it, and it is not known where to reach the peers that do", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Reference(), c.events, dead, fromPeers)
+			header := []string{"Accept", "application/json"}
+			if c.rerouted {
+				header = append(header, HopHeader, "true")
+			}
+			got := s.ask(c.method, c.path, "", header...)
+			var status metav1.Status
+			if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || got.Code != 503 {
+				t.Fatalf("%d %s: %v", got.Code, got.Body, err)
+			}
+			if status.Message != c.message {
+				t.Errorf("says %q\nwant %q", status.Message, c.message)
+			}
+			if got := got.Header().Get("Retry-After") != ""; got != c.retry {
+				t.Errorf("Retry-After: %v, want %v", got, c.retry)
+			}
+		})
+	}
+}
+
+func TestUpstreamsErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		header []string
+		want   string
+	}{
+		"transport":       {refusesConnection(), nil, "error trying to reach service: dial tcp 127.0.0.1:1: io: read/write on closed pipe\n"},
+		"upgrade, lost":   {errors.New("unexpected EOF"), []string{"Connection", "Upgrade", "Upgrade", "SPDY/3.1"}, "unexpected EOF\n"},
+		"upgrade":         {refusesConnection(), []string{"Connection", "Upgrade", "Upgrade", "SPDY/3.1"}, "error dialing backend: dial tcp 127.0.0.1:1: io: read/write on closed pipe\n"},
+		"connection lost": {errors.New("unexpected EOF"), nil, "error trying to reach service: unexpected EOF\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, Upstream137(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return nil, c.err }))
+			got := s.ask("GET", gadgetsPath, "", c.header...)
+			if got.Code != 503 || got.Body.String() != c.want || got.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("%d %v %q, want 503 %q in plain text", got.Code, got.Header(), got.Body, c.want)
+			}
+		})
+	}
+	t.Run("no address", func(t *testing.T) {
+		s := newShell(t, Upstream137(), append(capablePeers(nil, "a"), PeerAddress{ID: "a"}), transportFunc(func(*http.Request) (*http.Response, error) {
+			t.Error("sent on")
+			return nil, errors.New("unexpected")
+		}))
+		got := s.ask("GET", gadgetsPath, "")
+		status := statusIn(t, "application/json", got.Body.Bytes())
+		if got.Code != 503 || status.Message != "Error getting ip and port info of the remote server while proxying" || status.Reason != metav1.StatusReasonServiceUnavailable {
+			t.Errorf("%d %+v, want what upstream says", got.Code, status)
+		}
+		if strings.Contains(got.Body.String(), "Retry") || got.Header().Get("Retry-After") != "" {
+			t.Error("upstream does not say when to try again")
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// requestedProtocol is the protocol that a client wants to switch to (RFC 9110, 7.8), "" if it does not. HTTP/2 has no such way (RFC 9113,
+// 8.6): there the headers mean nothing and are not passed on.
+func requestedProtocol(r *http.Request) string {
+	if r.ProtoMajor >= 2 {
+		return ""
+	}
+	return protocolIn(r.Header)
+}
+
+func protocolIn(h http.Header) string {
+	if !httpguts.HeaderValuesContainsToken(h["Connection"], "upgrade") {
+		return ""
+	}
+	return h.Get("Upgrade")
+}
+
+// tunnel connects the client with a peer that has switched to the protocol that the client wanted, until both have said
+// all, one breaks off, or the request's context ends.
+func (f *forwarding) tunnel(answer *http.Response) {
+	if got := protocolIn(answer.Header); f.protocol == "" || !strings.EqualFold(got, f.protocol) {
+		f.fail(apierrors.NewServiceUnavailable("a peer that serves this switched to a protocol that was not asked for"))
+		return
+	}
+	peer, ok := answer.Body.(io.ReadWriteCloser)
+	if !ok {
+		f.fail(apierrors.NewInternalError(fmt.Errorf("the transport for upgrades gave a %T, which cannot be written to", answer.Body)))
+		return
+	}
+	client, buffered, err := http.NewResponseController(f.w).Hijack()
+	if err != nil {
+		f.fail(apierrors.NewInternalError(fmt.Errorf("take over the client's connection: %w", err)))
+		return
+	}
+	header := maps.Clone(f.w.Header())
+	for name, values := range answer.Header { // in any order
+		if !isHopHeader(name) {
+			header[name] = values
+		}
+	}
+	switched := http.Response{StatusCode: answer.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: header}
+	if err := errors.Join(switched.Write(buffered), buffered.Flush()); err != nil {
+		client.Close()
+		return
+	}
+
+	// The server's reader has what the client sent too early. Beyond that it must not be used: at the end of the client's half it
+	// would end the request's context, and with it the other half (net/http, connReader).
+	early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
+	const directions = 2
+	ended := make(chan error, directions)
+	go func() { ended <- copyThenCloseWrite(peer, io.MultiReader(early, client)) }()
+	go func() { ended <- copyThenCloseWrite(client, peer) }()
+	open := directions
+	for open > 0 {
+		select {
+		case err = <-ended:
+			open--
+		case <-f.r.Context().Done():
+			err = f.r.Context().Err()
+		}
+		if err != nil {
+			break
+		}
+	}
+	client.Close()
+	peer.Close()
+	for ; open > 0; open-- {
+		<-ended
+	}
+}
+
+// copyThenCloseWrite copies until the end, and says it to the other side. Where a connection cannot be closed for one direction only,
+// that is an error: nothing but its whole end would tell.
+func copyThenCloseWrite(to io.Writer, from io.Reader) error {
+	if _, err := io.Copy(to, from); err != nil {
+		return err
+	}
+	half, ok := to.(interface{ CloseWrite() error })
+	if !ok {
+		return http.ErrNotSupported
+	}
+	return half.CloseWrite()
+}
