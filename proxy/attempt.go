@@ -159,11 +159,11 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	if err == nil { // the time was over just when the headers came: the body is cut off already
 		answer.Body.Close()
 	}
-	if cause := context.Cause(out.Context()); cause == errNoAnswerInTime {
+	switch cause := context.Cause(out.Context()); {
+	case cause == errNoAnswerInTime, cause != nil && err == nil:
 		return nil, cause
-	}
-	if err == nil {
-		err = context.Cause(out.Context())
+	case err == nil: // the timer has fired and is about to say so, on a goroutine of its own
+		return nil, errNoAnswerInTime
 	}
 	return nil, err
 }

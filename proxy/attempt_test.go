@@ -205,6 +205,17 @@ func TestAttemptTimeout(t *testing.T) {
 			t.Errorf("%d %s, body closed: %v; want 503, since reading the body would fail", got.Code, got.Body, closed)
 		}
 	})
+	t.Run("is ringing when the answer is there", func(t *testing.T) {
+		// A timer's function runs on a goroutine of its own: it can be too late to stop it, and too early for it to have done anything.
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
+			return says(200, "late"), nil
+		}), func(c *Config) {
+			c.AfterFunc = func(time.Duration, func()) func() bool { return func() bool { return false } }
+		})
+		if got := s.ask("GET", gadgetsPath, ""); got.Code != 503 {
+			t.Errorf("%d %s, want 503, since reading the body would fail", got.Code, got.Body)
+		}
+	})
 	t.Run("does not cut the body off", func(t *testing.T) {
 		var clock alarm
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {

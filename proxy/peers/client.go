@@ -1,0 +1,223 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// maxVersion is the size in bytes of the largest answer to /version that is read.
+const maxVersion = 64 << 10
+
+// Client asks one server at a time what it serves. It is immutable and safe for concurrent use.
+type Client struct {
+	// Transport sends the requests; required. Redirects are not followed: they could lead anywhere.
+	Transport http.RoundTripper
+	// Identity names the headers that carry the identity as which it asks: system:apiserver, as upstream does. Zero fields are defaults.
+	Identity proxy.IdentityHeaders
+	// Hop adds the hop header, which keeps a peer from asking its own peers.
+	Hop bool
+	// Accept is the Accept header for aggregated discovery.
+	Accept string
+	// Legacy asks a server that has no aggregated discovery for its group versions one by one.
+	Legacy bool
+	// Timeout bounds the fetch of one document; zero: the transport's limits.
+	Timeout time.Duration
+	// Together fetches the documents at the same time, in goroutines; else one after the other in the caller's.
+	Together bool
+	// Answered is told the status code of each answer; nil: nobody is.
+	Answered func(code int)
+}
+
+// Answer is what a server told. It is immutable.
+type Answer struct {
+	Version string // as /version tells ("v1.37.1"), "" if it was not to be had
+	Roots   [2]proxy.RootResult
+	// Broken is true if there was no connection, or one that broke: the server may have restarted. A timeout breaks nothing.
+	Broken bool
+
+	kept [2]kept
+}
+
+// kept is the last good document of a root, for conditional requests.
+type kept struct {
+	etag   string
+	groups discovery.Groups
+}
+
+// Ask asks the server at an address, which is used as scheme, host and path prefix. before is what the same process of that server told
+// earlier, nil if nothing: what has not changed since (RFC 9110, 13.1.2) is not sent again, and the very same [discovery.Groups] are given.
+func (c *Client) Ask(ctx context.Context, server url.URL, before *Answer) *Answer {
+	if before == nil {
+		before = &Answer{}
+	}
+	a := &Answer{kept: before.kept}
+	var errs [3]error
+	tasks := []func(){
+		func() { errs[0] = c.root(ctx, server, proxy.RootCore, a) },
+		func() { errs[1] = c.root(ctx, server, proxy.RootGroups, a) },
+		func() { a.Version, errs[2] = c.version(ctx, server) },
+	}
+	if c.Together {
+		var wg sync.WaitGroup
+		for _, task := range tasks {
+			wg.Go(task)
+		}
+		wg.Wait()
+	} else {
+		for i, task := range tasks {
+			if i == 2 && errs[0] != nil && errs[1] != nil {
+				break // upstream does not ask for the version; do not wait for it where it cannot come
+			}
+			task()
+		}
+	}
+	for _, err := range errs {
+		a.Broken = a.Broken || broken(err)
+	}
+	if a.Version == "" && !a.Broken {
+		a.Version = before.Version
+	}
+	return a
+}
+
+// root fetches one document into its place in the answer.
+func (c *Client) root(ctx context.Context, server url.URL, root proxy.Root, a *Answer) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	document, err := c.document(ctx, server, root.Path(), a.kept[root])
+	if err != nil {
+		a.Roots[root].Failed = trouble(err)
+		return err
+	}
+	if before := a.kept[root].groups; equality.Semantic.DeepEqual(before, document.groups) {
+		document.groups = before // told again in full: no ETag, or a server that makes another one each time it starts
+	}
+	a.kept[root] = document
+	a.Roots[root].Groups = document.groups
+	return nil
+}
+
+func (c *Client) document(ctx context.Context, server url.URL, path string, before kept) (kept, error) {
+	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
+	if c.Legacy && (errors.Is(err, statusError(http.StatusNotAcceptable)) || err == nil && r.code == http.StatusOK && isLegacy(r.contentType, r.body)) {
+		groups, err := c.legacy(ctx, server, path)
+		return kept{groups: groups}, err
+	}
+	if err != nil {
+		return kept{}, err
+	}
+	if r.code == http.StatusNotModified {
+		return before, nil
+	}
+	groups, err := discovery.Decode(r.contentType, r.body)
+	if err != nil {
+		return kept{}, documentError{err}
+	}
+	return kept{etag: r.etag, groups: groups}, nil
+}
+
+func (c *Client) version(ctx context.Context, server url.URL) (string, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	r, err := c.get(ctx, server, "/version", "application/json", "", maxVersion)
+	if err != nil {
+		return "", err
+	}
+	var info version.Info
+	if err := json.Unmarshal(r.body, &info); err != nil {
+		return "", documentError{err}
+	}
+	return info.GitVersion, nil
+}
+
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.Timeout)
+}
+
+// reply is an answer that was 200, or 304 if an ETag was sent.
+type reply struct {
+	code              int
+	contentType, etag string
+	body              []byte
+}
+
+// get sends one request. Any other answer is a statusError.
+func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
+	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header.Set("Accept", accept)
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	c.identify(request.Header)
+	response, err := c.Transport.RoundTrip(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = response.Body.Close() }() // what it held is read, or not wanted
+	if c.Answered != nil {
+		c.Answered(response.StatusCode)
+	}
+	r := reply{code: response.StatusCode, contentType: response.Header.Get("Content-Type"), etag: response.Header.Get("ETag")}
+	switch {
+	case r.code == http.StatusNotModified && etag != "":
+	case r.code != http.StatusOK:
+		return reply{}, statusError(r.code)
+	case response.Header.Get("Content-Encoding") != "":
+		return reply{}, documentError{errors.New("it is encoded in a way that was not asked for")}
+	}
+	r.body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return reply{}, err
+	}
+	if int64(len(r.body)) > limit {
+		return reply{}, documentError{fmt.Errorf("it is longer than %d bytes", limit)}
+	}
+	return r, nil
+}
+
+// identify makes the request one of a kube-apiserver (upstream: aggregateDiscovery in pkg/util/peerproxy/peer_discovery.go).
+func (c *Client) identify(h http.Header) {
+	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
+	set := func(name, fallback, value string) {
+		if name == "" {
+			name = fallback
+		}
+		h.Set(name, value)
+	}
+	set(names.User, defaults.User, user.APIServerUser)
+	set(names.UID, defaults.UID, user.APIServerUser)
+	set(names.Group, defaults.Group, user.AllAuthenticated)
+	if c.Hop {
+		h.Set(proxy.HopHeader, "true")
+	}
+}
+
+// broken reports whether an error means that the connection failed or broke.
+func broken(err error) bool {
+	var (
+		status   statusError
+		document documentError
+	)
+	return err != nil && !timedOut(err) && !errors.Is(err, context.Canceled) && !errors.As(err, &status) && !errors.As(err, &document)
+}

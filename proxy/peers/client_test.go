@@ -1,0 +1,370 @@
+package peers
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// serveTLS starts a server on loopback, and a client that trusts it.
+func serveTLS(t *testing.T, h http.Handler) (*Client, url.URL) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = quiet()
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	address, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := proxy.Reference().Fetching
+	return &Client{Transport: s.Client().Transport, Accept: policy.Accept, Timeout: 10 * time.Second, Together: true, Hop: true, Legacy: true}, *address
+}
+
+func TestClientAsks(t *testing.T) {
+	s := newServer(t, "v1.37.1", "apps/v1 deployments")
+	c, address := serveTLS(t, s)
+	var mu sync.Mutex
+	codes := map[int]int{}
+	c.Answered = func(code int) { mu.Lock(); defer mu.Unlock(); codes[code]++ }
+
+	a := c.Ask(t.Context(), address, nil)
+	want := [2]proxy.RootResult{{Groups: s.api}, {Groups: s.apis}}
+	if diff := cmp.Diff(want, a.Roots); diff != "" || a.Version != "v1.37.1" || a.Broken {
+		t.Fatalf("version %q, broken %v, documents (want -, got +):\n%s", a.Version, a.Broken, diff)
+	}
+	for _, r := range s.requests {
+		for name, want := range map[string]string{
+			"X-Remote-User": "system:apiserver", "X-Remote-Uid": "system:apiserver", "X-Remote-Group": "system:authenticated", "X-Kubernetes-Peer-Proxied": "true",
+		} {
+			if got := r.Header.Values(name); len(got) != 1 || got[0] != want {
+				t.Errorf("%s: header %s is %q, want %q", r.URL.Path, name, got, want)
+			}
+		}
+		if accept := r.Header.Get("Accept"); r.URL.Path != "/version" && accept != c.Accept {
+			t.Errorf("%s: Accept %q", r.URL.Path, accept)
+		}
+	}
+	if len(s.requests) != 3 || codes[200] != 3 {
+		t.Errorf("%d requests, answers %v; want three, all 200", len(s.requests), codes)
+	}
+}
+
+func TestClientUsesConfiguredHeaders(t *testing.T) {
+	s := newServer(t, "v1.37.1")
+	c, address := serveTLS(t, s)
+	c.Identity, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, false
+	c.Ask(t.Context(), address, nil)
+	h := s.requests[0].Header
+	if h.Get("X-User") != "system:apiserver" || h.Get("X-Group") != "system:authenticated" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
+		t.Errorf("headers: %v", h)
+	}
+	if _, ok := h["X-Kubernetes-Peer-Proxied"]; ok {
+		t.Error("the hop header was sent to the local server")
+	}
+}
+
+// What has not changed is not sent again, and the very same document is given again.
+func TestClientAsksConditionally(t *testing.T) {
+	s := newServer(t, "v1.37.1", "apps/v1 deployments")
+	c, address := serveTLS(t, s)
+	c.Together = false
+	first := c.Ask(t.Context(), address, nil)
+	s.taken()
+
+	again := c.Ask(t.Context(), address, first)
+	if diff := cmp.Diff([]int{304, 304}, s.taken()); diff != "" {
+		t.Fatalf("status codes: %s", diff)
+	}
+	for root := range again.Roots {
+		if !same(first.Roots[root].Groups, again.Roots[root].Groups) {
+			t.Errorf("%s is another slice", proxy.Root(root).Path())
+		}
+	}
+
+	s.set(func() { s.apis = document("apps/v1 deployments daemonsets") })
+	changed := c.Ask(t.Context(), address, again)
+	if diff := cmp.Diff([]int{304, 200}, s.taken()); diff != "" {
+		t.Fatalf("status codes: %s", diff)
+	}
+	if diff := cmp.Diff(s.apis, changed.Roots[proxy.RootGroups].Groups); diff != "" {
+		t.Error(diff)
+	}
+
+	// A failure in between forgets nothing.
+	s.set(func() { s.failing["/apis"] = respond(500) })
+	failed := c.Ask(t.Context(), address, changed)
+	if why := failed.Roots[proxy.RootGroups].Failed; why != "it answered 500" || failed.Broken {
+		t.Fatalf("failed %q, broken %v", why, failed.Broken)
+	}
+	s.set(func() { clear(s.failing); s.statuses = nil })
+	back := c.Ask(t.Context(), address, failed)
+	if diff := cmp.Diff([]int{304, 304}, s.taken()); diff != "" {
+		t.Fatalf("status codes: %s", diff)
+	}
+	if !same(changed.Roots[proxy.RootGroups].Groups, back.Roots[proxy.RootGroups].Groups) {
+		t.Error("another slice after a failure")
+	}
+
+	// The same without ETags: the document comes again, and is recognised.
+	s.set(func() { s.noETag = true })
+	plain := c.Ask(t.Context(), address, nil)
+	if again := c.Ask(t.Context(), address, plain); !same(plain.Roots[proxy.RootGroups].Groups, again.Roots[proxy.RootGroups].Groups) {
+		t.Error("an equal document is another slice")
+	}
+}
+
+// A 304 that was not asked for is no document.
+func TestClientRefusesUnaskedNotModified(t *testing.T) {
+	s := newServer(t, "v1.37.1")
+	c, address := serveTLS(t, s)
+	s.failing["/apis"] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }
+	if got := c.Ask(t.Context(), address, nil).Roots[proxy.RootGroups]; got.Failed == "" || got.Groups != nil {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestClientReadsGzip(t *testing.T) {
+	s := newServer(t, "v1.37.1")
+	c, address := serveTLS(t, s)
+	s.failing["/apis"] = func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			http.Error(w, "no gzip", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", discovery.AcceptV2)
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, `{"apiVersion":"apidiscovery.k8s.io/v2","kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"}}]}`)
+		_ = z.Close()
+	}
+	if got := c.Ask(t.Context(), address, nil).Roots[proxy.RootGroups]; got.Failed != "" || len(got.Groups) != 1 {
+		t.Fatalf("%+v", got)
+	}
+}
+
+// Everything that can be wrong with an answer has words of its own, and none of them names an address.
+func TestClientFailures(t *testing.T) {
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", discovery.AcceptV2)
+		chunk := bytes.Repeat([]byte(" "), 1<<20)
+		for { // until the client has had enough
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string // part of it
+		broken bool
+	}{
+		{name: "an error", answer: respond(503), want: "it answered 503"},
+		{name: "a redirect is not followed", answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://127.0.0.1:1/elsewhere", http.StatusTemporaryRedirect)
+		}, want: "it answered 307, and redirects are not followed"},
+		{name: "too long", answer: endless, want: "longer than"},
+		{name: "not JSON", answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, "{")
+		}, want: "its answer cannot be used"},
+		{name: "a page", answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, want: "its answer cannot be used"},
+		{name: "a Status", answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1"}`)
+		}, want: "a Status"},
+		{name: "an encoding nobody asked for", answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			fmt.Fprint(w, "x")
+		}, want: "encoded in a way"},
+		{name: "broken off", answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("{"))
+			panic(http.ErrAbortHandler)
+		}, want: "", broken: true},
+		{name: "no answer", answer: hang, want: "did not answer in time"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newServer(t, "v1.37.1")
+			c, address := serveTLS(t, s)
+			if tc.name == "no answer" {
+				c.Timeout = 50 * time.Millisecond
+			}
+			s.failing["/apis"] = tc.answer
+			a := c.Ask(t.Context(), address, nil)
+			why := a.Roots[proxy.RootGroups].Failed
+			if why == "" || !strings.Contains(why, tc.want) {
+				t.Errorf("failed %q, want it to say %q", why, tc.want)
+			}
+			if a.Broken != tc.broken {
+				t.Errorf("broken %v, want %v", a.Broken, tc.broken)
+			}
+			if strings.Contains(why, "127.0.0.1") || strings.Contains(why, address.Port()) {
+				t.Errorf("%q names an address", why)
+			}
+		})
+	}
+}
+
+func TestClientCannotConnect(t *testing.T) {
+	s := newServer(t, "v1.37.1")
+	c, address := serveTLS(t, s)
+	ask := func(change func(*http.Transport)) *Answer {
+		transport := c.Transport.(*http.Transport).Clone()
+		change(transport)
+		t.Cleanup(transport.CloseIdleConnections)
+		client := *c
+		client.Transport = transport
+		return client.Ask(t.Context(), address, nil)
+	}
+	for name, tc := range map[string]struct {
+		change func(*http.Transport)
+		want   string
+	}{
+		"nobody listens": {func(tr *http.Transport) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			nobody := l.Addr().String()
+			_ = l.Close()
+			tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", nobody)
+			}
+		}, "it refused the connection"},
+		"an unknown authority": {func(tr *http.Transport) { tr.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()} }, "an authority that is not trusted"},
+		"another name":         {func(tr *http.Transport) { tr.TLSClientConfig.ServerName = "kubernetes.default.svc" }, "for another name"},
+		"an old TLS": {func(tr *http.Transport) {
+			tr.TLSClientConfig.MinVersion, tr.TLSClientConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
+		}, "it refused the TLS handshake"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := ask(tc.change)
+			why := a.Roots[proxy.RootGroups].Failed
+			if why == "" || !strings.Contains(why, tc.want) || !a.Broken {
+				t.Errorf("failed %q, broken %v; want it broken and to say %q", why, a.Broken, tc.want)
+			}
+			if strings.Contains(why, "127.0.0.1") || strings.Contains(why, "example.com") {
+				t.Errorf("%q names an address", why)
+			}
+		})
+	}
+}
+
+// Without Together, requests are one after the other, in the caller's goroutine; the version is not asked for when nothing else came.
+func TestClientInTurn(t *testing.T) {
+	s := newServer(t, "v1.37.1", "apps/v1 deployments")
+	c, address := serveTLS(t, s)
+	c.Together = false
+	c.Ask(t.Context(), address, nil)
+	var paths []string
+	for _, r := range s.requests {
+		paths = append(paths, r.URL.Path)
+	}
+	if diff := cmp.Diff([]string{"/api", "/apis", "/version"}, paths); diff != "" {
+		t.Error(diff)
+	}
+	s.set(func() { s.requests = nil; s.failing["/api"], s.failing["/apis"] = respond(500), respond(500) })
+	c.Ask(t.Context(), address, nil)
+	if len(s.requests) != 2 {
+		t.Errorf("%d requests to a server that answers none, want 2", len(s.requests))
+	}
+}
+
+// A server without aggregated discovery is asked for each version.
+func TestClientFallsBackToLegacy(t *testing.T) {
+	answers := map[string]string{
+		"/version":      `{"gitVersion":"v1.25.0"}`,
+		"/api":          `{"kind":"APIVersions","versions":["v1"]}`,
+		"/api/v1":       `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["get"]},{"name":"pods/status","namespaced":true,"kind":"Pod","verbs":["get"]}]}`,
+		"/apis":         `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]},{"name":"down.example","versions":[{"groupVersion":"down.example/v1","version":"v1"}]}]}`,
+		"/apis/apps/v1": `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","namespaced":true,"kind":"Deployment","verbs":["get"]}]}`,
+	}
+	for _, old := range []bool{false, true} {
+		t.Run(fmt.Sprint("answers 406: ", old), func(t *testing.T) {
+			c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, ok := answers[r.URL.Path]
+				switch {
+				case r.URL.Path == "/apis/down.example/v1":
+					http.Error(w, "no backend", http.StatusServiceUnavailable)
+				case !ok:
+					http.NotFound(w, r)
+				case old && strings.Contains(r.Header.Get("Accept"), "as="):
+					http.Error(w, "not acceptable", http.StatusNotAcceptable)
+				default:
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, body)
+				}
+			}))
+			for _, together := range []bool{false, true} {
+				c.Together = together
+				a := c.Ask(t.Context(), address, nil)
+				if a.Roots[0].Failed != "" || a.Roots[1].Failed != "" || a.Version != "v1.25.0" {
+					t.Fatalf("%+v", a)
+				}
+				core, groups := discovery.NewIndex(a.Roots[0].Groups), discovery.NewIndex(a.Roots[1].Groups)
+				if !core.Resource("", "v1", "pods", "status") || !groups.Resource("apps", "v1", "deployments", "") {
+					t.Errorf("not everything is listed: %+v", a.Roots)
+				}
+				if !groups.Version("down.example", "v1") || groups.Resource("down.example", "v1", "things", "") {
+					t.Error("a version that cannot be asked must be listed, and empty")
+				}
+				if again := c.Ask(t.Context(), address, a); !same(a.Roots[1].Groups, again.Roots[1].Groups) {
+					t.Error("an equal document is another slice")
+				}
+			}
+			c.Legacy = false
+			if a := c.Ask(t.Context(), address, nil); a.Roots[0].Failed == "" || a.Roots[1].Failed == "" {
+				t.Errorf("upstream reads no legacy lists: %+v", a.Roots)
+			}
+		})
+	}
+}
+
+// A list that breaks off is not a list without the rest.
+func TestClientLegacyIsAllOrNothing(t *testing.T) {
+	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/apis":
+			fmt.Fprint(w, `{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}]}`)
+		case "/apis/apps/v1":
+			panic(http.ErrAbortHandler)
+		case "/api":
+			versions := strings.Repeat(`"v1",`, maxLegacyVersions)
+			fmt.Fprintf(w, `{"kind":"APIVersions","versions":[%s"v1"]}`, versions)
+		}
+	}))
+	a := c.Ask(t.Context(), address, nil)
+	if a.Roots[proxy.RootGroups].Failed == "" || !a.Broken {
+		t.Errorf("%+v", a)
+	}
+	if why := a.Roots[proxy.RootCore].Failed; !strings.Contains(why, "group versions") {
+		t.Errorf("a server that lists too many: failed %q", why)
+	}
+}
+
+func TestTroubleIsBounded(t *testing.T) {
+	if got := (documentError{fmt.Errorf("%s", strings.Repeat("ä", 300))}).Error(); len(got) > 260 {
+		t.Errorf("%d bytes", len(got))
+	}
+}

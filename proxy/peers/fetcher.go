@@ -1,0 +1,247 @@
+package peers
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+const unresolved = "its address is not known"
+
+// fetcher runs a Schedule in real time: it asks peers what they serve and tells the store.
+type fetcher struct {
+	store   *proxy.Store
+	policy  proxy.Policy
+	client  *Client
+	metrics *Metrics
+	log     *slog.Logger
+
+	wake     chan struct{} // there is something for the schedule, or from it
+	progress chan struct{} // a peer was asked
+
+	mu       sync.Mutex
+	schedule *Schedule
+	last     map[proxy.ServerID]lastAnswer
+	asked    map[proxy.ServerID]bool // at least once, whatever came of it
+}
+
+// lastAnswer is what one process of a peer told last.
+type lastAnswer struct {
+	address, incarnation string
+	*Answer
+}
+
+func newFetcher(store *proxy.Store, client *Client, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
+	policy := store.Table().Policy()
+	return &fetcher{
+		store: store, policy: policy, client: client, metrics: metrics, log: log,
+		wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
+		schedule: NewSchedule(policy, random),
+		last:     map[proxy.ServerID]lastAnswer{}, asked: map[proxy.ServerID]bool{},
+	}
+}
+
+// learnt passes on to the schedule what the store has learnt of leases and addresses.
+func (f *fetcher) learnt(events []proxy.Event) {
+	now := time.Now()
+	f.mu.Lock()
+	for _, e := range events {
+		switch e := e.(type) {
+		case proxy.PeerAppeared:
+			f.schedule.Lease(e.ID, now)
+		case proxy.PeerAddress:
+			if e.Address != "" {
+				f.schedule.Address(e.ID, now)
+			}
+		case proxy.PeerGone:
+			f.schedule.Gone(e.ID, now)
+			delete(f.last, e.ID)
+			delete(f.asked, e.ID)
+		}
+	}
+	f.mu.Unlock()
+	poke(f.wake)
+	poke(f.progress)
+}
+
+// poke leaves a token in a channel of capacity one.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run asks peers until the context ends.
+func (f *fetcher) run(ctx context.Context) {
+	var rounds sync.WaitGroup
+	defer rounds.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		due := f.schedule.Due(time.Now())
+		at, ok := f.schedule.Wake()
+		f.mu.Unlock()
+		for _, r := range due {
+			rounds.Go(func() {
+				failed := f.round(ctx, r)
+				f.mu.Lock()
+				f.schedule.Finished(r, failed, time.Now())
+				f.mu.Unlock()
+				poke(f.wake)
+			})
+		}
+		timer.Stop()
+		if ok {
+			timer.Reset(time.Until(at))
+		}
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-f.wake:
+		}
+	}
+}
+
+// round asks the peers that a round is about and reports whether it has to be repeated.
+func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
+	peers := slices.DeleteFunc(f.store.Table().Peers(), func(p proxy.PeerView) bool {
+		return !p.Live || !r.All && p.ID != r.Key
+	})
+	began := time.Now()
+	results := make([]proxy.FetchResult, len(peers))
+	resolved := make([]bool, len(peers))
+	ask := func(i int) {
+		at := time.Now() // a document is as old as the question
+		results[i], resolved[i] = f.ask(ctx, peers[i])
+		if f.policy.Knowledge.KeepLastGood && ctx.Err() == nil {
+			f.store.Observe(proxy.Fetched{Results: results[i : i+1 : i+1], At: at})
+			f.note(peers[i].ID)
+		}
+	}
+	var together sync.WaitGroup
+	for i := range peers {
+		if f.policy.Fetching.Together {
+			together.Go(func() { ask(i) })
+		} else {
+			ask(i)
+		}
+	}
+	together.Wait()
+	if ctx.Err() != nil {
+		return true // what was cut short says nothing of the peers
+	}
+	if !f.policy.Knowledge.KeepLastGood {
+		f.store.Observe(proxy.Fetched{Results: withoutUnresolved(results, resolved), At: began})
+		for _, p := range peers {
+			f.note(p.ID)
+		}
+	}
+	for i := range results {
+		failed = failed || !resolved[i] || !Succeeded(f.policy.Fetching, results[i])
+	}
+	return failed
+}
+
+// withoutUnresolved leaves out peers without an address, as upstream does: nothing is known of them then, and nothing was fetched that
+// could have failed (see KnowledgePolicy.CrashOnFailedFetch).
+func withoutUnresolved(results []proxy.FetchResult, resolved []bool) []proxy.FetchResult {
+	var fetched []proxy.FetchResult
+	for i := range results {
+		if resolved[i] {
+			fetched = append(fetched, results[i])
+		}
+	}
+	return fetched
+}
+
+// ask asks one peer. resolved is false if its address is not known.
+func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.FetchResult, resolved bool) {
+	result = proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
+	if p.Address == "" {
+		f.metrics.failed(failedResolution)
+		for root := range result.Roots {
+			result.Roots[root].Failed = unresolved
+		}
+		return result, false
+	}
+	f.mu.Lock()
+	before := f.last[p.ID]
+	f.mu.Unlock()
+	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
+		before = lastAnswer{} // another process: what it does not repeat must not be taken from the one before
+	}
+	answer := f.client.Ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.Answer)
+	result.Version, result.Roots = answer.Version, answer.Roots
+	if ctx.Err() != nil {
+		return result, true
+	}
+	f.report(p, before.Answer, answer)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.schedule.known[p.ID] {
+		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, answer}
+	}
+	return result, true
+}
+
+// report counts failures, and logs those that are new.
+func (f *fetcher) report(p proxy.PeerView, before, after *Answer) {
+	for root, r := range after.Roots {
+		path := proxy.Root(root).Path()
+		was := ""
+		if before != nil {
+			was = before.Roots[root].Failed
+		}
+		if r.Failed != "" {
+			f.metrics.failed(failedFetch)
+		}
+		switch {
+		case r.Failed != "" && r.Failed != was:
+			f.log.Warn("discovery of a peer could not be fetched", "peer", p.ID, "path", path, "address", p.Address, "why", r.Failed)
+		case r.Failed == "" && was != "":
+			f.log.Info("discovery of a peer was fetched again", "peer", p.ID, "path", path)
+		}
+	}
+}
+
+// note says that a peer was asked.
+func (f *fetcher) note(id proxy.ServerID) {
+	f.mu.Lock()
+	if f.schedule.known[id] {
+		f.asked[id] = true
+	}
+	f.mu.Unlock()
+	poke(f.progress)
+}
+
+// firstRound waits until every peer that lives now was asked at least once, or has gone.
+func (f *fetcher) firstRound(ctx context.Context) {
+	for {
+		if f.allAsked() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.progress:
+		}
+	}
+}
+
+func (f *fetcher) allAsked() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id := range f.schedule.known { // any order: all must be
+		if !f.asked[id] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,340 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+const addressA, addressB = "192.0.2.1:6443", "192.0.2.2:6443"
+
+// fetching is a fetcher with two peers, a and b, on synctest's clock.
+type fetching struct {
+	t       *testing.T
+	store   *proxy.Store
+	fetcher *fetcher
+	metrics *Metrics
+	network *network
+	a, b    *server
+}
+
+func withFetcher(t *testing.T, policy proxy.Policy, test func(*testing.T, *fetching)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fetching{t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs")}
+		f.network = &network{servers: map[string]http.Handler{addressA: f.a, addressB: f.b}}
+		f.metrics = NewMetrics(f.store)
+		sources, err := New(Config{Store: f.store, PeerTransport: f.network, Metrics: f.metrics, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.fetcher = sources.fetcher
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan struct{})
+		go func() { defer close(ended); f.fetcher.run(ctx) }()
+		test(t, f)
+		cancel()
+		<-ended
+	})
+}
+
+// tell is what a lease watch does.
+func (f *fetching) tell(events ...proxy.Event) {
+	f.store.Observe(events...)
+	f.fetcher.learnt(events)
+	synctest.Wait()
+}
+
+func (f *fetching) live(id proxy.ServerID, incarnation, address string) {
+	f.tell(proxy.PeerAppeared{ID: id, Incarnation: incarnation}, proxy.PeerAddress{ID: id, Address: address})
+}
+
+func (f *fetching) peer(id proxy.ServerID) proxy.PeerView {
+	f.t.Helper()
+	synctest.Wait()
+	for _, p := range f.store.Table().Peers() {
+		if p.ID == id {
+			return p
+		}
+	}
+	f.t.Fatalf("peer %s is not known", id)
+	return proxy.PeerView{}
+}
+
+// knows reports whether the table takes a resource from the peer.
+func (f *fetching) knows(gv, resource string) bool {
+	synctest.Wait()
+	return len(capable(f.store, gv, resource)) > 0
+}
+
+func capable(store *proxy.Store, gv, resource string) []proxy.ServerID {
+	var ids []proxy.ServerID
+	for _, root := range []proxy.Root{proxy.RootCore, proxy.RootGroups} {
+		for _, s := range store.Table().Sources(root) {
+			for _, g := range s.Groups {
+				for _, v := range g.Versions {
+					for _, r := range v.Resources {
+						if !s.Local && strings.TrimPrefix(g.Name+"/"+v.Version, "/") == gv && r.Resource == resource {
+							ids = append(ids, proxy.ServerID(s.Server))
+						}
+					}
+				}
+			}
+		}
+	}
+	return ids
+}
+
+func (f *fetching) count(kind string) float64 {
+	return testutil.ToFloat64(f.metrics.errors.WithLabelValues(kind))
+}
+
+func TestFetcherReference(t *testing.T) {
+	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
+		f.live("a", "i1", addressA)
+		f.live("b", "i1", addressB)
+		if !f.knows("apps/v1", "deployments") || !f.knows("batch/v1", "jobs") || !f.knows("v1", "pods") {
+			t.Fatalf("not everything was fetched: %+v", f.store.Table().Peers())
+		}
+		if v := f.peer("b").Version; v != "v1.37.1" {
+			t.Fatalf("version %q", v)
+		}
+		f.a.taken()
+		f.b.taken()
+
+		// Only the peer that changed is asked.
+		f.live("b", "i2", addressB)
+		if got := len(f.a.taken()); got != 0 {
+			t.Errorf("a was asked %d times for b's lease", got)
+		}
+		// Another process is not asked conditionally: what it does not repeat must not be taken from the one before.
+		if got := f.b.taken(); len(got) != 2 || got[0] != 200 || got[1] != 200 {
+			t.Errorf("a new process answered %v, want the whole documents", got)
+		}
+
+		// Periodically, and unchanged documents are only confirmed.
+		generation, before := f.store.Table().DocumentGeneration(), f.peer("a").Learned[0]
+		time.Sleep(31 * time.Second)
+		if got := f.peer("a").Learned[0]; !got.After(before) {
+			t.Errorf("the age of what was confirmed is not renewed: %v", got)
+		}
+		if got := f.a.taken(); len(got) != 2 || got[0] != 304 || got[1] != 304 {
+			t.Errorf("the second round answered %v, want 304 twice", got)
+		}
+		if got := f.store.Table().DocumentGeneration(); got != generation {
+			t.Errorf("confirmed documents have changed the generation from %d to %d", generation, got)
+		}
+
+		// A failure forgets nothing and is repeated; what heals is noticed within the cap of the delay.
+		f.network.set(addressA, syscall.ECONNREFUSED)
+		time.Sleep(time.Minute)
+		if p := f.peer("a"); p.Failed[0] != "it refused the connection" || !f.knows("apps/v1", "deployments") {
+			t.Fatalf("after a failure: %+v", p)
+		}
+		if f.count(failedFetch) < 20 {
+			t.Errorf("%v failures counted", f.count(failedFetch))
+		}
+		f.network.set(addressA, nil)
+		f.a.set(func() { f.a.apis = document("apps/v1 deployments daemonsets") })
+		time.Sleep(2 * time.Second)
+		if p := f.peer("a"); p.Failed[0] != "" || !f.knows("apps/v1", "daemonsets") {
+			t.Fatalf("after it healed: %+v", p)
+		}
+
+		// Gone: asked no more.
+		f.tell(proxy.PeerGone{ID: "a"})
+		f.a.taken()
+		time.Sleep(5 * time.Minute)
+		f.fetcher.mu.Lock()
+		defer f.fetcher.mu.Unlock()
+		if got := f.a.taken(); len(got) > 0 || len(f.fetcher.last) != 1 || len(f.fetcher.asked) != 1 {
+			t.Errorf("a peer that has gone was asked %d times, or is remembered", len(got))
+		}
+	})
+}
+
+// A peer of which only one document can be had is believed about that one.
+func TestFetcherHalfFailed(t *testing.T) {
+	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
+		f.a.failing["/api"] = respond(500)
+		f.live("a", "i1", addressA)
+		p := f.peer("a")
+		if p.Failed[proxy.RootCore] != "it answered 500" || p.Failed[proxy.RootGroups] != "" || !f.knows("apps/v1", "deployments") || f.knows("v1", "pods") {
+			t.Fatalf("%+v", p)
+		}
+		f.a.set(func() { clear(f.a.failing) })
+		time.Sleep(200 * time.Millisecond)
+		if !f.knows("v1", "pods") {
+			t.Fatal("not asked again for the document that failed")
+		}
+	})
+}
+
+// A peer without an address is a failure of its own, and is asked as soon as it has one.
+func TestFetcherWaitsForAddress(t *testing.T) {
+	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
+		f.tell(proxy.PeerAppeared{ID: "a", Incarnation: "i1"})
+		if p := f.peer("a"); p.Failed[0] != unresolved || p.Failed[1] != unresolved || f.count(failedResolution) == 0 {
+			t.Fatalf("%+v, %v counted", p, f.count(failedResolution))
+		}
+		time.Sleep(30 * time.Minute)
+		f.tell(proxy.PeerAddress{ID: "a", Address: addressA})
+		if !f.knows("apps/v1", "deployments") {
+			t.Fatal("not asked when its address became known")
+		}
+		if f.count(failedFetch) != 0 {
+			t.Error("an unknown address was counted as a failed fetch")
+		}
+	})
+}
+
+// A peer that does not answer is given up after the deadline, and holds up nobody.
+func TestFetcherTogether(t *testing.T) {
+	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
+		f.a.failing["/api"], f.a.failing["/apis"], f.a.failing["/version"] = hang, hang, hang
+		began := time.Now()
+		f.live("a", "i1", addressA)
+		f.live("b", "i1", addressB)
+		if !f.knows("batch/v1", "jobs") || time.Since(began) > 0 {
+			t.Fatal("a slow peer holds up another")
+		}
+		time.Sleep(5*time.Second + time.Millisecond)
+		if p := f.peer("a"); p.Failed[0] != "it did not answer in time" || p.Failed[1] != "it did not answer in time" {
+			t.Fatalf("after the deadline: %+v", p)
+		}
+	})
+}
+
+// An answer of a process that has ended meanwhile says nothing of the next.
+func TestFetcherRestartMeanwhile(t *testing.T) {
+	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
+		release := make(chan struct{})
+		f.a.failing["/version"] = func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}
+		f.live("a", "i1", addressA)
+		f.a.set(func() { clear(f.a.failing); f.a.apis = document("apps/v1 daemonsets") })
+		f.tell(proxy.PeerAppeared{ID: "a", Incarnation: "i2"})
+		close(release)
+		if !f.knows("apps/v1", "daemonsets") || f.knows("apps/v1", "deployments") {
+			t.Fatalf("%+v", f.store.Table().Peers())
+		}
+	})
+}
+
+// Upstream: every lease event is a round through all peers, one after the other, and what fails is forgotten.
+func TestFetcherUpstream(t *testing.T) {
+	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
+		f.tell(proxy.Synced{})
+		f.live("a", "i1", addressA)
+		time.Sleep(time.Second)
+		f.live("b", "i1", addressB)
+		time.Sleep(time.Second)
+		if !f.knows("apps/v1", "deployments") || !f.knows("batch/v1", "jobs") {
+			t.Fatal("not everything was fetched")
+		}
+		f.a.taken()
+		time.Sleep(time.Hour)
+		if got := f.a.taken(); len(got) > 0 {
+			t.Fatalf("asked %d times without an occasion", len(got))
+		}
+
+		// The false 404 that was seen on real servers: a is cut off, c, which has nothing to do with it, restarts.
+		f.network.set(addressA, syscall.EHOSTUNREACH)
+		if !f.knows("apps/v1", "deployments") {
+			t.Fatal("forgotten though nobody was asked")
+		}
+		f.live("b", "i2", addressB)
+		time.Sleep(time.Second)
+		if f.knows("apps/v1", "deployments") {
+			t.Fatal("the preset remembers what upstream forgets")
+		}
+		if d := decide(f.store, "apps/v1", "deployments"); d.Action != proxy.NotFound {
+			t.Fatalf("action %v, want upstream's false 404", d.Action)
+		}
+		f.network.set(addressA, nil)
+		time.Sleep(2 * time.Second)
+		if !f.knows("apps/v1", "deployments") {
+			t.Fatal("not learnt again by the retries")
+		}
+
+		// A lease that goes is a round as well.
+		f.b.taken()
+		f.tell(proxy.PeerGone{ID: "a"})
+		if len(f.b.taken()) != 2 || f.knows("apps/v1", "deployments") {
+			t.Fatal("a deleted lease made no round, or left what its peer served")
+		}
+	})
+}
+
+// Upstream: a peer of which /api failed and /apis came is not asked again.
+func TestFetcherUpstreamLastErrorOnly(t *testing.T) {
+	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
+		f.a.failing["/api"] = respond(500)
+		f.live("a", "i1", addressA)
+		f.a.set(func() { clear(f.a.failing) })
+		time.Sleep(time.Hour)
+		if !f.knows("apps/v1", "deployments") || f.knows("v1", "pods") {
+			t.Fatal("want /apis alone, for ever")
+		}
+	})
+}
+
+// Upstream: a peer whose address is not known yet is retried, not awaited, and dropped in the end.
+func TestFetcherUpstreamUnresolved(t *testing.T) {
+	withFetcher(t, proxy.Upstream134(), func(t *testing.T, f *fetching) {
+		f.tell(proxy.PeerAppeared{ID: "a", Incarnation: "i1"})
+		time.Sleep(time.Hour)
+		if got := f.count(failedResolution); got != 6 {
+			t.Fatalf("%v attempts, want the first and 5 retries", got)
+		}
+		if crashed := f.store.Table().Crashed(); crashed != "" {
+			t.Fatalf("1.34 does not die of an unknown address: %s", crashed)
+		}
+		f.tell(proxy.PeerAddress{ID: "a", Address: addressA})
+		time.Sleep(time.Hour)
+		if f.knows("apps/v1", "deployments") {
+			t.Fatal("the preset asks without a lease event")
+		}
+	})
+	withFetcher(t, proxy.Upstream134(), func(t *testing.T, f *fetching) {
+		f.network.set(addressA, errors.New("unreachable"))
+		f.live("a", "i1", addressA)
+		if f.store.Table().Crashed() == "" {
+			t.Fatal("1.34 dies of a failed fetch")
+		}
+	})
+}
+
+// One after the other: a peer that hangs delays what is learnt of all.
+func TestFetcherUpstreamInTurn(t *testing.T) {
+	policy := proxy.Upstream137()
+	policy.Fetching.Timeout = 23 * time.Second // as long as a transport waits for a paused server
+	withFetcher(t, policy, func(t *testing.T, f *fetching) {
+		f.a.failing["/api"], f.a.failing["/apis"] = hang, hang
+		f.live("a", "i1", addressA)
+		f.live("b", "i1", addressB)
+		time.Sleep(45 * time.Second)
+		if f.knows("batch/v1", "jobs") {
+			t.Fatal("b was asked before a was given up")
+		}
+		time.Sleep(2 * time.Minute)
+		if !f.knows("batch/v1", "jobs") {
+			t.Fatal("b was never asked")
+		}
+	})
+}

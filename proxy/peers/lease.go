@@ -1,0 +1,113 @@
+package peers
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// Where leases are, and how they are told from others.
+const (
+	// Namespace is where all leases of this package are.
+	Namespace = metav1.NamespaceSystem
+
+	// IdentityLabel and IdentityValue label a kube-apiserver's identity lease (k8s.io/kubernetes, pkg/controlplane/apiserver).
+	IdentityLabel = "apiserver.kubernetes.io/identity"
+	IdentityValue = "kube-apiserver"
+
+	// ComponentLabel and ComponentValue label an endpoint lease.
+	ComponentLabel = "proxy.skewproof.io/component"
+	ComponentValue = "peer-proxy"
+	// ServerAnnotation is the identity of the server that an endpoint lease is about.
+	ServerAnnotation = "proxy.skewproof.io/server"
+	// AddressAnnotation is where it takes peers' requests, as host:port.
+	AddressAnnotation = "proxy.skewproof.io/address"
+
+	endpointPrefix = "skewproof-proxy-"
+)
+
+// EndpointLeaseName is the name of the endpoint lease of a server: one for each, so nobody can publish a second one.
+func EndpointLeaseName(id proxy.ServerID) string { return endpointPrefix + string(id) }
+
+const (
+	leaseDuration    = 15 * time.Second
+	maxLeaseDuration = time.Hour // no server that hopes to be found asks for more
+)
+
+// IdentityLease is what an identity lease says.
+type IdentityLease struct {
+	ID      proxy.ServerID
+	Holder  string
+	Renewed time.Time // by the holder's clock; zero: never
+}
+
+// EndpointLease is what an endpoint lease says.
+type EndpointLease struct {
+	ID       proxy.ServerID
+	Holder   string
+	Renewed  time.Time // by the holder's clock; zero: never
+	Duration time.Duration
+	Address  string // "" if what the lease says is no address
+}
+
+// isIdentityLease and isEndpointLease look at where a lease is and how it is labelled. The label selector of a watch is not relied on.
+func isIdentityLease(l *coordinationv1.Lease) bool {
+	return l.Namespace == Namespace && l.Labels[IdentityLabel] == IdentityValue
+}
+
+func isEndpointLease(l *coordinationv1.Lease) bool {
+	return l.Namespace == Namespace && l.Labels[ComponentLabel] == ComponentValue
+}
+
+// readIdentityLease reads an identity lease. One without a holder says nothing (upstream: isValidPeerIdentityLease).
+func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
+	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
+		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, and is not taken for a server", l.Name)
+	}
+	return IdentityLease{ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l)}, nil
+}
+
+// readEndpointLease reads an endpoint lease. The error may come with a lease that is good but for its address.
+func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable bool, err error) {
+	id, ok := endpointServer(l.Name)
+	if !ok || l.Annotations[ServerAnnotation] != string(id) {
+		return EndpointLease{}, false, fmt.Errorf("read endpoint lease %s: its name is not %q and the server that it is about (%q); it is ignored",
+			l.Name, endpointPrefix, l.Annotations[ServerAnnotation])
+	}
+	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
+		return EndpointLease{}, false, fmt.Errorf("read endpoint lease %s: it has no holder, and is ignored", l.Name)
+	}
+	lease = EndpointLease{ID: id, Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Duration: duration(l)}
+	address, err := ParseAddress(l.Annotations[AddressAnnotation])
+	if err != nil {
+		return lease, true, fmt.Errorf("read endpoint lease %s: %w; its server has no known address", l.Name, err)
+	}
+	lease.Address = address
+	return lease, true, nil
+}
+
+// endpointServer is the server that an endpoint lease of that name is about.
+func endpointServer(name string) (proxy.ServerID, bool) {
+	id, ok := strings.CutPrefix(name, endpointPrefix)
+	return proxy.ServerID(id), ok && id != ""
+}
+
+func renewed(l *coordinationv1.Lease) time.Time {
+	if l.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	return l.Spec.RenewTime.Time
+}
+
+// duration is for how long a lease is valid after a renewal; what is missing or not positive is this package's own.
+func duration(l *coordinationv1.Lease) time.Duration {
+	if l.Spec.LeaseDurationSeconds == nil || *l.Spec.LeaseDurationSeconds <= 0 {
+		return leaseDuration
+	}
+	return min(time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second, maxLeaseDuration)
+}

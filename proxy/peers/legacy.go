@@ -1,0 +1,117 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/url"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+const (
+	acceptLegacy = "application/json"
+	// maxLegacyVersions bounds the requests that one answer can cause.
+	maxLegacyVersions = 1000
+	// legacyWorkers is how many of them are under way at a time, if any go together.
+	legacyWorkers = 8
+)
+
+// isLegacy reports whether an answer is a list of groups or versions, without resources: what servers before 1.26 give for every Accept header.
+func isLegacy(contentType string, body []byte) bool {
+	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != acceptLegacy {
+		return false
+	}
+	var meta metav1.TypeMeta
+	return json.Unmarshal(body, &meta) == nil && (meta.Kind == "APIGroupList" || meta.Kind == "APIVersions")
+}
+
+// legacy fetches a root, and then each version of each group there, and makes one document of them. A version whose server has an
+// answer other than its list (an aggregated API that is down) is listed without resources; anything else fails the document, since what
+// was not had must not be taken for absent.
+func (c *Client) legacy(ctx context.Context, server url.URL, root string) (discovery.Groups, error) {
+	groups, err := c.legacyGroups(ctx, server, root)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, g := range groups {
+		for _, v := range g.Versions {
+			paths = append(paths, root+"/"+v.GroupVersion)
+		}
+	}
+	if len(paths) > maxLegacyVersions {
+		return nil, documentError{fmt.Errorf("it lists %d group versions, more than the %d that are asked for", len(paths), maxLegacyVersions)}
+	}
+	lists := make([]*metav1.APIResourceList, len(paths))
+	errs := make([]error, len(paths))
+	workers := 1
+	if c.Together {
+		workers = legacyWorkers
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		work := func() {
+			for i := w; i < len(paths); i += workers {
+				lists[i], errs[i] = c.legacyResources(ctx, server, paths[i])
+			}
+		}
+		if workers == 1 {
+			work()
+		} else {
+			wg.Go(work)
+		}
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	document, err := discovery.FromLegacy(groups, lists)
+	if err != nil {
+		return nil, documentError{err}
+	}
+	return document, nil
+}
+
+// legacyGroups returns the groups of a root; those of /api are the core group alone.
+func (c *Client) legacyGroups(ctx context.Context, server url.URL, root string) ([]metav1.APIGroup, error) {
+	r, err := c.get(ctx, server, root, acceptLegacy, "", discovery.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if root == proxy.RootCore.Path() {
+		var versions metav1.APIVersions
+		if err := json.Unmarshal(r.body, &versions); err != nil {
+			return nil, documentError{err}
+		}
+		return discovery.LegacyCore(&versions), nil
+	}
+	var list metav1.APIGroupList
+	if err := json.Unmarshal(r.body, &list); err != nil {
+		return nil, documentError{err}
+	}
+	return list.Groups, nil
+}
+
+// legacyResources returns the resources of a version, nil if the server answers something else.
+func (c *Client) legacyResources(ctx context.Context, server url.URL, path string) (*metav1.APIResourceList, error) {
+	r, err := c.get(ctx, server, path, acceptLegacy, "", discovery.MaxBody)
+	var status statusError
+	if errors.As(err, &status) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(r.body, &list); err != nil {
+		return nil, documentError{err}
+	}
+	return &list, nil
+}

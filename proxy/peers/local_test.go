@@ -1,0 +1,203 @@
+package peers
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// besideLocal is a server whose local server is asked, on synctest's clock.
+type besideLocal struct {
+	t       *testing.T
+	store   *proxy.Store
+	sources *Sources
+	network *network
+	server  *server
+}
+
+func withLocal(t *testing.T, policy proxy.Policy, test func(*testing.T, *besideLocal)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := &besideLocal{t: t, store: proxy.NewStore(policy, "self"), server: newServer(t, "v1.36.3", "apps/v1 deployments")}
+		l.network = &network{servers: map[string]http.Handler{addressA: l.server}}
+		sources, err := New(Config{Store: l.store, PeerTransport: roundTrip(nil), LocalTransport: l.network, LocalURL: &url.URL{Scheme: "https", Host: addressA}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.sources = sources
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- sources.Run(ctx) }()
+		synctest.Wait()
+		test(t, l)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// serves reports what the table believes of the local server.
+func (l *besideLocal) serves(gv, resource string) bool {
+	synctest.Wait()
+	return decide(l.store, gv, resource).Reason == proxy.ReasonLocal
+}
+
+func TestLocal(t *testing.T) {
+	withLocal(t, proxy.Reference(), func(t *testing.T, l *besideLocal) {
+		if !l.store.Table().LocalKnown() || !l.serves("apps/v1", "deployments") || !l.serves("v1", "pods") {
+			t.Fatal("the local server was not asked at once")
+		}
+		if !l.sources.HasSynced() {
+			t.Fatal("not synced")
+		}
+		for _, r := range l.server.requests {
+			if len(r.Header.Values("X-Kubernetes-Peer-Proxied")) > 0 || r.Header.Get("X-Remote-User") != "system:apiserver" {
+				t.Fatalf("asked with the headers %v", r.Header)
+			}
+		}
+
+		// Unchanged: confirmed, and nobody is woken.
+		changed, stop := l.store.Subscribe()
+		defer stop()
+		l.server.taken()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := l.server.taken(); len(got) != 20 || got[0] != 304 {
+			t.Errorf("in ten seconds: %v, want 304 twice a second", got)
+		}
+		select {
+		case <-changed:
+			t.Error("an unchanged local server is an event")
+		default:
+		}
+
+		// What it serves changes without a restart: a custom resource.
+		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
+		time.Sleep(time.Second)
+		if !l.serves("example.com/v1", "widgets") {
+			t.Error("a new resource was not noticed")
+		}
+
+		// Slow, or an error: it is the same process, and serves what it served.
+		l.server.set(func() { l.server.failing["/apis"] = respond(500) })
+		time.Sleep(time.Minute)
+		if !l.serves("apps/v1", "deployments") {
+			t.Error("forgotten because of an error")
+		}
+		l.server.set(func() { l.server.failing["/apis"] = hang })
+		time.Sleep(time.Minute)
+		if !l.serves("apps/v1", "deployments") {
+			t.Error("forgotten because of a timeout")
+		}
+		l.server.set(func() { clear(l.server.failing) })
+
+		// Gone, and back with another version that happens to have the same documents as far as ETags tell.
+		l.network.set(addressA, syscall.ECONNREFUSED)
+		time.Sleep(6 * time.Second)
+		if l.serves("apps/v1", "deployments") || l.store.Table().LocalKnown() {
+			t.Error("believed to serve though it cannot be reached")
+		}
+		l.server.set(func() { l.server.version = "v1.37.1" })
+		l.server.taken()
+		l.network.set(addressA, nil)
+		time.Sleep(time.Second)
+		if !l.serves("apps/v1", "deployments") {
+			t.Error("not noticed that it is back")
+		}
+		if got := l.server.taken(); len(got) < 2 || got[0] != 200 || got[1] != 200 {
+			t.Errorf("the next process was asked conditionally: %v", got)
+		}
+		if v := localVersion(l.store); v != "v1.37.1" {
+			t.Errorf("version %q", v)
+		}
+
+		// Somebody else has lost it: the proxy, that could not reach it.
+		l.store.Observe(proxy.LocalLost{At: time.Now()})
+		l.sources.RefreshLocal()
+		if !l.serves("apps/v1", "deployments") {
+			t.Error("not told again after it was lost elsewhere")
+		}
+	})
+}
+
+func localVersion(store *proxy.Store) string {
+	for _, s := range store.Table().Sources(proxy.RootGroups) {
+		if s.Local {
+			return s.Version
+		}
+	}
+	return ""
+}
+
+// A restart so fast that no connection was refused shows by the version.
+func TestLocalQuickRestart(t *testing.T) {
+	withLocal(t, proxy.Reference(), func(t *testing.T, l *besideLocal) {
+		l.server.set(func() { l.server.version = "v1.37.1" })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if v := localVersion(l.store); v != "v1.37.1" {
+			t.Errorf("version %q", v)
+		}
+	})
+}
+
+// Upstream asks every 30 minutes; on demand at once.
+func TestLocalUpstream(t *testing.T) {
+	withLocal(t, proxy.Upstream137(), func(t *testing.T, l *besideLocal) {
+		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
+		time.Sleep(29 * time.Minute)
+		if l.serves("example.com/v1", "widgets") {
+			t.Fatal("asked before its time")
+		}
+		time.Sleep(2 * time.Minute)
+		if !l.serves("example.com/v1", "widgets") {
+			t.Fatal("not asked after 30 minutes")
+		}
+		l.server.set(func() { l.server.apis = document("apps/v1 daemonsets") })
+		l.sources.RefreshLocal()
+		if !l.serves("apps/v1", "daemonsets") {
+			t.Fatal("not asked on demand")
+		}
+	})
+}
+
+// A local server that is not there yet is asked every second, and the sources are not synced before it has answered.
+func TestLocalNotThereYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := proxy.NewStore(proxy.Reference(), "self")
+		s := newServer(t, "v1.36.3", "apps/v1 deployments")
+		n := &network{servers: map[string]http.Handler{addressA: s}}
+		n.set(addressA, syscall.ECONNREFUSED)
+		sources, err := New(Config{Store: store, PeerTransport: roundTrip(nil), LocalTransport: n, LocalURL: &url.URL{Scheme: "https", Host: addressA}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- sources.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if sources.HasSynced() {
+			t.Error("synced without a local server")
+		}
+		n.set(addressA, nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !sources.HasSynced() || !store.Table().LocalKnown() {
+			t.Error("not synced though the local server has answered")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package peers
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// The types of upstream's counter of failures (pkg/util/peerproxy/metrics).
+const (
+	failedLeaseList  = "lease_list"
+	failedResolution = "hostport_resolution"
+	failedFetch      = "fetch_discovery"
+)
+
+// Metrics counts what fails while knowledge is gathered, and tells how old it is. It is a prometheus.Collector, to be registered by
+// the caller, and safe for concurrent use. The nil Metrics counts nothing.
+type Metrics struct {
+	store  *proxy.Store
+	errors *prometheus.CounterVec
+	age    *prometheus.Desc
+}
+
+// NewMetrics returns the metrics of the sources that feed a store.
+func NewMetrics(store *proxy.Store) *Metrics {
+	m := &Metrics{
+		store: store,
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "apiserver_peer_discovery_sync_errors_total",
+			Help: "Failures while learning what peers serve, by what failed.",
+		}, []string{"type"}),
+		age: prometheus.NewDesc("skewproof_proxy_peer_knowledge_age_seconds",
+			"Age of the older of the two discovery documents of a peer, since it was last confirmed. A peer of which one was never had is left out.",
+			[]string{"peer"}, nil),
+	}
+	for _, kind := range []string{failedLeaseList, failedResolution, failedFetch} {
+		m.errors.WithLabelValues(kind) // so that a counter that never moved is 0 rather than missing
+	}
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
+	m.errors.Describe(descs)
+	descs <- m.age
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	m.errors.Collect(metrics)
+	now := time.Now()
+	for _, p := range m.store.Table().Peers() {
+		oldest := p.Learned[0]
+		for _, at := range p.Learned {
+			if at.Before(oldest) {
+				oldest = at
+			}
+		}
+		if !p.Live || oldest.IsZero() {
+			continue
+		}
+		metrics <- prometheus.MustNewConstMetric(m.age, prometheus.GaugeValue, now.Sub(oldest).Seconds(), string(p.ID))
+	}
+}
+
+func (m *Metrics) failed(kind string) {
+	if m != nil {
+		m.errors.WithLabelValues(kind).Inc()
+	}
+}

@@ -1,0 +1,50 @@
+package peers
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := proxy.NewStore(proxy.Reference(), "self")
+		m := NewMetrics(store)
+		registry := prometheus.NewPedanticRegistry()
+		if err := registry.Register(m); err != nil {
+			t.Fatal(err)
+		}
+		both := func(id proxy.ServerID, api string) proxy.FetchResult {
+			return proxy.FetchResult{ID: id, Incarnation: "i", Roots: [2]proxy.RootResult{{Groups: document("v1 pods"), Failed: api}, {Groups: document("apps/v1 deployments")}}}
+		}
+		store.Observe(proxy.PeerAppeared{ID: "a", Incarnation: "i"}, proxy.PeerAppeared{ID: "b", Incarnation: "i"}, proxy.PeerAppeared{ID: "half", Incarnation: "i"},
+			proxy.Fetched{At: time.Now(), Results: []proxy.FetchResult{both("a", ""), both("b", ""), both("half", "no")}})
+		time.Sleep(10 * time.Second)
+		store.Observe(proxy.Fetched{At: time.Now(), Results: []proxy.FetchResult{both("b", ""), both("a", "no")}})
+		time.Sleep(5 * time.Second)
+		m.failed(failedFetch)
+		m.failed(failedFetch)
+		m.failed(failedResolution)
+		want := `
+# HELP apiserver_peer_discovery_sync_errors_total Failures while learning what peers serve, by what failed.
+# TYPE apiserver_peer_discovery_sync_errors_total counter
+apiserver_peer_discovery_sync_errors_total{type="fetch_discovery"} 2
+apiserver_peer_discovery_sync_errors_total{type="hostport_resolution"} 1
+apiserver_peer_discovery_sync_errors_total{type="lease_list"} 0
+# HELP skewproof_proxy_peer_knowledge_age_seconds Age of the older of the two discovery documents of a peer, since it was last confirmed. A peer of which one was never had is left out.
+# TYPE skewproof_proxy_peer_knowledge_age_seconds gauge
+skewproof_proxy_peer_knowledge_age_seconds{peer="a"} 15
+skewproof_proxy_peer_knowledge_age_seconds{peer="b"} 5
+`
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+			t.Error(err)
+		}
+		(*Metrics)(nil).failed(failedFetch) // counts nothing, and does not panic
+	})
+}

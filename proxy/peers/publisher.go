@@ -1,0 +1,165 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+const (
+	renewEvery  = 5 * time.Second // three chances in the time for which a lease is valid
+	lookEvery   = time.Second     // at readiness and incarnation; and the pause after a failure
+	writeWithin = 4 * time.Second // one attempt to write
+	leaveWithin = 5 * time.Second // to delete the lease at the end
+)
+
+// Publisher tells the peers where this server is, by an endpoint lease. All fields but Logger are required.
+type Publisher struct {
+	Client  kubernetes.Interface
+	Server  proxy.ServerID
+	Address string // host:port at which peers reach this server
+	// Incarnation names the present process of the server and changes when it restarts: the peers then forget what it served.
+	Incarnation func() string
+	// Ready reports whether the server would serve a request of a peer now. While it would not, the lease is not renewed, so that its
+	// address is forgotten when the lease expires. It is called every second and must not block.
+	Ready  func() bool
+	Logger *slog.Logger // nil: none
+}
+
+// Run publishes and renews the lease until the context ends, and deletes it then, for which it takes at most 5 s. It returns an error
+// if it cannot begin, or if it could not delete the lease, which then expires by itself.
+func (p *Publisher) Run(ctx context.Context) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	log := p.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	var (
+		holder    string    // of the lease as last written, "" if it never was
+		attempted string    // the holder of the last attempt, which may have been carried out though it failed
+		written   time.Time // when holder was
+		failing   bool
+	)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		incarnation := p.Incarnation()
+		due := incarnation != holder || time.Since(written) >= renewEvery
+		if due && incarnation != "" && p.Ready() {
+			began := time.Now()
+			attempted = incarnation
+			switch err := p.write(ctx, incarnation); {
+			case err == nil:
+				if holder == "" || failing {
+					log.Info("endpoint lease published", "lease", EndpointLeaseName(p.Server))
+				}
+				holder, written, failing = incarnation, began, false
+			case ctx.Err() == nil && !failing:
+				log.Warn("endpoint lease not published; trying again every second", "lease", EndpointLeaseName(p.Server), "err", err)
+				failing = true
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if attempted == "" {
+				return nil
+			}
+			return p.leave(context.WithoutCancel(ctx), holder, attempted)
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *Publisher) validate() error {
+	if p.Client == nil || p.Incarnation == nil || p.Ready == nil {
+		return fmt.Errorf("publish endpoint lease: Client, Incarnation and Ready are all needed")
+	}
+	if err := validID(EndpointLeaseName(p.Server)); err != nil {
+		return fmt.Errorf("publish endpoint lease: %w", err)
+	}
+	if _, err := ParseAddress(p.Address); err != nil {
+		return fmt.Errorf("publish endpoint lease: %w", err)
+	}
+	return nil
+}
+
+func (p *Publisher) leases() coordinationclient.LeaseInterface {
+	return p.Client.CoordinationV1().Leases(Namespace)
+}
+
+// write creates or renews the lease. A conflict is an error as any other: the next attempt reads anew.
+func (p *Publisher) write(ctx context.Context, holder string) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	present, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: EndpointLeaseName(p.Server), Namespace: Namespace}}
+		p.fill(lease, holder)
+		_, err = p.leases().Create(ctx, lease, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	lease := present.DeepCopy()
+	p.fill(lease, holder)
+	_, err = p.leases().Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}
+
+func (p *Publisher) fill(l *coordinationv1.Lease, holder string) {
+	now := metav1.NowMicro()
+	seconds := int32(leaseDuration / time.Second)
+	if l.Labels == nil {
+		l.Labels = map[string]string{}
+	}
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	l.Labels[ComponentLabel] = ComponentValue
+	l.Annotations[ServerAnnotation] = string(p.Server)
+	l.Annotations[AddressAnnotation] = p.Address
+	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity != holder {
+		l.Spec.AcquireTime = &now
+	}
+	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &holder, &now, &seconds
+}
+
+// leave deletes the lease, unless somebody else holds it by now: the successor of this process must not lose its own.
+func (p *Publisher) leave(ctx context.Context, holders ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	name := EndpointLeaseName(p.Server)
+	for {
+		lease, err := p.leases().Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("delete endpoint lease %s: %w; it expires in %s", name, err, leaseDuration)
+		case lease.Spec.HolderIdentity == nil || !slices.Contains(holders, *lease.Spec.HolderIdentity):
+			return nil
+		}
+		err = p.leases().Delete(ctx, name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion},
+		})
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err): // a conflict: it has changed since it was read, so look again who holds it
+			return fmt.Errorf("delete endpoint lease %s: %w; it expires in %s", name, err, leaseDuration)
+		}
+	}
+}

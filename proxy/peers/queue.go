@@ -1,0 +1,123 @@
+package peers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// queue does what client-go's rate-limited work queue does (util/workqueue), with the time as an argument and without goroutines: each key
+// is in it at most once, is not given out twice at the same time, and comes back later after a failure.
+type queue struct {
+	first, last time.Duration // delays after a first failure, and at most
+	retries     int           // zero: endless
+	bucket      *rate.Limiter // what all keys' retries share; nil: none
+
+	ready    []proxy.ServerID // to be given out, in order
+	dirty    map[proxy.ServerID]bool
+	running  map[proxy.ServerID]bool
+	failures map[proxy.ServerID]int
+	waiting  []waiting // sorted by time
+}
+
+type waiting struct {
+	key proxy.ServerID
+	at  time.Time
+}
+
+func newQueue(p proxy.FetchingPolicy, bucket *rate.Limiter) *queue {
+	return &queue{
+		first: p.FirstRetry, last: p.LastRetry, retries: p.Retries, bucket: bucket,
+		dirty: map[proxy.ServerID]bool{}, running: map[proxy.ServerID]bool{}, failures: map[proxy.ServerID]int{},
+	}
+}
+
+// add puts a key in at once. One that is being worked at comes back after that.
+func (q *queue) add(key proxy.ServerID) {
+	if q.dirty[key] {
+		return
+	}
+	q.dirty[key] = true
+	if !q.running[key] {
+		q.ready = append(q.ready, key)
+	}
+}
+
+// addAt puts a key in at that time, or earlier if it is to come earlier anyway.
+func (q *queue) addAt(key proxy.ServerID, at time.Time) {
+	i := slices.IndexFunc(q.waiting, func(w waiting) bool { return w.key == key })
+	if i >= 0 {
+		if !at.Before(q.waiting[i].at) {
+			return
+		}
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	i, _ = slices.BinarySearchFunc(q.waiting, waiting{key, at}, func(a, b waiting) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.key, b.key))
+	})
+	q.waiting = slices.Insert(q.waiting, i, waiting{key, at})
+}
+
+// advance puts in what has waited long enough.
+func (q *queue) advance(now time.Time) {
+	for len(q.waiting) > 0 && !q.waiting[0].at.After(now) {
+		q.add(q.waiting[0].key)
+		q.waiting = q.waiting[1:]
+	}
+}
+
+// next gives out a key.
+func (q *queue) next() (proxy.ServerID, bool) {
+	if len(q.ready) == 0 {
+		return "", false
+	}
+	key := q.ready[0]
+	q.ready = q.ready[1:]
+	delete(q.dirty, key)
+	q.running[key] = true
+	return key, true
+}
+
+// done takes a key back. After a failure it comes again, unless that has happened too often; dropped says that it will not.
+func (q *queue) done(key proxy.ServerID, failed bool, now time.Time) (dropped bool) {
+	delete(q.running, key)
+	switch {
+	case !failed:
+		delete(q.failures, key)
+	case q.first <= 0 || q.retries > 0 && q.failures[key] >= q.retries:
+		delete(q.failures, key)
+		dropped = true
+	default:
+		delay := q.delay(q.failures[key])
+		q.failures[key]++
+		if q.bucket != nil {
+			delay = max(delay, q.bucket.ReserveN(now, 1).DelayFrom(now))
+		}
+		q.addAt(key, now.Add(delay))
+	}
+	if q.dirty[key] {
+		q.ready = append(q.ready, key)
+	}
+	return dropped
+}
+
+// delay doubles with each failure. It is first even where last is less, as in no policy that is meant.
+func (q *queue) delay(failures int) time.Duration {
+	d := q.first
+	for ; failures > 0 && d < q.last; failures-- {
+		d *= 2
+	}
+	return max(q.first, min(d, q.last))
+}
+
+// forget takes a key out, as if it had never been in.
+func (q *queue) forget(key proxy.ServerID) {
+	delete(q.dirty, key)
+	delete(q.failures, key)
+	q.ready = slices.DeleteFunc(q.ready, func(k proxy.ServerID) bool { return k == key })
+	q.waiting = slices.DeleteFunc(q.waiting, func(w waiting) bool { return w.key == key })
+}

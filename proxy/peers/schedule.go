@@ -1,0 +1,187 @@
+package peers
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// Upstream's work queue shares this bucket among the retries of all keys (client-go, util/workqueue, DefaultTypedControllerRateLimiter).
+const (
+	bucketRate  = rate.Limit(10) // retries a second
+	bucketBurst = 100
+)
+
+// everybody is the key of the periodic rounds through all peers. No lease has an empty name.
+const everybody = proxy.ServerID("")
+
+// Schedule says when which peers are asked what they serve. It is pure: the time and the randomness are given to it, so that a simulator
+// can run it on a clock of its own. It is not safe for concurrent use.
+//
+// Under a policy with OnlyChanged every peer has rounds of its own: at once when its lease appears, changes or gets another address,
+// again and again after a failure, and every Interval. With Together such rounds run at the same time, else one after the other.
+//
+// Without OnlyChanged it is upstream's work queue (pkg/util/peerproxy/peer_discovery.go, client-go util/workqueue): keys are
+// leases, each key is a round through all peers whatever lease it is about, and one round runs at a time. A failure of any peer makes the
+// key come again with its own delay and its own count of failures. Then Together says how the peers within a round are asked, which
+// is not the schedule's business.
+//
+// Without KeepLastGood rounds go through all peers, whatever OnlyChanged says: such a round replaces all that is known.
+type Schedule struct {
+	policy proxy.FetchingPolicy
+	single bool // each peer has rounds of its own
+	random func() float64
+
+	queue   *queue
+	known   map[proxy.ServerID]bool      // peers whose leases exist
+	regular map[proxy.ServerID]time.Time // when the next round is due without any occasion
+}
+
+// Round is one unit of work.
+type Round struct {
+	// Key is what the round is about: the lease that has changed, or "" for a periodic round through all peers.
+	Key proxy.ServerID
+	// All is true if every peer is to be asked; otherwise only the one whose lease is the Key.
+	All bool
+}
+
+// NewSchedule returns the schedule of a policy. random draws from [0, 1), for jitter; it may be nil if the policy has none.
+func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
+	s := &Schedule{
+		policy: p.Fetching,
+		single: p.Fetching.OnlyChanged && p.Knowledge.KeepLastGood,
+		random: random,
+		known:  map[proxy.ServerID]bool{}, regular: map[proxy.ServerID]time.Time{},
+	}
+	var bucket *rate.Limiter
+	if !s.single {
+		bucket = rate.NewLimiter(bucketRate, bucketBurst)
+	}
+	s.queue = newQueue(p.Fetching, bucket)
+	return s
+}
+
+// Lease says that a peer's lease has appeared or has another holder.
+func (s *Schedule) Lease(id proxy.ServerID, now time.Time) {
+	s.advance(now)
+	s.known[id] = true
+	s.queue.add(id)
+	if !s.single && s.policy.Interval > 0 {
+		if _, ok := s.regular[everybody]; !ok {
+			s.regular[everybody] = now.Add(s.interval())
+		}
+	}
+}
+
+// Address says that a peer's address is known, or is another. Upstream does not look (it resolves addresses when it needs
+// them, and a round that could not waits for its retry), so this is an occasion for single rounds only.
+func (s *Schedule) Address(id proxy.ServerID, now time.Time) {
+	if s.single {
+		s.Lease(id, now)
+	}
+}
+
+// Gone says that a peer's lease was deleted. Upstream makes a round of it, which leaves that peer out.
+func (s *Schedule) Gone(id proxy.ServerID, now time.Time) {
+	s.advance(now)
+	delete(s.known, id)
+	if !s.single {
+		s.queue.add(id)
+		if len(s.known) == 0 {
+			delete(s.regular, everybody)
+		}
+		return
+	}
+	s.queue.forget(id)
+	delete(s.regular, id)
+}
+
+// Due returns the rounds that begin now. Each must be given back to Finished.
+func (s *Schedule) Due(now time.Time) []Round {
+	s.advance(now)
+	var rounds []Round
+	for s.room() {
+		key, ok := s.queue.next()
+		if !ok {
+			break
+		}
+		rounds = append(rounds, Round{Key: key, All: !s.single})
+	}
+	return rounds
+}
+
+// advance queues what has become due by now. Every method does it first: what was due before an event goes before it.
+func (s *Schedule) advance(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(s.regular)) {
+		if at := s.regular[id]; !at.After(now) {
+			s.queue.addAt(id, at)
+			delete(s.regular, id)
+		}
+	}
+	s.queue.advance(now)
+}
+
+// room reports whether another round may begin.
+func (s *Schedule) room() bool {
+	return len(s.queue.running) == 0 || s.single && s.policy.Together
+}
+
+// Finished says that a round is over. failed says that it has to be repeated: see [Succeeded].
+func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
+	s.advance(now)
+	if s.single && !s.known[r.Key] { // gone meanwhile
+		s.queue.done(r.Key, false, now)
+		return
+	}
+	dropped := s.queue.done(r.Key, failed, now)
+	if s.policy.Interval <= 0 {
+		return
+	}
+	switch {
+	case s.single && (!failed || dropped):
+		s.regular[r.Key] = now.Add(s.interval())
+	case !s.single && r.Key == everybody && (!failed || dropped) && len(s.known) > 0:
+		s.regular[everybody] = now.Add(s.interval())
+	}
+}
+
+// Wake is when Due will next return something, if nothing else happens before; the zero time: at once. ok is false if it will not.
+func (s *Schedule) Wake() (at time.Time, ok bool) {
+	if !s.room() {
+		return time.Time{}, false // a round must finish first
+	}
+	if len(s.queue.ready) > 0 {
+		return time.Time{}, true
+	}
+	if len(s.queue.waiting) > 0 {
+		at, ok = s.queue.waiting[0].at, true
+	}
+	for _, next := range s.regular {
+		if !ok || next.Before(at) {
+			at, ok = next, true
+		}
+	}
+	return at, ok
+}
+
+// interval is the time to the next regular round.
+func (s *Schedule) interval() time.Duration {
+	jitter := 0.0
+	if s.policy.Jitter > 0 && s.random != nil {
+		jitter = s.policy.Jitter * (2*s.random() - 1)
+	}
+	return max(time.Millisecond, time.Duration(float64(s.policy.Interval)*(1+jitter)))
+}
+
+// Succeeded reports whether an answer needs no retry. Under LastErrorOnly the last document decides alone (upstream:
+// fetchNewDiscoveryFor overwrites the error of /api by that of /apis).
+func Succeeded(p proxy.FetchingPolicy, r proxy.FetchResult) bool {
+	if p.LastErrorOnly {
+		return r.Roots[proxy.RootGroups].Failed == ""
+	}
+	return r.Roots[proxy.RootCore].Failed == "" && r.Roots[proxy.RootGroups].Failed == ""
+}

@@ -1,0 +1,335 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// whole is all the sources of one server on a fake cluster, with peers a and b, on synctest's clock.
+type whole struct {
+	*fetching
+	client  *fake.Clientset
+	sources *Sources
+}
+
+func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects []runtime.Object, prepare func(*whole), test func(*testing.T, *whole)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		if objects == nil {
+			objects = []runtime.Object{endpointLease("a", "i1", addressA, now), endpointLease("b", "i1", addressB, now), identityLease("self", "me", now)}
+		}
+		w := &whole{client: fake.NewClientset(objects...), fetching: &fetching{
+			t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs"),
+		}}
+		local := newServer(t, "v1.36.3", "policy/v1 poddisruptionbudgets")
+		w.network = &network{servers: map[string]http.Handler{addressA: w.a, addressB: w.b, "127.0.0.1:6444": local}}
+		w.metrics = NewMetrics(w.store)
+		if prepare != nil {
+			prepare(w)
+		}
+		sources, err := New(Config{
+			Store: w.store, Client: w.client, Static: static, Metrics: w.metrics,
+			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+				map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}),
+			PeerTransport: w.network, LocalTransport: w.network, LocalURL: &url.URL{Scheme: "https", Host: "127.0.0.1:6444"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.sources = sources
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- sources.Run(ctx) }()
+		// This server's own sidecar, which proves that the watch works.
+		own := Publisher{Client: w.client, Server: "self", Address: "192.0.2.9:6443", Incarnation: func() string { return "me" }, Ready: func() bool { return true }}
+		left := make(chan error, 1)
+		go func() { left <- own.Run(ctx) }()
+		synctest.Wait()
+		test(t, w)
+		cancel()
+		// synctest fails the test if any goroutine outlives it: Run has left nothing behind.
+		if err := errors.Join(<-ended, <-left); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestSourcesSynced(t *testing.T) {
+	withSources(t, proxy.Reference(), nil, nil, nil, func(t *testing.T, w *whole) {
+		time.Sleep(time.Second)
+		if !w.knows("apps/v1", "deployments") || !w.knows("batch/v1", "jobs") || !w.sources.HasSynced() || !w.store.Table().LocalKnown() {
+			t.Fatalf("after a second: synced %v, %+v", w.sources.HasSynced(), w.store.Table().Peers())
+		}
+		if d := decide(w.store, "batch/v1", "jobs"); d.Action != proxy.Forward || d.Address != addressB {
+			t.Fatalf("%+v", d)
+		}
+		if d := decide(w.store, "nobody.example/v1", "things"); d.Action != proxy.NotFound {
+			t.Fatalf("%+v", d)
+		}
+	})
+}
+
+// The reference waits until every peer was asked; one that does not answer is doubted then. Upstream does not wait.
+func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
+	hanging := func(w *whole) { w.a.failing["/api"], w.a.failing["/apis"], w.a.failing["/version"] = hang, hang, hang }
+	withSources(t, proxy.Reference(), nil, nil, hanging, func(t *testing.T, w *whole) {
+		time.Sleep(2 * time.Second)
+		if w.sources.HasSynced() {
+			t.Fatal("synced before a was given up")
+		}
+		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Unavailable {
+			t.Fatalf("before: %+v", d)
+		}
+		time.Sleep(4 * time.Second)
+		if !w.sources.HasSynced() {
+			t.Fatal("not synced after a was given up")
+		}
+		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Unavailable || d.Reason != proxy.ReasonUnknown {
+			t.Fatalf("after: %+v", d)
+		}
+	})
+	upstream := proxy.Upstream137()
+	upstream.Fetching.Timeout = time.Hour
+	withSources(t, upstream, nil, nil, hanging, func(t *testing.T, w *whole) {
+		time.Sleep(2 * time.Second)
+		if !w.sources.HasSynced() {
+			t.Fatal("the preset waits for its peers")
+		}
+		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.NotFound {
+			t.Fatalf("want upstream's false 404, got %+v", d)
+		}
+	})
+}
+
+// A peer's life as its leases tell it: published, restarted, expired, back, gone.
+func TestSourcesFollowLeases(t *testing.T) {
+	withSources(t, proxy.Reference(), nil, nil, nil, func(t *testing.T, w *whole) {
+		time.Sleep(time.Second)
+		b := make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		publisher := Publisher{Client: w.client, Server: "b", Address: addressB, Incarnation: func() string { return "i2" }, Ready: func() bool { return true }}
+		w.b.set(func() { w.b.apis = document("batch/v1 cronjobs") })
+		go func() { b <- publisher.Run(ctx) }()
+		time.Sleep(time.Second)
+		if p := w.peer("b"); p.Incarnation != "i2" || w.knows("batch/v1", "jobs") || !w.knows("batch/v1", "cronjobs") {
+			t.Fatalf("restarted: %+v", p)
+		}
+		time.Sleep(time.Minute)
+		if p := w.peer("b"); p.Address != addressB {
+			t.Fatalf("renewed: %+v", p)
+		}
+		if p := w.peer("a"); p.Address != "" || !p.Live { // nobody renews it
+			t.Fatalf("a has expired: %+v", p)
+		}
+		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Unavailable || d.Reason != proxy.ReasonUnresolved {
+			t.Fatalf("a has expired: %+v", d)
+		}
+
+		stop()
+		if err := <-b; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if w.knows("batch/v1", "cronjobs") {
+			t.Fatal("b has stopped in good order, and is believed to serve")
+		}
+		if d := decide(w.store, "batch/v1", "cronjobs"); d.Action != proxy.NotFound {
+			t.Fatalf("b has gone: %+v", d)
+		}
+	})
+}
+
+// Who cannot hear the leases does not conclude that everybody is gone.
+func TestSourcesCutOff(t *testing.T) {
+	var away atomic.Bool
+	withSources(t, proxy.Reference(), nil, []runtime.Object{}, func(w *whole) {
+		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errors.New("etcd is away")
+		})
+	}, func(t *testing.T, w *whole) {
+		if _, err := w.client.CoordinationV1().Leases(Namespace).Create(t.Context(), identityLease("a", "h1", time.Now()), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		away.Store(true)
+		time.Sleep(20 * time.Minute)
+		if p := w.peer("a"); !p.Live {
+			t.Fatalf("%+v", p)
+		}
+		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Unavailable {
+			t.Fatalf("a false 404: %+v", d)
+		}
+		away.Store(false)
+	})
+}
+
+func TestSourcesStaticPeersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := proxy.NewStore(proxy.Reference(), "self")
+		n := &network{servers: map[string]http.Handler{addressA: newServer(t, "v1.37.1", "apps/v1 deployments")}}
+		sources, err := New(Config{Store: store, Static: []StaticPeer{{"a", addressA}}, PeerTransport: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- sources.Run(ctx) }()
+		synctest.Wait()
+		if !sources.HasSynced() || len(capable(store, "apps/v1", "deployments")) != 1 {
+			t.Errorf("synced %v, %+v", sources.HasSynced(), store.Table().Peers())
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The alpha generation learns from StorageVersion objects, and fetches nothing.
+func TestSourcesAlpha(t *testing.T) {
+	now := time.Now()
+	objects := []runtime.Object{
+		endpointLease("a", "i1", addressA, now), identityLease("a", "h1", now),
+		storageVersion("batch.jobs", map[string][]string{"a": {"batch/v1"}}),
+		storageVersion("core.pods", map[string][]string{"a": {"v1"}, "self": {"v1"}}),
+		storageVersion("nodots", map[string][]string{"a": {"v1"}}),
+	}
+	withSources(t, proxy.Alpha128(), nil, objects, nil, func(t *testing.T, w *whole) {
+		leases := w.client.CoordinationV1().Leases(Namespace)
+		if _, err := leases.Update(t.Context(), endpointLease("a", "i1", addressA, time.Now()), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err) // synctest's clock is another than the one by which it was made
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if d := decide(w.store, "batch/v1", "jobs"); d.Action != proxy.Forward || d.Address != addressA {
+			t.Fatalf("%+v", d)
+		}
+		if d := decide(w.store, "v1", "pods"); d.Action != proxy.ServeLocally {
+			t.Fatalf("%+v", d)
+		}
+		if len(w.a.requests) > 0 {
+			t.Fatalf("%d requests to a peer", len(w.a.requests))
+		}
+		versions := w.client.InternalV1alpha1().StorageVersions()
+		if _, err := versions.Update(t.Context(), storageVersion("batch.jobs", map[string][]string{"self": {"batch/v1"}}), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if d := decide(w.store, "batch/v1", "jobs"); d.Action != proxy.ServeLocally {
+			t.Fatalf("changed: %+v", d)
+		}
+		if err := versions.Delete(t.Context(), "core.pods", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if d := decide(w.store, "v1", "pods"); d.Reason == proxy.ReasonLocal {
+			t.Fatalf("deleted: %+v", d)
+		}
+	})
+}
+
+// Leases that cannot be listed are counted, and tried again; nothing is synced meanwhile.
+func TestSourcesLeasesFail(t *testing.T) {
+	var denied atomic.Bool
+	denied.Store(true)
+	prepare := func(w *whole) {
+		w.client.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return denied.Load(), nil, errors.New("denied")
+		})
+	}
+	withSources(t, proxy.Reference(), nil, nil, prepare, func(t *testing.T, w *whole) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := testutil.ToFloat64(w.metrics.errors.WithLabelValues(failedLeaseList)); n < 2 || w.sources.HasSynced() {
+			t.Fatalf("%v failures counted, synced %v", n, w.sources.HasSynced())
+		}
+		denied.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !w.sources.HasSynced() {
+			t.Fatal("not synced though leases can be listed")
+		}
+	})
+}
+
+func TestNewRefusesNonsense(t *testing.T) {
+	store := proxy.NewStore(proxy.Reference(), "self")
+	for says, config := range map[string]Config{
+		"Config.Store":         {PeerTransport: roundTrip(nil)},
+		"Config.PeerTransport": {Store: store},
+		"both, or neither":     {Store: store, PeerTransport: roundTrip(nil), LocalTransport: roundTrip(nil)},
+	} {
+		if _, err := New(config); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v, want one that says %q", err, says)
+		}
+	}
+	if _, err := New(Config{Store: proxy.NewStore(proxy.Alpha128(), "self")}); err != nil {
+		t.Errorf("the alpha generation needs no transport: %v", err)
+	}
+}
+
+// What is cut short by the end says nothing of the peers.
+func TestSourcesStopInTheMiddle(t *testing.T) {
+	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
+		var store *proxy.Store
+		withSources(t, policy, nil, nil, func(w *whole) {
+			w.a.failing["/apis"], w.b.failing["/apis"] = hang, hang
+			store = w.store
+		}, func(*testing.T, *whole) {
+			time.Sleep(time.Second) // both, or the first of them, are being asked
+		})
+		peers := store.Table().Peers()
+		if len(peers) != 2 {
+			t.Fatalf("%s: %+v", policy.Name, peers)
+		}
+		for _, p := range peers {
+			if p.Failed[0]+p.Failed[1] != "" || !p.Learned[0].IsZero() {
+				t.Errorf("%s: learnt from a fetch that was given up: %+v", policy.Name, p)
+			}
+		}
+	}
+}
+
+// A leftover lease is no server to the reference; upstream takes it for one.
+func TestSourcesLeftover(t *testing.T) {
+	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
+		withSources(t, policy, nil, []runtime.Object{identityLease("a", "h1", time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC))}, nil, func(t *testing.T, w *whole) {
+			time.Sleep(time.Second) // synctest's clock begins in 2000
+			live := 0
+			for _, p := range w.store.Table().Peers() {
+				if p.Live {
+					live++
+				}
+			}
+			want := 1
+			if policy.Knowledge.DoubtUnknown {
+				want = 0
+			}
+			if live != want {
+				t.Errorf("%s: %d live peers, want %d", policy.Name, live, want)
+			}
+		})
+	}
+}

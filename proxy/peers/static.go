@@ -1,0 +1,89 @@
+package peers
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// StaticPeer is a peer by configuration: it always lives, and its address is fixed, whatever leases say.
+type StaticPeer struct {
+	ID      proxy.ServerID
+	Address string // host:port
+}
+
+// ParseStaticPeer reads "id=host:port". The id is the name of the server's identity lease.
+func ParseStaticPeer(s string) (StaticPeer, error) {
+	id, address, ok := strings.Cut(s, "=")
+	if !ok {
+		return StaticPeer{}, fmt.Errorf("read peer %q: want id=host:port", s)
+	}
+	if err := validID(id); err != nil {
+		return StaticPeer{}, fmt.Errorf("read peer %q: %w", s, err)
+	}
+	address, err := ParseAddress(address)
+	if err != nil {
+		return StaticPeer{}, fmt.Errorf("read peer %q: %w", s, err)
+	}
+	return StaticPeer{ID: proxy.ServerID(id), Address: address}, nil
+}
+
+// ParseStaticPeers reads a list of peers, each id once.
+func ParseStaticPeers(list []string) ([]StaticPeer, error) {
+	var peers []StaticPeer
+	seen := map[proxy.ServerID]bool{}
+	for _, s := range list {
+		p, err := ParseStaticPeer(s)
+		if err != nil {
+			return nil, err
+		}
+		if seen[p.ID] {
+			return nil, fmt.Errorf("read peer %q: %s is given twice; give each peer once", s, p.ID)
+		}
+		seen[p.ID] = true
+		peers = append(peers, p)
+	}
+	return peers, nil
+}
+
+// ParseAddress reads "ip:port" or "hostname:port" and returns it in one spelling. It accepts nothing else: no user, path, zone or
+// port name, no address that stands for none (0.0.0.0) or many (multicast).
+func ParseAddress(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", fmt.Errorf("address %q: want host:port", s)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || port != strconv.FormatUint(n, 10) {
+		return "", fmt.Errorf("address %q: the port is not a number from 1 to 65535", s)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
+		if ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+			return "", fmt.Errorf("address %q: not the address of one host", s)
+		}
+		return net.JoinHostPort(ip.String(), port), nil
+	}
+	if len(validation.IsDNS1123Subdomain(host)) > 0 || numeric(host[strings.LastIndexByte(host, '.')+1:]) {
+		return "", fmt.Errorf("address %q: neither an IP address nor a host name", s)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// numeric reports whether a label consists of digits. No host name ends in one: some resolvers take it for an IP address in an odd
+// spelling (URL Standard, "ends in a number").
+func numeric(label string) bool { return strings.Trim(label, "0123456789") == "" }
+
+// validID checks that an identity can be the name of a lease.
+func validID(id string) error {
+	if problems := validation.IsDNS1123Subdomain(id); len(problems) > 0 {
+		return fmt.Errorf("server id %q: not the name of an identity lease (%s)", id, strings.Join(problems, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package peers
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseAddress(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"192.0.2.1:6443", "192.0.2.1:6443"},
+		{"[2001:db8::1]:6443", "[2001:db8::1]:6443"},
+		{"[2001:DB8:0::1]:6443", "[2001:db8::1]:6443"},
+		{"[::ffff:192.0.2.1]:6443", "192.0.2.1:6443"},
+		{"127.0.0.1:1", "127.0.0.1:1"},
+		{"node-a.example:65535", "node-a.example:65535"},
+		{"a:1", "a:1"},
+	} {
+		got, err := ParseAddress(tc.in)
+		if err != nil || got != tc.want {
+			t.Errorf("ParseAddress(%q) = %q, %v; want %q", tc.in, got, err, tc.want)
+		}
+	}
+	for _, bad := range []string{
+		"", ":", ":6443", "192.0.2.1", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:65536", "192.0.2.1:-1", "192.0.2.1:+1", "192.0.2.1:06443",
+		"192.0.2.1:https", "0.0.0.0:6443", "[::]:6443", "224.0.0.1:6443", "[ff02::1]:6443", "255.255.255.255:6443", "[fe80::1%eth0]:6443",
+		"2001:db8::1:6443", "user@host:6443", "host/path:6443", "host:6443/path", "https://host:6443", "ho st:6443", "host\n:6443", "host\x00:6443",
+		"HOST:6443", "-host:6443", "host..example:6443", "300.1.1.1:6443", "2130706433:6443", "host.1:6443", "127.1:6443", "[host]:6443:1",
+		"ä:6443", strings.Repeat("a", 254) + ":6443", "host?x:6443", "host#x:6443", "host%2f:6443",
+	} {
+		if got, err := ParseAddress(bad); err == nil {
+			t.Errorf("ParseAddress(%q) = %q; want an error", bad, got)
+		} else if got != "" {
+			t.Errorf("ParseAddress(%q) = %q with the error %v", bad, got, err)
+		}
+	}
+}
+
+func FuzzParseAddress(f *testing.F) {
+	for _, s := range []string{"192.0.2.1:6443", "[2001:db8::1]:6443", "node-a.example:65535", "host:0", "[::ffff:1.2.3.4]:1", "a@b:1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := ParseAddress(s)
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(got, "/@?# \t\r\n%\\") {
+			t.Fatalf("ParseAddress(%q) = %q has more than a host and a port", s, got)
+		}
+		if again, err := ParseAddress(got); err != nil || again != got {
+			t.Fatalf("ParseAddress(%q) = %q, which reads as %q, %v", s, got, again, err)
+		}
+	})
+}
+
+func TestParseStaticPeers(t *testing.T) {
+	got, err := ParseStaticPeers([]string{"apiserver-a=192.0.2.1:6443", "apiserver-b=node-b:6443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []StaticPeer{{"apiserver-a", "192.0.2.1:6443"}, {"apiserver-b", "node-b:6443"}}
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for _, tc := range []struct {
+		list []string
+		says string
+	}{
+		{[]string{"192.0.2.1:6443"}, "want id=host:port"},
+		{[]string{"=192.0.2.1:6443"}, "not the name of an identity lease"},
+		{[]string{"A b=192.0.2.1:6443"}, "not the name of an identity lease"},
+		{[]string{"a="}, "want host:port"},
+		{[]string{"a=192.0.2.1:0"}, "from 1 to 65535"},
+		{[]string{"a=192.0.2.1:1", "a=192.0.2.2:1"}, "given twice"},
+	} {
+		if got, err := ParseStaticPeers(tc.list); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("ParseStaticPeers(%q) = %v, %v; want an error that says %q", tc.list, got, err, tc.says)
+		}
+	}
+}

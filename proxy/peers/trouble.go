@@ -1,0 +1,77 @@
+package peers
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// trouble is why a fetch failed, in words that may be shown to clients: errors of the network name addresses, and those of certificates the
+// names in them, so only what is known to name neither is passed on.
+func trouble(err error) string {
+	var (
+		status    statusError
+		document  documentError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		operation *net.OpError
+	)
+	switch {
+	case errors.As(err, &status):
+		return status.Error()
+	case errors.As(err, &document):
+		return document.Error()
+	case timedOut(err):
+		return "it did not answer in time"
+	case errors.Is(err, context.Canceled):
+		return "the fetch was given up"
+	case errors.As(err, &authority):
+		return "its certificate is signed by an authority that is not trusted"
+	case errors.As(err, &hostname):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid):
+		return "its certificate is not valid"
+	case errors.As(err, &operation) && operation.Op == "remote error": // how crypto/tls says that the other side sent an alert
+		return "it refused the TLS handshake"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it refused the connection"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return "it broke the connection off"
+	}
+	return "it could not be reached"
+}
+
+// timedOut reports whether an error says only that there was no answer yet.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}
+
+// statusError is an answer other than the document.
+type statusError int
+
+func (e statusError) Error() string {
+	if e >= 300 && e < 400 {
+		return fmt.Sprintf("it answered %d, and redirects are not followed", int(e))
+	}
+	return fmt.Sprintf("it answered %d", int(e))
+}
+
+// documentError is an answer that is no document. Its text is this package's or the decoder's own, of what the server sent.
+type documentError struct{ err error }
+
+func (e documentError) Error() string {
+	text := e.err.Error()
+	if len(text) > 200 { // it may quote what the server sent
+		text = strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	return "its answer cannot be used: " + text
+}
+func (e documentError) Unwrap() error { return e.err }

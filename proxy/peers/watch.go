@@ -1,0 +1,116 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	internalinformers "k8s.io/client-go/informers/apiserverinternal/v1alpha1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// setWatch looks at all objects of some informers whenever one of them has changed. Changes that come close together are seen as one:
+// a thousand definitions at the start are one look, not a thousand.
+type setWatch struct {
+	informers []cache.SharedIndexInformer
+	look      func()
+}
+
+// run watches until the context ends. The first look is at everything that existed at the start; synced is called after it.
+func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { poke(changed) },
+		UpdateFunc: func(_, _ any) { poke(changed) },
+		DeleteFunc: func(any) { poke(changed) },
+	}
+	var all []cache.InformerSynced
+	for _, informer := range w.informers {
+		registered, err := start(ctx, &wg, informer, handler, failed)
+		if err != nil {
+			return err
+		}
+		all = append(all, registered)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), all...) {
+		return nil
+	}
+	w.look()
+	synced()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			w.look()
+		}
+	}
+}
+
+// watchExtensions tells the store which custom resources and aggregated APIs exist.
+func watchExtensions(store *proxy.Store, client dynamic.Interface) (*setWatch, error) {
+	informer := func(resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+		i := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, cache.Indexers{}, nil).Informer()
+		if err := i.SetTransform(lean); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", resource.Resource, err)
+		}
+		return i, nil
+	}
+	definitions, err := informer(customResourceDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	services, err := informer(apiServices)
+	if err != nil {
+		return nil, err
+	}
+	return &setWatch{
+		informers: []cache.SharedIndexInformer{definitions, services},
+		look: func() {
+			e := extensions(listed[*unstructured.Unstructured](definitions), listed[*unstructured.Unstructured](services))
+			e.At = time.Now()
+			store.Observe(e)
+		},
+	}, nil
+}
+
+// watchStorageVersions tells the store who serves what by StorageVersion objects.
+func watchStorageVersions(store *proxy.Store, client kubernetes.Interface, log *slog.Logger) *setWatch {
+	informer := internalinformers.NewStorageVersionInformer(client, 0, cache.Indexers{})
+	return &setWatch{
+		informers: []cache.SharedIndexInformer{informer},
+		look: func() {
+			event, errs := storageVersions(listed[*apiserverinternalv1alpha1.StorageVersion](informer))
+			for _, err := range errs {
+				log.Warn("StorageVersion ignored", "err", err)
+			}
+			store.Observe(event)
+		},
+	}
+}
+
+// listed are the objects that an informer holds.
+func listed[T any](informer cache.SharedIndexInformer) []T {
+	all := informer.GetStore().List()
+	list := make([]T, 0, len(all))
+	for _, o := range all {
+		if object, ok := o.(T); ok {
+			list = append(list, object)
+		}
+	}
+	return list
+}
