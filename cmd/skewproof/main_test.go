@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
@@ -77,6 +79,33 @@ func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {
 	left, err := os.ReadDir(".")
 	if err != nil || len(left) > 0 {
 		t.Errorf("it left %v, error %v", left, err)
+	}
+}
+
+func TestDryRunShowsTheSidecars(t *testing.T) {
+	out, err := call(t, "run", "quiet", "--dry-run", "--subject", "reference")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"kube-apiserver c, v1.36.3, on host c", "skewproof proxy c, v1.36.3, on host c", "--upstream=https://127.0.0.1:6444", "--secure-port=6444",
+		"--feature-gates=UnknownVersionInteroperabilityProxy=false",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the dry run does not show %q", want)
+		}
+	}
+}
+
+// The arguments of a sidecar are written here and read there: the one must speak the other's language.
+func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
+	args := local.ProxyArguments(local.Place{Real: netip.MustParseAddrPort("198.18.0.6:6443"), Own: netip.MustParseAddrPort("198.18.0.6:6444")}, local.Files{})
+	command, rest, err := newRoot().Find(args)
+	if err != nil || command.Name() != "proxy" {
+		t.Fatalf("the command is %v, error %v; want proxy", command, err)
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		t.Error(err)
 	}
 }
 

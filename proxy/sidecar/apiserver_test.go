@@ -1,0 +1,350 @@
+package sidecar
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// apiserver is a kube-apiserver as a sidecar sees it: it believes identity headers that come with a front-proxy certificate and nothing
+// else, serves some resources, reviews tokens, and tells what it was sent.
+type apiserver struct {
+	t      *testing.T
+	name   string
+	server *httptest.Server
+	front  *x509.CertPool
+
+	mu        sync.Mutex
+	resources []schema.GroupVersionResource
+	tokens    map[string]authenticationv1.UserInfo
+	leases    map[string]*coordinationv1.Lease
+	unready   bool
+	noReviews bool
+	process   *tls.Certificate // what it made for itself when it started; nil: it is something that makes none
+	started   string           // the start time of its process
+	seen      []seen
+	byToken   int         // requests with the kubeconfig's credentials
+	events    chan string // sent to every watch
+}
+
+// kubeconfigToken is what the kubeconfigs of these tests have.
+const kubeconfigToken = "the-kubeconfigs-own"
+
+// seen is a request that has arrived, apart from those that a sidecar makes for itself.
+type seen struct {
+	method, path, query, user, uid string
+	groups                         []string
+	header                         http.Header
+	body                           []byte // of what is served
+}
+
+func newAPIServer(t *testing.T, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
+	a := &apiserver{
+		t: t, name: name, front: pool(front), resources: resources, started: "1000.5",
+		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string),
+	}
+	a.server = httptest.NewUnstartedServer(http.HandlerFunc(a.serve))
+	a.restart()
+	a.server.TLS = &tls.Config{
+		ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving.tls(t)},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if hello.ServerName == loopbackName {
+				return a.process, nil
+			}
+			return nil, nil // the one above
+		},
+	}
+	a.server.EnableHTTP2 = true
+	a.server.StartTLS()
+	t.Cleanup(a.server.Close)
+	return a
+}
+
+// restart makes another process of it, with no connection left.
+func (a *apiserver) restart() {
+	made := newAuthority(a.t, loopbackName).issue(subject{name: loopbackName, dns: []string{loopbackName}}).tls(a.t)
+	a.set(func() { a.process = &made })
+	if a.server.Listener != nil && a.server.URL != "" {
+		a.server.CloseClientConnections()
+	}
+}
+
+func (a *apiserver) set(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
+}
+
+// last is the last request for a path that was sent on behalf of a caller.
+func (a *apiserver) last(path string) (seen, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range slices.Backward(a.seen) {
+		if s.path == path {
+			return s, true
+		}
+	}
+	return seen{}, false
+}
+
+func (a *apiserver) lease(name string) *coordinationv1.Lease {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leases[name].DeepCopy()
+}
+
+// trusted reports whether the caller has a front-proxy certificate.
+func (a *apiserver) trusted(r *http.Request) bool {
+	if len(r.TLS.PeerCertificates) == 0 || r.TLS.PeerCertificates[0].Subject.CommonName != "front-proxy-client" {
+		return false
+	}
+	_, err := r.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: a.front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil
+}
+
+func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
+	byToken := r.Header.Get("Authorization") == "Bearer "+kubeconfigToken
+	if !byToken && (!a.trusted(r) || r.Header.Get("X-Remote-User") == "") {
+		a.status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
+		return
+	}
+	s := seen{
+		method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, user: r.Header.Get("X-Remote-User"), uid: r.Header.Get("X-Remote-Uid"),
+		groups: r.Header["X-Remote-Group"], header: r.Header.Clone(),
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if byToken {
+		a.byToken++
+	} else if s.user != selfUser.Name {
+		a.seen = append(a.seen, s)
+	}
+	switch path := r.URL.Path; {
+	case path == "/readyz":
+		if a.unready {
+			http.Error(w, "[-]etcd failed: reason withheld\nreadyz check failed", http.StatusInternalServerError)
+			return
+		}
+		if _, verbose := r.URL.Query()["verbose"]; verbose {
+			fmt.Fprint(w, "[+]ping ok\n[+]etcd ok\nreadyz check passed\n")
+			return
+		}
+		fmt.Fprint(w, "ok")
+	case path == "/metrics":
+		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", a.started)
+	case path == "/version":
+		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
+	case path == "/api" || path == "/apis" || path == "/apis/":
+		if slices.Contains(s.groups, "system:unauthenticated") {
+			a.status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+			return
+		}
+		a.write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.document(strings.TrimSuffix(path, "/")))
+	case path == "/apis/authentication.k8s.io/v1/tokenreviews":
+		a.review(w, r)
+	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
+		a.serveLease(w, r)
+	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
+		a.list(w, r, []any{})
+	case a.serves(path) && strings.HasSuffix(path, "/exec"):
+		a.upgrade(w, r)
+	case a.serves(path) && r.URL.Query().Get("watch") == "true":
+		a.watch(w, r)
+	case a.serves(path):
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			a.t.Errorf("%s: read the body of %s: %v", a.name, path, err)
+		}
+		a.seen[len(a.seen)-1].body = body
+		w.Header().Set("X-Served-By", a.name)
+		a.write(w, "application/json", map[string]any{"kind": "List", "items": []any{}})
+	default:
+		a.status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+}
+
+// serves reports whether a path is about a resource that is served. Paths are /apis/<group>/<version>/<resource>/… and /api/<version>/….
+func (a *apiserver) serves(path string) bool {
+	for _, r := range a.resources {
+		base := "/apis/" + r.Group + "/" + r.Version + "/"
+		if r.Group == "" {
+			base = "/api/" + r.Version + "/"
+		}
+		if rest, ok := strings.CutPrefix(path, base); ok && slices.Contains(strings.Split(rest, "/"), r.Resource) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *apiserver) document(path string) apidiscoveryv2.APIGroupDiscoveryList {
+	list := apidiscoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList"}}
+	for _, r := range a.resources {
+		if (r.Group == "") != (path == "/api") {
+			continue
+		}
+		list.Items = append(list.Items, apidiscoveryv2.APIGroupDiscovery{
+			ObjectMeta: metav1.ObjectMeta{Name: r.Group},
+			Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: r.Version, Resources: []apidiscoveryv2.APIResourceDiscovery{{
+				Resource: r.Resource, Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch", "create"},
+				Subresources: []apidiscoveryv2.APISubresourceDiscovery{{Subresource: "exec", Verbs: []string{"get", "create"}}},
+			}}}},
+		})
+	}
+	return list
+}
+
+func (a *apiserver) review(w http.ResponseWriter, r *http.Request) {
+	if a.noReviews {
+		a.status(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+		return
+	}
+	var review authenticationv1.TokenReview
+	a.read(r, &review)
+	review.TypeMeta = metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}
+	review.Status.User, review.Status.Authenticated = a.tokens[review.Spec.Token], a.tokens[review.Spec.Token].Username != ""
+	a.write(w, "application/json", review)
+}
+
+func (a *apiserver) serveLease(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"), "/")
+	var lease coordinationv1.Lease
+	if r.Method == http.MethodPost || r.Method == http.MethodPut {
+		a.read(r, &lease)
+		lease.UID, lease.ResourceVersion = "uid", strconv.Itoa(len(a.seen))
+		a.leases[lease.Name] = &lease
+		a.write(w, "application/json", lease)
+		return
+	}
+	switch {
+	case name == "":
+		items := []any{}
+		for _, lease := range a.leases {
+			items = append(items, lease)
+		}
+		a.list(w, r, items)
+	case a.leases[name] == nil:
+		a.status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+	case r.Method == http.MethodDelete:
+		delete(a.leases, name)
+		a.write(w, "application/json", metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess})
+	default:
+		found := a.leases[name].DeepCopy()
+		found.TypeMeta = metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
+		a.write(w, "application/json", found)
+	}
+}
+
+// list answers a list, and a watch with nothing until the caller has had enough.
+func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
+	query := r.URL.Query()
+	if query.Get("sendInitialEvents") != "" { // as a server without WatchList says: list first
+		a.status(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+		return
+	}
+	if query.Get("watch") == "true" || query.Get("watch") == "1" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		a.wait(r)
+		return
+	}
+	kind, version := "LeaseList", "coordination.k8s.io/v1"
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/customresourcedefinitions"):
+		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
+	case strings.HasSuffix(r.URL.Path, "/apiservices"):
+		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
+	}
+	a.write(w, "application/json", map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+}
+
+// wait waits for the caller to go, or the test to end, without the lock.
+func (a *apiserver) wait(r *http.Request) {
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	select {
+	case <-r.Context().Done():
+	case <-a.t.Context().Done():
+	}
+}
+
+func (a *apiserver) watch(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Served-By", a.name)
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	for {
+		select {
+		case event := <-a.events:
+			fmt.Fprintln(w, event)
+			_ = http.NewResponseController(w).Flush()
+		case <-r.Context().Done():
+			return
+		case <-a.t.Context().Done():
+			return
+		}
+	}
+}
+
+// upgrade speaks the protocol that was asked for, which is to repeat everything.
+func (a *apiserver) upgrade(w http.ResponseWriter, r *http.Request) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		a.t.Errorf("%s: an upgrade by %s: %v", a.name, r.Proto, err)
+		return
+	}
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	defer conn.Close()
+	fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nX-Served-By: %s\r\n\r\n", r.Header.Get("Upgrade"), a.name)
+	buffered.Flush()
+	_, _ = io.Copy(conn, buffered)
+}
+
+// read reads an object, in protobuf as client-go sends them or in JSON.
+func (a *apiserver) read(r *http.Request, into runtime.Object) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, into)
+	}
+	if err != nil {
+		a.t.Errorf("%s: read what was sent to %s: %v", a.name, r.URL.Path, err)
+	}
+}
+
+func (a *apiserver) write(w http.ResponseWriter, contentType string, body any) {
+	w.Header().Set("Content-Type", contentType)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		a.t.Logf("%s: write: %v", a.name, err)
+	}
+}
+
+func (a *apiserver) status(w http.ResponseWriter, code int, reason metav1.StatusReason) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: a.name + " says so",
+	})
+}

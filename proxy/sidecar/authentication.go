@@ -1,0 +1,151 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// authentication finds out who asks, and puts that into the request's context. What the caller said of itself is taken out of
+// the request, whoever it is.
+type authentication struct {
+	callers  authenticator.Request
+	proxies  *frontProxies
+	identity identityNames
+	next     http.Handler
+	log      *slog.Logger
+}
+
+// newAuthentication makes the chain that a kube-apiserver has (see the package's documentation).
+func newAuthentication(o *Options, c *credentials, tokens authenticator.Token, next http.Handler, log *slog.Logger) *authentication {
+	names := o.identityNames()
+	a := &authentication{
+		identity: names,
+		next:     next,
+		log:      log,
+		proxies: &frontProxies{ca: c.requestHeaderCA, allowed: o.RequestHeaderNames, headers: headerrequest.NewDynamic(
+			headerrequest.StaticStringSlice(names.user), headerrequest.StaticStringSlice(names.uid),
+			headerrequest.StaticStringSlice(names.group), headerrequest.StaticStringSlice(names.extra))},
+	}
+	chain := []authenticator.Request{a.proxies}
+	if c.clientCA != nil {
+		chain = append(chain, x509request.NewDynamic(c.clientCA.verifyOptions, x509request.CommonNameUserConversion))
+	}
+	chain = append(chain, bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens))
+	a.callers = group.NewAuthenticatedGroupAdder(union.New(chain...))
+	if o.AnonymousAuth {
+		// Only who presents nothing is anonymous: an error ends the chain before it.
+		a.callers = union.NewFailOnError(a.callers, anonymous.NewAuthenticator(nil))
+	}
+	return a
+}
+
+func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	record := accessedFrom(r.Context())
+	isProxy, _ := a.proxies.verify(r)
+	answer, ok, err := a.callers.AuthenticateRequest(r)
+	a.identity.drop(r.Header)
+	r.Header.Del("Authorization")
+	dropTokenProtocols(r.Header)
+	record.FromPeer = isProxy
+	switch {
+	case errors.Is(err, errUnreviewed):
+		record.Decision = decisionRefused
+		// Nothing was carried out, so whatever it is may be sent again.
+		w.Header().Set("Retry-After", "1")
+		answerError(w, r, apierrors.NewServiceUnavailable("the bearer token could not be reviewed: the local kube-apiserver cannot be asked"))
+		return
+	case err != nil || !ok:
+		record.Decision = decisionRefused
+		a.log.Debug("could not authenticate a request", "path", r.URL.Path, "error", err)
+		closeAfter(w, r)
+		answerError(w, r, apierrors.NewUnauthorized("Unauthorized"))
+		return
+	}
+	record.User = answer.User.GetName()
+	if trouble := unfitForHeaders(answer.User); trouble != "" {
+		record.Decision = decisionRefused
+		a.log.Warn("refused an identity that headers cannot carry unchanged", "user", answer.User.GetName(), "trouble", trouble)
+		answerError(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(trouble)))
+		return
+	}
+	if isAnonymous(answer.User) {
+		closeAfter(w, r)
+	}
+	ctx := apirequest.WithUser(r.Context(), answer.User)
+	if isProxy {
+		ctx = context.WithValue(ctx, fromPeerKey{}, true)
+	}
+	a.next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+type fromPeerKey struct{}
+
+// fromPeer reports whether a front-proxy certificate with an allowed name came with the request: the hop header of nobody else counts.
+func fromPeer(r *http.Request) bool {
+	from, _ := r.Context().Value(fromPeerKey{}).(bool)
+	return from
+}
+
+func isAnonymous(u user.Info) bool {
+	if u.GetName() == user.Anonymous {
+		return true
+	}
+	for _, g := range u.GetGroups() {
+		if g == user.AllUnauthenticated {
+			return true
+		}
+	}
+	return false
+}
+
+// closeAfter ends an HTTP/2 connection after this request, because it costs a stranger little to keep one busy (CVE-2023-44487). A
+// kube-apiserver does the same (UnauthenticatedHTTP2DOSMitigation).
+func closeAfter(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+const (
+	protocolHeader = "Sec-Websocket-Protocol"
+	tokenProtocol  = "base64url.bearer.authorization.k8s.io."
+)
+
+// dropTokenProtocols takes bearer tokens out of the offered WebSocket sub-protocols: the authenticator does so only where the token was
+// what the caller was authenticated by.
+func dropTokenProtocols(h http.Header) {
+	var kept []string
+	found := false
+	for _, line := range h[protocolHeader] {
+		for _, protocol := range strings.Split(line, ",") {
+			if protocol = strings.TrimSpace(protocol); strings.HasPrefix(protocol, tokenProtocol) {
+				found = true
+			} else if protocol != "" {
+				kept = append(kept, protocol)
+			}
+		}
+	}
+	switch {
+	case !found:
+	case len(kept) == 0:
+		h.Del(protocolHeader)
+	default:
+		h.Set(protocolHeader, strings.Join(kept, ", "))
+	}
+}

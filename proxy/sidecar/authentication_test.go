@@ -1,0 +1,254 @@
+package sidecar
+
+import (
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const common = "/apis/both.example/v1/commons"
+
+// one is a server with a sidecar and no peers.
+func one(t *testing.T, adjust ...func(*world, *Options)) (*apiserver, *running) {
+	w := newWorld(t)
+	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
+	o := w.options("a", a)
+	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"} // refuses connections, and never matters
+	for _, f := range adjust {
+		f(w, o)
+	}
+	r := w.run(o)
+	r.awaitReady()
+	return a, r
+}
+
+// Whoever asks, the local server has to see that user and nobody else, whatever else is said.
+func TestTheLocalServerSeesWhoAsks(t *testing.T) {
+	a, r := one(t)
+	stranger := newAuthority(t, "strangers")
+	a.set(func() {
+		a.tokens["good"] = authenticationv1.UserInfo{
+			Username: "system:serviceaccount:default:bot", UID: "bot-uid", Groups: []string{"system:serviceaccounts"},
+			Extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/credential-id": {"JTI=1"}, "Odd key": {"x", ""}},
+		}
+		a.tokens["sly"] = authenticationv1.UserInfo{Username: "sly", Groups: []string{" system:masters"}}
+		a.tokens["split"] = authenticationv1.UserInfo{Username: "sly\r\nX-Remote-Group: system:masters"}
+	})
+	certificate := func(by *authority, name string, groups ...string) *issued {
+		i := by.issue(subject{name: name, groups: groups})
+		return &i
+	}
+	expired := r.ca.issue(subject{name: "late", notAfter: time.Now().Add(-time.Minute)})
+	spoofed := []string{
+		"X-Remote-User", "root", "X-Remote-Group", "system:masters", "X-Remote-Uid", "0", "X-Remote-Extra-Scopes", "all",
+		"x-remote-user", "root", "X-REMOTE-GROUP", "system:masters", "X_Remote_User", "root",
+	}
+	for _, test := range []struct {
+		name    string
+		cert    *issued
+		headers []string
+		code    int // 200 if zero
+		user    string
+		uid     string
+		groups  []string
+		extra   map[string][]string // headers
+	}{
+		{name: "client certificate", cert: certificate(r.ca, "alice", "staff"), user: "alice", groups: []string{"staff", "system:authenticated"}},
+		{name: "administrator", cert: certificate(r.ca, "admin", "system:masters"), user: "admin", groups: []string{"system:masters", "system:authenticated"}},
+		{name: "client certificate and spoofed headers", cert: certificate(r.ca, "mallory"), headers: spoofed, user: "mallory", groups: []string{"system:authenticated"}},
+		{name: "nothing", user: "system:anonymous", groups: []string{"system:unauthenticated"}},
+		{name: "nothing but spoofed headers", headers: spoofed, user: "system:anonymous", groups: []string{"system:unauthenticated"}},
+		{
+			name: "token", headers: []string{"Authorization", "Bearer good"}, user: "system:serviceaccount:default:bot", uid: "bot-uid",
+			groups: []string{"system:serviceaccounts", "system:authenticated"},
+			extra:  map[string][]string{"X-Remote-Extra-Authentication.kubernetes.io%2fcredential-Id": {"JTI=1"}, "X-Remote-Extra-Odd%20key": {"x", ""}},
+		},
+		{name: "token and spoofed headers", headers: append([]string{"Authorization", "Bearer good"}, spoofed...), user: "system:serviceaccount:default:bot", uid: "bot-uid",
+			groups: []string{"system:serviceaccounts", "system:authenticated"}},
+		{name: "certificate and token", cert: certificate(r.ca, "alice"), headers: []string{"Authorization", "Bearer good"}, user: "alice", groups: []string{"system:authenticated"}},
+		{name: "unknown token", headers: []string{"Authorization", "Bearer bad"}, code: http.StatusUnauthorized},
+		{name: "certificate of a stranger", cert: certificate(stranger, "root", "system:masters"), code: http.StatusUnauthorized},
+		{name: "certificate of a stranger and spoofed headers", cert: certificate(stranger, "front-proxy-client"), headers: spoofed, code: http.StatusUnauthorized},
+		{name: "expired certificate", cert: &expired, code: http.StatusUnauthorized},
+		{name: "the front proxy's name from the authority of clients", cert: certificate(r.ca, "front-proxy-client"), headers: spoofed, user: "front-proxy-client", groups: []string{"system:authenticated"}},
+		{name: "front proxy", cert: &r.proxies, headers: []string{"X-Remote-User", "bob", "X-Remote-Group", "ops", "X-Remote-Group", "dev", "X-Remote-Uid", "7", "X-Remote-Extra-Scopes", "some"},
+			user: "bob", uid: "7", groups: []string{"ops", "dev", "system:authenticated"}, extra: map[string][]string{"X-Remote-Extra-Scopes": {"some"}}},
+		{name: "front proxy that says nothing", cert: &r.proxies, code: http.StatusUnauthorized},
+		{name: "front proxy of a name that is not allowed", cert: certificate(r.frontCA, "other-proxy"), headers: spoofed, code: http.StatusUnauthorized},
+		{name: "group that would lose its white space", headers: []string{"Authorization", "Bearer sly"}, code: http.StatusForbidden},
+		{name: "name with a line of its own", headers: []string{"Authorization", "Bearer split"}, code: http.StatusForbidden},
+		{name: "basic authentication", headers: []string{"Authorization", "Basic cm9vdDpyb290"}, user: "system:anonymous", groups: []string{"system:unauthenticated"}},
+	} {
+		for _, http2 := range []bool{false, true} {
+			path := common + "/" + strings.ReplaceAll(test.name, " ", "-")
+			if http2 {
+				path += "-2"
+			}
+			headers := append([]string{"Impersonate-User", "someone", "X-Forwarded-For", "192.0.2.1"}, test.headers...)
+			got := r.get(r.client(test.cert, http2), path, headers...)
+			s, arrived := a.last(path)
+			if test.code != 0 {
+				if got.code != test.code || arrived || got.status(t).Status != metav1.StatusFailure || got.header.Get("Audit-Id") == "" {
+					t.Errorf("%s: %d %s, arrived %t; want %d with a Status and an audit ID, and the local server not asked", test.name, got.code, got.body, arrived, test.code)
+				}
+				continue
+			}
+			if got.code != http.StatusOK || s.user != test.user || s.uid != test.uid || !slices.Equal(s.groups, test.groups) {
+				t.Errorf("%s: %d %s; the local server saw user %q, UID %q, groups %q; want %q, %q, %q", test.name, got.code, got.body, s.user, s.uid, s.groups, test.user, test.uid, test.groups)
+			}
+			for name, values := range s.header {
+				switch folded := strings.ToLower(strings.ReplaceAll(name, "_", "-")); {
+				case folded == "authorization", strings.HasPrefix(folded, "x-remote-user") && len(values) > 1, strings.Contains(name, "_"):
+					t.Errorf("%s: the local server got %s: %q", test.name, name, values)
+				case strings.HasPrefix(folded, "x-remote-extra-") && test.extra != nil && !slices.Equal(values, test.extra[name]),
+					strings.HasPrefix(folded, "x-remote-extra-") && test.extra == nil && strings.Contains(folded, "scopes"):
+					t.Errorf("%s: the local server got %s: %q, want %q", test.name, name, values, test.extra[name])
+				}
+			}
+			for name := range test.extra {
+				if s.header[name] == nil {
+					t.Errorf("%s: the local server got no %s", test.name, name)
+				}
+			}
+			if s.header.Get("Impersonate-User") != "someone" || s.header.Get("X-Forwarded-For") != "192.0.2.1, 127.0.0.1" {
+				t.Errorf("%s: impersonation %q, addresses %q", test.name, s.header.Get("Impersonate-User"), s.header.Get("X-Forwarded-For"))
+			}
+		}
+	}
+}
+
+// A client's identity is the same on the far side of a hop, and no client can pretend to be one.
+func TestOnlyPeersCanSayThatARequestWasSentOn(t *testing.T) {
+	p := newPair(t)
+	const path = "/apis/new.example/v2/novelties"
+	for name, by := range map[string]*http.Client{"a user": p.user("mallory"), "nobody": p.client(nil, true)} {
+		for _, header := range []string{"X-Kubernetes-Peer-Proxied", "x-kubernetes-peer-proxied", "X-Kubernetes-Apiserver-Rerouted", "X-Kubernetes-APIServer-Rerouted"} {
+			got := p.atA.get(by, path, header, "true")
+			if got.code != http.StatusOK || got.header.Get("X-Served-By") != "b" {
+				t.Errorf("%s with %s: %d %s; want it sent on as if nothing was said", name, header, got.code, got.body)
+			}
+			p.atA.get(by, common, header, "true")
+			if s, _ := p.a.last(common); s.header.Get("X-Kubernetes-Peer-Proxied")+s.header.Get("X-Kubernetes-Apiserver-Rerouted") != "" {
+				t.Errorf("%s with %s: the local server was told: %v", name, header, s.header)
+			}
+		}
+	}
+	peer := p.client(&p.proxies, true)
+	got := p.atA.get(peer, path, "X-Remote-User", "alice", "X-Kubernetes-Peer-Proxied", "true")
+	if got.code != http.StatusServiceUnavailable || got.header.Get("X-Served-By") != "" {
+		t.Errorf("a peer: %d %s; want 503, for there is one hop at most", got.code, got.body)
+	}
+	if s, _ := p.b.last(path); s.header.Get("X-Kubernetes-Peer-Proxied") != "" {
+		t.Errorf("the far server was told of the hop: %v", s.header)
+	}
+}
+
+func TestATokenThatCannotBeReviewedIsNobodys(t *testing.T) {
+	a, r := one(t)
+	a.set(func() { a.noReviews = true; a.tokens["good"] = authenticationv1.UserInfo{Username: "bot"} })
+	anyone := r.client(nil, true)
+	got := r.get(anyone, common, "Authorization", "Bearer good")
+	if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || strings.Contains(got.body, "good") || strings.Contains(got.body, "127.0.0.1") {
+		t.Errorf("%d %s, Retry-After %q; want 503 with Retry-After, no token and no address", got.code, got.body, got.header.Get("Retry-After"))
+	}
+	if _, arrived := a.last(common); arrived {
+		t.Error("the request was passed on as somebody's")
+	}
+	a.set(func() { a.noReviews = false })
+	if got := r.get(anyone, common, "Authorization", "Bearer good"); got.code != http.StatusOK {
+		t.Errorf("once tokens can be reviewed again: %d %s", got.code, got.body)
+	}
+	// An answer is believed for as long as it was told to be, so that a busy client costs one review.
+	a.set(func() { a.noReviews = true })
+	if got := r.get(anyone, common, "Authorization", "Bearer good"); got.code != http.StatusOK {
+		t.Errorf("a token that was reviewed a moment ago: %d %s", got.code, got.body)
+	}
+}
+
+func TestAnonymousCallersCanBeRefused(t *testing.T) {
+	_, r := one(t, func(_ *world, o *Options) { o.AnonymousAuth = false })
+	if got := r.get(r.client(nil, true), common); got.code != http.StatusUnauthorized {
+		t.Errorf("nobody: %d %s, want 401", got.code, got.body)
+	}
+	if got := r.get(r.user("alice"), common); got.code != http.StatusOK {
+		t.Errorf("alice: %d %s", got.code, got.body)
+	}
+}
+
+func TestWithoutAllowedNamesEveryFrontProxyIsBelieved(t *testing.T) {
+	a, r := one(t, func(_ *world, o *Options) { o.RequestHeaderNames = nil })
+	other := r.frontCA.issue(subject{name: "other-proxy"})
+	if got := r.get(r.client(&other, true), common, "X-Remote-User", "bob"); got.code != http.StatusOK {
+		t.Errorf("%d %s", got.code, got.body)
+	}
+	if s, _ := a.last(common); s.user != "bob" {
+		t.Errorf("the local server saw %q, want bob", s.user)
+	}
+}
+
+func TestIdentitiesAreReadAndWrittenByOtherHeadersToo(t *testing.T) {
+	a, r := one(t, func(_ *world, o *Options) {
+		o.RequestHeaderUsername = []string{"X-Remote-User", "X-Gate-User"}
+		o.RequestHeaderExtraPrefix = []string{"X-Remote-Extra-", "X-Gate-Extra-"}
+	})
+	got := r.get(r.client(&r.proxies, true), common, "X-Gate-User", "bob", "X-Gate-Extra-Team", "red")
+	s, _ := a.last(common)
+	if got.code != http.StatusOK || s.user != "bob" || s.header.Get("X-Remote-Extra-Team") != "red" || s.header.Get("X-Gate-User") != "" {
+		t.Errorf("%d %s; the local server saw %v", got.code, got.body, s.header)
+	}
+	r.get(r.user("mallory"), common, "X-Gate-User", "root", "X_gate_extra_team", "red")
+	if s, _ := a.last(common); s.user != "mallory" || s.header.Get("X-Gate-User") != "" || s.header.Get("X-Remote-Extra-Team") != "" {
+		t.Errorf("a client's own were not dropped: %v", s.header)
+	}
+}
+
+// A stranger is not to keep an HTTP/2 connection busy.
+func TestConnectionsOfStrangersAreClosed(t *testing.T) {
+	_, r := one(t)
+	// reused reports whether a request went by a connection that was there already.
+	reused := func(c *http.Client, headers ...string) (old bool) {
+		request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn: func(i httptrace.GotConnInfo) { old = i.Reused },
+		}), http.MethodGet, "https://"+r.front+common, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			request.Header.Set(headers[i], headers[i+1])
+		}
+		if got := do(t, c, request); got.header.Get("Audit-Id") == "" && got.code != http.StatusOK {
+			t.Errorf("%d %s", got.code, got.body)
+		}
+		return old
+	}
+	for name, headers := range map[string][]string{"nobody": nil, "unknown token": {"Authorization", "Bearer bad"}} {
+		c := r.client(nil, true)
+		reused(c, headers...)
+		await(t, name+" has to connect again", func() bool { return !reused(c, headers...) })
+	}
+	alice := r.user("alice")
+	reused(alice)
+	for range 3 {
+		if !reused(alice) {
+			t.Error("alice had to connect again")
+		}
+	}
+}
+
+func TestDiscoveryIsShownToThoseToWhomTheLocalServerShowsIt(t *testing.T) {
+	p := newPair(t)
+	for _, path := range []string{"/apis", "/api", "/apis/"} {
+		if got := p.atA.get(p.client(nil, true), path); got.code != http.StatusForbidden || got.status(t).Message != "a says so" {
+			t.Errorf("nobody at %s: %d %s, want the local server's 403", path, got.code, got.body)
+		}
+	}
+	if got := p.atA.get(p.user("alice"), "/apis/new.example"); got.code != http.StatusOK || !strings.Contains(got.body, "new.example/v2") {
+		t.Errorf("a group that only a peer knows: %d %s", got.code, got.body)
+	}
+}

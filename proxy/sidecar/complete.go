@@ -1,0 +1,242 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/peers"
+)
+
+// completed are options that have been found good, and what was derived from them.
+type completed struct {
+	*Options
+	upstream    *url.URL
+	policy      proxy.Policy
+	server      proxy.ServerID
+	advertised  string
+	static      []peers.StaticPeer
+	credentials *credentials
+	warnings    []string // what is suspect, and may be meant so
+}
+
+// Validate reports everything that is wrong with the options, each as an error of its own, joined. It reads the files that they name,
+// and changes and starts nothing.
+func (o *Options) Validate() error {
+	_, err := o.complete(time.Now())
+	return err
+}
+
+// problems collects what is wrong.
+type problems []error
+
+func (p *problems) add(err error) {
+	if err != nil {
+		*p = append(*p, err)
+	}
+}
+
+func (p *problems) addf(format string, args ...any) { p.add(fmt.Errorf(format, args...)) }
+
+func (o *Options) complete(now time.Time) (*completed, error) {
+	var wrong problems
+	c := &completed{Options: o}
+	var err error
+	c.policy, err = proxy.PresetNamed(o.Policy)
+	if err != nil {
+		wrong.addf("--policy: %w", err)
+	}
+	c.completeUpstream(&wrong)
+	c.completeServer(&wrong)
+	c.completeAddresses(&wrong)
+	c.completePeers(&wrong)
+	c.completeLimits(&wrong)
+	c.completeHeaders(&wrong)
+	c.completeCredentials(&wrong, now)
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return c, nil
+}
+
+func (c *completed) completeUpstream(wrong *problems) {
+	u, err := url.Parse(c.Upstream)
+	switch {
+	case err != nil:
+		wrong.addf("--upstream %q: %w", c.Upstream, err)
+		return
+	case u.Scheme != "https" || u.Hostname() == "":
+		wrong.addf("--upstream %q: want https://HOST:PORT: the local kube-apiserver is believed by its certificate, and believes the identity headers by ours", c.Upstream)
+		return
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil || u.Fragment != "":
+		wrong.addf("--upstream %q: want https://HOST:PORT and nothing more", c.Upstream)
+		return
+	}
+	u.Path = ""
+	c.upstream = u
+	if c.Listener == nil && portOf(u) == strconv.Itoa(c.SecurePort) && c.listensOn(u.Hostname()) {
+		wrong.addf("--upstream %q: this is the address that the proxy itself listens on: let the kube-apiserver listen on another port", c.Upstream)
+	}
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return "443"
+}
+
+// listensOn reports whether the front door is reached at the host.
+func (c *completed) listensOn(host string) bool {
+	ip := net.ParseIP(host)
+	if host == "localhost" {
+		ip = net.IPv4(127, 0, 0, 1)
+	}
+	if ip == nil {
+		return false
+	}
+	if c.BindAddress == nil || c.BindAddress.IsUnspecified() {
+		return ip.IsLoopback() || ip.Equal(c.AdvertiseAddress)
+	}
+	return ip.Equal(c.BindAddress)
+}
+
+func (c *completed) completeServer(wrong *problems) {
+	id := c.ServerID
+	if id == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			wrong.addf("find out the host name, of which the identity of the kube-apiserver is made: %w; set --server-id", err)
+			return
+		}
+		id = serverID(name)
+	}
+	if _, err := peers.ParseStaticPeer(id + "=127.0.0.1:1"); err != nil {
+		wrong.addf("--server-id %q: not the name of an identity lease", id)
+	}
+	c.server = proxy.ServerID(id)
+}
+
+func (c *completed) completePeers(wrong *problems) {
+	given := map[proxy.ServerID]bool{}
+	for _, s := range c.Peers {
+		p, err := peers.ParseStaticPeer(s)
+		switch {
+		case err != nil:
+			wrong.addf("--peer: %w", err)
+		case p.ID == c.server:
+			wrong.addf("--peer %q: this is the identity of the kube-apiserver that this proxy stands in front of", s)
+		case given[p.ID]:
+			wrong.addf("--peer %q: %s is given twice", s, p.ID)
+		}
+		given[p.ID] = true
+		c.static = append(c.static, p)
+	}
+}
+
+func (c *completed) completeAddresses(wrong *problems) {
+	if c.Listener == nil && (c.SecurePort < 1 || c.SecurePort > 65535) {
+		wrong.addf("--secure-port %d: want a port from 1 to 65535", c.SecurePort)
+	}
+	good := true
+	switch {
+	case (c.PeerAdvertiseIP == "") != (c.PeerAdvertisePort == ""):
+		wrong.addf("--peer-advertise-ip %q and --peer-advertise-port %q: give both or neither", c.PeerAdvertiseIP, c.PeerAdvertisePort)
+		good = false
+	case c.PeerAdvertiseIP != "":
+		if ip, err := netip.ParseAddr(c.PeerAdvertiseIP); err != nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != "" {
+			wrong.addf("--peer-advertise-ip %q: want the IP address of this host as peers see it", c.PeerAdvertiseIP)
+			good = false
+		}
+		if port, err := strconv.ParseUint(c.PeerAdvertisePort, 10, 16); err != nil || port == 0 {
+			wrong.addf("--peer-advertise-port %q: want a port from 1 to 65535", c.PeerAdvertisePort)
+			good = false
+		}
+	}
+	if good {
+		advertised, err := c.Options.advertised(resolveBindAddress)
+		wrong.add(err)
+		c.advertised = advertised
+	}
+	c.completeAdmin(wrong)
+}
+
+func (c *completed) completeAdmin(wrong *problems) {
+	if c.AdminBindAddress == "" || c.AdminListener != nil {
+		return
+	}
+	address, err := netip.ParseAddrPort(c.AdminBindAddress)
+	switch {
+	case err != nil:
+		wrong.addf("--admin-bind-address %q: want IP:PORT, such as 127.0.0.1:6440, or nothing", c.AdminBindAddress)
+	case !address.Addr().IsLoopback():
+		wrong.addf("--admin-bind-address %q: want a loopback address: it is served without TLS and without authentication", c.AdminBindAddress)
+	case c.Listener == nil && int(address.Port()) == c.SecurePort && c.listensOn(address.Addr().String()):
+		wrong.addf("--admin-bind-address %q: this is the address of --secure-port: choose another port", c.AdminBindAddress)
+	}
+}
+
+func (c *completed) completeLimits(wrong *problems) {
+	for _, d := range []struct {
+		flag     string
+		value    time.Duration
+		positive bool
+	}{
+		{"--shutdown-delay-duration", c.ShutdownDelayDuration, false},
+		{"--shutdown-timeout", c.ShutdownTimeout, true},
+		{"--authentication-token-webhook-cache-ttl", c.TokenCacheTTL, false},
+		{"--certificate-refresh-time", c.CertificateRefreshTime, true},
+	} {
+		if d.value < 0 || d.positive && d.value == 0 {
+			wrong.addf("%s %s: want a duration above zero", d.flag, d.value)
+		}
+	}
+	if c.TracingRatePerMillion < 0 || c.TracingRatePerMillion > 1e6 {
+		wrong.addf("--tracing-sampling-rate-per-million %d: want 0 to 1000000", c.TracingRatePerMillion)
+	}
+	if c.TracingEndpoint != "" {
+		if _, _, err := net.SplitHostPort(c.TracingEndpoint); err != nil {
+			wrong.addf("--tracing-endpoint %q: want HOST:PORT", c.TracingEndpoint)
+		}
+	}
+}
+
+func (c *completed) completeHeaders(wrong *problems) {
+	for _, list := range []struct {
+		flag, standard string
+		names          []string
+		optional       bool
+	}{
+		{"--requestheader-username-headers", "X-Remote-User", c.RequestHeaderUsername, false},
+		{"--requestheader-uid-headers", "X-Remote-Uid", c.RequestHeaderUID, true},
+		{"--requestheader-group-headers", "X-Remote-Group", c.RequestHeaderGroup, false},
+		{"--requestheader-extra-headers-prefix", "X-Remote-Extra-", c.RequestHeaderExtraPrefix, false},
+	} {
+		if len(list.names) == 0 && !list.optional {
+			wrong.addf("%s: want at least one, such as %s", list.flag, list.standard)
+			continue
+		}
+		for _, name := range list.names {
+			if !headerName(name) {
+				wrong.addf("%s %q: not the name of a header", list.flag, name)
+			}
+		}
+		if len(list.names) > 0 && !slices.ContainsFunc(list.names, func(n string) bool { return strings.EqualFold(n, list.standard) }) {
+			// Released kube-apiservers, and so peers, write the standard names whatever they read.
+			wrong.addf("%s %q: %s is missing, which is what other kube-apiservers write", list.flag, list.names, list.standard)
+		}
+	}
+	for _, name := range c.RequestHeaderNames {
+		if strings.TrimSpace(name) == "" {
+			wrong.addf("--requestheader-allowed-names: an empty name")
+		}
+	}
+}

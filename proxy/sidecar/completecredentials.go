@@ -1,0 +1,119 @@
+package sidecar
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+func headerName(s string) bool { return httpguts.ValidHeaderFieldName(s) }
+
+// completeCredentials reads every certificate, key and authority, and looks for what the other side would refuse.
+func (c *completed) completeCredentials(wrong *problems, now time.Time) {
+	creds := &credentials{}
+	pair := func(what, certFlag, certFile, keyFlag, keyFile string) *keyPair {
+		good := true
+		for _, given := range [][3]string{{certFlag, certFile, ""}, {keyFlag, keyFile, "the key of "}} {
+			if given[1] == "" {
+				wrong.addf("%s is missing: name the file with %s%s", given[0], given[2], what)
+				good = false
+			}
+		}
+		if !good {
+			return nil
+		}
+		k, err := loadKeyPair(what+" ("+certFlag+", "+keyFlag+")", certFile, keyFile)
+		wrong.add(err)
+		return k
+	}
+	bundle := func(what, flag, file string, required bool) *authorities {
+		if file == "" && required {
+			wrong.addf("%s is missing: name the file with %s", flag, what)
+		}
+		a, err := loadAuthorities(what+" ("+flag+")", file)
+		wrong.add(err)
+		return a
+	}
+	creds.serving = pair("the serving certificate", "--tls-cert-file", c.TLSCertFile, "--tls-private-key-file", c.TLSPrivateKeyFile)
+	creds.proxyClient = pair("the front-proxy client certificate", "--proxy-client-cert-file", c.ProxyClientCert, "--proxy-client-key-file", c.ProxyClientKey)
+	creds.clientCA = bundle("the authorities of clients", "--client-ca-file", c.ClientCAFile, false)
+	creds.requestHeaderCA = bundle("the authorities of front proxies", "--requestheader-client-ca-file", c.RequestHeaderCAFile, true)
+	creds.peerCA = bundle("the authorities of peers", "--peer-ca-file", c.PeerCAFile, true)
+	creds.upstreamCA = bundle("the authorities of the local kube-apiserver", "--upstream-ca-file", c.UpstreamCAFile, false)
+	c.credentials = creds
+	if creds.serving != nil {
+		c.checkServing(wrong, now)
+	}
+	if creds.proxyClient != nil {
+		c.checkProxyClient(wrong, now)
+	}
+	if c.Kubeconfig != "" {
+		if _, err := os.Stat(c.Kubeconfig); err != nil {
+			wrong.addf("--kubeconfig: %w", err)
+		}
+	}
+}
+
+// checkServing finds out whether peers would accept the serving certificate.
+func (c *completed) checkServing(wrong *problems, now time.Time) {
+	leaf := c.credentials.serving.leaf()
+	wrong.add(validAt(leaf, now, "--tls-cert-file "+c.TLSCertFile))
+	if err := leaf.VerifyHostname(peerServerName); err != nil {
+		wrong.addf("--tls-cert-file %s: peers will refuse this certificate, because it does not have the name %s (it has %q): issue one that has it",
+			c.TLSCertFile, peerServerName, leaf.DNSNames)
+	}
+	if c.credentials.peerCA == nil {
+		return
+	}
+	if err := verify(c.credentials.serving, c.credentials.peerCA, x509.ExtKeyUsageServerAuth, now); err != nil {
+		// Peers may trust other authorities than this one does, in the middle of a rotation for instance.
+		c.warnings = append(c.warnings, fmt.Sprintf("--tls-cert-file %s: peers with the same --peer-ca-file will refuse this certificate: %v", c.TLSCertFile, err))
+	}
+}
+
+// checkProxyClient finds out whether the local server and the peers, which share the front-proxy authorities with this one, would believe
+// the identity headers. Otherwise nobody would be authenticated.
+func (c *completed) checkProxyClient(wrong *problems, now time.Time) {
+	leaf := c.credentials.proxyClient.leaf()
+	where := "--proxy-client-cert-file " + c.ProxyClientCert
+	if err := validAt(leaf, now, where); err != nil {
+		wrong.add(err)
+		return
+	}
+	if c.credentials.requestHeaderCA == nil {
+		return
+	}
+	if err := verify(c.credentials.proxyClient, c.credentials.requestHeaderCA, x509.ExtKeyUsageClientAuth, now); err != nil {
+		wrong.addf("%s: --requestheader-client-ca-file does not vouch for it, so neither would the local kube-apiserver or peers: %w", where, err)
+	}
+	if name := leaf.Subject.CommonName; len(c.RequestHeaderNames) > 0 && !slices.Contains(c.RequestHeaderNames, name) {
+		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so nobody would believe the identity headers", where, name, c.RequestHeaderNames)
+	}
+}
+
+func validAt(leaf *x509.Certificate, now time.Time, where string) error {
+	switch {
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("%s: the certificate has expired on %s: renew it", where, leaf.NotAfter.Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("%s: the certificate is not valid before %s: set the clock, or wait", where, leaf.NotBefore.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func verify(k *keyPair, by *authorities, usage x509.ExtKeyUsage, now time.Time) error {
+	options := x509.VerifyOptions{Roots: by.pool(), Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: now}
+	for _, der := range k.current.Load().Certificate[1:] {
+		intermediate, err := x509.ParseCertificate(der)
+		if err != nil {
+			return err
+		}
+		options.Intermediates.AddCert(intermediate)
+	}
+	_, err := k.leaf().Verify(options)
+	return err
+}

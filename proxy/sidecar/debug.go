@@ -1,0 +1,145 @@
+package sidecar
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+const debugPeersPath = "/debug/peers"
+
+// PeersReport is the answer of /debug/peers: all that this sidecar knows of its server and of its peers. The names are stable.
+type PeersReport struct {
+	Server      string    `json:"server"`
+	Incarnation string    `json:"incarnation"`
+	Policy      string    `json:"policy"`
+	Advertised  string    `json:"advertised"`
+	At          time.Time `json:"at"`
+	// Synced is true once every source has delivered what existed when it started, LocalKnown while it is known what the local server serves,
+	// LocalReady while that one says that it is ready.
+	Synced     bool         `json:"synced"`
+	LocalKnown bool         `json:"localKnown"`
+	LocalReady bool         `json:"localReady"`
+	Peers      []PeerReport `json:"peers"`
+}
+
+// PeerReport is what is known of one peer.
+type PeerReport struct {
+	ID           string     `json:"id"`
+	Live         bool       `json:"live"`
+	Incarnation  string     `json:"incarnation,omitempty"`
+	Version      string     `json:"version,omitempty"`
+	Address      string     `json:"address,omitempty"`
+	Documents    []Document `json:"documents"`
+	EjectedUntil *time.Time `json:"ejectedUntil,omitempty"`
+	InFlight     int        `json:"inFlight"`
+}
+
+// Document is what is known of one discovery document of a peer.
+type Document struct {
+	Path string `json:"path"`
+	// Learned is when it was last had, nil if never. AgeSeconds is how long ago that is, zero if never.
+	Learned    *time.Time `json:"learned,omitempty"`
+	AgeSeconds float64    `json:"ageSeconds,omitempty"`
+	// Failed is why the last fetch failed, empty if it did not.
+	Failed string `json:"failed,omitempty"`
+}
+
+// debugPeers answers with a PeersReport as JSON, or as a table for people (?format=text).
+type debugPeers struct {
+	report func() PeersReport
+}
+
+func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	report := d.report()
+	w.Header().Set("Cache-Control", "no-cache, private")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.URL.Query().Get("format") == "text" {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		report.writeText(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(report) // fails only with the connection
+}
+
+// mastersOnly is for the front door, where everybody comes: addresses are for those who may do everything anyway.
+func mastersOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, ok := apirequest.UserFrom(r.Context())
+		if !ok || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
+			answerError(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("%s is for members of %s", r.URL.Path, user.SystemPrivilegedGroup)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// peerReports describes the peers of a table.
+func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Time) []PeerReport {
+	reports := []PeerReport{}
+	for _, p := range t.Peers() {
+		report := PeerReport{
+			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, InFlight: inFlight(p.ID),
+		}
+		if p.EjectedUntil.After(now) {
+			report.EjectedUntil = &p.EjectedUntil
+		}
+		for root := range p.Learned {
+			d := Document{Path: proxy.Root(root).Path(), Failed: p.Failed[root]}
+			if at := p.Learned[root]; !at.IsZero() {
+				d.Learned, d.AgeSeconds = &at, now.Sub(at).Seconds()
+			}
+			report.Documents = append(report.Documents, d)
+		}
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+func (r PeersReport) writeText(w io.Writer) {
+	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, orDash(r.Incarnation), r.Advertised, r.Policy)
+	fmt.Fprintf(w, "synced %t, local server known %t, ready %t\n\n", r.Synced, r.LocalKnown, r.LocalReady)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
+	for _, p := range r.Peers {
+		ejected := "-"
+		if p.EjectedUntil != nil {
+			ejected = p.EjectedUntil.Sub(r.At).Round(100 * time.Millisecond).String()
+		}
+		failure := ""
+		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, orDash(p.Version), orDash(p.Address), p.InFlight, ejected)
+		for _, d := range p.Documents {
+			age := "never"
+			if d.Learned != nil {
+				age = r.At.Sub(*d.Learned).Round(time.Second).String()
+			}
+			fmt.Fprintf(table, "\t%s", age)
+			if d.Failed != "" {
+				failure = d.Path + ": " + d.Failed
+			}
+		}
+		fmt.Fprintf(table, "\t%s\t%s\n", orDash(failure), orDash(p.Incarnation))
+	}
+	_ = table.Flush() // fails only with the connection
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,278 @@
+package sidecar
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	everywhere = schema.GroupVersionResource{Group: "both.example", Version: "v1", Resource: "commons"}
+	onlyA      = schema.GroupVersionResource{Group: "old.example", Version: "v1", Resource: "relics"}
+	onlyB      = schema.GroupVersionResource{Group: "new.example", Version: "v2", Resource: "novelties"}
+)
+
+// world is everything that sidecars share: authorities, a directory for files, and clients.
+type world struct {
+	t                *testing.T
+	dir              string
+	ca, frontCA      *authority
+	serving, proxies issued
+	transports       []*http.Transport // of clients
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, dir: t.TempDir(), ca: newAuthority(t, "cluster"), frontCA: newAuthority(t, "front-proxy")}
+	w.serving = w.ca.issue(subject{name: "kube-apiserver", dns: []string{peerServerName, "localhost"}})
+	w.proxies = w.frontCA.issue(subject{name: "front-proxy-client"})
+	return w
+}
+
+// options are good ones for a sidecar before that server; serving and proxy client files are its own.
+func (w *world) options(name string, upstream *apiserver) *Options {
+	o := NewOptions()
+	o.ServerID = "apiserver-" + name
+	o.TLSCertFile, o.TLSPrivateKeyFile = w.serving.write(w.t, w.dir, "serving-"+name)
+	o.ProxyClientCert, o.ProxyClientKey = w.proxies.write(w.t, w.dir, "front-proxy-client-"+name)
+	ca := writeFile(w.t, w.dir, "ca-"+name+".crt", w.ca.pem)
+	o.ClientCAFile, o.PeerCAFile, o.UpstreamCAFile = ca, ca, ca
+	o.RequestHeaderCAFile = writeFile(w.t, w.dir, "front-proxy-ca-"+name+".crt", w.frontCA.pem)
+	o.RequestHeaderNames = []string{"front-proxy-client"}
+	if upstream != nil {
+		o.Upstream = upstream.server.URL
+	}
+	o.AccessLog = w.dir + "/access-" + name + ".jsonl"
+	o.PeerAdvertiseIP, o.PeerAdvertisePort = "127.0.0.1", "1" // nobody dials it: peers are given by address
+	o.CertificateRefreshTime = 20 * time.Millisecond
+	o.Logger = slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	return o
+}
+
+// running is a sidecar that runs.
+type running struct {
+	*world
+	options      *Options
+	front, admin string // addresses
+	stop         context.CancelFunc
+	ended        chan error // what RunWith returned
+}
+
+// run starts a sidecar on listeners of its own, and sees to it that it has ended when the test has.
+func (w *world) run(o *Options) *running {
+	w.t.Helper()
+	if o.Listener == nil {
+		o.Listener = listen(w.t)
+	}
+	o.AdminListener = listen(w.t)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{world: w, options: o, stop: cancel, ended: make(chan error, 1)}
+	started := make(chan struct{})
+	o.Started = func(front, admin net.Addr) {
+		r.front, r.admin = front.String(), admin.String()
+		close(started)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.ended <- RunWith(ctx, o)
+	}()
+	w.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	select {
+	case <-started:
+	case <-done:
+		w.t.Fatalf("the sidecar did not start: %v", <-r.ended)
+	}
+	return r
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// client is a client of front doors, with a certificate or none.
+func (w *world) client(cert *issued, http2 bool) *http.Client {
+	config := &tls.Config{RootCAs: pool(w.ca), ServerName: peerServerName, MinVersion: tls.VersionTLS12}
+	if cert != nil {
+		// Sent whatever authorities the server names: Go's own choice would hide what a hostile client can send.
+		pair := cert.tls(w.t)
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2)
+	transport := &http.Transport{TLSClientConfig: config, Protocols: protocols}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	w.transports = append(w.transports, transport)
+	return &http.Client{Transport: transport}
+}
+
+// user is a client with a certificate of that name.
+func (w *world) user(name string, groups ...string) *http.Client {
+	cert := w.ca.issue(subject{name: name, groups: groups})
+	return w.client(&cert, true)
+}
+
+// answer is an answer, read to its end.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+func (a answer) status(t *testing.T) metav1.Status {
+	t.Helper()
+	var s metav1.Status
+	if err := json.Unmarshal([]byte(a.body), &s); err != nil || s.Kind != "Status" {
+		t.Fatalf("the answer (%d) is no Status: %s", a.code, a.body)
+	}
+	return s
+}
+
+// get sends a GET with headers, given as name and value in turn.
+func (r *running) get(c *http.Client, path string, headers ...string) answer {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "https://"+r.front+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header[headers[i]] = append(request.Header[headers[i]], headers[i+1])
+	}
+	return do(r.t, c, request)
+}
+
+func do(t *testing.T, c *http.Client, request *http.Request) answer {
+	t.Helper()
+	response, err := c.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+// onAdmin asks the admin listener.
+func (r *running) onAdmin(path string) answer {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://"+r.admin+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return do(r.t, http.DefaultClient, request)
+}
+
+// records are the lines of the access log about a path.
+func (r *running) records(path string) []AccessRecord {
+	r.t.Helper()
+	content, err := os.ReadFile(r.options.AccessLog)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var found []AccessRecord
+	for line := range strings.Lines(string(content)) {
+		var record AccessRecord
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			r.t.Fatalf("a line of the access log is no record: %v: %s", err, line)
+		}
+		if record.Path == path {
+			found = append(found, record)
+		}
+	}
+	return found
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited for 20 s: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *running) awaitReady() {
+	r.t.Helper()
+	await(r.t, "the sidecar is ready", func() bool { return r.onAdmin("/readyz").code == http.StatusOK })
+}
+
+// pair is two servers of different versions, each with a sidecar that knows the other.
+type pair struct {
+	*world
+	a, b     *apiserver
+	atA, atB *running
+	oA, oB   *Options
+}
+
+func newPair(t *testing.T, adjust ...func(*Options)) *pair {
+	w := newWorld(t)
+	p := &pair{
+		world: w,
+		a:     newAPIServer(t, "a", w.serving, w.frontCA, everywhere, onlyA),
+		b:     newAPIServer(t, "b", w.serving, w.frontCA, everywhere, onlyB),
+	}
+	p.oA, p.oB = w.options("a", p.a), w.options("b", p.b)
+	for _, f := range adjust {
+		f(p.oA)
+		f(p.oB)
+	}
+	p.oA.Listener, p.oB.Listener = listen(t), listen(t)
+	p.oA.Peers = []string{"apiserver-b=" + p.oB.Listener.Addr().String()}
+	p.oB.Peers = []string{"apiserver-a=" + p.oA.Listener.Addr().String()}
+	p.atA, p.atB = w.run(p.oA), w.run(p.oB)
+	for _, r := range []*running{p.atA, p.atB} {
+		r.awaitReady()
+	}
+	// A peer that was not there yet is asked again; until then what it serves is not known.
+	await(t, "each knows what the other serves", func() bool {
+		return p.atA.knows("apiserver-b") && p.atB.knows("apiserver-a")
+	})
+	return p
+}
+
+func (r *running) knows(peer string) bool {
+	var report PeersReport
+	if err := json.Unmarshal([]byte(r.onAdmin(debugPeersPath).body), &report); err != nil {
+		return false
+	}
+	for _, p := range report.Peers {
+		if p.ID != peer {
+			continue
+		}
+		for _, d := range p.Documents {
+			if d.Learned == nil {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

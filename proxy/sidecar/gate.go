@@ -1,0 +1,72 @@
+package sidecar
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// discoveryGate lets nobody see merged discovery who may not see the local server's. In a kube-apiserver authorization stands before
+// the Mixed Version Proxy; the sidecar authorises nobody, and merged documents are the one thing that it serves itself. So it asks the
+// local server for the same path as the same caller first, impersonation included, and what that one refuses is refused. The request is in the
+// local server's audit log and counts for its flow control as well.
+type discoveryGate struct {
+	local  *local
+	proxy  http.Handler
+	merges bool // whether the policy merges discovery at all
+}
+
+func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.merges || !mayBeMerged(r) {
+		g.proxy.ServeHTTP(w, r)
+		return
+	}
+	out := r.Clone(r.Context())
+	out.Body, out.ContentLength, out.RequestURI = nil, 0, ""
+	for _, name := range []string{"Connection", "Upgrade", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Content-Length"} {
+		out.Header.Del(name)
+	}
+	g.local.direct(out, r)
+	answer, err := g.local.transport.RoundTrip(out)
+	if err != nil {
+		g.local.unavailable(w, r, err)
+		return
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < 500 && answer.StatusCode != http.StatusUnauthorized &&
+		answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
+		answer.Body.Close()
+		g.proxy.ServeHTTP(w, r) // 404 and 406 too: peers may know better
+		return
+	}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Cache-Control", "X-Content-Type-Options",
+		"X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"} {
+		if values := answer.Header[name]; len(values) > 0 {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(answer.StatusCode)
+	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxHeld)) // a client that has gone needs no answer
+}
+
+// mayBeMerged reports whether the proxy may answer the request from what it knows rather than send it to a server. A peer gets the
+// local server's own answer.
+func mayBeMerged(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || fromPeer(r) && rerouted(r) {
+		return false
+	}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if path == "/api" || path == "/apis" || path == "/openapi/v3" {
+		return true
+	}
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	return !ok || proxy.RequestFor(info, r.URL.Path).Kind == proxy.KindDiscovery && !strings.HasPrefix(path, "/openapi/")
+}
+
+func rerouted(r *http.Request) bool {
+	return r.Header.Get(proxy.HopHeader) != "" || r.Header.Get(proxy.HopHeaderPublished) != ""
+}

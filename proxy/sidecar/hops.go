@@ -1,0 +1,70 @@
+package sidecar
+
+import (
+	"context"
+	"sync"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// hops is a [proxy.Observer] that writes down for each request what was decided and tried, and counts the requests that are at a peer now,
+// streams included.
+type hops struct {
+	mu sync.Mutex
+	at map[proxy.ServerID]int
+}
+
+var _ proxy.Observer = (*hops)(nil)
+
+func newHops() *hops { return &hops{at: map[proxy.ServerID]int{}} }
+
+// Decided implements [proxy.Observer].
+func (h *hops) Decided(ctx context.Context, r proxy.Request, d proxy.Decision, _ int) {
+	request := accessedFrom(ctx)
+	request.Rerouted = r.Rerouted
+	request.Decision, request.Reason = d.Action.String(), string(d.Reason)
+	h.leave(request)
+	if d.Action == proxy.Forward {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.at[d.Peer]++
+		request.at = d.Peer
+	}
+}
+
+// Attempted implements [proxy.Observer].
+func (h *hops) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
+	request := accessedFrom(ctx)
+	attempt := AccessAttempt{Peer: string(a.Peer), Outcome: a.Outcome.String()}
+	if a.Answered {
+		attempt.Outcome = "answered"
+		request.Peer = attempt.Peer
+	}
+	request.Attempts = append(request.Attempts, attempt)
+}
+
+// Ejected implements [proxy.Observer].
+func (h *hops) Ejected(context.Context, proxy.ServerID) {}
+
+// Discovered implements [proxy.Observer].
+func (h *hops) Discovered(context.Context, proxy.DiscoverySource) {}
+
+// leave says that a request is at no peer any more.
+func (h *hops) leave(request *accessed) {
+	if request.at == "" {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.at[request.at]--; h.at[request.at] == 0 {
+		delete(h.at, request.at)
+	}
+	request.at = ""
+}
+
+// inFlight is how many requests are at a peer now.
+func (h *hops) inFlight(peer proxy.ServerID) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at[peer]
+}

@@ -1,0 +1,316 @@
+package sidecar
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy/peers"
+)
+
+func TestCertificatesAndAuthoritiesAreReadAgain(t *testing.T) {
+	p := newPair(t)
+	served := func(r *running) string {
+		conn, err := tls.Dial("tcp", r.front, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // which certificate it is, is the question
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
+	}
+	if got := served(p.atA); got != "kube-apiserver" {
+		t.Fatalf("served %s", got)
+	}
+	// A certificate whose key has not come yet is not used, and does no harm.
+	renewed := p.ca.issue(subject{name: "renewed", dns: []string{peerServerName}})
+	writeFile(t, p.dir, "serving-a.crt", renewed.cert)
+	if got := p.atA.get(p.user("alice"), common); got.code != http.StatusOK {
+		t.Errorf("between certificate and key: %d", got.code)
+	}
+	writeFile(t, p.dir, "serving-a.key", renewed.key)
+	await(t, "the new certificate is served", func() bool { return served(p.atA) == "renewed" })
+
+	// A client of a new authority is nobody until that authority is there.
+	newCA := newAuthority(t, "new cluster")
+	cert := newCA.issue(subject{name: "newcomer"})
+	if got := p.atA.get(p.client(&cert, true), common); got.code != http.StatusUnauthorized {
+		t.Errorf("before its authority is known: %d", got.code)
+	}
+	writeFile(t, p.dir, "ca-a.crt", append(append([]byte{}, p.ca.pem...), newCA.pem...))
+	await(t, "the new authority is believed", func() bool { return p.atA.get(p.client(&cert, true), common).code == http.StatusOK })
+	if s, _ := p.a.last(common); s.user != "newcomer" {
+		t.Errorf("the local server saw %q", s.user)
+	}
+
+	// The front proxies' authority changes everywhere: first all believe both, then a uses a certificate of the new one.
+	newFront := newAuthority(t, "new front-proxy")
+	both := append(append([]byte{}, p.frontCA.pem...), newFront.pem...)
+	p.a.set(func() { p.a.front = pool(p.frontCA, newFront) })
+	client := newFront.issue(subject{name: "front-proxy-client"})
+	asBob := func() int {
+		return p.atB.get(p.client(&client, true), common, "X-Remote-User", "bob").code
+	}
+	if got := asBob(); got != http.StatusUnauthorized {
+		t.Errorf("a front proxy of an unknown authority: %d", got)
+	}
+	writeFile(t, p.dir, "front-proxy-ca-b.crt", both)
+	await(t, "the new front proxy is believed", func() bool { return asBob() == http.StatusOK })
+	client.write(t, p.dir, "front-proxy-client-a")
+	p.a.set(func() { p.a.front = pool(newFront) }) // only a's new certificate is believed by its local server now
+	await(t, "a uses its new certificate", func() bool { return p.atA.get(p.user("alice"), common).code == http.StatusOK })
+	if got := p.atA.get(p.user("alice"), "/apis/new.example/v2/novelties"); got.code != http.StatusOK {
+		t.Errorf("to the peer with the new certificate: %d %s", got.code, got.body)
+	}
+}
+
+// A connection that was made while a front proxy was believed is worth nothing once its authority has gone.
+func TestAFrontProxyLosesItsTrustOnOpenConnections(t *testing.T) {
+	_, r := one(t)
+	c := r.client(&r.proxies, true)
+	if got := r.get(c, common, "X-Remote-User", "bob"); got.code != http.StatusOK {
+		t.Fatalf("%d %s", got.code, got.body)
+	}
+	other := newAuthority(t, "other front-proxy")
+	writeFile(t, r.dir, "front-proxy-ca-a.crt", other.pem)
+	await(t, "it is believed no more", func() bool { return r.get(c, common, "X-Remote-User", "bob").code == http.StatusUnauthorized })
+}
+
+func TestReadyzMeansBoth(t *testing.T) {
+	a, r := one(t)
+	alice := r.user("alice")
+	if got := r.get(alice, "/readyz"); got.code != http.StatusOK || got.body != "ok" {
+		t.Errorf("%d %q, want ok", got.code, got.body)
+	}
+	verbose := r.get(alice, "/readyz?verbose")
+	want := "[+]proxy-shutdown ok\n[+]proxy-local-known ok\n[+]proxy-peers-synced ok\n[+]ping ok\n[+]etcd ok\nreadyz check passed\n"
+	if verbose.code != http.StatusOK || verbose.body != want {
+		t.Errorf("verbose: %d %q, want %q", verbose.code, verbose.body, want)
+	}
+	a.set(func() { a.unready = true })
+	if got := r.get(alice, "/readyz"); got.code != http.StatusInternalServerError || !strings.Contains(got.body, "[-]etcd failed") {
+		t.Errorf("an unready local server: %d %q", got.code, got.body)
+	}
+	await(t, "the admin listener tells", func() bool {
+		got := r.onAdmin("/readyz")
+		return got.code == http.StatusInternalServerError && strings.Contains(got.body, "[-]local-kube-apiserver failed")
+	})
+	if got := r.onAdmin("/readyz?exclude=local-kube-apiserver&verbose"); got.code != http.StatusOK || !strings.Contains(got.body, "local-kube-apiserver excluded: ok") {
+		t.Errorf("excluded: %d %q", got.code, got.body)
+	}
+	if got := r.onAdmin("/livez"); got.code != http.StatusOK {
+		t.Errorf("livez: %d %q", got.code, got.body)
+	}
+	a.server.CloseClientConnections()
+	a.server.Close()
+	await(t, "what the local server serves is not known any more", func() bool {
+		got := r.get(alice, "/readyz")
+		return got.code == http.StatusInternalServerError && strings.Contains(got.body, "[-]proxy-local-known failed: reason withheld\n") &&
+			strings.Contains(got.body, "[-]local-readyz failed")
+	})
+}
+
+func TestAMissingLocalServerIsA503(t *testing.T) {
+	a, r := one(t)
+	alice := r.user("alice")
+	a.server.CloseClientConnections()
+	a.server.Close()
+	got := r.get(alice, common)
+	if got.code != http.StatusServiceUnavailable || got.status(t).Reason != "ServiceUnavailable" || strings.Contains(got.body, "127.0.0.1") || got.header.Get("Retry-After") == "" {
+		t.Errorf("%d %s, Retry-After %q; want a 503 that names no address and may be tried again", got.code, got.body, got.header.Get("Retry-After"))
+	}
+}
+
+func TestTheAdminListenerIsForThisMachine(t *testing.T) {
+	p := newPair(t)
+	for path, want := range map[string]string{
+		"/metrics":                 `skewproof_proxy_peer_knowledge_age_seconds{peer="apiserver-b"}`,
+		"/debug/peers":             `"id": "apiserver-b"`,
+		"/debug/peers?format=text": "apiserver-b  true  v1.37.1",
+	} {
+		if got := p.atA.onAdmin(path); got.code != http.StatusOK || !strings.Contains(got.body, want) {
+			t.Errorf("%s: %d %s\nwant %s in it", path, got.code, got.body, want)
+		}
+	}
+	for _, host := range []string{"evil.example", "evil.example:6440", "10.0.0.1", ""} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.atA.admin+"/debug/peers", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Host = host; host == "" {
+			request.Host = "[::2]"
+		}
+		if got := do(t, http.DefaultClient, request); got.code != http.StatusForbidden {
+			t.Errorf("asked for as %q: %d, want 403", request.Host, got.code)
+		}
+	}
+	for client, code := range map[*http.Client]int{p.user("admin", "system:masters"): http.StatusOK, p.user("alice"): http.StatusForbidden, p.client(nil, true): http.StatusForbidden} {
+		got := p.atA.get(client, "/debug/peers")
+		if got.code != code || code != http.StatusOK && strings.Contains(got.body, "127.0.0.1") {
+			t.Errorf("at the front door: %d %s, want %d", got.code, got.body, code)
+		}
+	}
+	// /metrics at the front door is the local server's.
+	if got := p.atA.get(p.user("admin", "system:masters"), "/metrics"); !strings.Contains(got.body, "process_start_time_seconds 1000.5") {
+		t.Errorf("/metrics at the front door: %s", got.body)
+	}
+}
+
+// With leases: the sidecar is found while it is ready, under the name of the present process, and not after it has been told to stop.
+func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
+	a, r := one(t, func(_ *world, o *Options) { o.Peers = nil })
+	name := peers.EndpointLeaseName("apiserver-a")
+	holder := func() string {
+		lease := a.lease(name)
+		if lease == nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	await(t, "the lease is there", func() bool { return holder() != "" })
+	if got := a.lease(name).Annotations[peers.AddressAnnotation]; got != "127.0.0.1:1" {
+		t.Errorf("it advertises %s", got)
+	}
+	first := holder()
+	a.restart()
+	await(t, "the lease names the new process", func() bool { return holder() != first })
+	r.awaitReady()
+	// A connection that breaks does not make another process.
+	second := holder()
+	a.server.CloseClientConnections()
+	await(t, "the new connections are there", func() bool { return r.onAdmin("/readyz").code == http.StatusOK })
+	if got := holder(); got != second {
+		t.Errorf("after a broken connection the holder is %s, was %s", got, second)
+	}
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Errorf("RunWith: %v", err)
+	}
+	if a.lease(name) != nil {
+		t.Error("the lease was left behind")
+	}
+}
+
+func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
+	delay := 300 * time.Millisecond
+	a, r := one(t, func(_ *world, o *Options) { o.ShutdownDelayDuration = delay; o.ShutdownTimeout = time.Minute })
+	alice := r.user("alice")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.front+common+"?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := alice.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Body.Close()
+	a.events <- "before"
+	lines := bufio.NewReader(watch.Body)
+	if got, err := lines.ReadString('\n'); got != "before\n" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	began := time.Now()
+	r.stop()
+	await(t, "readyz fails", func() bool { return strings.Contains(r.get(alice, "/readyz").body, "[-]proxy-shutdown failed") })
+	if got := r.get(alice, common); got.code != http.StatusOK {
+		t.Errorf("during the delay: %d %s", got.code, got.body)
+	}
+	if err := <-r.ended; err != nil {
+		t.Errorf("RunWith: %v", err)
+	}
+	if took := time.Since(began); took < delay {
+		t.Errorf("it ended after %s, before the delay of %s was over", took, delay)
+	}
+	// The minute that short requests would have had was not waited for: nothing but the watch was left, and that was cut.
+	if _, err := lines.ReadString('\n'); err == nil {
+		t.Error("the watch went on")
+	}
+	if _, err := os.ReadFile(r.options.AccessLog); err != nil {
+		t.Error(err)
+	}
+	if records := r.records(common); len(records) != 2 {
+		t.Errorf("the access log has %+v, want the list and the watch", records)
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	p := newPair(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+p.atA.front+"/apis/new.example/v2/novelties?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := p.user("alice").Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Body.Close()
+	if len(goroutines()) < 10 {
+		t.Errorf("two sidecars at work are %d goroutines: this test does not see them", len(goroutines()))
+	}
+	for _, r := range []*running{p.atA, p.atB} {
+		r.stop()
+		if err := <-r.ended; err != nil {
+			t.Errorf("RunWith: %v", err)
+		}
+		for _, address := range []string{r.front, r.admin} {
+			if conn, err := net.Dial("tcp", address); err == nil {
+				conn.Close()
+				t.Errorf("somebody still listens on %s", address)
+			}
+		}
+	}
+	for _, client := range p.transports {
+		client.CloseIdleConnections()
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	// Goroutines that wait for a connection to close end a moment after it has.
+	await(t, "no goroutine is left", func() bool { return len(goroutines()) == 0 })
+}
+
+// goroutines are the stacks of those that belong to sidecars, and those that hold the client side of a connection.
+func goroutines() (found []string) {
+	stacks := make([]byte, 4<<20)
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		for _, ours := range []string{
+			"skewproof/proxy.", "proxy/peers.", "sidecar.(*transport)", "sidecar.(*probe)", "sidecar.(*frontDoor)", "sidecar.(*sidecar)",
+			"tools/cache", "http.(*persistConn).readLoop", "http2ClientConn).readLoop", "http2clientConnReadLoop",
+		} {
+			if strings.Contains(stack, ours) {
+				found = append(found, stack)
+				break
+			}
+		}
+	}
+	return found
+}
+
+func TestRunWithEndsWhenItCannotBegin(t *testing.T) {
+	w := newWorld(t)
+	o := w.options("a", nil)
+	o.Upstream = "http://127.0.0.1:1"
+	o.Listener, o.AdminListener = listen(t), listen(t)
+	if err := RunWith(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--upstream") {
+		t.Errorf("RunWith: %v, want what is wrong with --upstream", err)
+	}
+	if _, err := o.Listener.Accept(); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+func TestAPolicyThatCrashesEndsTheProcess(t *testing.T) {
+	w := newWorld(t)
+	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
+	o := w.options("a", a)
+	o.Policy = "upstream-1.34"
+	o.Peers = []string{"apiserver-dead=127.0.0.1:1"}
+	o.Listener, o.AdminListener = listen(t), listen(t)
+	err := RunWith(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "would have crashed") {
+		t.Errorf("RunWith: %v", err)
+	}
+}

@@ -1,0 +1,220 @@
+package sidecar
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestServerIDIsThatOfAKubeAPIServerOnTheHost(t *testing.T) {
+	// As kube-apiservers v1.36.3 and v1.37.1 on hosts of these names called themselves.
+	for host, want := range map[string]string{"a": "apiserver-2tpgmlbwcz6wvzejdfn7mej2p4", "b": "apiserver-jnrjmwo4ppicmwnfyxmuk5l5mi"} {
+		if got := serverID(host); got != want {
+			t.Errorf("on host %q: %s, want %s", host, got, want)
+		}
+	}
+}
+
+// Every mistake is named, with its flag, in a sentence that says what to do.
+func TestWrongOptionsAreNamed(t *testing.T) {
+	w := newWorld(t)
+	stranger := newAuthority(t, "stranger")
+	file := func(name string, content []byte) string { return writeFile(t, w.dir, name, content) }
+	serving := func(o *Options, s subject) {
+		o.TLSCertFile, o.TLSPrivateKeyFile = w.ca.issue(s).write(t, w.dir, "odd-serving")
+	}
+	front := func(o *Options, by *authority, s subject) {
+		o.ProxyClientCert, o.ProxyClientKey = by.issue(s).write(t, w.dir, "odd-front")
+	}
+	good := []string{peerServerName}
+	for name, test := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"port 0":                        {func(o *Options) { o.SecurePort = 0 }, "--secure-port 0: want a port from 1 to 65535"},
+		"port out of range":             {func(o *Options) { o.SecurePort = 70000 }, "--secure-port 70000"},
+		"unknown policy":                {func(o *Options) { o.Policy = "upstream-2.0" }, `--policy: no policy "upstream-2.0": there are`},
+		"upstream by http":              {func(o *Options) { o.Upstream = "http://127.0.0.1:6444" }, `--upstream "http://127.0.0.1:6444": want https://`},
+		"upstream with a path":          {func(o *Options) { o.Upstream = "https://127.0.0.1:6444/api" }, "and nothing more"},
+		"upstream with a password":      {func(o *Options) { o.Upstream = "https://u:p@127.0.0.1:6444" }, "and nothing more"},
+		"upstream of nowhere":           {func(o *Options) { o.Upstream = "https://:6444" }, "want https://HOST:PORT"},
+		"upstream that is no URL":       {func(o *Options) { o.Upstream = "https://127.0.0.1:port" }, "--upstream"},
+		"upstream is the proxy":         {func(o *Options) { o.Upstream = "https://localhost:6443" }, "the address that the proxy itself listens on"},
+		"upstream is the proxy's bind":  {func(o *Options) { o.BindAddress = net.IPv4(127, 0, 0, 9); o.Upstream = "https://127.0.0.9:6443" }, "the proxy itself listens on"},
+		"server id":                     {func(o *Options) { o.ServerID = "not a name" }, `--server-id "not a name"`},
+		"advertised ip alone":           {func(o *Options) { o.PeerAdvertisePort = "" }, "give both or neither"},
+		"advertised port alone":         {func(o *Options) { o.PeerAdvertiseIP = "" }, "give both or neither"},
+		"advertised ip is a name":       {func(o *Options) { o.PeerAdvertiseIP = "host-a" }, `--peer-advertise-ip "host-a"`},
+		"advertised ip is none":         {func(o *Options) { o.PeerAdvertiseIP = "0.0.0.0" }, "--peer-advertise-ip"},
+		"advertised port is none":       {func(o *Options) { o.PeerAdvertisePort = "0" }, "--peer-advertise-port"},
+		"advertised port is too great":  {func(o *Options) { o.PeerAdvertisePort = "65536" }, "--peer-advertise-port"},
+		"half a peer":                   {func(o *Options) { o.Peers = []string{"apiserver-b"} }, `--peer: read peer "apiserver-b": want id=host:port`},
+		"peer without a port":           {func(o *Options) { o.Peers = []string{"apiserver-b=127.0.0.1"} }, "--peer: "},
+		"peer twice":                    {func(o *Options) { o.Peers = []string{"b=127.0.0.1:1", "b=127.0.0.1:2"} }, "b is given twice"},
+		"peer is the server itself":     {func(o *Options) { o.Peers = []string{o.ServerID + "=127.0.0.1:1"} }, "stands in front of"},
+		"admin without a port":          {func(o *Options) { o.AdminBindAddress = "127.0.0.1" }, "--admin-bind-address"},
+		"admin for everybody":           {func(o *Options) { o.AdminBindAddress = "0.0.0.0:6440" }, "want a loopback address"},
+		"admin is the front door":       {func(o *Options) { o.AdminBindAddress = "127.0.0.1:6443" }, "choose another port"},
+		"negative delay":                {func(o *Options) { o.ShutdownDelayDuration = -time.Second }, "--shutdown-delay-duration"},
+		"no time to shut down":          {func(o *Options) { o.ShutdownTimeout = 0 }, "--shutdown-timeout"},
+		"negative cache":                {func(o *Options) { o.TokenCacheTTL = -1 }, "--authentication-token-webhook-cache-ttl"},
+		"no time to look at files":      {func(o *Options) { o.CertificateRefreshTime = 0 }, "--certificate-refresh-time"},
+		"sampling":                      {func(o *Options) { o.TracingRatePerMillion = 2e6 }, "--tracing-sampling-rate-per-million"},
+		"collector":                     {func(o *Options) { o.TracingEndpoint = "collector" }, "--tracing-endpoint"},
+		"no user header":                {func(o *Options) { o.RequestHeaderUsername = nil }, "--requestheader-username-headers: want at least one"},
+		"another user header":           {func(o *Options) { o.RequestHeaderUsername = []string{"X-User"} }, "X-Remote-User is missing"},
+		"odd group header":              {func(o *Options) { o.RequestHeaderGroup = append(o.RequestHeaderGroup, "X Group") }, "not the name of a header"},
+		"another uid header":            {func(o *Options) { o.RequestHeaderUID = []string{"X-Uid"} }, "X-Remote-Uid is missing"},
+		"no extra prefix":               {func(o *Options) { o.RequestHeaderExtraPrefix = nil }, "--requestheader-extra-headers-prefix"},
+		"empty allowed name":            {func(o *Options) { o.RequestHeaderNames = append(o.RequestHeaderNames, " ") }, "--requestheader-allowed-names: an empty name"},
+		"no serving certificate":        {func(o *Options) { o.TLSCertFile = "" }, "--tls-cert-file is missing"},
+		"no serving key":                {func(o *Options) { o.TLSPrivateKeyFile = "" }, "--tls-private-key-file is missing"},
+		"serving certificate not there": {func(o *Options) { o.TLSCertFile = "/none/serving.crt" }, "(--tls-cert-file, --tls-private-key-file): open /none/serving.crt"},
+		"serving certificate is none":   {func(o *Options) { o.TLSCertFile = file("empty.crt", nil) }, "read the serving certificate"},
+		"key of another certificate":    {func(o *Options) { o.TLSPrivateKeyFile = file("other.key", w.proxies.key) }, "private key does not match public key"},
+		"serving name":                  {func(o *Options) { serving(o, subject{dns: []string{"localhost"}}) }, "peers will refuse this certificate, because it does not have the name kubernetes.default.svc"},
+		"serving expired":               {func(o *Options) { serving(o, subject{dns: good, notAfter: time.Now().Add(-time.Minute)}) }, "has expired on"},
+		"serving not valid yet":         {func(o *Options) { serving(o, subject{dns: good, notYet: true}) }, "is not valid before"},
+		"no front-proxy certificate":    {func(o *Options) { o.ProxyClientCert = "" }, "--proxy-client-cert-file is missing"},
+		"front-proxy expired": {func(o *Options) {
+			front(o, w.frontCA, subject{name: "front-proxy-client", notAfter: time.Now().Add(-time.Minute)})
+		}, "--proxy-client-cert-file"},
+		"front-proxy of a stranger":  {func(o *Options) { front(o, stranger, subject{name: "front-proxy-client"}) }, "--requestheader-client-ca-file does not vouch for it"},
+		"front-proxy name":           {func(o *Options) { front(o, w.frontCA, subject{name: "someone"}) }, `its common name "someone" is not in --requestheader-allowed-names`},
+		"no front-proxy authority":   {func(o *Options) { o.RequestHeaderCAFile = "" }, "--requestheader-client-ca-file is missing"},
+		"no peer authority":          {func(o *Options) { o.PeerCAFile = "" }, "--peer-ca-file is missing"},
+		"authority is none":          {func(o *Options) { o.PeerCAFile = file("key-as-ca.crt", w.proxies.key) }, "read the authorities of peers (--peer-ca-file)"},
+		"client authority not there": {func(o *Options) { o.ClientCAFile = "/none/ca.crt" }, "(--client-ca-file): open /none/ca.crt"},
+		"kubeconfig not there":       {func(o *Options) { o.Kubeconfig = "/none/config" }, "--kubeconfig: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := w.options("a", nil)
+			if err := o.Validate(); err != nil {
+				t.Fatalf("the options are not good to begin with: %v", err)
+			}
+			test.change(o)
+			err := o.Validate()
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Validate: %v\nwant %q in it", err, test.want)
+			}
+			var all interface{ Unwrap() []error }
+			if errors.As(err, &all) && len(all.Unwrap()) != 1 {
+				t.Errorf("one mistake makes %d errors: %v", len(all.Unwrap()), err)
+			}
+		})
+	}
+}
+
+func TestAllWrongOptionsAreNamedAtOnce(t *testing.T) {
+	o := NewOptions()
+	o.SecurePort, o.Policy, o.PeerAdvertiseIP, o.Upstream = -1, "none", "x", "y"
+	var all interface{ Unwrap() []error }
+	if err := o.Validate(); !errors.As(err, &all) || len(all.Unwrap()) != 10 {
+		t.Errorf("Validate: %v\nwant these 4, and 6 missing files", err)
+	}
+}
+
+func TestACertificateThatPeersMayRefuseIsAWarning(t *testing.T) {
+	w := newWorld(t)
+	o := w.options("a", nil)
+	o.PeerCAFile = writeFile(t, w.dir, "other-ca.crt", newAuthority(t, "other").pem)
+	c, err := o.complete(time.Now())
+	if err != nil || len(c.warnings) != 1 || !strings.Contains(c.warnings[0], "peers with the same --peer-ca-file will refuse") {
+		t.Errorf("error %v, completed %+v; want a warning", err, c)
+	}
+}
+
+// The chain of addresses, case by case as kube-apiserver resolves it.
+func TestTheAdvertisedAddressFollowsTheChain(t *testing.T) {
+	host := func(bind net.IP) (net.IP, error) {
+		switch {
+		case bind != nil && !bind.IsUnspecified() && !bind.IsLoopback():
+			return bind, nil
+		case bind != nil && bind.To4() == nil:
+			return net.ParseIP("2001:db8::7"), nil
+		}
+		return net.IPv4(192, 0, 2, 7), nil
+	}
+	for _, test := range []struct {
+		ip, port, advertise, bind string
+		want                      string
+	}{
+		{"192.0.2.1", "7443", "192.0.2.2", "192.0.2.3", "192.0.2.1:7443"},
+		{"2001:db8::1", "7443", "", "", "[2001:db8::1]:7443"},
+		{"", "", "192.0.2.2", "192.0.2.3", "192.0.2.2:6443"},
+		{"", "", "127.0.0.1", "192.0.2.3", "127.0.0.1:6443"}, // said outright, so believed
+		{"", "", "0.0.0.0", "192.0.2.3", "192.0.2.3:6443"},
+		{"", "", "", "192.0.2.3", "192.0.2.3:6443"},
+		{"", "", "", "0.0.0.0", "192.0.2.7:6443"},
+		{"", "", "", "127.0.0.1", "192.0.2.7:6443"},
+		{"", "", "", "::", "[2001:db8::7]:6443"},
+		{"", "", "", "", "192.0.2.7:6443"},
+	} {
+		o := NewOptions()
+		o.PeerAdvertiseIP, o.PeerAdvertisePort = test.ip, test.port
+		o.AdvertiseAddress, o.BindAddress = net.ParseIP(test.advertise), net.ParseIP(test.bind)
+		if got, err := o.advertised(host); err != nil || got != test.want {
+			t.Errorf("%+v: %s, error %v", test, got, err)
+		}
+	}
+	// The end of the chain itself: what is specific is taken as it is. (What a host's default interface is, only that host knows.)
+	if ip, err := resolveBindAddress(net.IPv4(192, 0, 2, 3)); err != nil || !ip.Equal(net.IPv4(192, 0, 2, 3)) {
+		t.Errorf("a specific bind address resolves to %s, error %v", ip, err)
+	}
+	o := NewOptions()
+	_, err := o.advertised(func(net.IP) (net.IP, error) { return nil, errors.New("no default routes found") })
+	if err == nil || !strings.Contains(err.Error(), "set --peer-advertise-ip and --peer-advertise-port, or --advertise-address") {
+		t.Errorf("a host without an interface: %v", err)
+	}
+}
+
+func TestFlagsSetTheOptions(t *testing.T) {
+	o := NewOptions()
+	sets := o.Flags()
+	all := pflag.NewFlagSet("proxy", pflag.ContinueOnError)
+	for _, name := range sets.Order {
+		all.AddFlagSet(sets.FlagSets[name])
+	}
+	err := all.Parse([]string{
+		"--secure-port=7443", "--bind-address=192.0.2.1", "--requestheader-allowed-names=a,b", "--anonymous-auth=false", "--peer=x=h:1", "--peer=y=h:2",
+		"--requestheader-uid-headers=", "--shutdown-delay-duration=5s", "--authentication-token-webhook-cache-ttl=2m",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.SecurePort != 7443 || !o.BindAddress.Equal(net.IPv4(192, 0, 2, 1)) || len(o.RequestHeaderNames) != 2 || o.AnonymousAuth || len(o.Peers) != 2 ||
+		len(o.RequestHeaderUID) != 0 || o.ShutdownDelayDuration != 5*time.Second || o.TokenCacheTTL != 2*time.Minute {
+		t.Errorf("the options are %+v", o)
+	}
+}
+
+func TestTheAccessLogIsTheOwnersAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.jsonl")
+	log, err := openAccessLog(path, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.write(&AccessRecord{Path: "/a"})
+	if err := log.close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
+		t.Errorf("%v, error %v; want mode 600 and a line", info, err)
+	}
+	if _, err := openAccessLog(t.TempDir()+"/none/access.jsonl", nil); err == nil {
+		t.Error("a log in a directory that is not there was opened")
+	}
+	var told []error
+	broken := &accessLog{out: log.out, report: func(err error) { told = append(told, err) }}
+	broken.write(&AccessRecord{})
+	broken.write(&AccessRecord{})
+	if len(told) != 1 {
+		t.Errorf("a log that cannot be written to was told of %d times, want once", len(told))
+	}
+}

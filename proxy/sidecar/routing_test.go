@@ -1,0 +1,243 @@
+package sidecar
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	authenticationv1 "k8s.io/api/authentication/v1"
+)
+
+func TestEveryServerServesWhatOneServes(t *testing.T) {
+	p := newPair(t)
+	alice := p.user("alice", "staff")
+	for _, at := range []*running{p.atA, p.atB} {
+		for path, code := range map[string]int{
+			"/apis/both.example/v1/commons":   http.StatusOK,
+			"/apis/old.example/v1/relics":     http.StatusOK,
+			"/apis/new.example/v2/novelties":  http.StatusOK,
+			"/apis/old.example/v1/unheard-of": http.StatusNotFound,
+			"/apis/none.example/v1/anything":  http.StatusNotFound,
+		} {
+			got := at.get(alice, path)
+			if got.code != code {
+				t.Errorf("%s of %s: %d %s, want %d", path, at.options.ServerID, got.code, got.body, code)
+			}
+			if got.header.Get("Audit-Id") == "" && code != http.StatusOK {
+				// The fake server answers without one; the sidecar's own answers have it.
+				t.Errorf("%s of %s: the answer has no Audit-ID", path, at.options.ServerID)
+			}
+		}
+		var list apidiscoveryv2.APIGroupDiscoveryList
+		document := at.get(alice, "/apis", "Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		if err := json.Unmarshal([]byte(document.body), &list); err != nil {
+			t.Fatal(err)
+		}
+		var groups []string
+		for _, g := range list.Items {
+			groups = append(groups, g.Name)
+		}
+		slices.Sort(groups)
+		if want := "both.example new.example old.example"; strings.Join(groups, " ") != want {
+			t.Errorf("discovery at %s lists %v, want %s", at.options.ServerID, groups, want)
+		}
+	}
+	if s, ok := p.b.last("/apis/new.example/v2/novelties"); !ok || s.user != "alice" || !slices.Contains(s.groups, "staff") || !slices.Contains(s.groups, "system:authenticated") {
+		t.Errorf("the far server saw %+v, want alice of staff", s)
+	}
+}
+
+func TestWatchThroughAPeerIsFlushedAtOnceAndEndsWithTheClient(t *testing.T) {
+	p := newPair(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+p.atA.front+"/apis/new.example/v2/novelties?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := p.user("alice").Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(response.Body)
+	for i := range 3 { // the next event is sent when the one before has arrived
+		event := fmt.Sprintf(`{"type":"ADDED","object":%d}`, i)
+		p.b.events <- event
+		got, err := lines.ReadString('\n')
+		if err != nil || strings.TrimSpace(got) != event {
+			t.Fatalf("event %d arrived as %q, error %v", i, got, err)
+		}
+	}
+	var report PeersReport
+	if err := json.Unmarshal([]byte(p.atA.onAdmin(debugPeersPath).body), &report); err != nil || report.Peers[0].InFlight != 1 {
+		t.Errorf("while a watch is at the peer, in flight is %+v, error %v", report.Peers, err)
+	}
+	response.Body.Close()
+	await(t, "the watch has ended on all servers", func() bool {
+		return len(p.atA.records("/apis/new.example/v2/novelties")) == 1 && len(p.atB.records("/apis/new.example/v2/novelties")) == 1
+	})
+}
+
+func TestUpgradesPassWithTheUsersIdentity(t *testing.T) {
+	p := newPair(t)
+	p.b.set(func() { p.b.tokens["good"] = authenticationv1.UserInfo{Username: "tom"} })
+	p.a.set(func() { p.a.tokens["good"] = authenticationv1.UserInfo{Username: "tom"} })
+	const token = "base64url.bearer.authorization.k8s.io.Z29vZA"
+	for _, test := range []struct {
+		protocol, offered, want string
+		at                      *running
+		by                      *http.Client
+		server                  *apiserver
+	}{
+		{"websocket", "v5.channel.k8s.io, " + token, "tom", p.atA, p.client(nil, false), p.b},
+		{"websocket", "v5.channel.k8s.io, " + token, "tom", p.atB, p.client(nil, false), p.b},
+		{"SPDY/3.1", "", "carol", p.atA, p.http1("carol"), p.b},
+		// Here the certificate tells who asks, and the token is nobody's business.
+		{"websocket", "v5.channel.k8s.io, " + token, "carol", p.atA, p.http1("carol"), p.b},
+	} {
+		const path = "/apis/new.example/v2/namespaces/default/novelties/x/exec"
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+test.at.front+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Connection", "Upgrade")
+		request.Header.Set("Upgrade", test.protocol)
+		if test.offered != "" {
+			request.Header.Set("Sec-Websocket-Version", "13")
+			request.Header.Set("Sec-Websocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+			request.Header.Set("Sec-Websocket-Protocol", test.offered)
+		}
+		response, err := test.by.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != http.StatusSwitchingProtocols {
+			t.Errorf("%s at %s: %s", test.protocol, test.at.options.ServerID, response.Status)
+			response.Body.Close()
+			continue
+		}
+		stream := response.Body.(interface {
+			Read([]byte) (int, error)
+			Write([]byte) (int, error)
+		})
+		echo := make([]byte, 5)
+		if _, err := stream.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readFull(stream, echo); err != nil || string(echo) != "hello" {
+			t.Errorf("%s at %s: said hello, heard %q, error %v", test.protocol, test.at.options.ServerID, echo, err)
+		}
+		response.Body.Close()
+		s, _ := test.server.last(path)
+		if s.user != test.want {
+			t.Errorf("%s at %s: the server saw %q, want %q", test.protocol, test.at.options.ServerID, s.user, test.want)
+		}
+		if got := s.header.Get("Sec-Websocket-Protocol"); strings.Contains(got, "bearer") || test.offered != "" && got != "v5.channel.k8s.io" {
+			t.Errorf("%s at %s: the server was offered %q, want no token in it", test.protocol, test.at.options.ServerID, got)
+		}
+	}
+}
+
+func (w *world) http1(name string) *http.Client {
+	cert := w.ca.issue(subject{name: name})
+	return w.client(&cert, false)
+}
+
+func readFull(r interface{ Read([]byte) (int, error) }, p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		m, err := r.Read(p[n:])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func TestTheAccessLogShowsEveryHop(t *testing.T) {
+	p := newPair(t)
+	const path = "/apis/new.example/v2/novelties"
+	p.atA.get(p.user("alice"), path+"?labelSelector=secret", "Audit-Id", "one-request")
+	await(t, "both have written", func() bool { return len(p.atA.records(path)) == 1 && len(p.atB.records(path)) == 1 })
+	a, b := p.atA.records(path)[0], p.atB.records(path)[0]
+	for what, wrong := range map[string]bool{
+		"audit IDs":           a.AuditID != "one-request" || b.AuditID != "one-request",
+		"servers":             a.Server != "apiserver-a" || b.Server != "apiserver-b",
+		"users":               a.User != "alice" || b.User != "alice",
+		"decisions":           a.Decision != "forward" || b.Decision != "local",
+		"the peer":            a.Peer != "apiserver-b" || b.Peer != "",
+		"attempts":            !slices.Equal(a.Attempts, []AccessAttempt{{"apiserver-b", "answered"}}) || len(b.Attempts) != 0,
+		"who was a peer":      a.FromPeer || !b.FromPeer,
+		"what was rerouted":   a.Rerouted || !b.Rerouted,
+		"statuses":            a.Status != 200 || b.Status != 200,
+		"verbs":               a.Verb != "list" || b.Verb != "list" || a.Method != "GET",
+		"the order of events": a.Start.After(b.Start) || b.End.Before(b.Start) || a.End.Before(b.Start),
+	} {
+		if wrong {
+			t.Errorf("%s are wrong:\n%+v\n%+v", what, a, b)
+		}
+	}
+	if s, _ := p.b.last(path); s.header.Get("Audit-Id") != "one-request" || s.query != "labelSelector=secret" {
+		t.Errorf("the server got audit ID %q and query %q", s.header.Get("Audit-Id"), s.query)
+	}
+}
+
+func TestBodiesArriveAsTheyWereSent(t *testing.T) {
+	p := newPair(t)
+	for _, path := range []string{common, "/apis/new.example/v2/novelties"} {
+		server := map[string]*apiserver{common: p.a}[path]
+		if server == nil {
+			server = p.b
+		}
+		for _, size := range []int{0, 1, replayBound, replayBound + 1, 1 << 20} {
+			for _, announced := range []bool{true, false} {
+				sent := bytes.Repeat([]byte("0123456789abcde\n"), size/16+1)[:size]
+				var body io.Reader = bytes.NewReader(sent)
+				if !announced {
+					body = io.MultiReader(body) // of a length that net/http does not see
+				}
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "https://"+p.atA.front+path, body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Content-Type", "application/apply-patch+yaml")
+				got := do(t, p.user("alice"), request)
+				s, _ := server.last(path)
+				if got.code != http.StatusOK || !bytes.Equal(s.body, sent) || s.method != http.MethodPatch || s.header.Get("Content-Type") != "application/apply-patch+yaml" {
+					t.Errorf("%s, %d bytes, announced %t: %d; arrived %d bytes by %s as %s", path, size, announced, got.code, len(s.body), s.method, s.header.Get("Content-Type"))
+				}
+			}
+		}
+	}
+}
+
+// A transport that finds its connection closed takes another, and sends the body from its beginning.
+func TestAShortBodyCanBeSentAgain(t *testing.T) {
+	var sent []string
+	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
+		half := make([]byte, 3)
+		if _, err := io.ReadFull(r.Body, half); err != nil {
+			t.Error(err)
+		}
+		r.Body.Close()
+		again, err := r.GetBody()
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(again)
+		sent = append(sent, string(half), string(body))
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, err
+	}), standardNames, slog.New(slog.DiscardHandler))
+	l.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, common, strings.NewReader("a whole body")))
+	if want := []string{"a w", "a whole body"}; !slices.Equal(sent, want) {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+}

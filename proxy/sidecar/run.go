@@ -1,0 +1,187 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// RunWith runs a sidecar until ctx ends, and then ends it in good order (see the package's documentation). It returns nil after that, or why it
+// could not begin or go on; wrong options are all named at once. When it returns, nothing of it is left: no listener, no connection, no
+// goroutine but those that still break off a review of a token. It may be called several times at once, with options, listeners and
+// registries of their own.
+func RunWith(ctx context.Context, o *Options) error {
+	c, err := o.complete(time.Now())
+	if err != nil {
+		closeListeners(o)
+		return err
+	}
+	front, admin, err := c.listen()
+	if err != nil {
+		closeListeners(o)
+		return err
+	}
+	s, err := assemble(ctx, c)
+	if err != nil {
+		front.Close()
+		if admin != nil {
+			admin.Close()
+		}
+		return err
+	}
+	defer s.close()
+	return s.run(ctx, front, admin)
+}
+
+func closeListeners(o *Options) {
+	for _, l := range []net.Listener{o.Listener, o.AdminListener} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// listen opens both listeners; admin is nil where none is wanted.
+func (c *completed) listen() (front, admin net.Listener, err error) {
+	front, admin = c.Listener, c.AdminListener
+	if front == nil {
+		front, err = net.Listen("tcp", net.JoinHostPort(c.BindAddress.String(), strconv.Itoa(c.SecurePort)))
+		if err != nil {
+			return nil, nil, fmt.Errorf("listen on --bind-address and --secure-port: %w", err)
+		}
+	}
+	if admin == nil && c.AdminBindAddress != "" {
+		admin, err = net.Listen("tcp", c.AdminBindAddress)
+		if err != nil {
+			front.Close()
+			return nil, nil, fmt.Errorf("listen on --admin-bind-address: %w", err)
+		}
+	}
+	return front, admin, nil
+}
+
+// run starts every part, waits for the end or for the first part that fails, and ends them in order.
+func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
+	background := context.WithoutCancel(ctx)
+	living, kill := context.WithCancel(background)
+	defer kill()
+	known, leave := context.WithCancel(background) // the time for which peers may find this one
+	defer leave()
+
+	failed := make(chan error, 8)
+	var parts, published sync.WaitGroup
+	start := func(group *sync.WaitGroup, part func() error) {
+		group.Go(func() {
+			if err := part(); err != nil {
+				failed <- err
+			}
+		})
+	}
+	start(&parts, func() error { s.credentials.watch(living, s.CertificateRefreshTime, s.log); return nil })
+	start(&parts, func() error { s.probe.Run(living); return nil })
+	start(&parts, func() error { return s.sources.Run(living) })
+	start(&parts, func() error { return s.watchForCrash(living) })
+	if s.publisher != nil {
+		start(&published, func() error { return s.publish(known) })
+		start(&parts, func() error { s.checkIdentity(living, s.clients.typed); return nil })
+	}
+	start(&parts, func() error { return s.front.serve(front) })
+	var adminAddress net.Addr
+	if admin != nil {
+		adminAddress = admin.Addr()
+		start(&parts, func() error {
+			if err := s.admin.Serve(admin); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	s.log.Info("serving", "server", s.server, "policy", s.policy.Name, "address", front.Addr().String(), "admin", addressOf(adminAddress),
+		"advertised", s.advertised, "upstream", s.upstream.String(), "peers", len(s.static))
+	if s.Started != nil {
+		s.Started(front.Addr(), adminAddress)
+	}
+
+	var cause error
+	select {
+	case <-ctx.Done():
+		s.log.Info("stopping", "delay", s.ShutdownDelayDuration, "timeout", s.ShutdownTimeout)
+		s.drain(leave, published.Wait)
+	case cause = <-failed:
+		s.log.Error("stopping at once", "error", cause)
+		s.draining.Store(true)
+		leave()
+		published.Wait()
+	}
+	stopped := s.front.shutdown(s.ShutdownTimeout)
+	s.admin.Close()
+	kill()
+	parts.Wait()
+	s.log.Info("stopped")
+	return errors.Join(cause, stopped)
+}
+
+func addressOf(a net.Addr) string {
+	if a == nil {
+		return "none"
+	}
+	return a.String()
+}
+
+// drain sends clients and peers elsewhere while everything is still served.
+func (s *sidecar) drain(leave func(), left func()) {
+	s.draining.Store(true)
+	delay := time.NewTimer(s.ShutdownDelayDuration)
+	defer delay.Stop()
+	leave()
+	left()
+	<-delay.C
+}
+
+// publish keeps the endpoint lease. That it could not be deleted is no failure of this process: it expires.
+func (s *sidecar) publish(ctx context.Context) error {
+	err := s.publisher.Run(ctx)
+	if err != nil && ctx.Err() != nil {
+		s.log.Warn("the endpoint lease was not deleted", "error", err)
+		return nil
+	}
+	return err
+}
+
+// watchForCrash ends the process when the policy says that a server of it would have died.
+func (s *sidecar) watchForCrash(ctx context.Context) error {
+	changed, stop := s.store.Subscribe()
+	defer stop()
+	for {
+		if why := s.store.Table().Crashed(); why != "" {
+			return fmt.Errorf("under the policy %s a kube-apiserver would have crashed: %s", s.policy.Name, why)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// close closes what assemble has opened.
+func (s *sidecar) close() {
+	for _, t := range []*transport{s.toPeers, s.toLocal, s.toProbe} {
+		t.CloseIdleConnections()
+	}
+	if err := s.accessLog.close(); err != nil {
+		s.log.Error("close the access log", "error", err)
+	}
+	if s.tracing != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.tracing.Shutdown(ctx); err != nil {
+			s.log.Warn("the last spans were not sent", "error", err)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package sidecar
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// Limits of the front door, those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is no limit on writing, or watches
+// would end; the local server ends other requests after its own --request-timeout.
+const (
+	readHeaderTimeout = 32 * time.Second
+	idleTimeout       = 90 * time.Second
+	maxHeaderBytes    = 1 << 20
+	maxStreams        = 250 // of one HTTP/2 connection
+)
+
+// frontDoor serves HTTPS and knows what it is serving, so that it can end in good order.
+type frontDoor struct {
+	server *http.Server
+	cut    context.CancelFunc // ends the contexts of all requests
+
+	mu         sync.Mutex
+	closing    bool // begin no more than what is on its way
+	closed     bool // begin nothing
+	short, all int  // requests that end by themselves, and all of them: net/http does not count upgraded ones
+	shortEnded chan struct{}
+	allEnded   chan struct{}
+}
+
+func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.Logger) *frontDoor {
+	d := &frontDoor{shortEnded: make(chan struct{}), allEnded: make(chan struct{})}
+	base, cut := context.WithCancel(context.Background())
+	d.cut = cut
+	d.server = &http.Server{
+		Handler:           d.counted(handler),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second},
+		ErrorLog:          stdlog.New(serverLog{log}, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       withConnection,
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"},
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				return tlsConfig(), nil
+			},
+		},
+	}
+	return d
+}
+
+// serve accepts until shutdown.
+func (d *frontDoor) serve(l net.Listener) error {
+	if err := d.server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// counted knows short requests from those that last: watches and whatever may be upgraded.
+func (d *frontDoor) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		short := 1
+		if longRunning(r) {
+			short = 0
+		}
+		if !d.enter(short) {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "this server has stopped", http.StatusServiceUnavailable)
+			return
+		}
+		defer d.leave(short)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func longRunning(r *http.Request) bool {
+	if r.Header.Get("Upgrade") != "" {
+		return true
+	}
+	query := r.URL.Query()
+	return isTrue(query.Get("watch")) || isTrue(query.Get("follow"))
+}
+
+func isTrue(s string) bool { return s == "true" || s == "1" }
+
+func (d *frontDoor) enter(short int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.short += short
+	d.all++
+	return true
+}
+
+func (d *frontDoor) leave(short int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.short -= short
+	d.all--
+	d.tell()
+}
+
+// close moves on, and tells what has ended. Only the first true of each counts.
+func (d *frontDoor) close(closing, closed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closing = d.closing || closing
+	d.closed = d.closed || closed
+	d.tell()
+}
+
+func (d *frontDoor) tell() {
+	if d.closing && d.short == 0 {
+		closeOnce(d.shortEnded)
+	}
+	if d.closed && d.all == 0 {
+		closeOnce(d.allEnded)
+	}
+}
+
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// shutdown accepts no more connections, waits at most timeout for short requests to end, and then cuts what is left. When it returns nil,
+// no handler runs.
+func (d *frontDoor) shutdown(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		// Its error is that time was up, which is seen to below.
+		_ = d.server.Shutdown(ctx)
+	}()
+	d.close(true, false)
+	select {
+	case <-d.shortEnded:
+	case <-ctx.Done():
+	}
+	d.close(true, true)
+	d.cut() // ends handlers that wait for the local server or for a peer
+	d.await(cutGrace)
+	cancel()
+	<-stopped
+	d.server.Close() // ends those that wait for their client
+	if !d.await(endGrace) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return fmt.Errorf("stop serving: %d requests have not ended %s after their connections were broken", d.all, endGrace)
+	}
+	return nil
+}
+
+func (d *frontDoor) await(atMost time.Duration) bool {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-d.allEnded:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// How long handlers may take to send their last bytes once their contexts have ended, and to notice that their connections are gone.
+const (
+	cutGrace = time.Second
+	endGrace = 5 * time.Second
+)
+
+// serverLog is what net/http has to say. Connections that end before there is TLS are load balancers that knock, by the thousand.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Write(p []byte) (int, error) {
+	level := slog.LevelWarn
+	switch {
+	case bytes.HasPrefix(p, []byte("http: TLS handshake error")):
+		level = slog.LevelDebug
+	case bytes.Contains(p, []byte("panic serving")): // http: or http2:
+		level = slog.LevelError
+	}
+	l.log.Log(context.Background(), level, string(bytes.TrimSpace(p)))
+	return len(p), nil
+}
+
+// serverTLS keeps the server side of TLS for new connections. Client certificates are asked for and not demanded; they are verified with each
+// request, because authorities change and other ways to authenticate remain.
+type serverTLS struct {
+	credentials *credentials
+	current     atomic.Pointer[tls.Config]
+}
+
+func newServerTLS(c *credentials) *serverTLS {
+	s := &serverTLS{credentials: c}
+	s.renew()
+	return s
+}
+
+func (s *serverTLS) config() *tls.Config { return s.current.Load() }
+
+// renew takes the present certificate for new connections, and names the present authorities to clients, which choose a certificate by them.
+func (s *serverTLS) renew() {
+	hint := x509.NewCertPool()
+	for _, a := range []*authorities{s.credentials.clientCA, s.credentials.requestHeaderCA} {
+		if a != nil {
+			hint.AppendCertsFromPEM(a.pem)
+		}
+	}
+	s.current.Store(&tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{*s.credentials.serving.current.Load()},
+		ClientAuth:   tls.RequestClientCert,
+		ClientCAs:    hint,
+	})
+}
+
+// atFront sends the few paths that are the sidecar's own where they belong, and everything else to the proxy.
+func atFront(proxy http.Handler, own checks, local, debug http.Handler) http.Handler {
+	readyz := &frontReadyz{own: own, local: local}
+	debug = mastersOnly(debug)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if info, ok := apirequest.RequestInfoFrom(r.Context()); !ok || info.IsResourceRequest {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		switch {
+		case r.URL.Path == readyzPath:
+			readyz.ServeHTTP(w, r)
+		case r.URL.Path == debugPeersPath && r.Method == http.MethodGet:
+			debug.ServeHTTP(w, r)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	})
+}
