@@ -18,6 +18,8 @@ type Server struct {
 	Versions []VersionWindow `json:"versions"`
 	// Args are the arguments it was first started with.
 	Args []string `json:"args,omitempty"`
+	// ProxyArgs are the arguments of the sidecar in front of it; empty if there is none.
+	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
 // VersionWindow is one incarnation of a server: from the start of its process until it left.
@@ -93,7 +95,7 @@ func lifecycle(h *history.History, server string) []history.Lifecycle {
 func newServers(h *history.History, lanes []Lane) []Server {
 	out := []Server{}
 	for i, s := range h.Run.Servers {
-		server := Server{Name: s.Name, ID: s.ID, Address: s.Address, Args: s.Args, Versions: []VersionWindow{}}
+		server := Server{Name: s.Name, ID: s.ID, Address: s.Address, Args: s.Args, ProxyArgs: s.ProxyArgs, Versions: []VersionWindow{}}
 		for _, b := range lanes[i].States {
 			n := len(server.Versions)
 			switch {

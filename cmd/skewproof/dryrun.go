@@ -19,13 +19,15 @@ func dryRun(out io.Writer, run history.Run, plan scenarios.Plan) error {
 	}
 	files := local.Files{Keys: "KEYS", Data: "DATA", Logs: "LOGS"}
 	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
-	for _, p := range local.Places(run.Servers) {
+	for _, p := range local.Places(run.Subject, run.Servers) {
 		for _, version := range plan.Versions() {
-			args, err := local.APIServerArguments(version, run.Subject, p, files)
+			components, err := local.Components(version, run.Subject, p, files)
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			fmt.Fprintf(out, "\nkube-apiserver %s, %s, on host %s (%s)\n  %s\n", p.Name, version, p.Name, p.Cable, strings.Join(args, "\n  "))
+			for _, c := range components {
+				fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n", c.Program, p.Name, version, p.Name, p.Cable, strings.Join(c.Args, "\n  "))
+			}
 		}
 	}
 	encoded, err := json.MarshalIndent(plan, "", "  ")

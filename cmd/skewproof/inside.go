@@ -61,7 +61,7 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 		return err
 	}
 	hosts := map[string]string{}
-	for _, p := range local.Places(s.Run.Servers) {
+	for _, p := range local.Places(s.Run.Subject, s.Run.Servers) {
 		hosts[p.Name] = p.Advertised.Addr().String()
 	}
 	if err := sandbox.Setup(sandbox.Inside{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
@@ -74,8 +74,12 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	defer func() { err = errors.Join(err, file.Close()) }()
 	s.Run.StartedAt = time.Now()
 	recorder := history.NewRecorder(file, s.Run, nil)
+	self, err := os.Executable() // the sidecars are this program too
+	if err != nil {
+		return errors.Join(err, recorder.Close(err))
+	}
 	cluster, err := local.New(local.Config{
-		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd,
+		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd, Proxy: self,
 		Files: dir.files(), Recorder: recorder, Status: status,
 	})
 	if err != nil {

@@ -52,6 +52,7 @@ The cluster runs in Linux namespaces of its own: no root, no Docker, no port of 
 Binaries that are not in the cache are downloaded, or built from the published Go modules (4 to 5 minutes each, once).`,
 		Example: `  skewproof run rolling-upgrade
   skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
+  skewproof run rolling-upgrade --subject reference
   skewproof run rolling-upgrade --subject none     # the negative control: it must fail
   skewproof run quiet --keep                       # look around with 'skewproof shell'`,
 		Args: args(cobra.ExactArgs(1)),
@@ -68,7 +69,8 @@ Binaries that are not in the cache are downloaded, or built from the published G
 // register declares the flags that every way of running a scenario has.
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.backend, "backend", "local", "what the servers run on: local")
-	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own) or none (switched off, the negative control)")
+	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), reference (a sidecar, 'skewproof proxy', in front of each "+
+		"kube-apiserver) or none (switched off, the negative control)")
 	flags.StringVar(&f.from, "from", defaultFrom, "the older kube-apiserver version")
 	flags.StringVar(&f.to, "to", defaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
 	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version")
@@ -134,8 +136,8 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	switch {
 	case f.backend != "local":
 		return fail(fmt.Errorf("--backend %q: this skewproof has local", f.backend))
-	case f.subject != local.SubjectBuiltin && f.subject != local.SubjectNone:
-		return fail(fmt.Errorf("--subject %q: want %s or %s", f.subject, local.SubjectBuiltin, local.SubjectNone))
+	case !slices.Contains(local.Subjects, f.subject):
+		return fail(fmt.Errorf("--subject %q: want one of %s", f.subject, strings.Join(local.Subjects, ", ")))
 	case semver.Compare(f.to, f.from) < 0:
 		return fail(fmt.Errorf("--to %s is older than --from %s: give the older version as --from", f.to, f.from))
 	case scenario.NeedsTwoVersions && f.from == f.to:
@@ -150,7 +152,7 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(fmt.Errorf("scenario %s: %w", name, err))
 	}
 	for _, s := range plan.Servers { // a subject that a version does not have
-		if _, err := local.APIServerArguments(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
+		if _, err := local.Components(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
 			return fail(err)
 		}
 	}
@@ -165,10 +167,17 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 	for _, s := range plan.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version})
 	}
-	for i, p := range local.Places(run.Servers) {
+	for i, p := range local.Places(run.Subject, run.Servers) {
 		s := &run.Servers[i]
 		s.ID, s.Address = p.ID, p.Advertised.String()
-		s.Args, _ = local.APIServerArguments(s.Version, f.subject, p, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"})
+		components, _ := local.Components(s.Version, f.subject, p, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"}) // f.plan has seen that there is no error
+		for _, c := range components {
+			if c.Program == local.ProgramProxy {
+				s.ProxyArgs = c.Args
+			} else {
+				s.Args = c.Args
+			}
+		}
 	}
 	return run
 }

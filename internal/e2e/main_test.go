@@ -69,10 +69,8 @@ func TestMain(m *testing.M) {
 			return m.Run()
 		}
 		// Fetching once, up front and with its progress shown, keeps minutes of building out of the tests.
-		get := exec.Command(skewproof, "binaries", "get", "v1.36.3", "v1.37.1")
-		get.Stdout, get.Stderr = os.Stderr, os.Stderr
-		if err := get.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "get the binaries to test with:", err)
+		if err := get("v1.36.3", "v1.37.1"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()
@@ -86,6 +84,24 @@ func needsTools(t *testing.T, names ...string) {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("needs %s, from the package util-linux: %v", name, err)
 		}
+	}
+}
+
+// get fetches or builds the binaries of those versions, with the progress shown. Those that are cached take no time.
+func get(versions ...string) error {
+	get := exec.Command(skewproof, append([]string{"binaries", "get"}, versions...)...)
+	get.Stdout, get.Stderr = os.Stderr, os.Stderr
+	if err := get.Run(); err != nil {
+		return fmt.Errorf("get the binaries to test with: %w", err)
+	}
+	return nil
+}
+
+// needsVersions gets what only some tests run.
+func needsVersions(t *testing.T, versions ...string) {
+	t.Helper()
+	if err := get(versions...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -31,9 +31,11 @@ type Cluster interface {
 	// Fabric is where faults are injected.
 	Fabric() *fault.Fabric
 
-	// URL is what clients dial to reach a server; Direct is the administrator's way around links and faults, for ground truth.
+	// URL is what clients dial to reach a server. Direct and FrontDoor are the administrator's ways around links and faults: to the
+	// kube-apiserver itself, for ground truth, and to what clients meet, which may be a sidecar in front of it.
 	URL(name string) (string, error)
 	Direct(name string) (*rest.Config, error)
+	FrontDoor(name string) (*rest.Config, error)
 	// Admin, User (with a client certificate) and Anonymous are identities, without a host.
 	Admin() *rest.Config
 	User(name string) (*rest.Config, error)

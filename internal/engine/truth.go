@@ -30,7 +30,8 @@ type truth struct {
 	recorder *history.Recorder
 	status   func(string, ...any)
 	changed  func(map[string]history.Document)
-	clients  map[string]rest.Interface
+	clients  map[string]rest.Interface // to the kube-apiservers themselves
+	doors    map[string]rest.Interface // to what clients meet
 
 	mu    sync.Mutex
 	known map[string]known
@@ -44,20 +45,34 @@ type known struct {
 }
 
 func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
-	t := &truth{serving: cluster.Serving, recorder: recorder, status: status, clients: map[string]rest.Interface{}, known: map[string]known{}}
+	t := &truth{
+		serving: cluster.Serving, recorder: recorder, status: status,
+		clients: map[string]rest.Interface{}, doors: map[string]rest.Interface{}, known: map[string]known{},
+	}
 	for _, name := range servers {
-		config, err := cluster.Direct(name)
-		if err != nil {
+		var err error
+		if t.clients[name], err = asking(cluster.Direct, name); err != nil {
 			return nil, err
 		}
-		config.QPS = -1
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return nil, fmt.Errorf("prepare the client that asks %q what it serves: %w", name, err)
+		if t.doors[name], err = asking(cluster.FrontDoor, name); err != nil {
+			return nil, err
 		}
-		t.clients[name] = client.RESTClient()
 	}
 	return t, nil
+}
+
+// asking is a client that asks one server for discovery, as fast as it likes.
+func asking(way func(string) (*rest.Config, error), server string) (rest.Interface, error) {
+	config, err := way(server)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the client that asks %q what it serves: %w", server, err)
+	}
+	return client.RESTClient(), nil
 }
 
 // observe looks at the given servers now, side by side, and returns when it has looked at all of them.
@@ -156,7 +171,7 @@ func (t *truth) listed(ctx context.Context) history.Document {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		all = append(all, known[name].document)
 		attempt, cancel := context.WithTimeout(ctx, truthTimeout)
-		merged, err := traffic.DiscoverMerged(attempt, t.clients[name])
+		merged, err := traffic.DiscoverMerged(attempt, t.doors[name])
 		cancel()
 		if err != nil {
 			t.status("%s: ask for its merged discovery: %v", name, err)

@@ -58,6 +58,8 @@ type Server struct {
 	Version string   `json:"version"`
 	Address string   `json:"address,omitempty"` // advertised host:port
 	Args    []string `json:"args,omitempty"`
+	// ProxyArgs are the arguments of the sidecar in front of it; empty if there is none.
+	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
 // Pressure is the least that must have been put on the subject for a verdict to mean something. A zero field asks
@@ -193,12 +195,12 @@ type Operation struct {
 	Document string `json:"document,omitempty"` // discovery: the Hash of the Document that was answered
 }
 
-// Hop is one server's own account (its audit log) of an operation it handled.
+// Hop is one server's own account of an operation it handled: its audit log, or the access log of the sidecar in front of it.
 type Hop struct {
 	Operation string `json:"operation"` // Operation.ID
 	Server    string `json:"server"`
-	Start     Time   `json:"start"` // stage RequestReceived
-	End       Time   `json:"end"`   // stage ResponseComplete; equal to Start if that event is missing
+	Start     Time   `json:"start"` // in audit logs, stage RequestReceived
+	End       Time   `json:"end"`   // in audit logs, stage ResponseComplete; equal to Start if that event is missing
 	Status    int    `json:"status,omitempty"`
 	User      string `json:"user,omitempty"` // the user the server saw
 	// Rerouted is true when the user agent, source or headers show that the request came from a peer.

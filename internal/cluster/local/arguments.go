@@ -2,16 +2,22 @@ package local
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
+	"strings"
 
 	"golang.org/x/mod/semver"
 )
 
-// The subjects that a kube-apiserver itself can be.
+// The subjects that this backend knows: whose Mixed Version Proxy is tested.
 const (
-	SubjectNone    = "none"    // the Mixed Version Proxy switched off
-	SubjectBuiltin = "builtin" // the kube-apiserver's own Mixed Version Proxy
+	SubjectNone      = "none"      // nobody's: that of the kube-apiserver is switched off
+	SubjectBuiltin   = "builtin"   // the kube-apiserver's own
+	SubjectReference = "reference" // this project's, as a sidecar in front of each kube-apiserver, whose own is switched off
 )
+
+// Subjects lists them.
+var Subjects = []string{SubjectBuiltin, SubjectReference, SubjectNone}
 
 // Gate is the feature gate of the Mixed Version Proxy.
 const Gate = "UnknownVersionInteroperabilityProxy"
@@ -21,8 +27,10 @@ const Gate = "UnknownVersionInteroperabilityProxy"
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
 	args := []string{
 		"--advertise-address=" + p.Advertised.Addr().String(),
+		// Not loopback alone, also where a sidecar stands in front: the harness asks from outside the host what the server itself
+		// serves. Nobody else can, since the sandbox forwards no packets and the switch leads to p.Real only.
 		"--bind-address=0.0.0.0",
-		"--secure-port=" + strconv.Itoa(int(p.Real.Port())),
+		"--secure-port=" + strconv.Itoa(int(p.Own.Port())),
 		"--tls-cert-file=" + f.key("serving-"+p.Name+".crt"),
 		"--tls-private-key-file=" + f.key("serving-"+p.Name+".key"),
 		"--client-ca-file=" + f.key("ca.crt"),
@@ -43,24 +51,24 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--audit-policy-file=" + f.auditPolicy(),
 		"--audit-log-path=" + f.audit(p.Name),
 		"--audit-log-maxsize=4096",
-		"--proxy-client-cert-file=" + f.key("front-proxy-client.crt"),
-		"--proxy-client-key-file=" + f.key("front-proxy-client.key"),
-		"--requestheader-client-ca-file=" + f.key("front-proxy-ca.crt"),
-		"--requestheader-allowed-names=front-proxy-client",
-		"--requestheader-username-headers=X-Remote-User",
-		"--requestheader-group-headers=X-Remote-Group",
-		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 	}
+	args = append(args, frontProxyArguments(f)...)
 	if atLeast(version, "v1.34") {
 		args = append(args, "--requestheader-uid-headers=X-Remote-Uid")
 	}
-	proxy, err := proxyArguments(version, subject, p, f)
-	return append(args, proxy...), err
+	mvp, err := mvpArguments(version, subject, p, f)
+	return append(args, mvp...), err
 }
 
-// proxyArguments switches the built-in proxy on or off, explicitly: a run must not change its meaning with a default.
-func proxyArguments(version, subject string, p Place, f Files) ([]string, error) {
+// mvpArguments switches the built-in proxy on or off, explicitly: a run must not change its meaning with a default.
+func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	switch subject {
+	case SubjectReference:
+		if !atLeast(version, "v1.30") {
+			return nil, fmt.Errorf("subject %s: kube-apiserver %s is older than v1.30, the oldest that the sidecar is tested with; "+
+				"use v1.30 or newer, or subject %s", subject, version, SubjectNone)
+		}
+		return []string{"--feature-gates=" + Gate + "=false"}, nil
 	case SubjectNone:
 		if !atLeast(version, "v1.28") {
 			return nil, nil // no such gate yet
@@ -78,8 +86,49 @@ func proxyArguments(version, subject string, p Place, f Files) ([]string, error)
 			"--peer-advertise-port=" + strconv.Itoa(int(p.Advertised.Port())),
 		}, nil
 	default:
-		return nil, fmt.Errorf("subject %q: the local backend knows %s and %s", subject, SubjectBuiltin, SubjectNone)
+		return nil, fmt.Errorf("subject %q: the local backend knows %s", subject, strings.Join(Subjects, ", "))
 	}
+}
+
+// frontProxyArguments are those by which servers, and sidecars, prove to each other who they are and for whom they ask.
+func frontProxyArguments(f Files) []string {
+	return []string{
+		"--proxy-client-cert-file=" + f.key("front-proxy-client.crt"),
+		"--proxy-client-key-file=" + f.key("front-proxy-client.key"),
+		"--requestheader-client-ca-file=" + f.key("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+	}
+}
+
+// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the program's name.
+func ProxyArguments(p Place, f Files) []string {
+	args := []string{
+		"proxy",
+		"--policy=reference",
+		"--bind-address=0.0.0.0",
+		"--secure-port=" + strconv.Itoa(int(p.Real.Port())),
+		"--peer-advertise-ip=" + p.Advertised.Addr().String(),
+		"--peer-advertise-port=" + strconv.Itoa(int(p.Advertised.Port())),
+		// To clients and peers it is the server: the same certificate, the same authorities.
+		"--tls-cert-file=" + f.key("serving-"+p.Name+".crt"),
+		"--tls-private-key-file=" + f.key("serving-"+p.Name+".key"),
+		"--client-ca-file=" + f.key("ca.crt"),
+		"--peer-ca-file=" + f.key("ca.crt"),
+		"--upstream=https://" + loopbackOf(p.Own).String(),
+		"--upstream-ca-file=" + f.key("ca.crt"),
+		"--kubeconfig=" + f.ownKubeconfig(p.Name),
+		"--access-log=" + f.access(p.Name),
+		"--requestheader-uid-headers=X-Remote-Uid",
+	}
+	return append(args, frontProxyArguments(f)...)
+}
+
+// loopbackOf is an address as seen from its own host.
+func loopbackOf(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port())
 }
 
 // EtcdArguments returns the command line of etcd, without the program's name.

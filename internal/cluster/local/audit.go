@@ -3,10 +3,8 @@ package local
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -15,35 +13,11 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Hops reads the audit logs of all servers: every server's own account of every request it handled, whoever asked. epoch is
-// the wall time of the run's start.
-func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
-	var all []history.Hop
-	for _, p := range c.places {
-		hops, err := hopsFromFile(c.config.Files.audit(p.Name), p.Name, epoch)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // never started
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the audit log of server %q: %w", p.Name, err)
-		}
-		all = append(all, hops...)
-	}
-	return all, nil
-}
-
-func hopsFromFile(path, server string, epoch time.Time) ([]history.Hop, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return hops(f, server, epoch)
-}
-
-// hops joins the two stages of each request. A killed server leaves requests without their second stage, and may leave
-// a last line that is cut short.
-func hops(log io.Reader, server string, epoch time.Time) ([]history.Hop, error) {
+// audited reads a kube-apiserver's audit log: its own account of every request that reached it. It joins the two stages of each request. A
+// killed server leaves requests without their second stage, and may leave a last line that is cut short.
+//
+// sources is how many addresses a request that no peer passed on has come through: its client's, and that of a sidecar if there is one.
+func audited(log io.Reader, server string, sources int, epoch time.Time) ([]history.Hop, error) {
 	var all []history.Hop
 	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
 	lines := bufio.NewScanner(log)
@@ -65,8 +39,8 @@ func hops(log io.Reader, server string, epoch time.Time) ([]history.Hop, error) 
 			open[id] = append(open[id], len(all))
 			all = append(all, history.Hop{
 				Operation: id, Server: server, Start: start, End: start, User: event.User.Username,
-				// The forwarding server adds itself to X-Forwarded-For, so a second source means a second leg.
-				Rerouted: len(event.SourceIPs) > 1,
+				// Whoever forwards adds the one it has it from to X-Forwarded-For, so a further source means a further leg.
+				Rerouted: len(event.SourceIPs) > sources,
 			})
 		case auditv1.StageResponseComplete, auditv1.StagePanic:
 			if len(open[id]) == 0 {

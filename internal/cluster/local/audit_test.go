@@ -17,7 +17,7 @@ const (
 	complete = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"ResponseComplete","requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],"responseStatus":{"metadata":{},"code":503},"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.250000Z"}`
 )
 
-func TestHops(t *testing.T) {
+func TestAudited(t *testing.T) {
 	rerouted := strings.ReplaceAll(received, `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`)
 	inner := strings.ReplaceAll(rerouted, "10:00:01.000000Z", "10:00:01.100000Z")
 	innerDone := strings.NewReplacer(`10:00:01.000000Z`, `10:00:01.100000Z`, `10:00:01.250000Z`, `10:00:01.200000Z`, `503`, `404`).Replace(complete)
@@ -36,7 +36,7 @@ func TestHops(t *testing.T) {
 		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []history.Hop{whole, nested}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := hops(strings.NewReader(strings.Join(c.log, "\n")), "b", epoch)
+			got, err := audited(strings.NewReader(strings.Join(c.log, "\n")), "b", 1, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,18 +47,18 @@ func TestHops(t *testing.T) {
 	}
 }
 
-func TestHopsRefusesALogThatIsBrokenInTheMiddle(t *testing.T) {
-	_, err := hops(strings.NewReader(received+"\nnonsense\n"+complete), "b", epoch)
+func TestAuditedRefusesALogThatIsBrokenInTheMiddle(t *testing.T) {
+	_, err := audited(strings.NewReader(received+"\nnonsense\n"+complete), "b", 1, epoch)
 	if err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Fatalf("got %v, want an error about line 2", err)
 	}
 }
 
-func FuzzHops(f *testing.F) {
+func FuzzAudited(f *testing.F) {
 	f.Add(received + "\n" + complete)
 	f.Add(complete + "\n" + received + "\n{")
 	f.Fuzz(func(t *testing.T, log string) {
-		all, err := hops(strings.NewReader(log), "b", epoch)
+		all, err := audited(strings.NewReader(log), "b", 1, epoch)
 		if err != nil {
 			return
 		}

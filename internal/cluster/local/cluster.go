@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -36,6 +35,7 @@ type Config struct {
 	// sandbox has no way out.
 	APIServers map[string]string
 	Etcd       string
+	Proxy      string // the executable that has the command 'proxy': this one; for subject reference only
 	Files      Files
 	Recorder   Recorder
 	Status     func(format string, args ...any) // one line for people; nil is silent
@@ -46,7 +46,7 @@ type Cluster struct {
 	config  Config
 	places  []Place
 	servers map[string]*server
-	etcd    *process
+	etcd    *unit
 	fabric  *fault.Fabric
 	probe   *http.Client // admin, straight to the real addresses
 
@@ -59,21 +59,12 @@ func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
 	}
-	c := &Cluster{config: config, places: Places(config.Servers), servers: map[string]*server{}}
+	c := &Cluster{config: config, places: Places(config.Subject, config.Servers), servers: map[string]*server{}}
 	if err := c.build(); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// Places returns where each server will live, in order.
-func Places(servers []history.Server) []Place {
-	places := make([]Place, len(servers))
-	for i, s := range servers {
-		places[i] = place(i, s.Name)
-	}
-	return places
 }
 
 func (c *Cluster) build() error {
@@ -145,13 +136,14 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.etcd = etcd
+	c.etcd = newUnit()
+	c.etcd.add(etcd)
 	client, err := c.etcdClient()
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
+	return c.etcd.await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
 		return get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
 	})
 }
@@ -190,8 +182,7 @@ func (c *Cluster) Close() {
 	}
 	all.Wait()
 	if c.etcd != nil {
-		_ = c.etcd.signal(syscall.SIGKILL)
-		<-c.etcd.done
+		_ = c.etcd.kill()
 	}
 	if c.fabric != nil {
 		_ = c.fabric.Close()
@@ -206,14 +197,25 @@ func (c *Cluster) direct() *rest.Config {
 	}}
 }
 
-// Direct is the administrator's way to one server, around links and faults: for ground truth, never for traffic.
+// Direct is the administrator's way to one kube-apiserver itself, around links, faults and its sidecar: for ground truth, never for
+// traffic.
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
+	return c.around(name, func(p Place) netip.AddrPort { return p.Own })
+}
+
+// FrontDoor is the administrator's way to what clients meet at a server, around links and faults: the sidecar if there is one, otherwise
+// the kube-apiserver itself.
+func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
+	return c.around(name, func(p Place) netip.AddrPort { return p.Real })
+}
+
+func (c *Cluster) around(name string, door func(Place) netip.AddrPort) (*rest.Config, error) {
 	s, err := c.server(name)
 	if err != nil {
 		return nil, err
 	}
 	config := c.direct()
-	config.Host = "https://" + s.place.Real.String()
+	config.Host = "https://" + door(s.place).String()
 	return config, nil
 }
 
@@ -243,34 +245,6 @@ func (c *Cluster) User(name string) (*rest.Config, error) {
 // Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
 func (c *Cluster) Anonymous() *rest.Config {
 	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: c.config.Files.key("ca.crt")}}
-}
-
-// await calls ready until it succeeds, the process ends, or the time is over. Polling is quick because a start is a few
-// seconds long and everything else waits for it.
-func await(ctx context.Context, p *process, limit time.Duration, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	var last error
-	for {
-		select {
-		case <-p.done:
-			return fmt.Errorf("start %s: ended before it was ready: %s", p.name, p.epitaph())
-		case <-ctx.Done():
-			return fmt.Errorf("start %s: %w; last answer: %w; last lines of its log:\n%s", p.name, context.Cause(ctx), last, p.tail(8))
-		case <-tick.C:
-			attempt, stop := context.WithTimeout(ctx, 2*time.Second)
-			err := ready(attempt)
-			stop()
-			if err == nil {
-				return nil
-			}
-			if ctx.Err() == nil {
-				last = err
-			}
-		}
-	}
 }
 
 func get(ctx context.Context, client *http.Client, url string, into io.Writer) error {

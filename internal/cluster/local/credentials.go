@@ -38,6 +38,8 @@ func credentials(places []Place, f Files) (*pki.Authority, error) {
 		{etcd, "etcd-client", pki.Request{CommonName: "kube-apiserver", Client: true}},
 		{frontProxy, "front-proxy-client", pki.Request{CommonName: "front-proxy-client", Client: true}},
 		{ca, "admin", pki.Request{CommonName: "admin", Organization: []string{"system:masters"}, Client: true}},
+		// A name of its own, so that audit logs tell a sidecar's own requests from those of others.
+		{ca, "proxy", pki.Request{CommonName: "skewproof-proxy", Organization: []string{"system:masters"}, Client: true}},
 	}
 	for _, p := range places {
 		issues = append(issues, struct {
@@ -58,7 +60,11 @@ func credentials(places []Place, f Files) (*pki.Authority, error) {
 		}
 	}
 	for _, p := range places {
-		if err := writeKubeconfig(f, p); err != nil {
+		if err := writeKubeconfig(f.kubeconfig(p.Name), p.Name, p.Advertised.String(), "admin", f); err != nil {
+			return nil, err
+		}
+		// A sidecar asks the kube-apiserver beside it, over the host's own loopback.
+		if err := writeKubeconfig(f.ownKubeconfig(p.Name), p.Name, loopbackOf(p.Own).String(), "proxy", f); err != nil {
 			return nil, err
 		}
 	}
@@ -67,14 +73,15 @@ func credentials(places []Place, f Files) (*pki.Authority, error) {
 	return ca, os.WriteFile(f.auditPolicy(), []byte(policy), 0o600)
 }
 
-func writeKubeconfig(f Files, p Place) error {
+// writeKubeconfig writes a way to one server for a user whose certificate lies with the keys.
+func writeKubeconfig(path, server, address, user string, f Files) error {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[p.Name] = &clientcmdapi.Cluster{Server: "https://" + p.Advertised.String(), CertificateAuthority: f.key("ca.crt")}
-	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificate: f.key("admin.crt"), ClientKey: f.key("admin.key")}
-	config.Contexts[p.Name] = &clientcmdapi.Context{Cluster: p.Name, AuthInfo: "admin"}
-	config.CurrentContext = p.Name
-	if err := clientcmd.WriteToFile(*config, f.kubeconfig(p.Name)); err != nil {
-		return fmt.Errorf("write the kubeconfig of server %q: %w", p.Name, err)
+	config.Clusters[server] = &clientcmdapi.Cluster{Server: "https://" + address, CertificateAuthority: f.key("ca.crt")}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificate: f.key(user + ".crt"), ClientKey: f.key(user + ".key")}
+	config.Contexts[server] = &clientcmdapi.Context{Cluster: server, AuthInfo: user}
+	config.CurrentContext = server
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return fmt.Errorf("write a kubeconfig of server %q: %w", server, err)
 	}
 	return nil
 }

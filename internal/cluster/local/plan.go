@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 // Addresses come from 198.18.0.0/15, which RFC 2544 sets aside for benchmarks between devices: it is routed nowhere, so even
@@ -24,6 +26,8 @@ var (
 
 const (
 	securePort = 6443
+	// behindPort is where a kube-apiserver listens that has a sidecar in front of it.
+	behindPort = 6444
 	// MaxServers is what the address plan holds; memory ends earlier (about 350 MiB a server).
 	MaxServers = 63
 )
@@ -37,20 +41,37 @@ type Place struct {
 	Cable netip.Prefix
 	// Advertised is what peers and clients dial. It belongs to the switch.
 	Advertised netip.AddrPort
-	// Real is where the process listens.
+	// Real is where the switch leads to: the server's front door, which is the sidecar's where there is one.
 	Real netip.AddrPort
+	// Own is where the kube-apiserver itself listens: at the front door, or behind the sidecar.
+	Own netip.AddrPort
+}
+
+// Places returns where each server will live, in order.
+func Places(subject string, servers []history.Server) []Place {
+	places := make([]Place, len(servers))
+	for i, s := range servers {
+		places[i] = place(subject, i, s.Name)
+	}
+	return places
 }
 
 // place returns where the i-th server (counted from 0) lives.
-func place(i int, name string) Place {
+func place(subject string, i int, name string) Place {
 	cable := netip.PrefixFrom(offset(hostBlock, 4*(i+1)), 30)
-	return Place{
+	host := cable.Addr().Next().Next()
+	p := Place{
 		Name:       name,
 		ID:         identity(name),
 		Cable:      cable,
 		Advertised: netip.AddrPortFrom(offset(advertisedBlock, i+1), securePort),
-		Real:       netip.AddrPortFrom(cable.Addr().Next().Next(), securePort),
+		Real:       netip.AddrPortFrom(host, securePort),
+		Own:        netip.AddrPortFrom(host, securePort),
 	}
+	if subject == SubjectReference {
+		p.Own = netip.AddrPortFrom(host, behindPort)
+	}
+	return p
 }
 
 // identity is the apiserver identity that a kube-apiserver takes on a host of that name: a hash of two strings, each after its length.
@@ -84,6 +105,10 @@ type Files struct {
 
 func (f Files) key(name string) string          { return filepath.Join(f.Keys, name) }
 func (f Files) log(name string) string          { return filepath.Join(f.Logs, name+".log") }
-func (f Files) audit(name string) string        { return filepath.Join(f.Logs, name+"-audit.jsonl") }
+func (f Files) audit(server string) string      { return filepath.Join(f.Logs, server+"-audit.jsonl") }
+func (f Files) access(server string) string     { return filepath.Join(f.Logs, server+"-access.jsonl") }
 func (f Files) auditPolicy() string             { return filepath.Join(f.Keys, "audit-policy.yaml") }
 func (f Files) kubeconfig(server string) string { return filepath.Join(f.Keys, "kubeconfig-"+server) }
+func (f Files) ownKubeconfig(server string) string {
+	return filepath.Join(f.Keys, "own-kubeconfig-"+server)
+}

@@ -1,7 +1,7 @@
 package local
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // process is one running program with its output in a log file.
@@ -53,12 +54,20 @@ func (p *process) signal(s syscall.Signal) error {
 	return nil
 }
 
-func (p *process) ended() bool {
+// stop asks the process to end gracefully and waits until it has.
+func (p *process) stop(ctx context.Context, limit time.Duration) error {
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	over := time.NewTimer(limit)
+	defer over.Stop()
 	select {
 	case <-p.done:
-		return true
-	default:
-		return false
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop %s: %w", p.name, context.Cause(ctx))
+	case <-over.C:
+		return fmt.Errorf("stop %s: still running %s after SIGTERM; last lines of its log:\n%s", p.name, limit, p.tail(8))
 	}
 }
 
@@ -81,25 +90,6 @@ func (p *process) tail(lines int) string {
 	}
 	all := strings.Split(strings.TrimSpace(string(log)), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-// panics returns the lines between two offsets of a log (to the end, if to is negative) that tell of a panic.
-// Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic"; the others are the Go runtime's.
-func panics(logPath string, from, to int64) []string {
-	log, err := readFrom(logPath, from)
-	if err != nil {
-		return nil
-	}
-	if to >= 0 {
-		log = log[:min(int64(len(log)), to-from)]
-	}
-	var found []string
-	for line := range bytes.Lines(log) {
-		if bytes.Contains(line, []byte("Observed a panic")) || bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
-			found = append(found, strings.TrimSpace(string(line)))
-		}
-	}
-	return found
 }
 
 func readFrom(path string, offset int64) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -39,16 +40,15 @@ type server struct {
 
 	mu           sync.Mutex // held through each change of state, which may take long
 	version      string
-	incarnation  int
-	process      *process
 	incarnations []*incarnation
 }
 
-// incarnation is one process of a server, as long as its log is of interest.
+// incarnation is one life of a server: its processes, from the start of the first to the end of the last. It is kept as long as
+// its logs are of interest.
 type incarnation struct {
+	*unit
 	number  int
 	version string
-	process *process
 	asked   atomic.Bool // its end has been asked for
 	crashed atomic.Bool // its end has been recorded as a crash
 }
@@ -66,84 +66,72 @@ func (s *server) start(ctx context.Context, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version = cmp.Or(version, s.version)
-	what := fmt.Sprintf("kube-apiserver %q (%s)", s.place.Name, version)
-	if s.process != nil && !s.process.ended() {
-		return fmt.Errorf("start %s: it is running already", what)
+	if before := s.last(); before != nil {
+		if !before.ended() {
+			return fmt.Errorf("start server %q (%s): it is running already", s.place.Name, version)
+		}
+		if err := before.kill(); err != nil { // the others of its processes, if it has crashed just now
+			return err
+		}
 	}
-	binary, ok := s.cluster.config.APIServers[version]
-	if !ok {
-		return fmt.Errorf("start %s: no binary of that version was prepared", what)
-	}
-	args, err := APIServerArguments(version, s.cluster.config.Subject, s.place, s.cluster.config.Files)
+	components, err := Components(version, s.cluster.config.Subject, s.place, s.cluster.config.Files)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", what, err)
+		return fmt.Errorf("start server %q (%s): %w", s.place.Name, version, err)
 	}
 	s.version = version
-	s.incarnation++
-	s.record(history.StateStarting, "")
-	p, err := startProcess(what, binary, args, s.cluster.config.Files.log(s.place.Name), s.host.Start)
-	if err != nil {
-		return err
-	}
-	s.process = p
-	now := &incarnation{number: s.incarnation, version: version, process: p}
+	now := &incarnation{unit: newUnit(), number: len(s.incarnations) + 1, version: version}
 	s.incarnations = append(s.incarnations, now)
+	s.record(history.StateStarting, "")
 	s.cluster.config.Status("%s: starting %s", s.place.Name, version)
-	if err := s.awaitReady(ctx); err != nil {
-		if s.cluster.up.Load() && p.ended() { // a version that cannot start beside the others is a finding, not our failure
-			s.crash(now)
+	for _, c := range components {
+		if err := s.launch(ctx, now, c); err != nil {
+			if s.cluster.up.Load() && now.ended() { // a version that cannot start beside the others is a finding, not our failure
+				s.crash(now, now.first)
+				err = errors.Join(err, now.kill())
+			}
+			return err
 		}
-		return err
 	}
 	s.record(history.StateReady, "")
-	s.serving.Store(int64(s.incarnation))
+	s.serving.Store(int64(now.number))
 	go s.watch(now)
 	s.cluster.config.Status("%s: %s is ready", s.place.Name, version)
 	return nil
 }
 
-// watch records a crash: the end of a process that was ready and that nobody asked to end.
-func (s *server) watch(i *incarnation) {
-	<-i.process.done
-	s.serving.CompareAndSwap(int64(i.number), 0)
-	if !i.asked.Load() {
-		s.crash(i)
+// launch starts one program of an incarnation and waits until it is ready.
+func (s *server) launch(ctx context.Context, i *incarnation, c Component) error {
+	name := fmt.Sprintf("%s %q (%s)", c.Program, s.place.Name, i.version)
+	binary, err := s.cluster.config.binary(c.Program, i.version)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
 	}
-}
-
-// crash records, once, that an incarnation has ended as it should not.
-func (s *server) crash(i *incarnation) {
-	if !i.crashed.CompareAndSwap(false, true) {
-		return
-	}
-	s.cluster.config.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.place.Name, Incarnation: i.number, Version: i.version,
-		State: history.StateCrashed, At: s.cluster.config.Recorder.Now(), Detail: i.process.epitaph(),
-	})
-	s.cluster.config.Status("%s: CRASHED: %s", s.place.Name, i.process.epitaph())
-}
-
-// awaitReady waits for /readyz and then asks for /version: a binary that is not what it is called would make every
-// verdict worthless.
-func (s *server) awaitReady(ctx context.Context) error {
-	base := "https://" + s.place.Real.String()
-	client := s.cluster.probe
-	err := await(ctx, s.process, readyTimeout, func(ctx context.Context) error {
-		return get(ctx, client, base+"/readyz", io.Discard)
-	})
+	p, err := startProcess(name, binary, c.Args, c.Log, s.host.Start)
 	if err != nil {
 		return err
 	}
+	i.add(p)
+	err = i.await(ctx, p, readyTimeout, func(ctx context.Context) error {
+		return get(ctx, s.cluster.probe, c.Ready, io.Discard)
+	})
+	if err != nil || c.Program != ProgramAPIServer {
+		return err
+	}
+	return s.checkVersion(ctx, p, i.version)
+}
+
+// checkVersion asks a kube-apiserver for /version: a binary that is not what it is called would make every verdict worthless.
+func (s *server) checkVersion(ctx context.Context, p *process, want string) error {
 	var body bytes.Buffer
-	if err := get(ctx, client, base+"/version", &body); err != nil {
-		return fmt.Errorf("ask %s for its version: %w", s.process.name, err)
+	if err := get(ctx, s.cluster.probe, "https://"+s.place.Own.String()+"/version", &body); err != nil {
+		return fmt.Errorf("ask %s for its version: %w", p.name, err)
 	}
 	var info apimachineryversion.Info
 	if err := json.Unmarshal(body.Bytes(), &info); err != nil {
-		return fmt.Errorf("ask %s for its version: %w", s.process.name, err)
+		return fmt.Errorf("ask %s for its version: %w", p.name, err)
 	}
-	if info.GitVersion != s.version {
-		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", s.process.name, info.GitVersion)
+	if info.GitVersion != want {
+		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, info.GitVersion)
 	}
 	return nil
 }
@@ -157,20 +145,12 @@ func (c *Cluster) StopServer(ctx context.Context, name string) error {
 	defer s.mu.Unlock()
 	s.expectEnd()
 	s.record(history.StateStopping, "")
-	if err := s.process.signal(syscall.SIGTERM); err != nil {
+	failed, err := s.last().stop(ctx, stopTimeout)
+	if err != nil {
 		return err
 	}
-	limit := time.NewTimer(stopTimeout)
-	defer limit.Stop()
-	select {
-	case <-s.process.done:
-	case <-ctx.Done():
-		return fmt.Errorf("stop %s: %w", s.process.name, context.Cause(ctx))
-	case <-limit.C:
-		return fmt.Errorf("stop %s: still running %s after SIGTERM; last lines of its log:\n%s", s.process.name, stopTimeout, s.process.tail(8))
-	}
-	if s.process.err != nil { // it was asked to stop, and died of something else on the way
-		s.crash(s.now())
+	if failed != nil { // it was asked to stop, and died of something else on the way
+		s.crash(s.last(), failed)
 		return nil
 	}
 	s.record(history.StateStopped, "")
@@ -187,10 +167,9 @@ func (c *Cluster) KillServer(_ context.Context, name string) error {
 	defer s.mu.Unlock()
 	s.expectEnd()
 	s.record(history.StateKilled, "")
-	if err := s.process.signal(syscall.SIGKILL); err != nil {
+	if err := s.last().kill(); err != nil {
 		return err
 	}
-	<-s.process.done
 	s.cluster.config.Status("%s: %s was killed", s.place.Name, s.version)
 	return nil
 }
@@ -211,7 +190,7 @@ func (c *Cluster) signal(name, verb string, signal syscall.Signal, state history
 		return err
 	}
 	defer s.mu.Unlock()
-	if err := s.process.signal(signal); err != nil {
+	if err := s.last().signal(signal); err != nil {
 		return err
 	}
 	s.record(state, "")
@@ -235,64 +214,45 @@ func (c *Cluster) running(name, verb string) (*server, error) {
 		return nil, fmt.Errorf("%s: %w", verb, err)
 	}
 	s.mu.Lock()
-	if s.process == nil || s.process.ended() {
+	if s.last() == nil || s.last().ended() {
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%s server %q: it is not running", verb, name)
 	}
 	return s, nil
 }
 
-// expectEnd notes that the end of the present process is asked for.
+// expectEnd notes that the end of the present incarnation is asked for.
 func (s *server) expectEnd() {
 	s.serving.Store(0)
-	s.now().asked.Store(true)
+	s.last().asked.Store(true)
 }
 
-// now is the present incarnation, or the last one. There is one wherever it is called.
-func (s *server) now() *incarnation { return s.incarnations[len(s.incarnations)-1] }
+// last is the present incarnation, or the last one; nil before the first.
+func (s *server) last() *incarnation {
+	if len(s.incarnations) == 0 {
+		return nil
+	}
+	return s.incarnations[len(s.incarnations)-1]
+}
 
 func (s *server) record(state history.State, detail string) {
 	s.cluster.config.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.place.Name, Incarnation: s.incarnation, Version: s.version,
+		Server: s.place.Name, Incarnation: s.last().number, Version: s.version,
 		State: state, At: s.cluster.config.Recorder.Now(), Detail: detail,
 	})
 }
 
-// close ends the process without a record: the run is over.
+// close ends all processes without a record: the run is over.
 func (s *server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process != nil && !s.process.ended() {
+	if s.last() != nil {
 		s.expectEnd()
-		_ = s.process.signal(syscall.SIGKILL)
-		<-s.process.done
+		_ = s.last().kill()
 	}
 	if s.host != nil {
 		s.host.Close()
 		s.host = nil
-	}
-}
-
-// RecordPanics records, as crashes at the end of the run, panics that incarnations survived but left in their logs.
-func (c *Cluster) RecordPanics() {
-	for _, p := range c.places {
-		s := c.servers[p.Name]
-		s.mu.Lock()
-		for n, i := range s.incarnations {
-			to := int64(-1) // the end of the log
-			if n+1 < len(s.incarnations) {
-				to = s.incarnations[n+1].process.logFrom
-			}
-			found := panics(i.process.logPath, i.process.logFrom, to)
-			if len(found) == 0 || !i.crashed.CompareAndSwap(false, true) {
-				continue
-			}
-			c.config.Recorder.Lifecycle(history.Lifecycle{
-				Server: p.Name, Incarnation: i.number, Version: i.version, State: history.StateCrashed, At: c.config.Recorder.Now(),
-				Detail: fmt.Sprintf("its log tells of %d panics; the first: %s", len(found), found[0]),
-			})
-		}
-		s.mu.Unlock()
 	}
 }
 

@@ -1,0 +1,178 @@
+package local
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy/sidecar"
+)
+
+const ms = time.Millisecond
+
+// line is a record of request x1 in an access log, from and to in ms after the epoch.
+func line(t *testing.T, from, to int, change func(*sidecar.AccessRecord)) string {
+	t.Helper()
+	r := sidecar.AccessRecord{
+		AuditID: "x1", Start: epoch.Add(time.Duration(from) * ms), End: epoch.Add(time.Duration(to) * ms),
+		Method: "GET", Path: "/api/v1/pods", User: "jane", Decision: "local", Status: 200,
+	}
+	if change != nil {
+		change(&r)
+	}
+	encoded, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}
+
+func hop(server string, from, to int, rerouted bool) history.Hop {
+	return history.Hop{
+		Operation: "x1", Server: server, Start: time.Duration(from) * ms, End: time.Duration(to) * ms, Status: 200, User: "jane", Rerouted: rerouted,
+	}
+}
+
+func compare[T any](t *testing.T, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(passage{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAccessed(t *testing.T) {
+	forwarded := line(t, 1, 9, func(r *sidecar.AccessRecord) { r.Decision, r.Peer = "forward", "apiserver-x" })
+	rerouted := line(t, 2, 8, func(r *sidecar.AccessRecord) { r.FromPeer, r.Rerouted = true, true })
+	for name, c := range map[string]struct {
+		log  []string
+		want []passage
+	}{
+		"passed on":                    {[]string{forwarded}, []passage{{hop("b", 1, 9, false), "apiserver-x"}}},
+		"passed on by a peer":          {[]string{rerouted}, []passage{{Hop: hop("b", 2, 8, true)}}},
+		"a last line is cut short":     {[]string{rerouted, forwarded[:30]}, []passage{{Hop: hop("b", 2, 8, true)}}},
+		"a clock that was turned back": {[]string{line(t, 5, 3, nil)}, []passage{{Hop: hop("b", 5, 5, false)}}},
+		"nothing":                      {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := accessed(strings.NewReader(strings.Join(c.log, "\n")), "b", epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, c.want, got)
+		})
+	}
+	if _, err := accessed(strings.NewReader(forwarded+"\nnonsense\n"+forwarded), "b", epoch); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a log that is broken in the middle: %v, want an error about line 2", err)
+	}
+}
+
+func TestMergeCountsARequestOnceEachTimeItIsHandled(t *testing.T) {
+	at := func(from, to int) passage { return passage{Hop: hop("b", from, to, false)} }
+	heard := func(from, to int) history.Hop { return hop("b", from, to, false) }
+	for name, c := range map[string]struct {
+		passages []passage
+		audit    []history.Hop
+		want     []passage
+	}{
+		"served behind the sidecar":                   {[]passage{at(1, 9)}, []history.Hop{heard(2, 8)}, []passage{at(1, 9)}},
+		"passed on to a peer":                         {[]passage{at(1, 9)}, nil, []passage{at(1, 9)}},
+		"the sidecar was killed at it":                {nil, []history.Hop{heard(2, 2)}, []passage{at(2, 2)}},
+		"without a sidecar":                           {nil, []history.Hop{heard(2, 8), heard(3, 7)}, []passage{at(2, 8), at(3, 7)}},
+		"sent again by the client":                    {[]passage{at(1, 4), at(5, 9)}, []history.Hop{heard(2, 3), heard(6, 8)}, []passage{at(1, 4), at(5, 9)}},
+		"sent again while the first was under way":    {[]passage{at(1, 9), at(2, 8)}, []history.Hop{heard(3, 7), heard(4, 6)}, []passage{at(1, 9), at(2, 8)}},
+		"sent again after the sidecar was killed":     {[]passage{at(5, 9)}, []history.Hop{heard(2, 2), heard(6, 8)}, []passage{at(5, 9), at(2, 2)}},
+		"and killed when it was sent again":           {[]passage{at(1, 4)}, []history.Hop{heard(2, 3), heard(6, 6)}, []passage{at(1, 4), at(6, 6)}},
+		"the client went away before it was taken up": {[]passage{at(1, 4)}, []history.Hop{heard(6, 8)}, []passage{at(1, 4)}},
+		"it outlasts a client that went away":         {[]passage{at(1, 4)}, []history.Hop{heard(2, 8)}, []passage{at(1, 4)}},
+		"tried twice behind the sidecar":              {[]passage{at(1, 9)}, []history.Hop{heard(2, 2), heard(4, 8)}, []passage{at(1, 9)}},
+		"the order of the records does not matter":    {[]passage{at(5, 9), at(1, 4)}, []history.Hop{heard(6, 8), heard(2, 3)}, []passage{at(5, 9), at(1, 4)}},
+		"the same moment, cut down to microseconds":   {[]passage{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}, []history.Hop{heard(1, 2)}, []passage{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, c.want, merge(c.passages, c.audit)) })
+	}
+}
+
+func TestSettle(t *testing.T) {
+	names := map[string]string{"apiserver-a": "a", "apiserver-b": "b", "apiserver-c": "c"}
+	passed := func(h history.Hop, answered string) passage { return passage{h, answered} }
+	for name, c := range map[string]struct {
+		all  []passage
+		want []history.Hop
+	}{
+		"an answer that was passed on before its end was written down": {
+			[]passage{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 2, 11, true), "")},
+			[]history.Hop{hop("b", 0, 10, false), hop("a", 2, 10, true)},
+		},
+		"twice": {
+			[]passage{passed(hop("a", 2, 12, true), ""), passed(hop("c", 1, 11, true), "apiserver-a"), passed(hop("b", 0, 10, false), "apiserver-c")},
+			[]history.Hop{hop("a", 2, 10, true), hop("c", 1, 10, true), hop("b", 0, 10, false)},
+		},
+		"a peer that was given up is left at it": {
+			[]passage{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("c", 1, 500, true), ""), passed(hop("a", 5, 9, true), "")},
+			[]history.Hop{hop("b", 0, 10, false), hop("c", 1, 500, true), hop("a", 5, 9, true)},
+		},
+		"one that the client sent itself": {
+			[]passage{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 2, 11, false), "")},
+			[]history.Hop{hop("b", 0, 10, false), hop("a", 2, 11, false)},
+		},
+		"one that came later": {
+			[]passage{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 12, 14, true), "")},
+			[]history.Hop{hop("b", 0, 10, false), hop("a", 12, 14, true)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, c.want, settle(c.all, names)) })
+	}
+}
+
+// One request, as three servers tell of it: b passed it on to c, which refused it, and then to a, whose kube-apiserver served it.
+func TestHopsOfARunWithSidecars(t *testing.T) {
+	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
+	servers := []history.Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	write := func(path string, lines ...string) {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := func(name string) string { return identity(name) }
+	write(files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
+		r.Decision, r.Peer = "forward", id("a")
+		r.Attempts = []sidecar.AccessAttempt{{Peer: id("c"), Outcome: "refused"}, {Peer: id("a"), Outcome: "answered"}}
+	}))
+	write(files.access("c"), line(t, 1010, 1020, func(r *sidecar.AccessRecord) { r.Rerouted, r.Decision, r.Status = true, "unavailable", 503 }))
+	write(files.access("a"), line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z")
+	write(filepath.Join(files.Logs, "a-audit.jsonl"), behind.Replace(received), behind.Replace(complete))
+	c := &Cluster{config: Config{Subject: SubjectReference, Files: files}, places: Places(SubjectReference, servers)}
+	got, err := c.Hops(epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := hop("c", 1010, 1020, true)
+	refused.Status = 503
+	compare(t, []history.Hop{hop("a", 1030, 1300, true), hop("b", 1000, 1300, false), refused}, got)
+}
+
+func FuzzAccessed(f *testing.F) {
+	f.Add(`{"auditID":"x1","start":"2026-11-21T10:00:01Z","end":"2026-11-21T10:00:02Z","status":200}` + "\n{")
+	f.Fuzz(func(t *testing.T, log string) {
+		all, err := accessed(strings.NewReader(log), "b", epoch)
+		if err != nil {
+			return
+		}
+		hops := settle(merge(all, nil), map[string]string{})
+		if len(hops) != len(all) {
+			t.Fatalf("%d records give %d hops", len(all), len(hops))
+		}
+		for _, h := range hops {
+			if h.End < h.Start {
+				t.Fatalf("hop ends before it starts: %+v", h)
+			}
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package local
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func flag(args []string, name string) (string, bool) {
+	for _, a := range args {
+		if value, ok := strings.CutPrefix(a, "--"+name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// hasFlags checks the values of flags, "-" for one that shall be absent, and that none is given twice.
+func hasFlags(t *testing.T, args []string, wanted map[string]string) {
+	t.Helper()
+	for name, want := range wanted {
+		got, ok := flag(args, name)
+		if want == "-" && ok {
+			t.Errorf("--%s=%s is there, want it absent", name, got)
+		} else if want != "-" && got != want {
+			t.Errorf("--%s=%s, want %s", name, got, want)
+		}
+	}
+	seen := map[string]bool{}
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		if seen[name] {
+			t.Errorf("%s is given twice", name)
+		}
+		seen[name] = true
+	}
+}
+
+func TestAPIServerArguments(t *testing.T) {
+	for name, c := range map[string]struct {
+		version, subject string
+		want             map[string]string // flag → value; "-" means absent
+	}{
+		"builtin names itself to its peers": {"v1.37.1", SubjectBuiltin, map[string]string{
+			"feature-gates": Gate + "=true", "peer-ca-file": "keys/ca.crt", "peer-advertise-ip": "198.19.0.2", "peer-advertise-port": "6443",
+			"requestheader-uid-headers": "X-Remote-Uid",
+		}},
+		"builtin works before the gate was on by default": {"v1.34.4", SubjectBuiltin, map[string]string{"feature-gates": Gate + "=true"}},
+		"none switches off what is on by default":         {"v1.37.1", SubjectNone, map[string]string{"feature-gates": Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-"}},
+		"none before there was a gate":                    {"v1.27.16", SubjectNone, map[string]string{"feature-gates": "-", "requestheader-uid-headers": "-"}},
+		"behind a sidecar its own proxy is off, and its port another": {"v1.37.1", SubjectReference, map[string]string{
+			"feature-gates": Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-", "secure-port": "6444", "bind-address": "0.0.0.0",
+			"requestheader-client-ca-file": "keys/front-proxy-ca.crt",
+		}},
+		"every subject gets a front proxy": {"v1.36.3", SubjectNone, map[string]string{
+			"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-client-ca-file": "keys/front-proxy-ca.crt",
+			"requestheader-allowed-names": "front-proxy-client", "requestheader-username-headers": "X-Remote-User",
+		}},
+		"addresses and files are the server's own": {"v1.36.3", SubjectBuiltin, map[string]string{
+			"advertise-address": "198.19.0.2", "secure-port": "6443", "tls-cert-file": "keys/serving-b.crt", "audit-log-path": "logs/b-audit.jsonl",
+			"etcd-servers": "https://198.19.255.1:2379",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := place(c.subject, 1, "b")
+			args, err := APIServerArguments(c.version, c.subject, p, testFiles)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hasFlags(t, args, c.want)
+			again, _ := APIServerArguments(c.version, c.subject, p, testFiles)
+			if !slices.Equal(args, again) {
+				t.Error("the same question got two answers")
+			}
+		})
+	}
+}
+
+func TestAPIServerArgumentsRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ version, subject, want string }{
+		"a subject the version lacks":              {"v1.33.1", SubjectBuiltin, "older than v1.34"},
+		"a version that no sidecar was tried with": {"v1.29.9", SubjectReference, "older than v1.30"},
+		"a subject this backend knows not":         {"v1.37.1", "alpha", "knows builtin, reference, none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := APIServerArguments(c.version, c.subject, place(c.subject, 0, "a"), testFiles)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want an error about %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestProxyArguments(t *testing.T) {
+	args := ProxyArguments(place(SubjectReference, 1, "b"), testFiles)
+	if len(args) == 0 || args[0] != "proxy" {
+		t.Fatalf("it begins with %q, want the command, proxy", args)
+	}
+	hasFlags(t, args[1:], map[string]string{
+		// The door that the switch leads to, under the address that the switch owns.
+		"secure-port": "6443", "bind-address": "0.0.0.0", "peer-advertise-ip": "198.19.0.2", "peer-advertise-port": "6443",
+		// To others it is the server.
+		"tls-cert-file": "keys/serving-b.crt", "tls-private-key-file": "keys/serving-b.key", "client-ca-file": "keys/ca.crt", "peer-ca-file": "keys/ca.crt",
+		"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-allowed-names": "front-proxy-client",
+		// Over loopback: not by any link, and around the switch.
+		"upstream": "https://127.0.0.1:6444", "upstream-ca-file": "keys/ca.crt", "kubeconfig": "keys/own-kubeconfig-b",
+		"access-log": "logs/b-access.jsonl",
+	})
+}
+
+func TestComponents(t *testing.T) {
+	for subject, want := range map[string][]Component{
+		SubjectNone:    {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
+		SubjectBuiltin: {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
+		SubjectReference: {
+			{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6444/readyz"},
+			{Program: ProgramProxy, Log: "logs/b-proxy.log", Ready: "https://198.18.0.10:6443/readyz"},
+		},
+	} {
+		t.Run(subject, func(t *testing.T) {
+			got, err := Components("v1.37.1", subject, place(subject, 1, "b"), testFiles)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if len(got[i].Args) == 0 {
+					t.Errorf("%s has no arguments", got[i].Program)
+				}
+				got[i].Args = nil // which have tests of their own
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("components, in the order in which they are started (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryComponentHasABinary(t *testing.T) {
+	config := Config{APIServers: map[string]string{"v1.37.1": "/bin/new"}, Proxy: "/bin/skewproof"}
+	for program, want := range map[string]string{ProgramAPIServer: "/bin/new", ProgramProxy: "/bin/skewproof"} {
+		if got, err := config.binary(program, "v1.37.1"); err != nil || got != want {
+			t.Errorf("%s: %q, error %v; want %q", program, got, err, want)
+		}
+	}
+	if path, err := config.binary(ProgramAPIServer, "v1.36.3"); err == nil {
+		t.Errorf("a version that was not prepared is %q", path)
+	}
+	if path, err := (&Config{}).binary(ProgramProxy, "v1.37.1"); err == nil {
+		t.Errorf("a proxy that was not given is %q", path)
+	}
+}
+
+func TestEtcdTrustsNobodyWithoutACertificate(t *testing.T) {
+	args := EtcdArguments(testFiles)
+	if v, _ := flag(args, "client-cert-auth"); v != "true" {
+		t.Error("etcd takes clients without a certificate")
+	}
+	if v, _ := flag(args, "listen-client-urls"); v != "https://127.0.0.1:2379" {
+		t.Errorf("etcd listens on %s: it must be reachable through its link only", v)
+	}
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and another in front of it.
+type doors struct {
+	Cluster
+	own, front *httptest.Server
+}
+
+func (d *doors) Serving(string) int { return 1 }
+func (d *doors) Direct(string) (*rest.Config, error) {
+	return &rest.Config{Host: d.own.URL}, nil
+}
+func (d *doors) FrontDoor(string) (*rest.Config, error) {
+	return &rest.Config{Host: d.front.URL}, nil
+}
+
+// listing serves discovery of one resource.
+func listing(t *testing.T, resource string) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		items := ""
+		if r.URL.Path == "/apis" {
+			items = `{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[{"resource":"` + resource + `","scope":"Namespaced","verbs":["list"]}]}]}`
+		}
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[%s]}`, items)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// What a server serves is asked of the kube-apiserver itself: a sidecar in front of it, however wrong, must not be able to change it. What it
+// lists for clients is asked where they ask.
+func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
+	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
+	truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth.changed = func(map[string]history.Document) {}
+	truth.observe(t.Context(), "a")
+	names := func(d history.Document) (all []string) {
+		for _, r := range d.Resources {
+			all = append(all, r.Resource)
+		}
+		slices.Sort(all)
+		return all
+	}
+	if got := names(truth.listed(t.Context())); !slices.Equal(got, []string{"listed", "served"}) {
+		t.Errorf("there is said to be %q to visit, want what is served and what is listed", got)
+	}
+	if err := recorder.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Served) != 1 || !slices.Equal(names(h.Documents[h.Served[0].Document]), []string{"served"}) {
+		t.Errorf("it is recorded that it serves %+v, %+v", h.Served, h.Documents)
+	}
+}
