@@ -151,21 +151,16 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
 		return transport.RoundTrip(out)
 	}
-	stop := f.h.afterFunc(limit, func() { cancel(errNoAnswerInTime) })
+	d := &deadline{limit: limit, afterFunc: f.h.afterFunc, body: f.body, cancel: cancel}
+	d.begin()
 	answer, err := transport.RoundTrip(out)
-	if stop() {
+	if d.end() {
 		return answer, err
 	}
 	if err == nil { // the time was over just when the headers came: the body is cut off already
 		answer.Body.Close()
 	}
-	switch cause := context.Cause(out.Context()); {
-	case cause == errNoAnswerInTime, cause != nil && err == nil:
-		return nil, cause
-	case err == nil: // the timer has fired and is about to say so, on a goroutine of its own
-		return nil, errNoAnswerInTime
-	}
-	return nil, err
+	return nil, context.Cause(out.Context())
 }
 
 // clientsFault deals with attempts that failed because of the client, and reports whether this was one: then no peer is to blame and no

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -231,6 +232,44 @@ func TestAttemptTimeout(t *testing.T) {
 		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
 		if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "whole" {
 			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+	t.Run("waits for a slow client", func(t *testing.T) {
+		var clock alarm
+		reader, writer := io.Pipe()
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			b := make([]byte, 4)
+			if n, err := r.Body.Read(b); err != nil || n != 4 {
+				t.Errorf("read %d, %v", n, err)
+			}
+			clock.ring() // something came meanwhile
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				r.Body.Read(b)
+			}()
+			until(t, "the client to be waited for", func() bool { _, waiting := r.Body.(*bodyReader).body.progress(); return waiting })
+			clock.ring() // nothing came, because the client does not send
+			if r.Context().Err() != nil {
+				t.Error("given up while the client was sending")
+			}
+			writer.Write([]byte("body"))
+			<-ended
+			clock.ring() // something came meanwhile
+			if r.Context().Err() != nil {
+				t.Error("given up before the peer had its time")
+			}
+			clock.ring() // now it is the peer
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		go writer.Write([]byte("slow"))
+		s.serve(httptest.NewRequest("POST", gadgetsPath, reader))
+		if diff := cmp.Diff([]string{"a undecided"}, s.seen.outcomes()); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		if want := slices.Repeat([]time.Duration{10 * time.Second}, 4); !slices.Equal(clock.set, want) {
+			t.Errorf("timers %v, want %v", clock.set, want)
 		}
 	})
 	for target, want := range map[string][]time.Duration{

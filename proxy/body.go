@@ -26,11 +26,12 @@ type body struct {
 	bound int        // of what is kept
 	turn  sync.Mutex // held while waiting for the client, which may take long
 
-	mu    sync.Mutex // of what follows; taken after turn
-	read  int        // how much came from the client
-	kept  []byte
-	spent bool  // more was read than is kept
-	err   error // how reading from the client ended
+	mu      sync.Mutex // of what follows; taken after turn
+	waiting bool       // for the client
+	read    int        // how much came from the client
+	kept    []byte
+	spent   bool  // more was read than is kept
+	err     error // how reading from the client ended
 }
 
 // newBody returns the body of a request, of which at most bound bytes are kept; nil if it has none.
@@ -64,6 +65,22 @@ func (b *body) clientErr() error {
 	return b.err
 }
 
+// progress is how much has come from the client, and whether more is being waited for.
+func (b *body) progress() (read int, waiting bool) {
+	if b == nil {
+		return 0, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.read, b.waiting
+}
+
+func (b *body) wait(waiting bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = waiting
+}
+
 // open returns a reader of the whole body.
 func (b *body) open() (*bodyReader, error) {
 	if !b.replayable() {
@@ -91,7 +108,9 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	if n, err, known := r.kept(p); known { // by now
 		return n, err
 	}
+	b.wait(true)
 	n, err := b.from.Read(p)
+	b.wait(false)
 	return r.took(p[:n], err)
 }
 

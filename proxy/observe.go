@@ -174,8 +174,11 @@ func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
 		return false
 	}
 	i, ok := t.find(result.ID)
-	if t.policy.Knowledge.ForgetOnRestart && (!ok || t.peers[i].incarnation != result.Incarnation) {
-		return false // asked before it left or restarted
+	switch {
+	case t.policy.Knowledge.KeepLastGood && !ok:
+		return false // it has left since it was asked
+	case t.policy.Knowledge.ForgetOnRestart && ok && t.peers[i].incarnation != result.Incarnation:
+		return false // another process answers to its name now
 	}
 	p := t.peer(result.ID)
 	if result.Version != "" {
@@ -194,6 +197,7 @@ func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
 		if t.policy.Knowledge.Extensions == ExtensionsCutOut {
 			groups = t.extensions.cutOut(groups)
 		}
+		groups = t.shared(Root(root), result.ID, groups)
 		if old := p.learnt[root]; old.known() && same(old.groups, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
 			// What a grace hides depends on the age of the document.
@@ -204,6 +208,18 @@ func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
 		changed = true
 	}
 	return changed
+}
+
+// shared is a document made of the parts of others wherever they are equal. Servers of one version serve the same, so that many peers take the
+// memory of one, and merging them finds nothing to do.
+func (t *Table) shared(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
+	groups = discovery.Share(groups, t.local[root].groups)
+	for _, p := range t.peers {
+		if p.id != id && len(p.learnt[root].groups) > 0 {
+			return discovery.Share(groups, p.learnt[root].groups)
+		}
+	}
+	return groups
 }
 
 // same reports whether two documents are the very same: a fetcher that was answered 304 gives again what it gave before.

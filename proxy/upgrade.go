@@ -12,26 +12,47 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// requestedProtocol is the protocol that a client wants to switch to (RFC 9110, 7.8), "" if it does not. HTTP/2 has no such way (RFC 9113,
-// 8.6): there the headers mean nothing and are not passed on.
+// requestedProtocol is the protocol, or the list of protocols, that a client wants to switch to (RFC 9110, 7.8), "" if it does not. HTTP/2
+// has no such way (RFC 9113, 8.6): there the headers mean nothing and are not passed on.
+//
+// Another HTTP is not asked for, as a server may choose to ignore it: over a connection that this server has authenticated to the peer,
+// the client could then write any identity headers it likes.
 func requestedProtocol(r *http.Request) string {
-	if r.ProtoMajor >= 2 {
+	if r.ProtoMajor >= 2 || !httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") {
 		return ""
 	}
-	return protocolIn(r.Header)
+	var wanted []string
+	for _, line := range r.Header["Upgrade"] {
+		for protocol := range strings.SplitSeq(line, ",") {
+			protocol = strings.TrimSpace(protocol)
+			switch name, _, _ := strings.Cut(protocol, "/"); strings.ToLower(name) {
+			case "", "h2c", "h2", "http", "tls":
+			default:
+				wanted = append(wanted, protocol)
+			}
+		}
+	}
+	return strings.Join(wanted, ", ")
 }
 
-func protocolIn(h http.Header) string {
-	if !httpguts.HeaderValuesContainsToken(h["Connection"], "upgrade") {
-		return ""
+// switchesTo reports whether an answer switches to one of the protocols that were asked for.
+func switchesTo(answer *http.Response, wanted string) bool {
+	if wanted == "" || !httpguts.HeaderValuesContainsToken(answer.Header["Connection"], "upgrade") {
+		return false
 	}
-	return h.Get("Upgrade")
+	got := answer.Header.Get("Upgrade")
+	for protocol := range strings.SplitSeq(wanted, ", ") {
+		if strings.EqualFold(protocol, got) {
+			return true
+		}
+	}
+	return false
 }
 
 // tunnel connects the client with a peer that has switched to the protocol that the client wanted, until both have said
 // all, one breaks off, or the request's context ends.
 func (f *forwarding) tunnel(answer *http.Response) {
-	if got := protocolIn(answer.Header); f.protocol == "" || !strings.EqualFold(got, f.protocol) {
+	if !switchesTo(answer, f.protocol) {
 		f.fail(apierrors.NewServiceUnavailable("a peer that serves this switched to a protocol that was not asked for"))
 		return
 	}

@@ -214,6 +214,8 @@ func TestBadUpgrades(t *testing.T) {
 		"Upgrade without Connection": {refuses, "Upgrade: websocket\r\n", 400, `Connection "" Upgrade ""`},
 		"the peer refuses":           {refuses, "Connection: keep-alive, UPGRADE\r\nUpgrade: SPDY/3.1\r\n", 400, `Connection "Upgrade" Upgrade "SPDY/3.1"`},
 		"another protocol":           {surprises, "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n", 503, "not asked for"},
+		"another HTTP":               {refuses, "Connection: Upgrade\r\nUpgrade: h2c, HTTP/2.0\r\n", 400, `Connection "" Upgrade ""`},
+		"one of several":             {refuses, "Connection: Upgrade\r\nUpgrade: a/1, h2c\r\nUpgrade: b\r\n", 400, `Connection "Upgrade" Upgrade "a/1, b"`},
 		"not asked for at all":       {surprises, "", 503, "not asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -337,8 +337,14 @@ func TestExtensionsAreSeenTogether(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		synced, ended := make(chan struct{}), make(chan error, 1)
-		go func() { ended <- w.run(ctx, func(error) {}, func() { close(synced) }) }()
+		looksBefore := 0
+		go func() {
+			ended <- w.run(ctx, func(error) {}, func() { looksBefore = looks; close(synced) })
+		}()
 		<-synced
+		if looksBefore == 0 {
+			t.Error("synced before anything was looked at")
+		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Fatal(err)

@@ -160,6 +160,10 @@ func TestLeaseHandlersTakeAnything(t *testing.T) {
 	identities.OnAdd(identityLease("a", "h", now), true)
 	endpoints.OnAdd(endpointLease("b", "i", "192.0.2.2:6443", now), true)
 	told.events = nil
+	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"}) // another lease of that name
+	if len(told.events) > 0 {
+		t.Fatalf("the deletion of a lease elsewhere was taken for a's: %v", told.events)
+	}
 	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: Namespace + "/a", Obj: identityLease("a", "h", now)})
 	endpoints.OnDelete(cache.DeletedFinalStateUnknown{Key: Namespace + "/skewproof-proxy-b"})
 	want := []proxy.Event{proxy.PeerGone{ID: "a"}, proxy.PeerAddress{ID: "b"}, proxy.PeerGone{ID: "b"}}
