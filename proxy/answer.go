@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // copyBuffers are what answers are copied through: one each would be most of what a forwarded request allocates.
@@ -16,6 +18,10 @@ var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func (f *forwarding) answer(answer *http.Response) {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		f.tunnel(answer)
+		return
+	}
+	if answer.StatusCode < 200 { // "HTTP/1.1 007" can be read, and not written
+		f.fail(apierrors.NewServiceUnavailable("a peer that serves this answered with something that is no HTTP status"))
 		return
 	}
 	header := f.w.Header()

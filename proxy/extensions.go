@@ -31,7 +31,7 @@ type extensions struct {
 type retired struct {
 	Resource
 	at      time.Time // when; zero: excluded for ever (see ExtensionsCutOut)
-	expires time.Time
+	expires time.Time // zero: never by the clock
 }
 
 // exclude reports whether a resource must not be taken from a document that was learnt at that time.
@@ -203,9 +203,12 @@ func (t *Table) extended(e Extensions) *Table {
 	return next
 }
 
-// graceEnds is when a grace that begins now ends.
+// graceEnds is when a grace that begins now ends; zero if that is no matter of time.
 func (t *Table) graceEnds(now time.Time) time.Time {
 	policy := t.policy.Knowledge
+	if policy.Extensions == ExtensionsExact {
+		return time.Time{}
+	}
 	end := now.Add(policy.Grace)
 	if policy.ReapInterval == 0 {
 		return end
@@ -226,6 +229,19 @@ func (t *Table) tick(now time.Time) *Table {
 		next.bumpUnlessAlone()
 	}
 	return next
+}
+
+// forgetRetired ends, under ExtensionsExact, the exclusion of what was dropped once no peer's document is from before that.
+func (t *Table) forgetRetired() {
+	if t.policy.Knowledge.Extensions != ExtensionsExact || !t.extensions.retiring() {
+		return
+	}
+	outdated := func(r retired) bool {
+		return slices.ContainsFunc(t.peers, func(p peer) bool {
+			return slices.ContainsFunc(p.learnt[:], func(d document) bool { return d.known() && d.at.Before(r.at.Add(settle)) })
+		})
+	}
+	t.extensions.retired = slices.DeleteFunc(slices.Clone(t.extensions.retired), func(r retired) bool { return !outdated(r) })
 }
 
 // Wake is when the next [Tick] will change something; ok is false if none will.

@@ -365,6 +365,13 @@ func TestPeerThatDiesAbortsTheAnswer(t *testing.T) {
 	})
 }
 
+func TestAnswerThatIsNone(t *testing.T) {
+	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(7, "?"), nil }))
+	if got := s.ask("GET", gadgetsPath, ""); got.Code != 503 {
+		t.Errorf("%d %s, want 503", got.Code, got.Body)
+	}
+}
+
 func TestCertificatesOfPeersAreVerified(t *testing.T) {
 	far := peerServer(t, false, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the peer was asked") }))
 	strict := &http.Transport{TLSClientConfig: &tls.Config{ServerName: "example.com"}} // trusts the system's authorities only

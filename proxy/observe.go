@@ -88,6 +88,7 @@ func (t *Table) appeared(e PeerAppeared) *Table {
 		p.ejected = time.Time{}
 	}
 	p.live, p.incarnation = true, e.Incarnation
+	next.forgetRetired()
 	return next
 }
 
@@ -105,6 +106,7 @@ func (t *Table) gone(e PeerGone) *Table {
 		next.documents++
 	}
 	next.peers = slices.Delete(next.peers, i, i+1)
+	next.forgetRetired()
 	return next
 }
 
@@ -151,6 +153,7 @@ func (t *Table) fetched(e Fetched) *Table {
 	for _, result := range e.Results {
 		changed = next.learn(result, e.At) || changed
 	}
+	next.forgetRetired()
 	alone := !slices.ContainsFunc(next.peers, func(p peer) bool { return p.contributes() })
 	if changed && (!alone || !t.policy.Discovery.StaleWhenAlone) {
 		next.documents++

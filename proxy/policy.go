@@ -43,7 +43,7 @@ type KnowledgePolicy struct {
 	Extensions ExtensionPolicy
 
 	// Grace is for how long what ceased to be an extension is still not taken from peers: their discovery may be of an
-	// earlier time. Zero: not at all.
+	// earlier time. Zero: not at all. ExtensionsExact needs none: it knows how old each document is.
 	Grace time.Duration
 
 	// ReapInterval is how often expired graces are looked for; zero: they end exactly when they expire.
@@ -63,8 +63,8 @@ const (
 	// ExtensionsFiltered keeps raw and filtered knowledge apart and compares the extensions that exist with those that did (1.36).
 	ExtensionsFiltered
 	// ExtensionsExact filters a custom resource by its own name rather than its whole group version, so that built-in resources of
-	// the same group version are still found; an aggregated API, which owns its group version, by that; and ends the grace for a
-	// peer early once its document is newer than the change.
+	// the same group version are still found; an aggregated API, which owns its group version, by that; and what was dropped for
+	// as long as, and only where, a document is not newer than the change.
 	ExtensionsExact
 )
 

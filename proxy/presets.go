@@ -21,7 +21,6 @@ func Reference() Policy {
 			ForgetOnRestart: true,
 			DoubtUnknown:    true,
 			Extensions:      ExtensionsExact,
-			Grace:           5 * time.Minute,
 		},
 		Routing: RoutingPolicy{
 			Subresources:   true,

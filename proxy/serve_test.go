@@ -7,9 +7,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -270,12 +270,19 @@ func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 // not start goroutines, select, or look at the clock.
 func TestOnlyUpgradesStartGoroutines(t *testing.T) {
 	files := token.NewFileSet()
-	parsed, err := parser.ParseDir(files, ".", func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := 0
-	for name, file := range parsed["proxy"].Files {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			what := ""
 			switch n := n.(type) {

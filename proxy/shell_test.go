@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -240,24 +239,6 @@ func until(t *testing.T, what string, condition func() bool) {
 // withInfo gives a request what an API server's filters would: the request info.
 func withInfo(r *http.Request, info *apirequest.RequestInfo) *http.Request {
 	return r.WithContext(apirequest.WithRequestInfo(r.Context(), info))
-}
-
-// lockedBuffer may be written and read by several.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // readHeader reads header lines as a server does.

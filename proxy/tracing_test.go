@@ -53,7 +53,7 @@ func TestSpans(t *testing.T) {
 	attributes := map[string]string{}
 	for _, span := range ended {
 		for _, a := range span.Attributes() {
-			attributes[span.Name()+" "+string(a.Key)] += a.Value.Emit() + ";"
+			attributes[span.Name()+" "+string(a.Key)] += a.Value.String() + ";"
 		}
 	}
 	want := map[string]string{

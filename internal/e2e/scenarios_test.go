@@ -220,6 +220,39 @@ func noFailover(t *testing.T, report reports.RunReport) {
 	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Verdict, v.Evidence)
 }
 
+// A server that starts while it cannot reach a peer reports ready, and takes what it could not learn for absent.
+func TestStartupDuringPartition(t *testing.T) {
+	r, report := scenario(t, "startup-during-partition")
+	exits(t, r, fail)
+	verdicts(t, report, map[string]invariant.Outcome{
+		"NoFalseNotFound":          invariant.OutcomeFail,
+		"UnavailableOnPeerFailure": invariant.OutcomeFail,
+		"TrueNotFound":             invariant.OutcomePass,
+		"NoLoop":                   invariant.OutcomePass,
+		"DiscoveryDeterministic":   either, // b learns of a when its next retry is due: at once or many seconds after the heal
+		"DiscoveryComplete":        either,
+		"DiscoveryAccessible":      invariant.OutcomeFail,
+		"NoCrash":                  invariant.OutcomePass,
+		"Converges":                invariant.OutcomeFail, // the versions stay mixed
+	})
+	bit(t, report, "cut")
+}
+
+// v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is the real crash that NoCrash is
+// tried on.
+func TestStartupDuringPartitionEndsV134(t *testing.T) {
+	needsCluster(t)
+	needsVersions(t, oldPair.from, oldPair.to)
+	r, report := scenario(t, "startup-during-partition", "--from", oldPair.from, "--to", oldPair.to)
+	exits(t, r, fail)
+	v := verdict(t, report, "NoCrash")
+	if v.Verdict != invariant.OutcomeFail || !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
+		return strings.Contains(e.Sentence, "nil pointer dereference")
+	}) {
+		t.Errorf("NoCrash: %s, %+v; want a failure that names the nil pointer", v.Verdict, v.Evidence)
+	}
+}
+
 // The defect that the harness was first built to show: v1.37.1 forgets a peer that it cannot reach when another one restarts.
 func TestRestartDuringPartition(t *testing.T) {
 	r, report := scenario(t, "restart-during-partition")
