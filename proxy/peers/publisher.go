@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -34,7 +35,13 @@ type Publisher struct {
 	// address is forgotten when the lease expires. It is called every second and must not block.
 	Ready  func() bool
 	Logger *slog.Logger // nil: none
+
+	published atomic.Bool
 }
+
+// Published reports whether the lease has ever been written. A server should not call itself ready before: until then its peers cannot
+// learn what it serves, and have to doubt whatever they do not know.
+func (p *Publisher) Published() bool { return p.published.Load() }
 
 // Run publishes and renews the lease until the context ends, and deletes it then, for which it takes at most 5 s. It returns an error
 // if it cannot begin, or if it could not delete the lease, which then expires by itself.
@@ -66,6 +73,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 					log.Info("endpoint lease published", "lease", EndpointLeaseName(p.Server))
 				}
 				holder, written, failing = incarnation, began, false
+				p.published.Store(true)
 			case ctx.Err() == nil && !failing:
 				log.Warn("endpoint lease not published; trying again every second", "lease", EndpointLeaseName(p.Server), "err", err)
 				failing = true

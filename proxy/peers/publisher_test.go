@@ -23,6 +23,7 @@ import (
 // publishing is a publisher that runs against a fake cluster, on synctest's clock.
 type publishing struct {
 	client      *fake.Clientset
+	publisher   *Publisher
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
 	stop        context.CancelFunc
@@ -40,11 +41,11 @@ func publish(t *testing.T, prepare func(*fake.Clientset)) *publishing {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	p.stop = cancel
-	publisher := Publisher{
+	p.publisher = &Publisher{
 		Client: p.client, Server: "apiserver-a", Address: "192.0.2.1:6443",
 		Incarnation: func() string { return *p.incarnation.Load() }, Ready: p.ready.Load,
 	}
-	go func() { p.ended <- publisher.Run(ctx) }()
+	go func() { p.ended <- p.publisher.Run(ctx) }()
 	synctest.Wait()
 	return p
 }
@@ -132,9 +133,9 @@ func TestPublisherNotReadyAtFirst(t *testing.T) {
 		p := &publishing{client: fake.NewClientset(), ended: make(chan error, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		publisher := Publisher{Client: p.client, Server: "apiserver-a", Address: "192.0.2.1:6443",
+		p.publisher = &Publisher{Client: p.client, Server: "apiserver-a", Address: "192.0.2.1:6443",
 			Incarnation: func() string { return "i1" }, Ready: p.ready.Load}
-		go func() { p.ended <- publisher.Run(ctx) }()
+		go func() { p.ended <- p.publisher.Run(ctx) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		cancel()
@@ -263,8 +264,33 @@ func TestPublisherLeavesDespiteConflict(t *testing.T) {
 	})
 }
 
+func TestPublishedOnceWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Bool
+		refused.Store(true)
+		p := publish(t, func(c *fake.Clientset) {
+			c.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return refused.Load(), nil, errors.New("no")
+			})
+		})
+		if p.publisher.Published() {
+			t.Error("published, though nothing could be written")
+		}
+		refused.Store(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !p.publisher.Published() {
+			t.Error("not published, though the lease is there")
+		}
+		p.stop()
+		<-p.ended
+	})
+}
+
 func TestPublisherRefusesNonsense(t *testing.T) {
-	good := Publisher{Client: fake.NewClientset(), Server: "a", Address: "192.0.2.1:6443", Incarnation: func() string { return "i" }, Ready: func() bool { return true }}
+	good := func() *Publisher {
+		return &Publisher{Client: fake.NewClientset(), Server: "a", Address: "192.0.2.1:6443", Incarnation: func() string { return "i" }, Ready: func() bool { return true }}
+	}
 	for name, spoil := range map[string]func(*Publisher){
 		"no client":      func(p *Publisher) { p.Client = nil },
 		"no incarnation": func(p *Publisher) { p.Incarnation = nil },
@@ -274,8 +300,8 @@ func TestPublisherRefusesNonsense(t *testing.T) {
 		"long server":    func(p *Publisher) { p.Server = proxy.ServerID(strings.Repeat("a", 250)) },
 		"no address":     func(p *Publisher) { p.Address = "0.0.0.0:6443" },
 	} {
-		p := good
-		spoil(&p)
+		p := good()
+		spoil(p)
 		if err := p.Run(t.Context()); err == nil {
 			t.Errorf("%s: no error", name)
 		}

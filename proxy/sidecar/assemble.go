@@ -179,13 +179,19 @@ func (s *sidecar) localKnown() bool {
 
 // checks are what the sidecar itself needs to be ready.
 func (s *sidecar) checks() checks {
-	return checks{
+	own := checks{
 		{"proxy-shutdown", func() error { return unless(!s.draining.Load(), "the proxy is shutting down") }},
 		{"proxy-local-known", func() error { return unless(s.localKnown(), "it is not known what the local kube-apiserver serves") }},
 		{"proxy-peers-synced", func() error {
 			return unless(s.store.Table().Synced(), "not every source of knowledge about peers has delivered yet")
 		}},
 	}
+	if s.publisher != nil {
+		own = append(own, check{"proxy-endpoint-lease", func() error {
+			return unless(s.publisher.Published(), "its endpoint lease has not been written yet, so no peer can learn what is served here")
+		}})
+	}
+	return own
 }
 
 func unless(well bool, trouble string) error {

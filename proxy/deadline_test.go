@@ -1,0 +1,183 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// alarm is a clock whose only timer rings when told.
+type alarm struct {
+	mu      sync.Mutex
+	set     []time.Duration
+	ring    func()
+	stopped int
+}
+
+func (a *alarm) afterFunc(d time.Duration, f func()) func() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.set = append(a.set, d)
+	rang := false
+	a.ring = func() { rang = true; f() }
+	return func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.stopped++
+		return !rang
+	}
+}
+
+func TestAttemptTimeout(t *testing.T) {
+	t.Run("goes to the next peer", func(t *testing.T) {
+		var clock alarm
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, "b.") {
+				return says(200, "b"), nil
+			}
+			clock.ring()
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "b" {
+			t.Errorf("%d %s, want b's answer", got.Code, got.Body)
+		}
+		if diff := cmp.Diff([]string{"a undecided", "b answered"}, s.seen.outcomes()); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		if got := s.seen.attempts[0].Err; got != errNoAnswerInTime {
+			t.Errorf("the attempt failed with %v, want %v", got, errNoAnswerInTime)
+		}
+	})
+	t.Run("rings when the answer is just there", func(t *testing.T) {
+		var clock alarm
+		closed := false
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			clock.ring()
+			answer := says(200, "late")
+			answer.Body = closeFunc{answer.Body, func() { closed = true }}
+			return answer, nil
+		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		if got := s.ask("GET", gadgetsPath, ""); got.Code != 503 || !closed {
+			t.Errorf("%d %s, body closed: %v; want 503, since reading the body would fail", got.Code, got.Body, closed)
+		}
+	})
+	t.Run("rings too late to be stopped, when the answer is there", func(t *testing.T) {
+		// A timer's function runs on a goroutine of its own: it can be too late to stop it, and too early for it to have done anything.
+		var ring func()
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			answer := says(200, "")
+			answer.Body = io.NopCloser(io.MultiReader(readerFunc(func([]byte) (int, error) {
+				ring()
+				return 0, errorOr(r.Context().Err(), io.EOF)
+			}), strings.NewReader("whole")))
+			return answer, nil
+		}), func(c *Config) {
+			c.AfterFunc = func(_ time.Duration, f func()) func() bool { ring = f; return func() bool { return false } }
+		})
+		if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "whole" {
+			t.Errorf("%d %s, want the answer that came before the time was over", got.Code, got.Body)
+		}
+	})
+	t.Run("does not cut the body off", func(t *testing.T) {
+		var clock alarm
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			answer := says(200, "")
+			answer.ContentLength = -1
+			answer.Body = io.NopCloser(io.MultiReader(readerFunc(func([]byte) (int, error) {
+				if r.Context().Err() != nil || clock.stopped != 1 {
+					t.Errorf("while the body is read: context %v, timers stopped %d", r.Context().Err(), clock.stopped)
+				}
+				return 0, io.EOF
+			}), strings.NewReader("whole")))
+			return answer, nil
+		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "whole" {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+	t.Run("waits for a slow client", func(t *testing.T) {
+		var clock alarm
+		reader, writer := io.Pipe()
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			b := make([]byte, 4)
+			if n, err := r.Body.Read(b); err != nil || n != 4 {
+				t.Errorf("read %d, %v", n, err)
+			}
+			clock.ring() // something came meanwhile
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				r.Body.Read(b)
+			}()
+			until(t, "the client to be waited for", func() bool { _, waiting := r.Body.(*bodyReader).body.progress(); return waiting })
+			clock.ring() // nothing came, because the client does not send
+			if r.Context().Err() != nil {
+				t.Error("given up while the client was sending")
+			}
+			writer.Write([]byte("body"))
+			<-ended
+			clock.ring() // something came meanwhile
+			if r.Context().Err() != nil {
+				t.Error("given up before the peer had its time")
+			}
+			clock.ring() // now it is the peer
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		go writer.Write([]byte("slow"))
+		s.serve(httptest.NewRequest("POST", gadgetsPath, reader))
+		if diff := cmp.Diff([]string{"a undecided"}, s.seen.outcomes()); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		if want := slices.Repeat([]time.Duration{10 * time.Second}, 4); !slices.Equal(clock.set, want) {
+			t.Errorf("timers %v, want %v", clock.set, want)
+		}
+	})
+	for target, want := range map[string][]time.Duration{
+		gadgetsPath:                 {10 * time.Second},
+		gadgetsPath + "?watch=true": {10 * time.Second},
+		"/api/v1/namespaces/n/pods/p/log?follow=true": nil,
+		"/api/v1/namespaces/n/pods/p/proxy/x":         nil,
+		"/api/v1/namespaces/n/pods/p/exec":            nil,
+	} {
+		t.Run(target, func(t *testing.T) {
+			var clock alarm
+			sub := func(name string) Resource { return Resource{Version: "v1", Resource: "pods", Subresource: name} }
+			s := newShell(t, Reference(), []Event{LocalFetched{At: epoch}, PeerAppeared{ID: "a"}, PeerAddress{"a", "a.test:1"}, Fetched{At: epoch, Results: []FetchResult{
+				{ID: "a", Roots: [roots]RootResult{{Groups: groups(sub("log"), sub("proxy"), sub("exec"))}, {Groups: groups(gadget)}}},
+			}}, Synced{}}, transportFunc(func(r *http.Request) (*http.Response, error) { return says(200, "peer"), nil }),
+				func(c *Config) { c.AfterFunc = clock.afterFunc })
+			if got := s.ask("GET", target, ""); got.Body.String() != "peer" {
+				t.Fatalf("%d %s, want the peer's answer", got.Code, got.Body)
+			}
+			if diff := cmp.Diff(want, clock.set); diff != "" {
+				t.Errorf("timers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// errorOr is the first error that is one.
+func errorOr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type closeFunc struct {
+	io.Reader
+	close func()
+}
+
+func (c closeFunc) Close() error { c.close(); return nil }
