@@ -148,6 +148,9 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 		transport = f.h.upgradeTransport
 	}
 	limit := f.policy.Routing.AttemptTimeout
+	if !f.request.Repeatable {
+		limit = f.policy.Routing.WriteTimeout
+	}
 	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
 		return transport.RoundTrip(out)
 	}

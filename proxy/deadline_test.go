@@ -137,8 +137,20 @@ func TestAttemptTimeout(t *testing.T) {
 		if diff := cmp.Diff([]string{"a undecided"}, s.seen.outcomes()); diff != "" {
 			t.Errorf("attempts (-want +got):\n%s", diff)
 		}
-		if want := slices.Repeat([]time.Duration{10 * time.Second}, 4); !slices.Equal(clock.set, want) {
+		if want := slices.Repeat([]time.Duration{25 * time.Second}, 4); !slices.Equal(clock.set, want) {
 			t.Errorf("timers %v, want %v", clock.set, want)
+		}
+	})
+	t.Run("a write may take longer", func(t *testing.T) {
+		var clock alarm
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
+			return says(201, "done"), nil
+		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		if got := s.ask("POST", gadgetsPath, "x"); got.Body.String() != "done" {
+			t.Fatalf("%d %s", got.Code, got.Body)
+		}
+		if diff := cmp.Diff([]time.Duration{25 * time.Second}, clock.set); diff != "" {
+			t.Errorf("timers (-want +got):\n%s", diff)
 		}
 	})
 	for target, want := range map[string][]time.Duration{

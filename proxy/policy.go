@@ -91,9 +91,16 @@ type RoutingPolicy struct {
 	// Ejection is for how long a peer that could not be reached is avoided where another can serve; zero: never.
 	Ejection time.Duration
 
-	// DialTimeout and AttemptTimeout bound one attempt: until there is a connection, and until the headers of the answer. Zero: the
-	// transport's own limits, which upstream leaves at 30 s and none. AttemptTimeout does not bind watches and upgraded connections.
-	DialTimeout, AttemptTimeout time.Duration
+	// DialTimeout bounds the time until there is a connection. Zero: the transport's own limit, which upstream leaves at 30 s.
+	DialTimeout time.Duration
+
+	// AttemptTimeout bounds the time until the headers of the answer, of a watch as well; zero: no bound. It does not bind exec,
+	// attach, port-forward, proxy, logs and upgraded connections.
+	AttemptTimeout time.Duration
+
+	// WriteTimeout is the AttemptTimeout of requests that are not repeatable, which admission webhooks may hold up for as long as 30 s
+	// each: to give one up is to tell its client nothing about what was done.
+	WriteTimeout time.Duration
 
 	// InFlight bounds the requests in flight to one peer, streams excepted; zero: no bound.
 	InFlight int

@@ -30,6 +30,7 @@ func Reference() Policy {
 			Ejection:       5 * time.Second,
 			DialTimeout:    time.Second,
 			AttemptTimeout: 10 * time.Second,
+			WriteTimeout:   25 * time.Second,
 			InFlight:       400,
 		},
 		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true},

@@ -23,7 +23,7 @@ func (r Resource) GroupVersion() schema.GroupVersion {
 // String is "group/version resource/subresource", without the parts that are empty.
 func (r Resource) String() string {
 	var b strings.Builder
-	b.WriteString(r.GroupVersion().String())
+	b.WriteString(strings.TrimSuffix(r.GroupVersion().String(), "/")) // of a whole group
 	if r.Resource != "" {
 		b.WriteString(" " + r.Resource)
 	}

@@ -99,6 +99,9 @@ func (t *Table) Peers() []PeerView {
 
 // Sources returns what is to be merged into a document: what the local server serves and what peers are believed to serve, without
 // the extensions that must not be taken from peers, sorted by server.
+//
+// Under ExtensionsExact an extension that the local server lists is left in peers' documents too. It adds nothing to the union, and where
+// the newest server puts it decides its place on every server alike.
 func (t *Table) Sources(root Root) []discovery.Source {
 	sources := make([]discovery.Source, 0, len(t.peers)+1)
 	sources = append(sources, discovery.Source{Server: string(t.self), Version: t.version, Local: true, Groups: t.local[root].groups})
@@ -108,6 +111,9 @@ func (t *Table) Sources(root Root) []discovery.Source {
 			continue
 		}
 		groups := discovery.Filter(p.learnt[root].groups, func(gvr schema.GroupVersionResource) bool {
+			if t.policy.Knowledge.Extensions == ExtensionsExact && t.local[root].index.Resource(gvr.Group, gvr.Version, gvr.Resource, "") {
+				return false
+			}
 			return t.extensions.exclude(Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}, p.learnt[root].at)
 		})
 		sources = append(sources, discovery.Source{Server: string(p.id), Version: p.version, Groups: groups})

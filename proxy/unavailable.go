@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +86,7 @@ func (e *exchange) status(d Decision) metav1.Status {
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusServiceUnavailable,
 		Reason:  metav1.StatusReasonServiceUnavailable,
-		Message: fmt.Sprintf("%s cannot be served at this time: %s", cmp.Or(strings.TrimSuffix(r.String(), "/"), "this"), because(d.Reason)),
+		Message: fmt.Sprintf("%s cannot be served at this time: %s", cmp.Or(r.String(), "this"), because(d.Reason)),
 		Details: details,
 	}
 }
