@@ -30,11 +30,16 @@ func (f *forwarding) try(ctx context.Context, request trace.Span, d Decision) (a
 		allowed = 0
 	}
 	began := f.h.now()
-	if !f.h.inFlight.enter(d.Peer, allowed) {
+	name := ""
+	if u, ok := f.h.user(ctx); ok {
+		name = u.GetName()
+	}
+	if !f.h.inFlight.enter(d.Peer, name, allowed) {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false
 	}
-	defer f.h.inFlight.leave(d.Peer)
+	left := sync.OnceFunc(func() { f.h.inFlight.leave(d.Peer, name) })
+	defer left()
 
 	ctx, span, header := f.h.tracer.attempt(ctx, d.Peer, len(f.tried)+1, f.header)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -50,6 +55,7 @@ func (f *forwarding) try(ctx context.Context, request trace.Span, d Decision) (a
 		defer out.Body.Close()
 	}
 	answer, err := f.roundTrip(out, cancel)
+	left() // a client that reads slowly holds no place
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
 	if err == nil {
@@ -203,12 +209,16 @@ const (
 	untraced   delivery = iota // the transport says nothing
 	connecting                 // it has no connection for the request yet
 	connected
+	written
 )
 
 func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { a.set(connecting) },
 		GotConn: func(httptrace.GotConnInfo) { a.set(connected) },
+		// From here on the peer may have it. A transport may go on to another connection all the same (net/http does for what has an
+		// Idempotency-Key), and not find one: that does not make the request undelivered.
+		WroteHeaders: func() { a.set(written) },
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -228,7 +238,9 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 func (a *attemptTrace) set(s delivery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.state = s
+	if a.state != written {
+		a.state = s
+	}
 }
 
 // end stops all passing on: the transport has returned, and the writer belongs to the handler again.

@@ -44,6 +44,9 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	if doubting && !t.synced {
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
 	}
+	if doubting && t.deaf {
+		return Decision{Action: Unavailable, Reason: ReasonDeaf}
+	}
 	if unknown := t.unknown(r); doubting && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
 		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
 	}

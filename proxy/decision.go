@@ -25,6 +25,7 @@ const (
 	ReasonCapable       Reason = "capable"        // the peer serves it
 	ReasonNobody        Reason = "nobody"         // nobody serves it
 	ReasonUnknown       Reason = "unknown"        // what some live server serves is not known
+	ReasonDeaf          Reason = "deaf"           // whether another server has come is not known
 	ReasonUnresolved    Reason = "unresolved"     // the address of no capable peer is known
 	ReasonUnreachable   Reason = "unreachable"    // every capable peer was tried, or may be tried no more
 	ReasonNotRepeatable Reason = "not-repeatable" // an attempt may have been carried out and must not be repeated

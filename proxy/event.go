@@ -94,6 +94,10 @@ type StorageVersions struct {
 // Synced says that every source has delivered what existed when it started.
 type Synced struct{}
 
+// Deaf says whether nothing has been heard of any lease for so long that a server may have come unheard. Then nobody is believed to be
+// absent.
+type Deaf struct{ Is bool }
+
 // PeerFailed says that a peer could not be reached, or broke off before it answered. Only what this server saw itself counts, never
 // a peer's own 5xx.
 type PeerFailed struct {
@@ -115,6 +119,7 @@ func (LocalFetched) event()    {}
 func (LocalLost) event()       {}
 func (Extensions) event()      {}
 func (StorageVersions) event() {}
+func (Deaf) event()            {}
 func (Synced) event()          {}
 func (PeerFailed) event()      {}
 func (PeerAnswered) event()    {}

@@ -238,7 +238,8 @@ func (t *Table) forgetRetired() {
 	}
 	outdated := func(r retired) bool {
 		return slices.ContainsFunc(t.peers, func(p peer) bool {
-			return slices.ContainsFunc(p.learnt[:], func(d document) bool { return d.known() && d.at.Before(r.at.Add(settle)) })
+			old := func(d document) bool { return d.known() && d.at.Before(r.at.Add(settle)) }
+			return slices.ContainsFunc(p.learnt[:], old) || slices.ContainsFunc(p.before[:], old)
 		})
 	}
 	t.extensions.retired = slices.DeleteFunc(slices.Clone(t.extensions.retired), func(r retired) bool { return !outdated(r) })

@@ -36,6 +36,11 @@ func (e *exchange) forward(d Decision) {
 		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
 		return
 	}
+	if f.protocol != "" && e.r.ContentLength != 0 {
+		// Whatever follows the request belongs to the new protocol: a body would be read by two at once. No handshake has one (RFC 6455, 4.1).
+		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
+		return
+	}
 	header, err := e.h.peerHeader(e.r, f.protocol, &e.policy.Routing)
 	if err != nil {
 		e.fail(err)

@@ -34,16 +34,21 @@ func (h *Handler) rerouted(r *http.Request, p *RoutingPolicy) bool {
 	if p.TrustAnyHop {
 		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler looks at nothing else
 	}
+	return SaysRerouted(r.Header) && h.fromPeer(r)
+}
+
+// SaysRerouted reports whether the headers of a request say that a peer has sent it on. Only from a peer does that mean anything.
+func SaysRerouted(h http.Header) bool {
 	// A header of a client that an upstream server passes on stands before the server's own, so every value counts.
 	said := false
-	for name, values := range r.Header { // in any order
+	for name, values := range h { // in any order
 		if isHopHeader(name) && !strings.EqualFold(name, RefusedHeader) {
 			for _, v := range values {
 				said = said || strings.EqualFold(strings.TrimSpace(v), "true")
 			}
 		}
 	}
-	return said && h.fromPeer(r)
+	return said
 }
 
 // withoutHop returns the request as the local server may see it: without any header of the hop, in any spelling and number, and

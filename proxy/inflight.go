@@ -2,31 +2,48 @@ package proxy
 
 import "sync"
 
-// inFlight counts the requests in flight to each peer. The zero value counts none.
+// inFlight counts the requests to each peer that wait for the headers of its answer. The zero value counts none.
 type inFlight struct {
 	mu    sync.Mutex
 	peers map[ServerID]int
+	users map[placeholder]int
 }
 
-// enter counts one more request to a peer, unless there are as many as allowed; zero allows any number.
-func (f *inFlight) enter(peer ServerID, allowed int) bool {
+// placeholder is a user who holds places at a peer.
+type placeholder struct {
+	peer ServerID
+	user string
+}
+
+// share is the part of a peer's places that one user may hold: whoever asks slowly must not keep everybody else from it.
+const share = 4
+
+// enter counts one more request of a user to a peer, unless there are as many as allowed, or the user has its share of them; zero
+// allows any number.
+func (f *inFlight) enter(peer ServerID, user string, allowed int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if allowed > 0 && f.peers[peer] >= allowed {
+	if f.peers == nil {
+		f.peers, f.users = map[ServerID]int{}, map[placeholder]int{}
+	}
+	who := placeholder{peer, user}
+	if allowed > 0 && (f.peers[peer] >= allowed || f.users[who] >= max(1, allowed/share)) {
 		return false
 	}
-	if f.peers == nil {
-		f.peers = map[ServerID]int{}
-	}
 	f.peers[peer]++
+	f.users[who]++
 	return true
 }
 
 // leave takes back one enter. A peer without requests leaves no trace, since peers come and go.
-func (f *inFlight) leave(peer ServerID) {
+func (f *inFlight) leave(peer ServerID, user string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.peers[peer]--; f.peers[peer] <= 0 {
 		delete(f.peers, peer)
+	}
+	who := placeholder{peer, user}
+	if f.users[who]--; f.users[who] <= 0 {
+		delete(f.users, who)
 	}
 }

@@ -11,27 +11,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// One user may hold two of eight places at a peer, until the headers of the answers are there; streams do not count.
 func TestInFlightIsBounded(t *testing.T) {
 	policy := Reference()
-	policy.Routing.InFlight = 2
+	policy.Routing.InFlight = 8
 	held := make(chan struct{})
 	began := make(chan string, 10)
 	s := newShell(t, policy, capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
-		answer := says(200, "")
-		answer.Body = closeFunc{io.MultiReader(readerFunc(func([]byte) (int, error) { <-held; return 0, io.EOF })), func() {}}
-		answer.ContentLength = -1
 		began <- r.URL.RequestURI()
-		return answer, nil
+		<-held
+		return says(200, ""), nil
 	}))
 	var running sync.WaitGroup
-	started := 0
 	start := func(target string) {
 		running.Go(func() { s.ask("GET", target, "") })
 		if got := <-began; got != target {
 			t.Errorf("began %s, want %s", got, target)
 		}
-		started++
-		until(t, "the answer's headers", func() bool { return len(s.seen.outcomes()) == started })
 	}
 	start(gadgetsPath + "/1")
 	start(gadgetsPath + "/2")
@@ -39,18 +35,54 @@ func TestInFlightIsBounded(t *testing.T) {
 	if got.Code != 503 || !strings.Contains(got.Body.String(), "too many requests") || got.Header().Get("Retry-After") == "" {
 		t.Errorf("the third: %d %v %s, want 503 after which anything may be repeated", got.Code, got.Header(), got.Body)
 	}
-	if diff := cmp.Diff([]string{"a answered", "a answered", "a busy"}, s.seen.outcomes()); diff != "" {
+	if diff := cmp.Diff([]string{"a busy"}, s.seen.outcomes()); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 	if p := s.store.Table().Peers()[0]; !p.EjectedUntil.IsZero() {
 		t.Error("the peer is avoided though it is only busy")
 	}
-	started++
-	start(gadgetsPath + "?watch=1") // streams do not count
+	start(gadgetsPath + "?watch=1")
 	close(held)
 	running.Wait()
-	if n := len(s.inFlight.peers); n != 0 {
-		t.Errorf("%d peers have requests in flight, want none", n)
+	if n, users := len(s.inFlight.peers), len(s.inFlight.users); n != 0 || users != 0 {
+		t.Errorf("%d peers and %d users have requests in flight, want none", n, users)
+	}
+}
+
+func TestOneUserDoesNotHoldAllPlaces(t *testing.T) {
+	var f inFlight
+	for i := range 8 {
+		if got, want := f.enter("a", "slow", 8), i < 2; got != want {
+			t.Errorf("place %d of the slow one: %t, want %t", i, got, want)
+		}
+	}
+	if !f.enter("a", "other", 8) || !f.enter("b", "slow", 8) {
+		t.Error("no place for another, or at another peer")
+	}
+	f.leave("a", "slow")
+	if !f.enter("a", "slow", 8) {
+		t.Error("a place that was left is not to be had")
+	}
+}
+
+// A client that reads its answer slowly holds no place.
+func TestReadingHoldsNoPlace(t *testing.T) {
+	policy := Reference()
+	policy.Routing.InFlight = 1
+	var s *shell
+	s = newShell(t, policy, capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
+		answer := says(200, "")
+		answer.ContentLength = -1
+		answer.Body = closeFunc{io.MultiReader(readerFunc(func([]byte) (int, error) {
+			if n := len(s.inFlight.peers); n != 0 {
+				t.Errorf("%d peers have requests in flight while the answer is read, want none", n)
+			}
+			return 0, io.EOF
+		}), strings.NewReader("whole")), func() {}}
+		return answer, nil
+	}))
+	if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "whole" {
+		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
 

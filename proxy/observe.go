@@ -40,6 +40,13 @@ func (t *Table) Observe(e Event) *Table {
 		next := t.copy()
 		next.synced = true
 		return next
+	case Deaf:
+		if t.deaf == e.Is {
+			return t
+		}
+		next := t.copy()
+		next.deaf = e.Is
+		return next
 	case Tick:
 		return t.tick(e.At)
 	}
@@ -80,8 +87,8 @@ func (t *Table) appeared(e PeerAppeared) *Table {
 	p := next.peer(e.ID)
 	if p.incarnation != e.Incarnation && t.policy.Knowledge.ForgetOnRestart {
 		// The new process may be of another version. What the old one served is no longer true, and not yet false.
-		if p.contributes() {
-			next.documents++
+		for root := range roots {
+			p.before[root] = p.shown(root)
 		}
 		p.learnt = [roots]document{}
 		p.version = ""
@@ -165,7 +172,7 @@ func (t *Table) fetched(e Fetched) *Table {
 func (t *Table) forgetLearnt() (changed bool) {
 	for i := range t.peers {
 		changed = changed || t.peers[i].contributes()
-		t.peers[i].learnt = [roots]document{}
+		t.peers[i].learnt, t.peers[i].before = [roots]document{}, [roots]document{}
 	}
 	t.peers = slices.DeleteFunc(t.peers, func(p peer) bool { return !p.live && p.address == "" })
 	return changed
@@ -208,6 +215,7 @@ func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
 			continue
 		}
 		p.learnt[root] = document{groups: groups, index: discovery.NewIndex(groups), at: at}
+		p.before[root] = document{}
 		changed = true
 	}
 	return changed

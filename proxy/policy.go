@@ -102,7 +102,8 @@ type RoutingPolicy struct {
 	// each: to give one up is to tell its client nothing about what was done.
 	WriteTimeout time.Duration
 
-	// InFlight bounds the requests in flight to one peer, streams excepted; zero: no bound.
+	// InFlight bounds the requests to one peer that wait for its answer, streams excepted; one user may have a quarter of them. Zero: no
+	// bound.
 	InFlight int
 
 	// PlainErrors answers a failed attempt with the transport's own words as text/plain, addresses included, rather than
@@ -136,6 +137,10 @@ type FetchingPolicy struct {
 	// Zero: only on lease events.
 	Interval time.Duration
 	Jitter   float64
+
+	// AfterChange is how often every peer is asked for a while after custom resources or aggregated APIs have changed here, since peers'
+	// documents are about to change likewise. Zero: a change here is no occasion.
+	AfterChange time.Duration
 
 	// Timeout bounds one fetch of one document; zero: the transport's limits.
 	Timeout time.Duration

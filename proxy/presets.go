@@ -37,6 +37,7 @@ func Reference() Policy {
 		Fetching: FetchingPolicy{
 			Interval:      30 * time.Second,
 			Jitter:        0.2,
+			AfterChange:   2 * time.Second,
 			Timeout:       5 * time.Second,
 			Together:      true,
 			OnlyChanged:   true,

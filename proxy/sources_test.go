@@ -64,3 +64,28 @@ func names(list discovery.Groups) []string {
 	}
 	return all
 }
+
+// TestRestartLeavesDiscoveryAlone: a new process that has not answered yet is no reason to report that what it served is gone.
+func TestRestartLeavesDiscoveryAlone(t *testing.T) {
+	lists := func(now *Table) bool {
+		all := discovery.NewIndex(discovery.Merge(now.Sources(RootGroups)))
+		return all.Resource(gadget.Group, gadget.Version, gadget.Resource, "")
+	}
+	before := table(Reference(), append(peersLive("a"), localServes(jobs), Synced{}, Fetched{Results: []FetchResult{serves("a", "1", gadget)}, At: epoch})...)
+	restarted := before.Observe(PeerAppeared{ID: "a", Incarnation: "2"})
+	if !lists(restarted) {
+		t.Error("gone from discovery as soon as it has restarted")
+	}
+	if again := restarted.Observe(PeerAppeared{ID: "a", Incarnation: "3"}); !lists(again) {
+		t.Error("gone from discovery when it has restarted twice")
+	}
+	if failed := restarted.Observe(Fetched{Results: []FetchResult{{ID: "a", Incarnation: "2", Roots: failedFetch("a").Roots}}, At: epoch}); !lists(failed) {
+		t.Error("gone from discovery when the new process could not be asked")
+	}
+	if answered := restarted.Observe(Fetched{Results: []FetchResult{serves("a", "2", jobs)}, At: epoch}); lists(answered) {
+		t.Error("still in discovery though the new process does not serve it")
+	}
+	if left := restarted.Observe(PeerGone{ID: "a"}); lists(left) {
+		t.Error("still in discovery though the peer has left")
+	}
+}

@@ -17,6 +17,7 @@ type Table struct {
 	self    ServerID
 	began   time.Time // of the first event that has a time: upstream's periodic workers count from there
 	synced  bool
+	deaf    bool
 	crashed string
 
 	local      [roots]document
@@ -48,7 +49,8 @@ type peer struct {
 	version     string
 	address     string
 	learnt      [roots]document
-	ejected     time.Time // avoided until then
+	before      [roots]document // what the process before this one served, until this one has answered
+	ejected     time.Time       // avoided until then
 }
 
 // NewTable returns the table of a server that knows nothing yet.
@@ -110,11 +112,12 @@ func (t *Table) Sources(root Root) []discovery.Source {
 		if p.id == t.self || !p.contributes() {
 			continue
 		}
-		groups := discovery.Filter(p.learnt[root].groups, func(gvr schema.GroupVersionResource) bool {
+		shown := p.shown(root)
+		groups := discovery.Filter(shown.groups, func(gvr schema.GroupVersionResource) bool {
 			if t.policy.Knowledge.Extensions == ExtensionsExact && t.local[root].index.Resource(gvr.Group, gvr.Version, gvr.Resource, "") {
 				return false
 			}
-			return t.extensions.exclude(Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}, p.learnt[root].at)
+			return t.extensions.exclude(Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}, shown.at)
 		})
 		sources = append(sources, discovery.Source{Server: string(p.id), Version: p.version, Groups: groups})
 	}
@@ -122,10 +125,19 @@ func (t *Table) Sources(root Root) []discovery.Source {
 	return sources
 }
 
-// contributes reports whether anything at all is known to be served by the peer.
+// shown is the document that discovery shows. To route by what the process before served would be to guess; to leave it out of
+// discovery would tell garbage collectors that it is gone, for as long as the new one has not answered.
+func (p *peer) shown(root Root) document {
+	if p.learnt[root].known() {
+		return p.learnt[root]
+	}
+	return p.before[root]
+}
+
+// contributes reports whether discovery shows anything of the peer.
 func (p *peer) contributes() bool {
-	for _, d := range p.learnt {
-		if len(d.groups) > 0 {
+	for root := range roots {
+		if len(p.shown(root).groups) > 0 {
 			return true
 		}
 	}

@@ -327,7 +327,7 @@ func TestExtensionsAreSeenTogether(t *testing.T) {
 		}
 		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}, objects...)
-		w, err := watchExtensions(proxy.NewStore(proxy.Reference(), "self"), client)
+		w, err := watchExtensions(proxy.NewStore(proxy.Reference(), "self"), client, func(proxy.Extensions) {})
 		if err != nil {
 			t.Fatal(err)
 		}

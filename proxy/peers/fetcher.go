@@ -46,7 +46,7 @@ func newFetcher(store *proxy.Store, client *Client, random func() float64, metri
 	}
 }
 
-// learnt passes on to the schedule what the store has learnt of leases and addresses.
+// learnt passes on to the schedule what the store has learnt of leases, addresses and extensions.
 func (f *fetcher) learnt(events []proxy.Event) {
 	now := time.Now()
 	f.mu.Lock()
@@ -62,6 +62,8 @@ func (f *fetcher) learnt(events []proxy.Event) {
 			f.schedule.Gone(e.ID, now)
 			delete(f.last, e.ID)
 			delete(f.asked, e.ID)
+		case proxy.Extensions:
+			f.schedule.Changed(now)
 		}
 	}
 	f.mu.Unlock()

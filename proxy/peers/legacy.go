@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"net/http"
 	"net/url"
 	"sync"
 
@@ -99,11 +100,12 @@ func (c *Client) legacyGroups(ctx context.Context, server url.URL, root string) 
 	return list.Groups, nil
 }
 
-// legacyResources returns the resources of a version, nil if the server answers something else.
+// legacyResources returns the resources of a version, nil if the server has no such document, or says that it cannot be had now: an
+// aggregated API whose server is down must not hide all others. Any other failure is one: 429 does not say that there are no resources.
 func (c *Client) legacyResources(ctx context.Context, server url.URL, path string) (*metav1.APIResourceList, error) {
 	r, err := c.get(ctx, server, path, acceptLegacy, "", discovery.MaxBody)
 	var status statusError
-	if errors.As(err, &status) {
+	if errors.As(err, &status) && (status == http.StatusNotFound || status == http.StatusServiceUnavailable) {
 		return nil, nil
 	}
 	if err != nil {

@@ -36,12 +36,15 @@ type Publisher struct {
 	Ready  func() bool
 	Logger *slog.Logger // nil: none
 
-	published atomic.Bool
+	published atomic.Pointer[string] // the incarnation that the lease was last written for
 }
 
-// Published reports whether the lease has ever been written. A server should not call itself ready before: until then its peers cannot
-// learn what it serves, and have to doubt whatever they do not know.
-func (p *Publisher) Published() bool { return p.published.Load() }
+// Published reports whether the lease has been written for the present incarnation. A server should not call itself ready before: until then
+// its peers cannot learn what it serves, and believe what the process before it served.
+func (p *Publisher) Published() bool {
+	holder := p.published.Load()
+	return holder != nil && *holder == p.Incarnation()
+}
 
 // Run publishes and renews the lease until the context ends, and deletes it then, for which it takes at most 5 s. It returns an error
 // if it cannot begin, or if it could not delete the lease, which then expires by itself.
@@ -73,7 +76,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 					log.Info("endpoint lease published", "lease", EndpointLeaseName(p.Server))
 				}
 				holder, written, failing = incarnation, began, false
-				p.published.Store(true)
+				p.published.Store(&incarnation)
 			case ctx.Err() == nil && !failing:
 				log.Warn("endpoint lease not published; trying again every second", "lease", EndpointLeaseName(p.Server), "err", err)
 				failing = true

@@ -196,6 +196,9 @@ func (r *Roster) look(before *renewal, holder string, renewed, now time.Time) (a
 	}
 }
 
+// Heard is when a lease was last seen to change, zero if none ever was.
+func (r *Roster) Heard() time.Time { return r.heard }
+
 // hear notes that something was heard.
 func (r *Roster) hear(now time.Time) {
 	if !r.heard.IsZero() {

@@ -39,6 +39,7 @@ type Schedule struct {
 	queue   *queue
 	known   map[proxy.ServerID]bool      // peers whose leases exist
 	regular map[proxy.ServerID]time.Time // when the next round is due without any occasion
+	unrest  time.Time                    // until then documents are expected to change
 }
 
 // Round is one unit of work.
@@ -100,6 +101,26 @@ func (s *Schedule) Gone(id proxy.ServerID, now time.Time) {
 	delete(s.regular, id)
 }
 
+// afterChangeFor is how long peers' documents are expected to change after a change here: until one was fetched that is late enough to be believed
+// about it (ten seconds, see ExtensionsExact in package proxy).
+const afterChangeFor = 12 * time.Second
+
+// Changed says that custom resources or aggregated APIs have changed. Under a policy with AfterChange, single rounds come every so often
+// for a while.
+func (s *Schedule) Changed(now time.Time) {
+	s.advance(now)
+	if !s.single || s.policy.AfterChange <= 0 {
+		return
+	}
+	s.unrest = now.Add(afterChangeFor)
+	soon := now.Add(s.policy.AfterChange)
+	for _, id := range slices.Sorted(maps.Keys(s.regular)) {
+		if s.regular[id].After(soon) {
+			s.regular[id] = soon
+		}
+	}
+}
+
 // Due returns the rounds that begin now. Each must be given back to Finished.
 func (s *Schedule) Due(now time.Time) []Round {
 	s.advance(now)
@@ -144,6 +165,9 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	switch {
 	case s.single && (!failed || dropped):
 		s.regular[r.Key] = now.Add(s.interval())
+		if soon := now.Add(s.policy.AfterChange); now.Before(s.unrest) && soon.Before(s.regular[r.Key]) {
+			s.regular[r.Key] = soon
+		}
 	case !s.single && r.Key == everybody && (!failed || dropped) && len(s.known) > 0:
 		s.regular[everybody] = now.Add(s.interval())
 	}

@@ -145,7 +145,12 @@ func (s *Sources) makeWatchers() error {
 		}})
 	}
 	if c.Dynamic != nil && s.policy.Knowledge.Extensions != proxy.ExtensionsIgnored {
-		w, err := watchExtensions(c.Store, c.Dynamic)
+		w, err := watchExtensions(c.Store, c.Dynamic, func(e proxy.Extensions) {
+			if s.fetcher != nil {
+				s.fetcher.learnt([]proxy.Event{e})
+			}
+			s.RefreshLocal()
+		})
 		if err != nil {
 			return fmt.Errorf("make sources: %w", err)
 		}
@@ -205,6 +210,9 @@ func (s *Sources) Run(ctx context.Context) error {
 		group.Go(func() error { s.fetcher.run(ctx); return nil })
 	}
 	group.Go(func() error { s.keepTime(ctx); return nil })
+	if s.config.Client != nil && s.policy.Knowledge.DoubtUnknown {
+		group.Go(func() error { s.listen(ctx); return nil })
+	}
 	group.Go(func() error {
 		delivered.Wait()
 		if s.fetcher != nil && s.policy.Knowledge.DoubtUnknown {
@@ -227,6 +235,31 @@ func (s *Sources) RefreshLocal() {
 
 // HasSynced reports whether all that existed at the start is known; see [Sources.Run].
 func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
+
+// deafAfter is how long nothing may be heard of any lease. Every kube-apiserver renews its identity lease each 10 s, the local one's included, and
+// every sidecar its endpoint lease each 5 s: who hears nothing for longer is cut off from them, or its watch hangs.
+const deafAfter = 20 * time.Second
+
+// listen tells the store when nothing is heard any more, and when something is again.
+func (s *Sources) listen(ctx context.Context) {
+	began := time.Now()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			s.leases.mu.Lock()
+			heard := s.leases.roster.Heard()
+			s.leases.mu.Unlock()
+			if heard.Before(began) {
+				heard = began
+			}
+			s.config.Store.Observe(proxy.Deaf{Is: now.Sub(heard) > deafAfter})
+		}
+	}
+}
 
 // keepTime lets time pass in the store's table, where graces end.
 func (s *Sources) keepTime(ctx context.Context) {

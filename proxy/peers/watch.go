@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,8 +62,8 @@ func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) e
 	}
 }
 
-// watchExtensions tells the store which custom resources and aggregated APIs exist.
-func watchExtensions(store *proxy.Store, client dynamic.Interface) (*setWatch, error) {
+// watchExtensions tells the store which custom resources and aggregated APIs exist, and then changed, whenever that is not what it was.
+func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(proxy.Extensions)) (*setWatch, error) {
 	informer := func(resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 		i := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, cache.Indexers{}, nil).Informer()
 		if err := i.SetTransform(lean); err != nil {
@@ -78,12 +79,18 @@ func watchExtensions(store *proxy.Store, client dynamic.Interface) (*setWatch, e
 	if err != nil {
 		return nil, err
 	}
+	var last *proxy.Extensions
 	return &setWatch{
 		informers: []cache.SharedIndexInformer{definitions, services},
 		look: func() {
 			e := extensions(listed[*unstructured.Unstructured](definitions), listed[*unstructured.Unstructured](services))
+			if last != nil && slices.Equal(e.CustomResources, last.CustomResources) && slices.Equal(e.Unserved, last.Unserved) && slices.Equal(e.Aggregated, last.Aggregated) {
+				return // an object's status, or its labels
+			}
+			last = &e
 			e.At = time.Now()
 			store.Observe(e)
+			changed(e)
 		},
 	}, nil
 }

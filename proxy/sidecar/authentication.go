@@ -63,6 +63,11 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Authorization")
 	dropTokenProtocols(r.Header)
 	record.FromPeer = isProxy
+	if namesImpersonation(r.Header) {
+		record.Decision = decisionRefused
+		answerError(w, r, apierrors.NewBadRequest("the Connection header must not name impersonation headers"))
+		return
+	}
 	switch {
 	case errors.Is(err, errUnreviewed):
 		record.Decision = decisionRefused
@@ -92,6 +97,29 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx = context.WithValue(ctx, fromPeerKey{}, true)
 	}
 	a.next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// namesImpersonation reports whether the Connection header names an impersonation header, which a reverse proxy would then take out of the
+// request (RFC 9110, 7.6.1) and a kube-apiserver would not: the request would be carried out with the rights of whoever impersonates.
+func namesImpersonation(h http.Header) bool {
+	for _, line := range h["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			if strings.HasPrefix(strings.ToLower(strings.TrimSpace(option)), "impersonate-") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// impersonates reports whether the request is to be carried out as somebody else.
+func impersonates(h http.Header) bool {
+	for name := range h {
+		if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
+			return true
+		}
+	}
+	return false
 }
 
 type fromPeerKey struct{}

@@ -80,7 +80,7 @@ func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func mastersOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := apirequest.UserFrom(r.Context())
-		if !ok || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
+		if !ok || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) || impersonates(r.Header) {
 			answerError(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("%s is for members of %s", r.URL.Path, user.SystemPrivilegedGroup)))
 			return
 		}

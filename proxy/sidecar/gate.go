@@ -56,7 +56,7 @@ func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // mayBeMerged reports whether the proxy may answer the request from what it knows rather than send it to a server. A peer gets the
 // local server's own answer.
 func mayBeMerged(r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || fromPeer(r) && rerouted(r) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || fromPeer(r) && proxy.SaysRerouted(r.Header) {
 		return false
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -65,8 +65,4 @@ func mayBeMerged(r *http.Request) bool {
 	}
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return !ok || proxy.RequestFor(info, r.URL.Path).Kind == proxy.KindDiscovery && !strings.HasPrefix(path, "/openapi/")
-}
-
-func rerouted(r *http.Request) bool {
-	return r.Header.Get(proxy.HopHeader) != "" || r.Header.Get(proxy.HopHeaderPublished) != ""
 }

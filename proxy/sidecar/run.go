@@ -111,7 +111,7 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	select {
 	case <-ctx.Done():
 		s.log.Info("stopping", "delay", s.ShutdownDelayDuration, "timeout", s.ShutdownTimeout)
-		s.drain(leave, published.Wait)
+		s.drain()
 	case cause = <-failed:
 		s.log.Error("stopping at once", "error", cause)
 		s.draining.Store(true)
@@ -119,6 +119,8 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 		published.Wait()
 	}
 	stopped := s.front.shutdown(s.ShutdownTimeout)
+	leave() // nobody is served any more: peers that still came were refused, and went elsewhere or answered 503
+	published.Wait()
 	s.admin.Close()
 	kill()
 	parts.Wait()
@@ -133,13 +135,12 @@ func addressOf(a net.Addr) string {
 	return a.String()
 }
 
-// drain sends clients and peers elsewhere while everything is still served.
-func (s *sidecar) drain(leave func(), left func()) {
+// drain sends clients elsewhere while everything is still served. Peers go on as they did: as long as this server serves, what it
+// alone serves must not become a 404 anywhere.
+func (s *sidecar) drain() {
 	s.draining.Store(true)
 	delay := time.NewTimer(s.ShutdownDelayDuration)
 	defer delay.Stop()
-	leave()
-	left()
 	<-delay.C
 }
 

@@ -45,7 +45,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
 	d.server = &http.Server{
-		Handler:           d.counted(handler),
+		Handler:           boundBodies(bodyWithin, d.counted(handler)),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,

@@ -1,0 +1,25 @@
+package sidecar
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// The gate must ask the local server for whatever the handler behind it would answer from what it knows: what the one takes for a
+// hop, the other does as well.
+func TestGateAndHandlerAgreeOnHops(t *testing.T) {
+	for value, merged := range map[string]bool{"": true, "false": true, "x": true, "true": false, " TRUE ": false} {
+		for _, header := range []string{proxy.HopHeader, proxy.HopHeaderPublished} {
+			r := httptest.NewRequest(http.MethodGet, "/apis", nil)
+			r = r.WithContext(context.WithValue(r.Context(), fromPeerKey{}, true))
+			r.Header.Set(header, value)
+			if got := mayBeMerged(r); got != merged {
+				t.Errorf("%s: %q from a peer: merged %t, want %t", header, value, got, merged)
+			}
+		}
+	}
+}
