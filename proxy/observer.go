@@ -56,24 +56,28 @@ const (
 // Observers tells each of several.
 type Observers []Observer
 
+// Decided tells each of a decision.
 func (os Observers) Decided(ctx context.Context, r Request, d Decision, tried int) {
 	for _, o := range os {
 		o.Decided(ctx, r, d, tried)
 	}
 }
 
+// Attempted tells each how a try ended.
 func (os Observers) Attempted(ctx context.Context, r Request, a AttemptResult) {
 	for _, o := range os {
 		o.Attempted(ctx, r, a)
 	}
 }
 
+// Ejected tells each that a peer is avoided.
 func (os Observers) Ejected(ctx context.Context, peer ServerID) {
 	for _, o := range os {
 		o.Ejected(ctx, peer)
 	}
 }
 
+// Discovered tells each where a discovery document comes from.
 func (os Observers) Discovered(ctx context.Context, from DiscoverySource) {
 	for _, o := range os {
 		o.Discovered(ctx, from)

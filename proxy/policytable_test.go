@@ -39,7 +39,10 @@ func policyTable(t *testing.T) string {
 	b.WriteString("# Policies\n\nEvery place in which released kube-apiservers and the reference differ is one switch of `proxy.Policy`. " +
 		"This page is made from the source\n(`go test ./proxy -run TestPolicyTable -update`).\n\n" +
 		"`upstream-1.37` is held to the real upstream code, which both are driven through random histories in virtual time by `TestBehavesLikeUpstream`; the\nolder presets " +
-		"differ from it by the switches shown, as read in the source of the versions that they name.\n")
+		"differ from it by the switches shown, as read in the source of the versions that they name (of v1.36.3 the files of the proxy are those of v1.37.1, byte for byte).\n\n" +
+		"No switch covers what is the same under every preset here, and not quite as upstream does it: X-Forwarded-Host, -Proto and -Uri are not added on the\nhop and HTML answers are " +
+		"not rewritten; Accept-Encoding is always explicit; a client may not upgrade to another HTTP (h2c); an identity that headers cannot\ncarry unchanged is 403, a missing one 500 " +
+		"(upstream: an empty 200); informational answers (1xx) are passed on.\n")
 	comments := fieldComments(t)
 	policy := reflect.TypeFor[Policy]()
 	for i := range policy.NumField() {

@@ -11,12 +11,6 @@ import (
 // document ("/openapi/v3/apis/apps/v1?hash=…"). It is never changed once it is made.
 type OpenAPIIndex map[string]string
 
-// OpenAPISource is the index of one server. Its fields are as those of [Source].
-type OpenAPISource struct {
-	Server, Version string
-	Index           OpenAPIIndex
-}
-
 type openAPIEntry struct {
 	ServerRelativeURL string `json:"serverRelativeURL"`
 }
@@ -62,21 +56,6 @@ func staysInOpenAPI(u string) bool {
 		}
 	}
 	return true
-}
-
-// MergeOpenAPI returns the union of the indexes. Where several servers have a path, the entry is that of the newest (by Version,
-// then Server), so all servers that know the same facts answer the same. A server whose own document has another hash redirects
-// to that (k8s.io/kube-openapi, pkg/handler3), so an entry of another server still leads to a document.
-func MergeOpenAPI(sources []OpenAPISource) OpenAPIIndex {
-	merged := OpenAPIIndex{}
-	for _, s := range newestFirst(sources, func(s *OpenAPISource) (string, string) { return s.Server, s.Version }) {
-		for path, u := range s.Index { // each path once: the order does not matter
-			if _, ok := merged[path]; !ok {
-				merged[path] = u
-			}
-		}
-	}
-	return merged
 }
 
 // OpenAPIDocument answers requests for an index. It is immutable and safe for concurrent use.
