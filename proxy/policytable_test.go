@@ -36,7 +36,7 @@ func TestPolicyTable(t *testing.T) {
 
 func policyTable(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("# Policies\n\nEvery place in which released kube-apiservers and the reference differ is one switch of `proxy.Policy`. " +
+	b.WriteString("# Policies\n\nThe places in which released kube-apiservers and the reference differ are switches of `proxy.Policy`, one each. " +
 		"This page is made from the source\n(`go test ./proxy -run TestPolicyTable -update`).\n\n" +
 		"`upstream-1.37` is held to the real upstream code, which both are driven through random histories in virtual time by `TestBehavesLikeUpstream`; the\nolder presets " +
 		"differ from it by the switches shown, as read in the source of the versions that they name (of v1.36.3 the files of the proxy are those of v1.37.1, byte for byte).\n\n" +
