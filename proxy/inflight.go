@@ -6,11 +6,11 @@ import "sync"
 type inFlight struct {
 	mu    sync.Mutex
 	peers map[ServerID]int
-	users map[placeholder]int
+	users map[tenant]int
 }
 
-// placeholder is a user who holds places at a peer.
-type placeholder struct {
+// tenant is a user who holds places at a peer.
+type tenant struct {
 	peer ServerID
 	user string
 }
@@ -24,9 +24,9 @@ func (f *inFlight) enter(peer ServerID, user string, allowed int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.peers == nil {
-		f.peers, f.users = map[ServerID]int{}, map[placeholder]int{}
+		f.peers, f.users = map[ServerID]int{}, map[tenant]int{}
 	}
-	who := placeholder{peer, user}
+	who := tenant{peer, user}
 	if allowed > 0 && (f.peers[peer] >= allowed || f.users[who] >= max(1, allowed/share)) {
 		return false
 	}
@@ -42,7 +42,7 @@ func (f *inFlight) leave(peer ServerID, user string) {
 	if f.peers[peer]--; f.peers[peer] <= 0 {
 		delete(f.peers, peer)
 	}
-	who := placeholder{peer, user}
+	who := tenant{peer, user}
 	if f.users[who]--; f.users[who] <= 0 {
 		delete(f.users, who)
 	}

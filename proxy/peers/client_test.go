@@ -290,6 +290,24 @@ func TestClientInTurn(t *testing.T) {
 	}
 }
 
+// An old server that is too busy to say what a version consists of has not said that there is nothing.
+func TestLegacyServerThatIsBusy(t *testing.T) {
+	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions","versions":[]}`)
+		case "/apis":
+			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}]}`)
+		default:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	if a := c.Ask(t.Context(), address, nil); !strings.Contains(a.Roots[proxy.RootGroups].Failed, "429") {
+		t.Errorf("%+v, want a failure that says 429", a.Roots[proxy.RootGroups])
+	}
+}
+
 // A server without aggregated discovery is asked for each version.
 func TestClientFallsBackToLegacy(t *testing.T) {
 	answers := map[string]string{

@@ -345,6 +345,41 @@ func TestScheduleSingleSwitches(t *testing.T) {
 	})
 }
 
+// After a change of custom resources peers are asked every other second, until a document is late enough to be believed about it.
+func TestScheduleAfterChange(t *testing.T) {
+	ask := func(p proxy.Policy) []time.Duration {
+		s := NewSchedule(p, nil)
+		s.Lease("a", epoch)
+		var asked []time.Duration
+		for at := time.Duration(0); at <= 50*time.Second; at += 500 * time.Millisecond {
+			now := epoch.Add(at)
+			if at == 5*time.Second {
+				s.Changed(now)
+			}
+			for _, r := range s.Due(now) {
+				asked = append(asked, at)
+				s.Finished(r, false, now)
+			}
+		}
+		return asked
+	}
+	policy := proxy.Reference()
+	policy.Fetching.Jitter = 0
+	seconds := func(at ...time.Duration) (list []time.Duration) {
+		for _, a := range at {
+			list = append(list, a*time.Second)
+		}
+		return list
+	}
+	if diff := cmp.Diff(seconds(0, 7, 9, 11, 13, 15, 17, 47), ask(policy)); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	policy.Fetching.AfterChange = 0
+	if diff := cmp.Diff(seconds(0, 30), ask(policy)); diff != "" {
+		t.Errorf("without AfterChange, asked (-want +got):\n%s", diff)
+	}
+}
+
 func TestSucceeded(t *testing.T) {
 	half := proxy.FetchResult{}
 	half.Roots[proxy.RootCore].Failed = "x"

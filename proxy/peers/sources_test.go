@@ -184,6 +184,34 @@ func TestSourcesCutOff(t *testing.T) {
 	})
 }
 
+// Who hears nothing of any lease for a while does not know whether another server has come, and says so until it hears again.
+func TestSourcesDeaf(t *testing.T) {
+	var away atomic.Bool
+	withSources(t, proxy.Reference(), nil, nil, func(w *whole) {
+		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errors.New("etcd is away")
+		})
+	}, func(t *testing.T, w *whole) {
+		for _, step := range []struct {
+			away   bool
+			passes time.Duration
+			want   proxy.Reason
+		}{
+			{false, time.Minute, proxy.ReasonNobody}, // its own lease is heard
+			{true, 10 * time.Second, proxy.ReasonNobody},
+			{true, 20 * time.Second, proxy.ReasonDeaf},
+			{false, 10 * time.Second, proxy.ReasonNobody},
+		} {
+			away.Store(step.away)
+			time.Sleep(step.passes)
+			synctest.Wait()
+			if d := decide(w.store, "new.example/v1", "gadgets"); d.Reason != step.want {
+				t.Errorf("away %t for %s: %+v, want %s", step.away, step.passes, d, step.want)
+			}
+		}
+	})
+}
+
 func TestSourcesStaticPeersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := proxy.NewStore(proxy.Reference(), "self")

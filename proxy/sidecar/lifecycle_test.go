@@ -197,8 +197,10 @@ func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
 }
 
 func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
-	delay := 300 * time.Millisecond
-	a, r := one(t, func(_ *world, o *Options) { o.ShutdownDelayDuration = delay; o.ShutdownTimeout = time.Minute })
+	leaseName := peers.EndpointLeaseName("apiserver-a")
+	delay := 2 * time.Second // in which the requests below must come through on a busy machine
+	a, r := one(t, func(_ *world, o *Options) { o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, delay, time.Minute })
+	await(t, "the lease was written", func() bool { return a.lease(leaseName) != nil })
 	alice := r.user("alice")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.front+common+"?watch=true", nil)
 	if err != nil {
@@ -220,11 +222,18 @@ func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 	if got := r.get(alice, common); got.code != http.StatusOK {
 		t.Errorf("during the delay: %d %s", got.code, got.body)
 	}
+	// What it alone serves must not become a 404 at its peers while it still serves it.
+	if a.lease(leaseName) == nil {
+		t.Error("the endpoint lease is gone while everything is still served")
+	}
 	if err := <-r.ended; err != nil {
 		t.Errorf("RunWith: %v", err)
 	}
 	if took := time.Since(began); took < delay {
 		t.Errorf("it ended after %s, before the delay of %s was over", took, delay)
+	}
+	if l := a.lease(leaseName); l != nil {
+		t.Errorf("the endpoint lease is left behind: %+v", l)
 	}
 	// The minute that short requests would have had was not waited for: nothing but the watch was left, and that was cut.
 	if _, err := lines.ReadString('\n'); err == nil {

@@ -1,10 +1,7 @@
 package local
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -22,18 +19,7 @@ type passage struct {
 // accessed reads a sidecar's access log. A killed sidecar leaves out what it was at, and may leave a last line that is cut short.
 func accessed(log io.Reader, server string, epoch time.Time) ([]passage, error) {
 	var all []passage
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 16<<20)
-	var broken error
-	for n := 1; lines.Scan(); n++ {
-		if broken != nil {
-			return nil, broken // only the very last line may be broken
-		}
-		var r sidecar.AccessRecord
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			broken = fmt.Errorf("line %d: %w", n, err)
-			continue
-		}
+	err := records(log, func(r sidecar.AccessRecord) {
 		start := r.Start.Sub(epoch)
 		all = append(all, passage{
 			Hop: history.Hop{
@@ -42,8 +28,11 @@ func accessed(log io.Reader, server string, epoch time.Time) ([]passage, error) 
 			},
 			answered: r.Peer,
 		})
+	})
+	if err != nil {
+		return nil, err
 	}
-	return all, lines.Err()
+	return all, nil
 }
 
 // merge makes one account of the two that a server gives: the sidecar tells of every request that came to its door, the kube-apiserver

@@ -1,9 +1,6 @@
 package local
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -20,18 +17,7 @@ import (
 func audited(log io.Reader, server string, sources int, epoch time.Time) ([]history.Hop, error) {
 	var all []history.Hop
 	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 16<<20)
-	var broken error
-	for n := 1; lines.Scan(); n++ {
-		if broken != nil {
-			return nil, broken // only the very last line may be broken
-		}
-		var event auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			broken = fmt.Errorf("line %d: %w", n, err)
-			continue
-		}
+	err := records(log, func(event auditv1.Event) {
 		id := string(event.AuditID)
 		switch event.Stage {
 		case auditv1.StageRequestReceived:
@@ -44,7 +30,7 @@ func audited(log io.Reader, server string, sources int, epoch time.Time) ([]hist
 			})
 		case auditv1.StageResponseComplete, auditv1.StagePanic:
 			if len(open[id]) == 0 {
-				continue // its first stage was before this log began
+				return // its first stage was before this log began
 			}
 			// Of nested requests with one ID the inner one, received last, ends first.
 			last := len(open[id]) - 1
@@ -55,6 +41,9 @@ func audited(log io.Reader, server string, sources int, epoch time.Time) ([]hist
 				all[i].Status = int(event.ResponseStatus.Code)
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	return all, lines.Err()
+	return all, nil
 }
