@@ -199,7 +199,9 @@ func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
 func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 	leaseName := peers.EndpointLeaseName("apiserver-a")
 	delay := 2 * time.Second // in which the requests below must come through on a busy machine
-	a, r := one(t, func(_ *world, o *Options) { o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, delay, time.Minute })
+	a, r := one(t, func(_ *world, o *Options) {
+		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, delay, time.Minute
+	})
 	await(t, "the lease was written", func() bool { return a.lease(leaseName) != nil })
 	alice := r.user("alice")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.front+common+"?watch=true", nil)
