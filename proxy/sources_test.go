@@ -15,7 +15,7 @@ import (
 // recorded is what a real kube-apiserver serves at /apis by itself, and a custom resource after everything else, as its priority puts it.
 func recorded(t *testing.T, version string) discovery.Groups {
 	t.Helper()
-	body, err := os.ReadFile(filepath.Join("discovery", "testdata", version+"-apis.json"))
+	body, err := os.ReadFile(filepath.Join("..", "sim", "recorded", "documents", version+"-apis.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

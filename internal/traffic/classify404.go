@@ -13,7 +13,7 @@ import (
 // (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
 const noResourceMessage = "the server could not find the requested resource"
 
-// classifyMissing says what a 404 was about. Only a Status that names a thing is about an object: the code that wrote it
+// ClassifyMissing says what a 404 was about. Only a Status that names a thing is about an object: the code that wrote it
 // (errors.NewNotFound) had found the resource, looked for the object and missed it, or its namespace. Everything else,
 // text of the mux and empty bodies included, means that nothing here serves the resource. status is nil if the body was
 // no Status.
@@ -21,7 +21,7 @@ const noResourceMessage = "the server could not find the requested resource"
 // One answer cannot be told apart by its body: an unknown subresource of a custom resource is reported as if its object
 // was missing (k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP). It counts as
 // MissingObject, so that a false 404 is never claimed without proof.
-func classifyMissing(status *metav1.Status) history.Missing {
+func ClassifyMissing(status *metav1.Status) history.Missing {
 	switch {
 	case status == nil,
 		status.Reason != metav1.StatusReasonNotFound,

@@ -25,7 +25,7 @@ func TestClassifyRecorded404(t *testing.T) {
 			}
 			want, _, _ := strings.Cut(name, ".")
 			_, status := inspect(body)
-			if got := classifyMissing(status); string(got) != want {
+			if got := ClassifyMissing(status); string(got) != want {
 				t.Errorf("missing %q, want %q; body: %q", got, want, body)
 			}
 		})
@@ -58,7 +58,7 @@ func TestClassifyMade404(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, status := inspect([]byte(tt.body))
-			if got := classifyMissing(status); got != tt.want {
+			if got := ClassifyMissing(status); got != tt.want {
 				t.Errorf("missing %q, want %q", got, tt.want)
 			}
 		})
@@ -86,7 +86,7 @@ func FuzzInspect(f *testing.F) {
 		if got := bodyOf(kind, body); (got == history.BodyNone) != (len(body) == 0) {
 			t.Fatalf("a body of %d bytes is called %q", len(body), got)
 		}
-		switch missing := classifyMissing(status); missing {
+		switch missing := ClassifyMissing(status); missing {
 		case history.MissingResource:
 		case history.MissingObject:
 			if status.Details.Name == "" && status.Details.Kind == "" {

@@ -3,6 +3,7 @@ package traffic
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/rest"
 
@@ -26,20 +27,33 @@ func DiscoverMerged(ctx context.Context, server rest.Interface) (history.Documen
 }
 
 func discover(ctx context.Context, server rest.Interface, accept string) (history.Document, error) {
-	var bodies []byte
-	var all history.Document
-	for _, path := range []string{"/api", "/apis"} {
+	var bodies [2][]byte
+	for i, path := range []string{"/api", "/apis"} {
 		body, err := server.Get().AbsPath(path).SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
 		if err != nil {
 			return history.Document{}, fmt.Errorf("fetch discovery at %s: %w", path, err)
 		}
-		doc, err := ParseDiscovery(body)
-		if err != nil {
-			return history.Document{}, fmt.Errorf("fetch discovery at %s: %w", path, err)
-		}
-		bodies = append(bodies, body...)
-		all.Resources = append(all.Resources, doc.Resources...)
+		bodies[i] = body
 	}
-	all.Hash, all.Bytes = hashOf(bodies), len(bodies)
+	all, err := ParseRoots(bodies[0], bodies[1])
+	if err != nil {
+		return history.Document{}, fmt.Errorf("fetch %w", err)
+	}
 	return all, nil
+}
+
+// ParseRoots makes of the bodies of /api and /apis the document that [Discover] returns where a server answers with them.
+func ParseRoots(api, apis []byte) (history.Document, error) {
+	core, err := ParseDiscovery(api)
+	if err != nil {
+		return history.Document{}, fmt.Errorf("discovery at /api: %w", err)
+	}
+	groups, err := ParseDiscovery(apis)
+	if err != nil {
+		return history.Document{}, fmt.Errorf("discovery at /apis: %w", err)
+	}
+	both := slices.Concat(api, apis)
+	return history.Document{
+		Hash: hashOf(both), Bytes: len(both), Resources: slices.Concat(core.Resources, groups.Resources),
+	}, nil
 }

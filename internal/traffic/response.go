@@ -29,7 +29,7 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 		op.Message = strings.ToValidUTF8(string(body[:min(len(body), maxText)]), "\uFFFD")
 	}
 	if op.Status == http.StatusNotFound {
-		op.Missing = classifyMissing(status)
+		op.Missing = ClassifyMissing(status)
 	}
 	if op.Status == http.StatusOK && op.Body == history.BodyDiscovery && strings.Contains(contentType, asDiscovery) {
 		op.Document = hashOf(body)

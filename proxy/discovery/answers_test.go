@@ -32,7 +32,7 @@ func recordedAnswers(t *testing.T) map[string][]answer {
 	all := map[string][]answer{}
 	for _, path := range paths {
 		var answers []answer
-		if err := json.Unmarshal(readMaybeCompressed(t, path), &answers); err != nil {
+		if err := json.Unmarshal(readCompressed(t, path), &answers); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 		all[strings.TrimSuffix(strings.TrimPrefix(path, "testdata/answers-"), ".json.gz")] = answers

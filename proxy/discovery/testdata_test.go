@@ -13,17 +13,24 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// recordedFiles reads all files testdata/<version>-<what>.json and .json.gz, and returns their contents by version.
+// recordedFiles reads all files <version>-<what>.json of testdata or, if they are aggregated documents ("api", "apis"), of the program's
+// own, and returns their contents by version.
 func recordedFiles(t testing.TB, what string) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*-" + what + ".json*")
+	folder := "testdata"
+	if what == "api" || what == "apis" {
+		folder = "../../sim/recorded/documents"
+	}
+	paths, err := filepath.Glob(folder + "/*-" + what + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{}
 	for _, path := range paths {
 		version, _, _ := strings.Cut(filepath.Base(path), "-"+what+".json")
-		files[version] = readMaybeCompressed(t, path)
+		if files[version], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(files) < 2 {
 		t.Fatalf("recorded documents %q: found %d, want several", what, len(files))
@@ -31,20 +38,17 @@ func recordedFiles(t testing.TB, what string) map[string][]byte {
 	return files
 }
 
-func readMaybeCompressed(t testing.TB, path string) []byte {
+func readCompressed(t testing.TB, path string) []byte {
 	t.Helper()
-	body, err := os.ReadFile(path)
+	packed, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(path, ".gz") {
-		return body
-	}
-	r, err := gzip.NewReader(bytes.NewReader(body))
+	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	body, err = io.ReadAll(r)
+	body, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

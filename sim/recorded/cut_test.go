@@ -1,0 +1,41 @@
+package recorded
+
+import (
+	"bytes"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// TestCutOfNothing: a field that cut did not know would be lost from every document.
+func TestCutOfNothing(t *testing.T) {
+	paths, err := fs.Glob(documents, "documents/*.json")
+	if err != nil || len(paths) != 2*len(Names()) {
+		t.Fatalf("documents %q (%v), want two of each of %q", paths, err, Names())
+	}
+	for _, path := range paths {
+		body, err := documents.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := cut(body, func(history.GVR) bool { return true })
+		if err != nil || !bytes.Equal(got, body) {
+			t.Errorf("%s: %d bytes of %d are left (%v)", path, len(got), len(body), err)
+		}
+	}
+}
+
+func TestCutRefuses(t *testing.T) {
+	for body, want := range map[string]string{
+		"":                            "cut a discovery document",
+		`{"items":[{"metadata":[]}]}`: "metadata of a group",
+		`{"items":[{"versions":[]}]}`: "metadata of a group",
+		`{"items":[{"metadata":{"name":"a"},"versions":[{"version":"v1","resources":[7]}]}]}`: "a resource of a/v1",
+	} {
+		if _, err := cut([]byte(body), func(history.GVR) bool { return true }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", body, err, want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+// Package recorded holds what real kube-apiserver releases serve, as they answered it: aggregated discovery with every API switched on
+// (--runtime-config=api/all=true). What is behind a feature gate that the release has off by default is not in it, nor are custom
+// resources. documents/README.md says how the documents were recorded.
+package recorded
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+//go:embed documents/*.json
+var documents embed.FS
+
+// customGroup is the group of the custom resource that the recorded servers had: not the release's own.
+const customGroup = "example.com"
+
+// Version is what one release serves by itself with every API switched on. It is shared by all who ask for it: nothing in it may be
+// changed. It is safe for concurrent use, and must not be copied.
+type Version struct {
+	Name string // "v1.37.1"
+	// Roots are the groups of /api and /apis, in the order of the server. The index is proxy.RootCore, proxy.RootGroups.
+	Roots [2]discovery.Groups
+	// Document is both roots as invariants read them, what [traffic.Discover] would return: /api before /apis, each in the order of the
+	// server. Bytes is the length of both Bodies together, Hash the SHA-256 of the one followed by the other ("sha256:…"). For a whole
+	// release these are what a real server without custom resources gives, so that a simulated history and a real one agree.
+	Document history.Document
+	// Bodies are both roots as the server sends them: aggregated v2, JSON, with a newline at the end. The index is that of Roots.
+	Bodies [2][]byte
+
+	cuts cuts
+}
+
+// release reads one release when it is first asked for.
+type release = func() (*Version, error)
+
+// releases are all that is recorded, by name.
+var releases = sync.OnceValue(func() map[string]release {
+	all := map[string]release{}
+	paths, err := fs.Glob(documents, "documents/*-apis.json")
+	if err != nil { // the pattern is constant
+		panic(err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "documents/"), "-apis.json")
+		all[name] = sync.OnceValues(func() (*Version, error) { return load(name) })
+	}
+	return all
+})
+
+// Names returns the names of all recorded releases, oldest first.
+func Names() []string {
+	names := make([]string, 0, len(releases()))
+	for name := range releases() {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, semver.Compare)
+	return names
+}
+
+// Get returns a release by its full name, such as "v1.37.1". The error says which there are. A release is parsed when it is first asked
+// for, which takes a few milliseconds. Safe for concurrent use.
+func Get(name string) (*Version, error) {
+	read, ok := releases()[name]
+	if !ok {
+		return nil, fmt.Errorf("release %q: what it serves is not recorded; ask for one of %s, or record it as sim/recorded/documents/README.md says",
+			name, strings.Join(Names(), ", "))
+	}
+	return read()
+}
+
+func load(name string) (*Version, error) {
+	own := func(gvr history.GVR) bool { return gvr.Group != customGroup }
+	var bodies [2][]byte
+	for root, what := range [2]string{proxy.RootCore: "api", proxy.RootGroups: "apis"} {
+		body, err := documents.ReadFile("documents/" + name + "-" + what + ".json")
+		if err == nil {
+			bodies[root], err = cut(body, own)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what release %s serves at /%s: %w", name, what, err)
+		}
+	}
+	v, err := parse(name, bodies)
+	if err != nil {
+		return nil, fmt.Errorf("read what release %s serves: %w", name, err)
+	}
+	return v, nil
+}
+
+// parse makes a version of the bodies of both roots.
+func parse(name string, bodies [2][]byte) (*Version, error) {
+	v := &Version{Name: name, Bodies: bodies}
+	for root, body := range bodies {
+		groups, err := discovery.Decode(discovery.AcceptV2, body)
+		if err != nil {
+			return nil, err
+		}
+		v.Roots[root] = groups
+	}
+	var err error
+	v.Document, err = traffic.ParseRoots(bodies[proxy.RootCore], bodies[proxy.RootGroups])
+	return v, err
+}

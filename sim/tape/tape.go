@@ -1,0 +1,114 @@
+// Package tape is where a simulation's chance comes from: a tape of choices. A choice is a number in [0, n), and 0 is always the healthiest
+// one (no delay, the first peer, no fault), so that a tape of zeros is a run in which nothing goes wrong by itself. A tape is drawn from a
+// seed or read back from a record; either way the same tape gives the same run.
+package tape
+
+import "math/bits"
+
+// Stream separates choices by what they are about, so that another choice in one stream moves nothing in the others: that is what makes
+// shrinking possible.
+type Stream uint8
+
+// The streams.
+const (
+	Workload Stream = iota // what is asked for
+	Faults                 // what goes wrong, and when
+	Delays                 // how long things take
+	Picks                  // which of several equals a server chooses
+	Streams                // how many streams there are
+)
+
+// String is the stream's name in files.
+func (s Stream) String() string { return [...]string{"workload", "faults", "delays", "picks"}[s] }
+
+// Tape is a source of choices. The zero value is a tape of zeros. It is not safe for concurrent use.
+type Tape struct {
+	streams [Streams]stream
+	keep    bool
+}
+
+type stream struct {
+	state  uint64
+	drawn  bool // from state, rather than read from record
+	at     int
+	record []uint32
+}
+
+// Seeded returns a tape drawn from a seed.
+func Seeded(seed uint64) *Tape {
+	t := &Tape{}
+	t.Reset(seed)
+	return t
+}
+
+// Reset makes the tape that of another seed. It keeps recording if it was.
+func (t *Tape) Reset(seed uint64) {
+	for i := range t.streams {
+		s := &t.streams[i]
+		// Seeds that are neighbours, and streams of one seed, must not look alike: both go through the mixer.
+		*s = stream{state: mix(mix(seed) + uint64(i)*0x9e3779b97f4a7c15), drawn: true, record: s.record[:0]}
+	}
+}
+
+// Record says whether choices are to be kept for Recorded.
+func (t *Tape) Record(keep bool) { t.keep = keep }
+
+// Of returns a tape that reads back records, one for each stream. Beyond the end of a record every choice is 0. The records are not
+// changed.
+func Of(records [Streams][]uint32) *Tape {
+	t := &Tape{}
+	for i := range t.streams {
+		t.streams[i].record = records[i]
+	}
+	return t
+}
+
+// Recorded returns the choices made so far, of a tape that was drawn and recording; of one that was read back, what it was made of.
+// Zeros at the end are left out: they are what follows anyway.
+func (t *Tape) Recorded() [Streams][]uint32 {
+	var all [Streams][]uint32
+	for i, s := range t.streams {
+		end := len(s.record)
+		for end > 0 && s.record[end-1] == 0 {
+			end--
+		}
+		all[i] = append([]uint32(nil), s.record[:end]...)
+	}
+	return all
+}
+
+// Choose returns a number in [0, n), and 0 for n below 2 without using the tape up. A number read back that is too large for n is
+// the largest that n allows, so that a tape recorded for another schedule still means something.
+func (t *Tape) Choose(which Stream, n int) int {
+	if n < 2 {
+		return 0
+	}
+	s := &t.streams[which]
+	if !s.drawn {
+		if s.at >= len(s.record) {
+			return 0
+		}
+		v := min(int(s.record[s.at]), n-1)
+		s.at++
+		return v
+	}
+	s.state += 0x9e3779b97f4a7c15
+	high, _ := bits.Mul64(mix(s.state), uint64(n))
+	if t.keep {
+		s.record = append(s.record, uint32(high))
+	}
+	return int(high)
+}
+
+// OneIn returns true in one of n cases on average; never for n below 1. True is the unhealthy outcome.
+func (t *Tape) OneIn(which Stream, n int) bool {
+	return n > 0 && (n == 1 || t.Choose(which, n) == n-1)
+}
+
+// mix is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). It is written out here
+// because a seed must mean the same run under every release of Go, which math/rand does not promise for all its functions.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,158 @@
+// Package vtime is the simulator's time: a single-threaded loop that carries out events in the order of their virtual time, and tasks,
+// functions that may wait for it. Nothing in it looks at a clock, and what happens at one instant happens in the order in which it was
+// asked for, so a run depends on nothing but what is asked of the loop.
+package vtime
+
+import "time"
+
+// Time is a virtual instant: the time since the run began.
+type Time = time.Duration
+
+// Loop is virtual time. The zero value is ready, at time 0. It is not safe for concurrent use: everything happens in the goroutine
+// that calls Run, tasks included.
+type Loop struct {
+	now   Time
+	seq   uint64
+	queue []event // a heap
+	idle  []*Task // coroutines without a function
+	live  []*Task // in any order
+	steps int
+}
+
+type event struct {
+	at   Time
+	seq  uint64 // of two events at one instant the one asked for first comes first
+	gate *Gate
+	do   func()
+	task *Task // to be resumed, if do is nil
+	turn uint64
+}
+
+// Now is the present.
+func (l *Loop) Now() Time { return l.now }
+
+// Steps is how many events have been carried out.
+func (l *Loop) Steps() int { return l.steps }
+
+// At carries out do at a time, now if that has passed. A gate, if there is one, holds it back or drops it; see [Gate].
+func (l *Loop) At(at Time, gate *Gate, do func()) {
+	l.push(event{at: max(at, l.now), gate: gate, do: do})
+}
+
+// After carries out do after a while.
+func (l *Loop) After(d time.Duration, gate *Gate, do func()) { l.At(l.now+max(0, d), gate, do) }
+
+// Timer carries out do after a while unless it is stopped before. stop reports whether it was in time.
+func (l *Loop) Timer(d time.Duration, gate *Gate, do func()) (stop func() bool) {
+	pending := true
+	l.After(d, gate, func() {
+		if pending {
+			pending = false
+			do()
+		}
+	})
+	return func() bool {
+		was := pending
+		pending = false
+		return was
+	}
+}
+
+// Run carries out events until a time has come and everything due by then is done. The present is then that time.
+func (l *Loop) Run(until Time) {
+	for len(l.queue) > 0 && l.queue[0].at <= until {
+		l.step()
+	}
+	l.now = max(l.now, until)
+}
+
+// RunWhile carries out events as long as there are any and more says so, which is asked before each.
+func (l *Loop) RunWhile(more func() bool) {
+	for len(l.queue) > 0 && more() {
+		l.step()
+	}
+}
+
+func (l *Loop) step() {
+	e := l.pop()
+	l.now = e.at
+	l.steps++
+	l.carryOut(e)
+}
+
+func (l *Loop) carryOut(e event) {
+	switch {
+	case e.gate != nil && e.gate.closed:
+	case e.gate != nil && e.gate.shut:
+		e.gate.held = append(e.gate.held, e)
+	case e.do != nil:
+		e.do()
+	case e.task.turn == e.turn:
+		e.task.resume()
+	}
+}
+
+// Close ends every task, wherever it waits, by unwinding it, and forgets all events. The loop can be used anew after Reset.
+func (l *Loop) Close() {
+	l.Reset()
+	for _, t := range l.idle {
+		t.stop()
+	}
+	*l = Loop{}
+}
+
+// Reset ends every task, forgets all events and goes back to time 0, but keeps what it has allocated for the next run.
+func (l *Loop) Reset() {
+	for len(l.live) > 0 { // what is unwound may start others
+		l.live[len(l.live)-1].abandon()
+	}
+	clear(l.queue)
+	*l = Loop{queue: l.queue[:0], idle: l.idle, live: l.live[:0]}
+}
+
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+func (l *Loop) push(e event) {
+	l.seq++
+	e.seq = l.seq
+	l.queue = append(l.queue, e)
+	q := l.queue
+	i := len(q) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !e.before(&q[parent]) {
+			break
+		}
+		q[i] = q[parent]
+		i = parent
+	}
+	q[i] = e
+}
+
+func (l *Loop) pop() event {
+	q := l.queue
+	top, last := q[0], q[len(q)-1]
+	q[len(q)-1] = event{}
+	q = q[:len(q)-1]
+	l.queue = q
+	if len(q) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(q) {
+			break
+		}
+		if right := child + 1; right < len(q) && q[right].before(&q[child]) {
+			child = right
+		}
+		if !q[child].before(&last) {
+			break
+		}
+		q[i] = q[child]
+		i = child
+	}
+	q[i] = last
+	return top
+}
