@@ -4,6 +4,7 @@ package scenarios
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -74,6 +75,11 @@ const (
 	Replace Action = "replace" // stop gracefully, start Step.Version on the same identity
 	Inject  Action = "inject"  // switch Step.Fault on
 	Heal    Action = "heal"    // switch the fault with Step.Label off
+
+	Define   Action = "define"   // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
+	Undefine Action = "undefine" // delete it
+	Spoil    Action = "spoil"    // let the discovery document at Step.Path of a server fail (500), for peers that ask for it
+	Mend     Action = "mend"     // let it be served again
 )
 
 // Step is one thing done, and waited for, before the next.
@@ -84,7 +90,27 @@ type Step struct {
 	For     time.Duration `json:"for,omitempty"`
 	Fault   *fault.Fault  `json:"fault,omitempty"`
 	// Label ties a heal to its inject.
-	Label string `json:"label,omitempty"`
+	Label      string      `json:"label,omitempty"`
+	Definition *Definition `json:"definition,omitempty"`
+	Path       string      `json:"path,omitempty"` // "/api" or "/apis"
+}
+
+// Definition is a resource that is not built in: a custom resource, or one of an API that the servers pass on to another program.
+type Definition struct {
+	Group    string   `json:"group"`
+	Resource string   `json:"resource"`
+	Versions []string `json:"versions"` // that are served; all of the resource's
+	// Aggregated is true for an APIService that names a Service, and false for a CustomResourceDefinition.
+	Aggregated bool `json:"aggregated,omitempty"`
+}
+
+// String is "widgets.example.com (v1, v2)".
+func (d Definition) String() string {
+	s := fmt.Sprintf("%s.%s (%s)", d.Resource, d.Group, strings.Join(d.Versions, ", "))
+	if d.Aggregated {
+		s += ", aggregated"
+	}
+	return s
 }
 
 // Disturbs reports whether the step changes or harms the cluster.
@@ -110,6 +136,14 @@ func (s Step) String() string {
 		return s.Fault.String()
 	case Heal:
 		return "heal: " + s.Label
+	case Define:
+		return "define " + s.Definition.String()
+	case Undefine:
+		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
+	case Spoil:
+		return fmt.Sprintf("%s fails to serve %s to its peers", s.Server, s.Path)
+	case Mend:
+		return fmt.Sprintf("%s serves %s to its peers again", s.Server, s.Path)
 	default:
 		return fmt.Sprintf("%s %s", s.Action, s.Server)
 	}

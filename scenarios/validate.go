@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
 )
@@ -58,6 +59,15 @@ func (r rehearsal) step(s Step) error {
 			return fmt.Errorf("heal %q: no such fault is on", s.Label)
 		}
 		delete(r.injected, s.Label)
+	case Define, Undefine:
+		return s.Definition.validate()
+	case Spoil, Mend:
+		if s.Path != "/api" && s.Path != "/apis" {
+			return fmt.Errorf("%s %q: want /api or /apis", s.Action, s.Path)
+		}
+		if r.servers[s.Server] == unheardOf {
+			return fmt.Errorf("%s: no server %q in the plan", s.Action, s.Server)
+		}
 	case Start, Stop, Kill, Pause, Resume, Restart, Replace:
 		return r.act(s)
 	default:
@@ -123,5 +133,17 @@ func (r rehearsal) act(s Step) error {
 		return fmt.Errorf("%s %s: %s", s.Action, s.Server, refused)
 	}
 	r.servers[s.Server] = next
+	return nil
+}
+
+func (d *Definition) validate() error {
+	switch {
+	case d == nil:
+		return errors.New("define: no definition given")
+	case !strings.Contains(d.Group, "."):
+		return fmt.Errorf("define %s: the group %q of a custom resource needs a dot", d, d.Group)
+	case d.Resource == "" || len(d.Versions) == 0:
+		return fmt.Errorf("define %s: a resource and its versions are needed", d)
+	}
 	return nil
 }

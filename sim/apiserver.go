@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// apiserver is what stands behind the proxy of a server: it serves what its version's document lists and the extensions that it has seen, and
+// has every object in etcd.
+type apiserver struct{ *server }
+
+var statuses = func() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// storageTimeout is after how long a request gives up on an etcd that does not answer.
+const storageTimeout = 3 * time.Second
+
+var errStorage = errors.New("etcdserver: request timed out")
+
+// sleep waits in the task of the request, for as long as somebody waits for its answer.
+func (x *exchange) sleep(d time.Duration) {
+	for until := x.s.loop.Now() + d; x.s.loop.Now() < until && x.context.err == nil; {
+		x.task.Sleep(until - x.s.loop.Now())
+	}
+}
+
+// object names an object in etcd. One that is served in several versions is one object.
+type object struct{ group, resource, name string }
+
+// ServeHTTP answers a request as a kube-apiserver without the feature would.
+func (a apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	if !ok || !info.IsResourceRequest {
+		a.serveDiscovery(w, r)
+		return
+	}
+	verbs, ok := a.serves(resourceKey{info.APIGroup, info.APIVersion, info.Resource, info.Subresource})
+	switch {
+	case !ok:
+		http.Error(w, "404 page not found", http.StatusNotFound) // the mux has no handler for it
+		return
+	case !slices.Contains(verbs, info.Verb):
+		a.fail(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Verb))
+		return
+	}
+	x := r.Context().Value(exchangeKey{}).(*exchange)
+	if info.Verb != "list" && info.Verb != "watch" && a.s.link(a.index, a.s.etcdEnd()).blocked() {
+		a.s.link(a.index, a.s.etcdEnd()).bite()
+		x.sleep(storageTimeout)
+		a.fail(w, r, apierrors.NewInternalError(errStorage))
+		return
+	}
+	a.carryOut(w, r, x, info)
+}
+
+// carryOut does what is asked of an object or a collection.
+func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange, info *apirequest.RequestInfo) {
+	name := info.Name
+	if info.Verb == "create" && name == "" {
+		name = x.op.Name
+	}
+	o := object{info.APIGroup, info.Resource, name}
+	exists := a.s.objects[o] || info.Subresource != "" && a.s.objects[o]
+	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+	switch info.Verb {
+	case "list":
+		write(w, http.StatusOK, `{"kind":"List","apiVersion":"v1","items":[]}`)
+	case "watch":
+		a.watch(w, r, x)
+	case "deletecollection":
+		write(w, http.StatusOK, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	case "create":
+		if exists && info.Subresource == "" {
+			a.fail(w, r, apierrors.NewAlreadyExists(gr, name))
+			return
+		}
+		a.s.objects[o] = true
+		write(w, http.StatusCreated, `{"kind":"Object","apiVersion":"v1"}`)
+	case "delete":
+		if !exists {
+			a.fail(w, r, apierrors.NewNotFound(gr, name))
+			return
+		}
+		delete(a.s.objects, o)
+		write(w, http.StatusOK, `{"kind":"Object","apiVersion":"v1"}`)
+	default: // get, update, patch
+		if !exists {
+			a.fail(w, r, apierrors.NewNotFound(gr, name))
+			return
+		}
+		write(w, http.StatusOK, `{"kind":"Object","apiVersion":"v1"}`)
+	}
+}
+
+// watch sends a bookmark each second until its time is over or nobody listens any more.
+func (a apiserver) watch(w http.ResponseWriter, r *http.Request, x *exchange) {
+	until := a.s.loop.Now() + x.op.lasts
+	w.Header()["Content-Type"] = []string{"application/json;stream=watch"}
+	w.WriteHeader(http.StatusOK)
+	flusher := w.(http.Flusher)
+	flusher.Flush()
+	for a.s.loop.Now() < until && r.Context().Err() == nil && a.phase == running {
+		x.sleep(min(time.Second, until-a.s.loop.Now()))
+		if r.Context().Err() != nil {
+			return
+		}
+		_, _ = w.Write([]byte(`{"type":"BOOKMARK","object":{}}` + "\n"))
+		flusher.Flush()
+	}
+}
+
+// serveDiscovery answers the aggregated documents of this server alone, and 404 for what is none.
+func (a apiserver) serveDiscovery(w http.ResponseWriter, r *http.Request) {
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
+	case "/api":
+		discovery.NewDocument("/api", a.roots()[0]).ServeHTTP(w, r)
+	case "/apis":
+		discovery.NewDocument("/apis", a.roots()[1]).ServeHTTP(w, r)
+	default:
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	}
+}
+
+func (a apiserver) fail(w http.ResponseWriter, r *http.Request, err error) {
+	responsewriters.ErrorNegotiated(err, statuses, schema.GroupVersion{Version: "v1"}, w, r)
+}
+
+var jsonHeader = []string{"application/json"}
+
+func write(w http.ResponseWriter, status int, body string) {
+	h := w.Header()
+	h["Content-Type"] = jsonHeader
+	h["Content-Length"] = []string{itoa(len(body))}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}
+
+// blocked reports whether nothing gets through the link.
+func (l *link) blocked() bool {
+	return l.has(fault.Cut, "") != nil || l.has(fault.Timeout, fault.Up) != nil || l.has(fault.Timeout, fault.Down) != nil
+}
+
+// bite notes that a fault on the link was met.
+func (l *link) bite() {
+	for _, a := range l.on {
+		if a.Kind == fault.Cut {
+			a.record.Evidence.Refused++
+		} else {
+			a.record.Evidence.Affected++
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// Case is what is done to a control plane and what is asked of it, as data. Together with a tape it is all that a run depends on. The
+// servers and steps are those of a plan, so that the same case can be carried out on real processes.
+type Case struct {
+	Servers  []scenarios.Server `json:"servers"`
+	Steps    []scenarios.Step   `json:"steps"`
+	Requests []Request          `json:"requests,omitempty"`
+	// Load, if set, asks continually beside the Requests, as the traffic of a scenario does.
+	Load *Load `json:"load,omitempty"`
+}
+
+// Request is one request of a client.
+type Request struct {
+	// Step is after which step it is sent, and After how long after its end; 0 is before the first step, when every server is ready.
+	// So a request keeps its place when steps before it are taken out.
+	Step  int           `json:"step"`
+	After time.Duration `json:"after"`
+
+	Server string `json:"server"` // that is asked
+	// Verb is a verb of the API, history.VerbTable, or history.VerbDiscovery for the aggregated documents at Path.
+	Verb        string      `json:"verb"`
+	GVR         history.GVR `json:"gvr,omitzero"`
+	Subresource string      `json:"subresource,omitempty"`
+	Name        string      `json:"name,omitempty"`
+	Path        string      `json:"path,omitempty"` // of discovery: /apis or /api
+	User        string      `json:"user,omitempty"` // empty: admin
+	// Forged is true when the client sends the header of the hop itself, which only a peer may.
+	Forged bool `json:"forged,omitempty"`
+	// For is how long a watch is to last.
+	For time.Duration `json:"for,omitempty"`
+}
+
+// String tells the request in a line.
+func (r Request) String() string {
+	what := r.GVR.String()
+	if r.Subresource != "" {
+		what += "/" + r.Subresource
+	}
+	if r.Verb == history.VerbDiscovery {
+		what = r.Path
+	}
+	s := fmt.Sprintf("%s %s of %s, %s after step %d", r.Verb, what, r.Server, r.After, r.Step)
+	if r.Forged {
+		s += ", with a forged hop header"
+	}
+	return s
+}
+
+// Validate checks that the case can be carried out: its plan, as scenarios do, and that requests are of servers and steps that there are.
+func (c *Case) Validate() error {
+	plan := scenarios.Plan{Servers: c.Servers, Steps: c.Steps}
+	if err := plan.Validate(); err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, s := range c.Servers {
+		known[s.Name] = true
+	}
+	for i, r := range c.Requests {
+		switch {
+		case !known[r.Server]:
+			return fmt.Errorf("request %d, %s: there is no server %q", i+1, r, r.Server)
+		case r.Step < 0 || r.Step > len(c.Steps):
+			return fmt.Errorf("request %d, %s: there are %d steps", i+1, r, len(c.Steps))
+		case r.After < 0:
+			return fmt.Errorf("request %d, %s: the time must not be negative", i+1, r)
+		}
+		if _, ok := methods[r.Verb]; !ok {
+			return fmt.Errorf("request %d, %s: unknown verb %q", i+1, r, r.Verb)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// patience is how long a client waits for an answer.
+const patience = traffic.DefaultTimeout
+
+// methods are the HTTP methods of the verbs that a client can use.
+var methods = map[string]string{
+	"get": http.MethodGet, "list": http.MethodGet, history.VerbTable: http.MethodGet, "watch": http.MethodGet,
+	"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch,
+	"delete": http.MethodDelete, "deletecollection": http.MethodDelete, history.VerbDiscovery: http.MethodGet,
+}
+
+var requestInfo = &apirequest.RequestInfoFactory{
+	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+}
+
+// template is a request as its client sends it, without what differs each time. It is shared, and must not be changed.
+type template struct {
+	request *http.Request
+	url     *url.URL
+	values  context.Context
+	payload []byte
+	path    string // with the query
+	hash    uint64
+}
+
+// templateKey is what a template is made from.
+type templateKey struct {
+	verb, subresource, name, path string
+	gvr                           history.GVR
+	forged                        bool
+	seconds                       int
+}
+
+// maxTemplates bounds the cache of a simulator: names may be new with every request.
+const maxTemplates = 8192
+
+func (s *Simulator) templateOf(r *Request) *template {
+	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, int(r.For / time.Second)}
+	if t, ok := s.templates[key]; ok {
+		return t
+	}
+	if len(s.templates) >= maxTemplates {
+		clear(s.templates)
+	}
+	t := newTemplate(r)
+	s.templates[key] = t
+	return t
+}
+
+func newTemplate(r *Request) *template {
+	t := &template{url: &url.URL{Path: cmp.Or(r.Path, pathOf(r))}}
+	header := http.Header{"Accept": {"application/json"}, "User-Agent": {"skewproof-sim"}}
+	switch r.Verb {
+	case history.VerbDiscovery:
+		header["Accept"] = []string{discovery.AcceptV2}
+	case history.VerbTable:
+		header["Accept"] = []string{"application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+	case "watch":
+		t.url.RawQuery = "timeoutSeconds=" + strconv.Itoa(max(1, int(r.For/time.Second))) + "&watch=true"
+	case "create", "update":
+		t.payload = []byte(`{"metadata":{"name":"` + r.Name + `"}}`)
+		header["Content-Type"] = []string{"application/json"}
+	case "patch":
+		t.payload = []byte(`{}`)
+		header["Content-Type"] = []string{"application/merge-patch+json"}
+	}
+	if r.Forged {
+		header[proxy.HopHeader] = []string{"true"}
+	}
+	t.request = &http.Request{Method: methods[r.Verb], URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
+	info, err := requestInfo.NewRequestInfo(t.request)
+	if err != nil {
+		info = &apirequest.RequestInfo{Path: t.url.Path}
+	}
+	t.values = apirequest.WithRequestInfo(context.Background(), info)
+	t.path = t.url.RequestURI()
+	t.hash = hashString(r.Verb + " " + t.path)
+	return t
+}
+
+// pathOf is where a resource is asked for. All objects of the simulator are without a namespace, so that one path fits all.
+func pathOf(r *Request) string {
+	var b strings.Builder
+	if r.GVR.Group == "" {
+		b.WriteString("/api/")
+	} else {
+		b.WriteString("/apis/" + r.GVR.Group + "/")
+	}
+	b.WriteString(r.GVR.Version + "/" + r.GVR.Resource)
+	if r.Verb == "get" || r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete" || r.Subresource != "" {
+		b.WriteString("/" + cmp.Or(r.Name, "x"))
+	}
+	if r.Subresource != "" {
+		b.WriteString("/" + r.Subresource)
+	}
+	return b.String()
+}
+
+// operation is one request of a client, under way.
+type operation struct {
+	history.Operation
+	template *template
+	x        *exchange
+	stop     func() bool   // the timer of its patience
+	lasts    time.Duration // of a watch
+}
+
+// ask sends one request of a client.
+func (s *Simulator) ask(r *Request, purpose history.Purpose) {
+	op := &operation{template: s.templateOf(r), lasts: max(time.Second, r.For.Truncate(time.Second))}
+	op.Operation = history.Operation{
+		ID: s.operationID(), Purpose: purpose, Client: "sim", User: cmp.Or(r.User, "admin"), Server: r.Server, Verb: r.Verb,
+		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(),
+	}
+	s.outstanding++
+	s.trace.add(s.loop.Now(), eventAsk, s.byName[r.Server], 0, op.template.hash)
+	op.x = s.send(s.link(s.clientEnd(), s.byName[r.Server]), op, nil, op.template.request, op.template.payload, func() { s.progressed(op) })
+	op.stop = s.loop.Timer(patience, nil, func() {
+		op.x.giveUp()
+		s.completed(op, history.FailureTimeout)
+	})
+}
+
+// progressed is called when something of the answer has come.
+func (s *Simulator) progressed(op *operation) {
+	switch x := op.x; {
+	case x == nil: // refused before send returned: it is called again
+	case x.err == errRefused:
+		s.completed(op, history.FailureRefused)
+	case x.err != nil:
+		s.completed(op, history.FailureReset)
+	case x.ended:
+		x.drop()
+		s.completed(op, history.FailureNone)
+	}
+}
+
+// completed writes down what became of a request.
+func (s *Simulator) completed(op *operation, failure history.Failure) {
+	op.stop()
+	x := op.x
+	op.End, op.Failure, op.Status = s.loop.Now(), failure, x.status
+	if failure != history.FailureNone {
+		op.Error = string(failure)
+	}
+	if x.status != 0 {
+		s.read(op)
+	}
+	s.outstanding--
+	s.trace.add(op.End, eventAnswered, s.byName[op.Server], x.status, uint64(len(op.Failure)))
+	s.history.Operations = append(s.history.Operations, op.Operation)
+	s.seen(op)
+}
+
+// read says what kind of answer it was.
+func (s *Simulator) read(op *operation) {
+	x := op.x
+	kind := x.header.Get("Content-Type")
+	op.RetryAfter = x.header.Get("Retry-After")
+	switch {
+	case x.status >= http.StatusBadRequest && strings.HasPrefix(kind, "application/json"):
+		op.Body = history.BodyStatus
+		var status metav1.Status
+		if json.Unmarshal(x.body, &status) != nil {
+			op.Body = history.BodyText
+			break
+		}
+		op.Reason, op.Message = string(status.Reason), status.Message
+		if x.status == http.StatusNotFound {
+			op.Missing = traffic.ClassifyMissing(&status)
+		}
+	case x.status >= http.StatusBadRequest:
+		op.Body, op.Message = history.BodyText, string(x.body[:min(len(x.body), 200)])
+		if x.status == http.StatusNotFound {
+			op.Missing = history.MissingResource
+		}
+	case op.Verb == history.VerbDiscovery:
+		op.Body, op.ETag = history.BodyDiscovery, x.header.Get("ETag")
+		if op.Failure == history.FailureNone && x.status == http.StatusOK {
+			op.Document = s.document(x.body)
+		}
+	case op.Verb == "watch":
+		op.Body, op.Events = history.BodyEvents, bytes.Count(x.body, []byte{'\n'})
+	case op.Verb == "list":
+		op.Body = history.BodyList
+	case op.Verb == history.VerbTable:
+		op.Body = history.BodyTable
+	default:
+		op.Body = history.BodyObject
+	}
+}
+
+// document notes a discovery document that a client was given, and returns its hash.
+func (s *Simulator) document(body []byte) string {
+	d, ok := s.parsed[string(body)]
+	if !ok {
+		var err error
+		if d, err = traffic.ParseDiscovery(body); err != nil {
+			return ""
+		}
+		if len(s.parsed) >= maxParsed {
+			clear(s.parsed)
+		}
+		s.parsed[string(body)] = d
+	}
+	s.history.Documents[d.Hash] = d
+	return d.Hash
+}
+
+// maxParsed bounds the documents that a simulator remembers having read.
+const maxParsed = 512

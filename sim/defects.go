@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// Defects are the places at which a test plants a defect, to prove that it is found. The zero value plants none; nothing but tests sets any.
+type Defects struct {
+	// Transport is put around the way of a server to its peers.
+	Transport func(http.RoundTripper) http.RoundTripper
+	// Handler is put around the proxy of a server, Local around the apiserver behind it.
+	Handler func(self proxy.ServerID, h http.Handler) http.Handler
+	Local   func(self proxy.ServerID, h http.Handler) http.Handler
+	// Events changes what a server learns, before its table sees it. It may return fewer events, or others.
+	Events func(self proxy.ServerID, events []proxy.Event) []proxy.Event
+}
+
+func (s *Setup) transport(srv *server) http.RoundTripper {
+	if s.Defects.Transport != nil {
+		return s.Defects.Transport(transport{srv})
+	}
+	return transport{srv}
+}
+
+func (s *Setup) handler(srv *server, h http.Handler) http.Handler {
+	if s.Defects.Handler != nil {
+		return s.Defects.Handler(srv.id, h)
+	}
+	return h
+}
+
+func (s *Setup) local(srv *server) http.Handler {
+	if s.Defects.Local != nil {
+		return s.Defects.Local(srv.id, apiserver{srv})
+	}
+	return apiserver{srv}
+}
+
+func (s *Setup) events(srv *server, events []proxy.Event) []proxy.Event {
+	if s.Defects.Events != nil {
+		return s.Defects.Events(srv.id, events)
+	}
+	return events
+}

@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// fetched is what a fetch of a peer's discovery brings.
+type fetched struct {
+	groups  discovery.Groups
+	version string
+}
+
+// fetch asks a peer for one of its own discovery documents. Bytes are not made and read again: the parts that do that have tests of their own.
+func (s *Simulator) fetch(l *link, root int, progress func()) *exchange {
+	x := s.newExchange()
+	x.link, x.progress, x.root = l, progress, root
+	x.target, x.hop = s.servers[l.to], -1
+	l.inFlight = append(l.inFlight, x)
+	s.dial(x)
+	return x
+}
+
+// arriveFetch answers a fetch at its target.
+func (s *Simulator) arriveFetch(x *exchange) {
+	srv := x.target
+	if srv.spoiled[x.root] {
+		x.back(headerBytes, func() { x.status, x.ended = http.StatusInternalServerError, true })
+		return
+	}
+	answer := fetched{srv.roots()[x.root], srv.version.Name}
+	x.back(headerBytes+len(srv.version.Bodies[x.root]), func() { x.fetched, x.status, x.ended = answer, http.StatusOK, true })
+}

@@ -1,0 +1,312 @@
+package sim
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/vtime"
+)
+
+// exchange is one request over one link, and its answer on the way back.
+type exchange struct {
+	s      *Simulator
+	op     *operation // of the client whose request it is, at whatever hop
+	link   *link
+	target *server
+	life   int // the incarnation of the target that it reached
+	// parent is, of a request that a server passed on, the one that it was passed on for.
+	parent   *exchange
+	children []*exchange // that the target has passed on
+
+	request *http.Request // as it was sent; with the target's own context once it has arrived
+	payload []byte        // its body
+	answer  responder     // the far end's
+	task    *vtime.Task
+	context requestContext
+
+	// What has come back. progress is called when anything of it changes.
+	progress  func()
+	connected bool
+	status    int
+	header    http.Header
+	body      []byte
+	read      int // of body
+	ended     bool
+	err       error // nil as long as it is not broken
+
+	lastArrival vtime.Time
+	sent        int  // bytes of the answer so far
+	lost        bool // in a black hole
+	shaking     bool // hands with a process that is stopped in its tracks
+	fetched     fetched
+	root        int  // of a fetch of discovery: which document; -1 for a request
+	gone        bool // the requester has lost interest, or the exchange is over
+	arrived     bool // the target has it
+	hop         int  // index of its record in the history, -1 if there is none
+}
+
+// send begins an exchange. progress is called whenever anything has come back.
+func (s *Simulator) send(l *link, op *operation, parent *exchange, request *http.Request, payload []byte, progress func()) *exchange {
+	x := s.newExchange()
+	x.op, x.link, x.parent, x.request, x.payload, x.progress = op, l, parent, request, payload, progress
+	x.target, x.hop, x.root = s.servers[l.to], -1, -1
+	l.inFlight = append(l.inFlight, x)
+	if parent != nil {
+		parent.children = append(parent.children, x)
+	}
+	s.dial(x)
+	return x
+}
+
+// dial finds a connection, or finds out that there is none.
+func (s *Simulator) dial(x *exchange) {
+	l := x.link
+	if a := l.has(fault.Cut, ""); a != nil {
+		a.record.Evidence.Refused++
+		s.refuse(x)
+		return
+	}
+	if !x.target.listening() {
+		s.refuse(x)
+		return
+	}
+	up, down := l.has(fault.Timeout, fault.Up), l.has(fault.Timeout, fault.Down)
+	switch {
+	case up != nil: // on a connection that stands, the request is under way for ever
+		x.connected = l.warm
+		s.lose(x, up)
+		return
+	case down != nil && !l.warm:
+		s.lose(x, down)
+		return
+	}
+	if !l.warm && !x.target.gate.Open() { // its kernel accepts the connection, and nobody answers
+		s.reached.note(ReachedPaused)
+		x.shaking = true
+		s.handshake(x)
+		return
+	}
+	x.connected, l.warm = true, true
+	took := s.delay(l, fault.Up, headerBytes)
+	if a := firstOf(l.has(fault.Reset, fault.Up), l.has(fault.LimitData, fault.Up)); a != nil && (a.Kind == fault.Reset || a.Bytes < headerBytes) {
+		a.record.Evidence.Cut++
+		s.loop.After(took+a.After, nil, func() { x.broken(errReset) })
+		return
+	}
+	x.life = x.target.incarnation
+	s.loop.After(took, x.target.gate, func() {
+		if !x.gone {
+			s.arrive(x)
+		}
+	})
+}
+
+func (s *Simulator) refuse(x *exchange) {
+	s.loop.After(s.latency(), nil, func() { x.broken(errRefused) })
+}
+
+// lose lets the exchange hang until somebody gives it up or the fault is healed, or for as long as the fault says.
+func (s *Simulator) lose(x *exchange, a *active) {
+	if x.lost {
+		return
+	}
+	x.lost = true
+	a.record.Evidence.Affected++
+	if !x.connected {
+		s.handshake(x)
+	}
+	if a.After > 0 {
+		s.loop.After(a.After, nil, func() { x.broken(errReset) })
+	}
+}
+
+// handshakeTimeout is after how long client-go's transport gives up on TLS. Where dialling is bound more tightly, that counts.
+const handshakeTimeout = 10 * time.Second
+
+// errHandshake is when nobody answers a handshake.
+var errHandshake = &netError{text: "TLS handshake timeout", undelivered: true, timeout: true}
+
+// handshake gives up after a while, unless there is a connection by then.
+func (s *Simulator) handshake(x *exchange) {
+	limit := handshakeTimeout
+	if x.link.from < len(s.servers) {
+		if dial := s.servers[x.link.from].policy.Routing.DialTimeout; dial > 0 {
+			limit = dial
+		}
+	}
+	s.loop.After(limit, nil, func() {
+		if !x.connected {
+			x.broken(errHandshake)
+		}
+	})
+}
+
+func firstOf(as ...*active) *active {
+	for _, a := range as {
+		if a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// arrive hands the request to the target.
+func (s *Simulator) arrive(x *exchange) {
+	if x.target.incarnation != x.life || !x.target.listening() {
+		x.broken(errReset)
+		return
+	}
+	if x.root >= 0 {
+		s.arriveFetch(x)
+		return
+	}
+	if x.parent == nil {
+		s.asked[x.target.index]++
+	}
+	x.connected, x.arrived = true, true
+	x.target.incoming = append(x.target.incoming, x)
+	x.answer = responder{x: x}
+	x.context = requestContext{x: x, values: s.values(x)}
+	x.request = x.request.WithContext(&x.context)
+	x.request.Body, x.request.ContentLength = http.NoBody, int64(len(x.payload))
+	if len(x.payload) > 0 {
+		x.request.Body = io.NopCloser(bytes.NewReader(x.payload))
+	}
+	x.task = s.loop.Go(x.target.gate, func(*vtime.Task) { x.target.serve(x) })
+}
+
+// back sends something of the answer back: the far end calls it, what it carries arrives later, in order.
+func (x *exchange) back(bytes int, arrives func()) {
+	s, l := x.s, x.link
+	if x.gone || x.lost {
+		return
+	}
+	if a := l.has(fault.Timeout, fault.Down); a != nil {
+		s.lose(x, a)
+		return
+	}
+	if a := l.has(fault.Reset, fault.Down); a != nil {
+		a.record.Evidence.Cut++
+		s.loop.After(s.latency()+a.After, nil, func() { x.broken(errReset) })
+		x.lost = true
+		return
+	}
+	at := max(x.lastArrival, s.loop.Now()+s.delay(l, fault.Down, bytes))
+	if a := l.has(fault.LimitData, fault.Down); a != nil && int64(x.sent+bytes) > a.Bytes {
+		a.record.Evidence.Cut++
+		whole := x.sent == 0 && a.Bytes >= headerBytes
+		x.lost = true
+		s.loop.At(at, nil, func() {
+			if whole && !x.gone {
+				arrives()
+				keep := min(len(x.body), int(a.Bytes)-headerBytes)
+				x.body, x.ended = x.body[:keep], false
+			}
+			x.broken(errReset)
+		})
+		return
+	}
+	x.sent += bytes
+	x.lastArrival = at
+	s.loop.At(at, nil, func() {
+		if !x.gone {
+			arrives()
+			x.progress()
+		}
+	})
+}
+
+// broken ends the exchange at both ends: the requester learns of it now, the target that nobody waits any more.
+func (x *exchange) broken(err error) {
+	if x.gone {
+		return
+	}
+	if !x.ended || x.status == 0 {
+		x.err = err
+	}
+	x.link.warm = x.link.warm && err != errReset
+	x.drop()
+	x.cancelFar()
+	x.progress()
+}
+
+// giveUp ends the exchange because the requester does not want it any more. The target learns of it if anything can reach it.
+func (x *exchange) giveUp() {
+	if x.gone {
+		return
+	}
+	x.drop()
+	if !x.lost && x.link.has(fault.Cut, "") == nil && x.link.has(fault.Timeout, fault.Up) == nil {
+		x.s.loop.After(x.s.latency(), x.target.gate, x.cancelFar)
+	}
+}
+
+// drop takes the exchange off its link.
+func (x *exchange) drop() {
+	x.gone = true
+	x.link.inFlight = without(x.link.inFlight, x)
+	if x.parent != nil {
+		x.parent.children = without(x.parent.children, x)
+	}
+}
+
+// cancelFar tells the handler at the target that nobody waits for its answer.
+func (x *exchange) cancelFar() {
+	if !x.arrived || x.context.err != nil {
+		return
+	}
+	x.context.cancel()
+	x.wake()
+}
+
+// wake lets the handler at the target, and what it waits for, look around.
+func (x *exchange) wake() {
+	if x.task != nil {
+		x.task.Wake()
+	}
+}
+
+// finished is called when the handler at the target has returned, or was unwound.
+func (x *exchange) finished() {
+	x.task = nil
+	x.target.incoming = without(x.target.incoming, x)
+	for len(x.children) > 0 { // of a handler that was unwound
+		x.children[len(x.children)-1].giveUp()
+	}
+}
+
+// without takes one out, keeping the order: what happens to many happens in the order in which they came.
+func without(all []*exchange, x *exchange) []*exchange {
+	for i, o := range all {
+		if o == x {
+			copy(all[i:], all[i+1:])
+			all[len(all)-1] = nil
+			return all[:len(all)-1]
+		}
+	}
+	return all
+}
+
+// record notes the target's own account of the request, as its audit log would.
+func (x *exchange) record() {
+	h := x.s.history
+	x.hop = len(h.Hops)
+	h.Hops = append(h.Hops, history.Hop{
+		Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now(), Rerouted: x.parent != nil, User: x.seenAs(),
+	})
+}
+
+// seenAs is the user that the target takes the request to come from: what a peer says in its headers, or who the client is.
+func (x *exchange) seenAs() string {
+	if x.parent == nil {
+		return x.op.User
+	}
+	if user := x.request.Header.Get("X-Remote-User"); user != "" {
+		return user
+	}
+	return "system:anonymous"
+}

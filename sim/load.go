@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// Load asks continually: every server the same share, of everything that discovery lists, in the proportions of the real load.
+type Load struct {
+	QPS float64 `json:"qps"` // over all servers
+}
+
+// load is the traffic of a run.
+type load struct {
+	every   time.Duration // between two requests to one server
+	mix     traffic.Mix
+	probes  map[traffic.Class][]traffic.Probe
+	stale   bool // what servers serve has changed
+	visited map[string]int
+	created int
+}
+
+// startLoad begins to ask. It goes on until the steps are over.
+func (s *Simulator) startLoad(l *Load) {
+	s.load = load{
+		every: time.Duration(float64(time.Second) * float64(len(s.servers)) / l.QPS), mix: traffic.DefaultMix,
+		stale: true, visited: map[string]int{},
+	}
+	for i := range s.servers {
+		s.loop.After(s.load.every*time.Duration(i)/time.Duration(len(s.servers)), nil, func() { s.lane(i) })
+	}
+}
+
+// lane asks one server, and again after a while.
+func (s *Simulator) lane(i int) {
+	if s.driver.over {
+		return
+	}
+	if s.load.stale {
+		s.classify()
+	}
+	r := s.choose()
+	r.Server = s.names[i]
+	r.User = users[s.tape.Choose(tape.Workload, len(users))]
+	s.ask(&r, history.PurposeLoad)
+	s.loop.After(s.load.every, nil, func() { s.lane(i) })
+}
+
+// users are the callers of the load.
+var users = [...]string{"admin", "skewproof-reader", "system:serviceaccount:skewproof:skewproof"}
+
+// classify makes the probes of what the servers that are up serve.
+func (s *Simulator) classify() {
+	documents := map[string]history.Document{}
+	for _, srv := range s.servers {
+		if srv.phase == running {
+			documents[srv.name] = srv.document()
+		}
+	}
+	if len(documents) == 0 {
+		return // what there was will be asked for again
+	}
+	s.load.stale = false
+	s.load.probes = map[traffic.Class][]traffic.Probe{}
+	for _, p := range traffic.Classify(documents) {
+		s.load.probes[p.Class] = append(s.load.probes[p.Class], p)
+	}
+}
+
+// choose is the next request, without its server.
+func (s *Simulator) choose() Request {
+	n := s.tape.Choose(tape.Workload, 100)
+	if n < s.load.mix.Discovery {
+		return Request{Verb: history.VerbDiscovery, Path: [...]string{"/apis", "/api"}[s.tape.Choose(tape.Workload, 2)]}
+	}
+	class := traffic.Everywhere
+	switch n -= s.load.mix.Discovery; {
+	case n < s.load.mix.Somewhere:
+		class = traffic.Somewhere
+	case n < s.load.mix.Somewhere+s.load.mix.Nowhere:
+		class = traffic.Nowhere
+	}
+	probes := s.load.probes[class]
+	if len(probes) == 0 {
+		probes = s.load.probes[traffic.Everywhere]
+	}
+	if len(probes) == 0 {
+		return Request{Verb: history.VerbDiscovery, Path: "/apis"}
+	}
+	return s.probe(probes[s.tape.Choose(tape.Workload, len(probes))])
+}
+
+// probe asks for a resource with one of its verbs after the other.
+func (s *Simulator) probe(p traffic.Probe) Request {
+	r := Request{GVR: p.Resource.GVR, Subresource: p.Subresource, Name: "absent"}
+	verbs := p.Resource.Verbs
+	if p.Subresource != "" {
+		verbs = []string{"get"}
+		if i := slices.IndexFunc(p.Resource.Subresources, func(s history.Subresource) bool { return s.Name == p.Subresource }); i >= 0 {
+			verbs = p.Resource.Subresources[i].Verbs
+		}
+	}
+	key := r.GVR.String() + "/" + r.Subresource
+	for range verbs {
+		verb := verbs[s.load.visited[key]%len(verbs)]
+		s.load.visited[key]++
+		if _, ok := methods[verb]; !ok {
+			continue
+		}
+		r.Verb = verb
+		switch verb {
+		case "watch":
+			r.For = time.Duration(1+s.tape.Choose(tape.Workload, 3)) * time.Second
+		case "list":
+			if s.tape.Choose(tape.Workload, 3) == 2 {
+				r.Verb = history.VerbTable
+			}
+		case "create":
+			s.load.created++
+			r.Name = "load-" + itoa(s.load.created)
+		}
+		return r
+	}
+	r.Verb = "get"
+	return r
+}
+
+// sweepEvery is the time between two requests of a sweep, over all servers.
+const sweepEvery = time.Second / 400
+
+// sweep asks every server for everything that any server serves or lists.
+func (s *Simulator) sweep(d *driver) error {
+	var all []history.Document
+	for _, srv := range s.servers {
+		if srv.phase == running {
+			all = append(all, srv.document())
+		}
+	}
+	union := traffic.Union(all...)
+	for _, r := range union.Resources {
+		for _, name := range s.names {
+			for _, verb := range r.Verbs {
+				d.visit(Request{Server: name, GVR: r.GVR, Verb: verb, Name: "swept", For: time.Second})
+			}
+			for _, sub := range r.Subresources {
+				for _, verb := range sub.Verbs {
+					if sub.Name != "proxy" {
+						d.visit(Request{Server: name, GVR: r.GVR, Subresource: sub.Name, Verb: verb, Name: "swept", For: time.Second})
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// visit makes one request of a sweep.
+func (d *driver) visit(r Request) {
+	if _, ok := methods[r.Verb]; !ok {
+		return
+	}
+	d.s.ask(&r, history.PurposeSweep)
+	d.soak(d.task.Now() + sweepEvery)
+}

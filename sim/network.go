@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// What a connection can end with. The first is certain not to have delivered anything.
+var (
+	errRefused = &netError{text: "connection refused", undelivered: true}
+	errReset   = errors.New("connection reset by peer")
+)
+
+// netError is an error of dialling.
+type netError struct {
+	text        string
+	undelivered bool
+	timeout     bool
+}
+
+func (e *netError) Error() string      { return e.text }
+func (e *netError) NotDelivered() bool { return e.undelivered }
+func (e *netError) Timeout() bool      { return e.timeout }
+func (e *netError) Temporary() bool    { return e.timeout }
+
+// headerBytes is what the headers of an answer are taken to weigh, where a fault counts bytes.
+const headerBytes = 256
+
+// link is one direction of dialling: what is done to b→a leaves what a dials to b alone. Answers travel back on the link of their request.
+type link struct {
+	from, to int
+	on       []*active // faults, in the order in which they were injected
+	// warm is true when a connection stands: then a request needs no handshake.
+	warm     bool
+	inFlight []*exchange
+}
+
+// active is a fault that is on, with its record.
+type active struct {
+	fault.Fault
+	record history.Fault
+}
+
+func (l *link) has(kind fault.Kind, d fault.Direction) *active {
+	for _, a := range l.on {
+		if a.Kind == kind && (a.Direction == "" || a.Direction == fault.Both || a.Direction == d || kind == fault.Cut) {
+			return a
+		}
+	}
+	return nil
+}
+
+// delay is how long something of so many bytes takes over the link in a direction.
+func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
+	took := s.latency()
+	for _, a := range l.on {
+		if a.Direction != "" && a.Direction != fault.Both && a.Direction != d {
+			continue
+		}
+		switch a.Kind {
+		case fault.Latency:
+			took += a.Latency
+			if a.Jitter > 0 {
+				took += a.Jitter * time.Duration(s.tape.Choose(tape.Delays, 9)-4) / 4
+			}
+			a.record.Evidence.Affected++
+		case fault.Bandwidth:
+			took += time.Duration(int64(bytes) * int64(time.Second) / max(1, a.Rate))
+			a.record.Evidence.Affected++
+		case fault.Slicer:
+			took += a.Delay * time.Duration(int64(bytes)/max(1, a.Size))
+			a.record.Evidence.Affected++
+		case fault.SlowClose:
+			a.record.Evidence.Affected++ // the end of a connection, for which nobody waits
+		}
+	}
+	return max(0, took)
+}
+
+// latencies are what a way through a healthy network or a healthy program takes, the likeliest twice.
+var latencies = [...]time.Duration{500 * time.Microsecond, 500 * time.Microsecond, 2 * time.Millisecond, 200 * time.Microsecond, 15 * time.Millisecond}
+
+// latency is how long something takes that nothing is done to.
+func (s *Simulator) latency() time.Duration {
+	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
+}
+
+// inject switches a fault on, and breaks what it breaks at once.
+func (s *Simulator) inject(label string, f fault.Fault) {
+	l := s.link(s.endpoint(f.From), s.endpoint(f.To))
+	s.faults++
+	a := &active{Fault: f, record: history.Fault{
+		ID: s.faults, Kind: string(f.Kind), From: f.From, To: f.To, Detail: f.Detail(), Start: s.loop.Now(),
+		Blocks: f.Kind == fault.Cut || f.Kind == fault.Timeout && f.After == 0,
+	}}
+	l.on = append(l.on, a)
+	s.active[label] = a
+	if f.Kind == fault.Cut {
+		l.warm = false
+		s.breakAll(l, a)
+	}
+	if l.to == s.etcdEnd() {
+		s.etcdChanged(s.servers[l.from])
+	}
+}
+
+// heal switches a fault off. Connections that hung in a black hole are reset: what was lost in them never comes.
+func (s *Simulator) heal(label string) {
+	a := s.active[label]
+	delete(s.active, label)
+	l := s.link(s.endpoint(a.From), s.endpoint(a.To))
+	for i, o := range l.on {
+		if o == a {
+			l.on = append(l.on[:i], l.on[i+1:]...)
+			break
+		}
+	}
+	if a.Kind == fault.Timeout {
+		l.warm = false
+		for i := len(l.inFlight) - 1; i >= 0; i-- {
+			if x := l.inFlight[i]; x.lost {
+				a.record.Evidence.Cut++
+				x.broken(errReset)
+			}
+		}
+	}
+	if l.to == s.etcdEnd() {
+		s.etcdChanged(s.servers[l.from])
+	}
+	a.record.End = s.loop.Now()
+	s.history.Faults = append(s.history.Faults, a.record)
+}
+
+// breakAll resets every connection of a link.
+func (s *Simulator) breakAll(l *link, a *active) {
+	for i := len(l.inFlight) - 1; i >= 0; i-- {
+		if i < len(l.inFlight) { // breaking one may end others
+			a.record.Evidence.Cut++
+			l.inFlight[i].broken(errReset)
+		}
+	}
+}
+
+// link of two ends. Servers are counted from 0; client and etcd follow.
+func (s *Simulator) link(from, to int) *link {
+	ends := len(s.servers) + 2
+	return &s.links[from*ends+to]
+}
+
+func (s *Simulator) clientEnd() int { return len(s.servers) }
+func (s *Simulator) etcdEnd() int   { return len(s.servers) + 1 }
+
+func (s *Simulator) endpoint(name string) int {
+	switch name {
+	case fault.Client:
+		return s.clientEnd()
+	case fault.Etcd:
+		return s.etcdEnd()
+	}
+	return s.byName[name]
+}

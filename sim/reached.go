@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// State is something interesting that a run can come to. A campaign that has reached none of them has searched nothing.
+type State uint8
+
+// The states.
+const (
+	ReachedProxied       State = iota // a request was answered by a peer
+	ReachedFailover                   // a second peer was tried after the first failed
+	ReachedRefused                    // a peer said that it does not serve what it was sent
+	ReachedMiss                       // a peer answered 404 to what it was sent
+	ReachedUnreachable                // every capable peer was tried in vain
+	ReachedUnresolved                 // the address of no capable peer was known
+	ReachedUnknown                    // refused because it was not known what a live peer serves
+	ReachedUnsynced                   // asked before anything was known
+	ReachedDeaf                       // nothing was heard of any lease for long
+	ReachedNotRepeatable              // a write that may have been carried out was not repeated
+	ReachedEjected                    // a peer was avoided
+	ReachedAbsent                     // nobody was believed to serve it
+	ReachedRerouted                   // a peer's request was served here
+	ReachedForged                     // a client sent the header of the hop
+	ReachedHalfFetched                // one of a peer's two documents could be had, the other not
+	ReachedFetchFailed                // neither could
+	ReachedStaleBelief                // a server sent a request to a peer that does not serve it any more
+	ReachedMutualBelief               // two servers each believed that the other serves it
+	ReachedStreamBroken               // an answer broke off in the middle
+	ReachedWatchBroken                // so did a watch through a peer
+	ReachedWriteProxied               // a write was answered by a peer
+	ReachedDiscovery                  // merged discovery was answered
+	ReachedExtension                  // a server saw a custom resource or aggregated API come or go
+	ReachedRestart                    // a server was started again, on its identity
+	ReachedCrash                      // a server ended by itself
+	ReachedPaused                     // a request met a process that was stopped in its tracks
+	states
+)
+
+var stateNames = [states]string{
+	"proxied", "failover", "refused-by-peer", "missed-at-peer", "all-peers-failed", "address-unknown", "peer-unknown", "unsynced", "deaf",
+	"write-not-repeated", "peer-avoided", "believed-absent", "served-for-peer", "forged-hop", "half-fetched", "fetch-failed", "stale-belief",
+	"mutual-belief", "answer-broken-off", "watch-broken-off", "write-proxied", "merged-discovery", "extension-changed", "restarted", "crashed",
+	"met-paused-process",
+}
+
+// String is the name of the state in reports.
+func (s State) String() string { return stateNames[s] }
+
+// States lists all.
+func States() []State {
+	all := make([]State, states)
+	for i := range all {
+		all[i] = State(i)
+	}
+	return all
+}
+
+// Reached is a set of states.
+type Reached uint64
+
+func (r *Reached) note(s State) { *r |= 1 << s }
+
+// Has reports whether the state was reached.
+func (r Reached) Has(s State) bool { return r&(1<<s) != 0 }
+
+// Len is how many were.
+func (r Reached) Len() int { return bits.OnesCount64(uint64(r)) }
+
+var decided = map[proxy.Reason]State{
+	proxy.ReasonUnreachable: ReachedUnreachable, proxy.ReasonUnresolved: ReachedUnresolved, proxy.ReasonUnknown: ReachedUnknown,
+	proxy.ReasonUnsynced: ReachedUnsynced, proxy.ReasonNotRepeatable: ReachedNotRepeatable, proxy.ReasonNobody: ReachedAbsent,
+	proxy.ReasonRerouted: ReachedRerouted, proxy.ReasonDeaf: ReachedDeaf,
+}
+
+// observer notes what a server's proxy does.
+type observer struct{ *server }
+
+func (o observer) Decided(_ context.Context, r proxy.Request, d proxy.Decision, tried int) {
+	s := o.s
+	s.trace.add(s.loop.Now(), eventDecided, o.index, int(d.Action)<<8|tried, hashString(string(d.Reason))^hashString(string(d.Peer)))
+	if state, ok := decided[d.Reason]; ok {
+		s.reached.note(state)
+	}
+	if d.Action == proxy.Forward {
+		if tried > 0 {
+			s.reached.note(ReachedFailover)
+		}
+		o.believed(r, s.byID[d.Peer])
+	}
+}
+
+// believed looks whether a request goes to a peer that does not serve it.
+func (o observer) believed(r proxy.Request, peer int) {
+	p := o.s.servers[peer]
+	if p.phase != running || r.Kind != proxy.KindResource {
+		return
+	}
+	k := resourceKey{r.Resource.Group, r.Resource.Version, r.Resource.Resource, r.Resource.Subresource}
+	if _, ok := p.serves(k); ok {
+		return
+	}
+	o.s.reached.note(ReachedStaleBelief)
+	if p.on && p.store != nil {
+		if d := p.store.Table().Decide(proxy.Request{Kind: r.Kind, Resource: r.Resource}, nil, o.s.wall(), func(int) int { return 0 }); d.Action == proxy.Forward && d.Peer == o.id {
+			o.s.reached.note(ReachedMutualBelief)
+		}
+	}
+}
+
+func (o observer) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
+	s := o.s
+	s.trace.add(s.loop.Now(), eventAttempted, o.index, a.Code<<4|int(a.Outcome), hashString(string(a.Peer)))
+	switch {
+	case a.Answered && a.Code == 404:
+		s.reached.note(ReachedMiss)
+	case !a.Answered && a.Outcome == proxy.Refused:
+		s.reached.note(ReachedRefused)
+	}
+	if !a.Answered {
+		return
+	}
+	s.reached.note(ReachedProxied)
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok && isWrite(x.op.Verb) && a.Code < 300 {
+		s.reached.note(ReachedWriteProxied)
+	}
+}
+
+func (o observer) Ejected(context.Context, proxy.ServerID) { o.s.reached.note(ReachedEjected) }
+func (o observer) Discovered(_ context.Context, from proxy.DiscoverySource) {
+	if from != proxy.DiscoveryNoPeer {
+		o.s.reached.note(ReachedDiscovery)
+	}
+}
+
+func isWrite(verb string) bool {
+	switch verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+// noteFetched notes how asking a peer ended.
+func (srv *server) noteFetched(r *proxy.FetchResult) {
+	switch core, groups := r.Roots[0].Failed != "", r.Roots[1].Failed != ""; {
+	case core && groups:
+		srv.s.reached.note(ReachedFetchFailed)
+	case core || groups:
+		srv.s.reached.note(ReachedHalfFetched)
+	}
+}
+
+// seen notes what a client saw.
+func (s *Simulator) seen(op *operation) {
+	if op.Status == 200 && op.Failure == "reset" {
+		s.reached.note(ReachedStreamBroken)
+		if op.Verb == "watch" {
+			s.reached.note(ReachedWatchBroken)
+		}
+	}
+}

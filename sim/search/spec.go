@@ -1,0 +1,187 @@
+// Package search looks for schedules under which a policy breaks an invariant: it generates cases from seeds, runs them in the simulator, judges
+// them, shrinks what fails to the smallest case that fails alike, and writes it down so that anybody can run it again.
+package search
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// Spec says what is searched: a policy, with changes, on a control plane of two versions.
+type Spec struct {
+	// Policy is the name of a preset, or "none" for the feature switched off.
+	Policy string `json:"policy"`
+	// Changes are switches of the policy that are set otherwise, such as "Knowledge.KeepLastGood=true".
+	Changes []string `json:"changes,omitempty"`
+	// From and To are the versions whose recorded documents the servers serve.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Servers is how many there are.
+	Servers int `json:"servers"`
+	// Resources is how many of the resources that tell the versions apart are served, the most telling first; 0 is all that is served.
+	Resources int `json:"resources"`
+}
+
+// None is the policy of a control plane with the feature switched off.
+const None = "none"
+
+// Build returns the policy that the spec names, with its changes; on is false where the feature is off.
+func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
+	if s.Policy == None {
+		if len(s.Changes) > 0 {
+			return policy, false, fmt.Errorf("policy %s has no switches to change (%s)", None, strings.Join(s.Changes, ", "))
+		}
+		return policy, false, nil
+	}
+	if policy, err = proxy.PresetNamed(s.Policy); err != nil {
+		return policy, false, err
+	}
+	for _, c := range s.Changes {
+		if err := change(&policy, c); err != nil {
+			return policy, false, err
+		}
+	}
+	return policy, true, nil
+}
+
+// Setup returns what a simulator of the spec needs.
+func (s Spec) Setup() (sim.Setup, error) {
+	policy, on, err := s.Build()
+	if err != nil {
+		return sim.Setup{}, err
+	}
+	versions := map[string]*recorded.Version{}
+	gvrs, err := s.GVRs()
+	if err != nil {
+		return sim.Setup{}, err
+	}
+	for _, name := range []string{s.From, s.To} {
+		v, err := recorded.Get(name)
+		if err != nil {
+			return sim.Setup{}, err
+		}
+		if s.Resources > 0 {
+			v = v.Small(gvrs)
+		}
+		versions[name] = v
+	}
+	return sim.Setup{
+		Policy: func(string) (proxy.Policy, bool) { return policy, on },
+		Version: func(name string) (*recorded.Version, error) {
+			if v, ok := versions[name]; ok {
+				return v, nil
+			}
+			return nil, fmt.Errorf("version %s is not one of the two that are searched, %s and %s", name, s.From, s.To)
+		},
+	}, nil
+}
+
+// GVRs are the resources that are asked for, the most telling first.
+func (s Spec) GVRs() ([]history.GVR, error) {
+	all, err := recorded.Skew(s.From, s.To)
+	if err != nil {
+		return nil, err
+	}
+	if s.Resources > 0 {
+		all = all[:min(s.Resources, len(all))]
+	}
+	return all, nil
+}
+
+// change sets one switch.
+func change(p *proxy.Policy, text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return fmt.Errorf("change %q: want SWITCH=VALUE, such as Knowledge.KeepLastGood=true", text)
+	}
+	for _, sw := range switches(p) {
+		if sw.Name == name {
+			return sw.set(value)
+		}
+	}
+	return fmt.Errorf("change %q: no switch %q; docs/policies.md lists them", text, name)
+}
+
+// Switch is one field of a policy.
+type Switch struct {
+	Name  string // "Knowledge.KeepLastGood"
+	value reflect.Value
+}
+
+// switches are the fields of a policy, in the order of their declaration.
+func switches(p *proxy.Policy) []Switch {
+	var all []Switch
+	groups := reflect.ValueOf(p).Elem()
+	for i := range groups.NumField() {
+		g := groups.Field(i)
+		if g.Kind() != reflect.Struct {
+			continue
+		}
+		for j := range g.NumField() {
+			all = append(all, Switch{groups.Type().Field(i).Name + "." + g.Type().Field(j).Name, g.Field(j)})
+		}
+	}
+	return all
+}
+
+// String is the value as it stands in a change.
+func (s Switch) String() string {
+	if d, ok := s.value.Interface().(time.Duration); ok {
+		return d.String()
+	}
+	return fmt.Sprint(s.value.Interface())
+}
+
+func (s Switch) set(text string) error {
+	if s.value.Type() == reflect.TypeFor[time.Duration]() {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+		s.value.SetInt(int64(d))
+		return nil
+	}
+	var err error
+	switch s.value.Kind() {
+	case reflect.Bool:
+		var b bool
+		_, err = fmt.Sscan(text, &b)
+		s.value.SetBool(b)
+	case reflect.Int:
+		var n int64
+		_, err = fmt.Sscan(text, &n)
+		s.value.SetInt(n)
+	case reflect.Float64:
+		var f float64
+		_, err = fmt.Sscan(text, &f)
+		s.value.SetFloat(f)
+	case reflect.String:
+		s.value.SetString(text)
+	default:
+		err = fmt.Errorf("its kind %s cannot be set", s.value.Kind())
+	}
+	if err != nil {
+		return fmt.Errorf("switch %s: value %q: %w", s.Name, text, err)
+	}
+	return nil
+}
+
+// Differences are the changes that turn the switches of one policy, each by itself, to what they are in another.
+func Differences(from, to proxy.Policy) []string {
+	a, b := switches(&from), switches(&to)
+	var all []string
+	for i := range a {
+		if a[i].String() != b[i].String() {
+			all = append(all, b[i].Name+"="+b[i].String())
+		}
+	}
+	return slices.Clip(all)
+}

@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/peers"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/tape"
+	"github.com/skewproof/skewproof/sim/vtime"
+)
+
+// phase is what a server's process is doing. One that is paused is running, behind a gate that is shut.
+type phase int
+
+const (
+	down phase = iota
+	starting
+	running
+	stopping
+)
+
+// server is one apiserver with the proxy in front of it: one life, whatever it consists of.
+type server struct {
+	s       *Simulator
+	index   int
+	name    string
+	id      proxy.ServerID
+	address string
+
+	version     *recorded.Version
+	policy      proxy.Policy
+	on          bool // the feature
+	incarnation int
+	phase       phase
+	gate        *vtime.Gate
+
+	handler  http.Handler
+	proxy    *proxy.Handler // nil with the feature off
+	incoming []*exchange    // being handled
+
+	spoiled [2]bool // its discovery documents fail
+	knowledge
+	extended
+}
+
+// The times of a start: until the process talks to etcd, and until it is ready after that.
+const (
+	bootsWithin  = 800 * time.Millisecond
+	readyWithin  = 2500 * time.Millisecond
+	startsSlower = 700 * time.Millisecond // for each unhealthy choice of three
+	stopsWithin  = 900 * time.Millisecond
+)
+
+// listening reports whether the process takes connections.
+func (srv *server) listening() bool { return srv.phase == running }
+
+// start begins a new process of a version. It becomes ready by itself.
+func (srv *server) start(v *recorded.Version) {
+	s := srv.s
+	srv.version = v
+	srv.incarnation++
+	srv.phase = starting
+	srv.gate = s.newGate()
+	srv.lifecycle(history.StateStarting, "")
+	srv.policy, srv.on = s.setup.Policy(v.Name)
+	srv.extended.reset()
+	srv.begin()
+	slower := startsSlower * time.Duration(s.tape.Choose(tape.Delays, 4))
+	s.loop.After(bootsWithin+slower, srv.gate, func() { srv.withEtcd(srv.boot) })
+}
+
+// withEtcd does something as soon as etcd can be reached.
+func (srv *server) withEtcd(do func()) {
+	l := srv.s.link(srv.index, srv.s.etcdEnd())
+	if !l.blocked() {
+		do()
+		return
+	}
+	l.bite()
+	srv.s.loop.After(time.Second, srv.gate, func() { srv.withEtcd(do) })
+}
+
+// boot is the moment in which a starting process has read what is in etcd.
+func (srv *server) boot() {
+	s := srv.s
+	srv.takeIdentity()
+	srv.relist()
+	srv.see(s.extensions)
+	srv.learnLocal()
+	slower := startsSlower * time.Duration(s.tape.Choose(tape.Delays, 4))
+	s.loop.After(readyWithin+slower, srv.gate, srv.awaitReady)
+}
+
+// awaitReady makes the server ready once it may be. With the reference proxy that is when the sidecar knows what there is and its peers can
+// learn of it; upstream's is ready when its informers have synced.
+func (srv *server) awaitReady() {
+	s := srv.s
+	if srv.on && !srv.store.Table().Synced() {
+		s.loop.After(50*time.Millisecond, srv.gate, srv.awaitReady)
+		return
+	}
+	srv.withEtcd(func() {
+		srv.phase = running
+		srv.publish()
+		srv.lifecycle(history.StateReady, "")
+		srv.tellServed()
+		s.etcdChanged(srv)
+		s.driver.wake()
+	})
+}
+
+// newHandler makes the handler of a new process.
+func (srv *server) newHandler() {
+	s := srv.s
+	srv.proxy, srv.handler = nil, s.setup.local(srv)
+	if !srv.on {
+		srv.store = nil
+		return
+	}
+	srv.store = proxy.NewStore(srv.policy, srv.id)
+	srv.schedule = peers.NewSchedule(srv.policy, func() float64 { return float64(s.tape.Choose(tape.Delays, 1000)) / 1000 })
+	h, err := proxy.New(proxy.Config{
+		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
+		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
+		User:      s.user,
+		Now:       s.wall,
+		AfterFunc: srv.afterFunc,
+		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Observer:  observer{srv},
+	})
+	if err != nil {
+		panic(err) // the configuration is this function's own
+	}
+	srv.proxy, srv.handler = h, s.setup.handler(srv, h)
+}
+
+// afterFunc is the clock of the server's proxy. What it ends may be what a task waits for.
+func (srv *server) afterFunc(d time.Duration, f func()) (stop func() bool) {
+	return srv.s.loop.Timer(d, srv.gate, func() {
+		f()
+		for _, x := range srv.incoming {
+			if len(x.children) > 0 {
+				x.wake()
+			}
+		}
+	})
+}
+
+// users are made once: handlers only read them.
+func (s *Simulator) user(ctx context.Context) (user.Info, bool) {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil, false
+	}
+	name := x.seenAs()
+	u := s.users[name]
+	if u == nil {
+		u = &user.DefaultInfo{Name: name, Groups: []string{"system:authenticated"}}
+		s.users[name] = u
+	}
+	return u, true
+}
+
+// kill ends the process without warning.
+func (srv *server) kill(state history.State, detail string) {
+	srv.phase = down
+	srv.silence()
+	srv.gate.Close()
+	srv.hangUp()
+	srv.lifecycle(state, detail)
+	s := srv.s
+	s.load.stale = true
+}
+
+// hangUp breaks every connection that the process had.
+func (srv *server) hangUp() {
+	s := srv.s
+	ends := len(s.servers) + 2
+	for from := range ends {
+		l := s.link(from, srv.index)
+		l.warm = false
+		for len(l.inFlight) > 0 {
+			l.inFlight[len(l.inFlight)-1].broken(errReset)
+		}
+		s.link(srv.index, from).warm = false
+	}
+	srv.incoming = srv.incoming[:0]
+}
+
+// stop ends the process gracefully: no new connections, what is under way is finished, leases are removed.
+func (srv *server) stop() {
+	s := srv.s
+	srv.lifecycle(history.StateStopping, "")
+	srv.phase = stopping
+	srv.leave()
+	s.loop.After(stopsWithin, srv.gate, func() {
+		srv.phase = down
+		srv.gate.Close()
+		srv.hangUp()
+		srv.lifecycle(history.StateStopped, "")
+		s.driver.wake()
+	})
+}
+
+// redial lets those go on who wait for a process that was stopped in its tracks to shake hands.
+func (s *Simulator) redial(srv *server) {
+	for from := range len(s.servers) + 2 {
+		l := s.link(from, srv.index)
+		for _, x := range append([]*exchange(nil), l.inFlight...) {
+			if x.shaking && !x.gone {
+				x.shaking = false
+				s.dial(x)
+			}
+		}
+	}
+}
+
+// pause stops the process in its tracks.
+func (srv *server) pause() {
+	srv.silence()
+	srv.gate.Shut()
+	srv.lifecycle(history.StatePaused, "")
+}
+
+func (srv *server) resume() {
+	srv.gate.Reopen(&srv.s.loop)
+	srv.lifecycle(history.StateResumed, "")
+	srv.s.etcdChanged(srv)
+	srv.s.redial(srv)
+}
+
+// lifecycle writes down what becomes of the process.
+func (srv *server) lifecycle(state history.State, detail string) {
+	s := srv.s
+	s.trace.add(s.loop.Now(), eventLifecycle, srv.index, srv.incarnation, hashString(string(state)))
+	s.history.Lifecycle = append(s.history.Lifecycle, history.Lifecycle{
+		Server: srv.name, Incarnation: srv.incarnation, Version: srv.version.Name, State: state, At: s.loop.Now(), Detail: detail,
+	})
+}
+
+// tellServed writes down what the server serves by itself from now on.
+func (srv *server) tellServed() {
+	s := srv.s
+	s.load.stale = true
+	d := srv.document()
+	s.history.Documents[d.Hash] = d
+	s.history.Served = append(s.history.Served, history.Served{
+		Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash,
+	})
+}
+
+// roots are the discovery documents of the server alone.
+func (srv *server) roots() [2]discovery.Groups { return srv.extended.roots(srv.version) }

@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/tape"
+	"github.com/skewproof/skewproof/sim/vtime"
+)
+
+// Setup is what all runs of a simulator have in common.
+type Setup struct {
+	// Policy is what the proxy of a server of that version does; false where the feature is off. Required.
+	Policy func(version string) (proxy.Policy, bool)
+	// Version is what a version serves. Required; it should give the same pointer for the same name.
+	Version func(name string) (*recorded.Version, error)
+	// Defects are planted; see [Defects]. Zero: none.
+	Defects Defects
+}
+
+// Simulator carries out cases, one after the other. What it allocates it keeps for the next. It is not safe for concurrent use: a campaign has
+// one for each of its workers.
+type Simulator struct {
+	setup Setup
+	loop  vtime.Loop
+	tape  *tape.Tape
+	trace trace
+
+	servers    []*server
+	names      []string
+	byName     map[string]int
+	byID       map[proxy.ServerID]int
+	byAddress  map[string]int
+	links      []link
+	active     map[string]*active
+	faults     int
+	extensions []scenarios.Definition
+	objects    map[object]bool
+	beating    bool
+
+	driver      driver
+	load        load
+	history     *history.History
+	outstanding int
+	asked       []int // by server
+	requests    int
+	reached     Reached
+
+	// What is the same in every run, found once.
+	ids       []string
+	templates map[templateKey]*template
+	indexes   map[*recorded.Version]map[resourceKey][]string
+	extended  map[string]*extendedDocument
+	parsed    map[string]history.Document
+	users     map[string]user.Info
+}
+
+// New returns a simulator.
+func New(setup Setup) *Simulator {
+	return &Simulator{
+		setup: setup, templates: map[templateKey]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
+		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{},
+	}
+}
+
+// Close ends what the simulator keeps. It may be used again.
+func (s *Simulator) Close() { s.loop.Close() }
+
+// Result is what a run came to.
+type Result struct {
+	// History is what happened. It belongs to the caller.
+	History *history.History
+	// Hash is of the whole trace; Shape is of the order of what happened, whatever the times.
+	Hash, Shape uint64
+	// Reached are the interesting states that the run came to.
+	Reached Reached
+	// Events is how many events were carried out, and Until how much time passed.
+	Events int
+	Until  vtime.Time
+
+	trace []entry
+	names []string
+}
+
+// WriteTrace writes the trace of a run that was asked to keep it, one line for each entry.
+func (r *Result) WriteTrace(w io.Writer) error {
+	t := trace{entries: r.trace}
+	return t.write(w, r.names)
+}
+
+// Options are what a single run may want.
+type Options struct {
+	// Trace keeps the trace for Result.WriteTrace.
+	Trace bool
+	// Run is what the history begins with; its servers are filled in. Zero: nothing.
+	Run history.Run
+}
+
+// maxRun bounds the virtual time of a run: nothing is asked after that.
+const maxRun = 24 * time.Hour
+
+// Run carries out a case. The error says why it could not be; what servers and clients do is never an error.
+func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
+	if err := s.prepare(c, t, o); err != nil {
+		return nil, err
+	}
+	for i := range s.servers {
+		v, err := s.setup.Version(c.Servers[i].Version)
+		if err != nil {
+			return nil, err
+		}
+		srv := s.servers[i]
+		s.loop.After(time.Duration(t.Choose(tape.Delays, 4))*300*time.Millisecond, nil, func() { srv.start(v) })
+	}
+	s.loop.Go(nil, func(task *vtime.Task) { s.driver.run(task, c) })
+	s.loop.RunWhile(func() bool { return (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun })
+	s.healLeft()
+	s.history.End = history.End{At: s.loop.Now(), Complete: true}
+	result := &Result{
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
+	}
+	if o.Trace {
+		result.trace = append([]entry(nil), s.trace.entries...)
+	}
+	s.loop.Reset()
+	return result, nil
+}
+
+// prepare makes everything as it is before anything has happened.
+func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
+	s.tape = t
+	s.trace.reset(o.Trace)
+	s.active, s.faults, s.extensions = map[string]*active{}, 0, nil
+	s.objects, s.beating = map[object]bool{}, false
+	s.outstanding, s.requests, s.reached = 0, 0, 0
+	s.driver = driver{s: s}
+	s.load = load{}
+	s.history = &history.History{Run: o.Run, Documents: make(map[string]history.Document, 4)}
+	s.history.Operations = make([]history.Operation, 0, len(c.Requests))
+	s.history.Hops = make([]history.Hop, 0, 2*len(c.Requests))
+	s.resize(len(c.Servers))
+	s.history.Run.Servers = make([]history.Server, len(c.Servers))
+	for i, spec := range c.Servers {
+		srv := s.servers[i]
+		*srv = server{s: s, index: i, name: spec.Name, id: proxy.ServerID("apiserver-" + spec.Name), address: spec.Name + ":6443", knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
+		s.names[i] = spec.Name
+		s.byName[spec.Name], s.byID[srv.id], s.byAddress[srv.address] = i, i, i
+		s.history.Run.Servers[i] = history.Server{Name: spec.Name, ID: string(srv.id), Version: spec.Version, Address: srv.address}
+	}
+	return nil
+}
+
+// resize makes room for so many servers.
+func (s *Simulator) resize(n int) {
+	for len(s.servers) < n {
+		s.servers = append(s.servers, &server{})
+	}
+	s.servers = s.servers[:n]
+	s.names, s.asked = make([]string, n), make([]int, n)
+	s.byName, s.byID, s.byAddress = make(map[string]int, n), make(map[proxy.ServerID]int, n), make(map[string]int, n)
+	ends := n + 2
+	if len(s.links) != ends*ends {
+		s.links = make([]link, ends*ends)
+	}
+	for from := range ends {
+		for to := range ends {
+			l := &s.links[from*ends+to]
+			clear(l.inFlight)
+			*l = link{from: from, to: to, on: l.on[:0], inFlight: l.inFlight[:0]}
+		}
+	}
+}
+
+// healLeft ends what the case left on, in the order of injection, so that the history tells of it.
+func (s *Simulator) healLeft() {
+	for len(s.active) > 0 {
+		first := ""
+		for label, a := range s.active { // the least, in whatever order
+			if first == "" || a.record.ID < s.active[first].record.ID {
+				first = label
+			}
+		}
+		s.heal(first)
+	}
+}
+
+// begun is called when every server is ready for the first time.
+func (s *Simulator) begun(c *Case) {
+	if c.Load != nil {
+		s.startLoad(c.Load)
+	}
+}
+
+// requestsAfter sends the requests that follow a step.
+func (s *Simulator) requestsAfter(c *Case, step int) {
+	for i := range c.Requests {
+		if r := &c.Requests[i]; r.Step == step {
+			s.outstanding++
+			s.loop.After(r.After, nil, func() {
+				s.outstanding--
+				s.ask(r, history.PurposeLoad)
+			})
+		}
+	}
+}
+
+// epoch is the wall time at which every run begins.
+var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+func (s *Simulator) wall() time.Time              { return epoch.Add(s.loop.Now()) }
+func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
+func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
+func (s *Simulator) newExchange() *exchange       { return &exchange{s: s} }
+func (s *Simulator) newGate() *vtime.Gate         { return &vtime.Gate{} }
+
+// operationID numbers operations.
+func (s *Simulator) operationID() string {
+	s.requests++
+	for len(s.ids) < s.requests {
+		s.ids = append(s.ids, "op-"+strconv.Itoa(len(s.ids)+1))
+	}
+	return s.ids[s.requests-1]
+}
+
+// minorOf is the minor version of "v1.37.1", -1 if it is none.
+func minorOf(version string) int {
+	_, minor, ok := strings.Cut(semver.MajorMinor(version), ".")
+	n, err := strconv.Atoi(minor)
+	if !ok || err != nil {
+		return -1
+	}
+	return n
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

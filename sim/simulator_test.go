@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+const (
+	older = "v1.36.3"
+	newer = "v1.37.1"
+)
+
+// only is a setup in which every server follows one policy, and serves few resources.
+func only(t testing.TB, policy proxy.Policy) Setup {
+	t.Helper()
+	gvrs, err := recorded.Skew(older, newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Setup{
+		Policy: func(string) (proxy.Policy, bool) { return policy, true },
+		Version: func(name string) (*recorded.Version, error) {
+			v, err := recorded.Get(name)
+			if err != nil {
+				return nil, err
+			}
+			return v.Small(gvrs[:6]), nil
+		},
+	}
+}
+
+var onlyNew = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
+
+// three servers, the first of which alone is new.
+func three(steps ...scenarios.Step) *Case {
+	return &Case{Servers: []scenarios.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}}, Steps: steps}
+}
+
+func soak(d time.Duration) scenarios.Step { return scenarios.Step{Action: scenarios.Soak, For: d} }
+
+// asking sends the same request of b every so often after a step.
+func (c *Case) asking(step int, server string, gvr history.GVR, every time.Duration, times int) *Case {
+	for i := range times {
+		c.Requests = append(c.Requests, Request{Step: step, After: time.Duration(i+1) * every, Server: server, Verb: "list", GVR: gvr})
+	}
+	return c
+}
+
+func run(t testing.TB, setup Setup, c *Case, seed uint64) *Result {
+	t.Helper()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s := New(setup)
+	defer s.Close()
+	r, err := s.Run(c, tape.Seeded(seed), Options{Trace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func verdict(r *Result, name string) invariant.Verdict {
+	for _, v := range invariant.Judge(r.History) {
+		if v.Invariant == name {
+			return v
+		}
+	}
+	return invariant.Verdict{}
+}
+
+func TestARequestReachesThePeerThatServesIt(t *testing.T) {
+	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137(), proxy.Upstream135(), proxy.Alpha128()} {
+		t.Run(policy.Name, func(t *testing.T) {
+			r := run(t, only(t, policy), three(soak(10*time.Second)).asking(1, "b", onlyNew, time.Second, 3), 1)
+			if len(r.History.Operations) != 3 {
+				t.Fatalf("%d operations", len(r.History.Operations))
+			}
+			for _, o := range r.History.Operations {
+				if o.Status != 200 {
+					t.Errorf("answered %d %q %q", o.Status, o.Failure, o.Message)
+				}
+			}
+			if !r.Reached.Has(ReachedProxied) {
+				t.Error("nothing was passed on")
+			}
+			if t.Failed() {
+				var b bytes.Buffer
+				_ = r.WriteTrace(&b)
+				t.Log("\n" + b.String())
+			}
+		})
+	}
+}
+
+func cutting(from, to string) scenarios.Step {
+	return scenarios.Step{Action: scenarios.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+}
+
+func TestUpstreamForgetsWhenAnotherServerRestarts(t *testing.T) {
+	c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(20*time.Second)).
+		asking(2, "b", onlyNew, time.Second, 4).asking(4, "b", onlyNew, 2*time.Second, 8)
+	for policy, want := range map[string]invariant.Outcome{"upstream-1.37": invariant.OutcomeFail, "reference": invariant.OutcomePass} {
+		p, err := proxy.PresetNamed(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, only(t, p), c, 1)
+		if v := verdict(r, "NoFalseNotFound"); v.Outcome != want {
+			t.Errorf("%s: %s %s %+v", policy, v.Outcome, v.Reason, v.Evidence)
+			var b bytes.Buffer
+			_ = r.WriteTrace(&b)
+			t.Log("\n" + b.String())
+		}
+	}
+}
+
+func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
+	c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(20*time.Second)).
+		asking(2, "b", onlyNew, time.Second, 4).asking(4, "b", onlyNew, 2*time.Second, 8)
+	for _, p := range proxy.Presets() {
+		var first, second bytes.Buffer
+		a, b := run(t, only(t, p), c, 5), run(t, only(t, p), c, 5)
+		_ = a.WriteTrace(&first)
+		_ = b.WriteTrace(&second)
+		if a.Hash != b.Hash || !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%s: two runs of one seed differ", p.Name)
+		}
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
+		b.Run(p.Name, func(b *testing.B) {
+			c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(20*time.Second)).
+				asking(0, "a", history.GVR{Version: "v1", Resource: "configmaps"}, time.Second, 13).asking(1, "b", onlyNew, time.Second, 7)
+			s := New(only(b, p))
+			defer s.Close()
+			t := tape.Seeded(1)
+			seed := uint64(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				seed++
+				t.Reset(seed)
+				if _, err := s.Run(c, t, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

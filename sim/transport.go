@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// transport is how one server reaches its peers.
+type transport struct{ *server }
+
+// RoundTrip sends what a handler of this server passes on. It waits in the task of the request that is passed on.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	parent := r.Context().Value(exchangeKey{}).(*exchange)
+	trace := httptrace.ContextClientTrace(r.Context())
+	if trace != nil && trace.GetConn != nil {
+		trace.GetConn(r.URL.Host)
+	}
+	target, ok := t.s.byAddress[r.URL.Host]
+	if !ok {
+		return nil, errRefused
+	}
+	var payload []byte
+	if r.Body != nil {
+		var err error
+		if payload, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	x := t.s.send(t.s.link(t.index, target), parent.op, parent, r, payload, parent.wake)
+	for told := false; ; {
+		if x.connected && !told && trace != nil {
+			told = true
+			trace.GotConn(httptrace.GotConnInfo{})
+			trace.WroteHeaders()
+		}
+		if x.status != 0 {
+			return &http.Response{
+				StatusCode: x.status, Header: x.header, ContentLength: contentLength(x.header),
+				Body: &answerBody{x: x, ctx: r.Context(), waiting: parent}, ProtoMajor: 2, Request: r,
+			}, nil
+		}
+		if x.err != nil {
+			return nil, x.err
+		}
+		if err := r.Context().Err(); err != nil {
+			x.giveUp()
+			return nil, err
+		}
+		parent.task.Wait()
+	}
+}
+
+// answerBody is the body of an answer, as it comes.
+type answerBody struct {
+	x       *exchange
+	ctx     context.Context // of the request
+	waiting *exchange       // in whose task it is read
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	for x := b.x; ; {
+		switch {
+		case x.read < len(x.body):
+			n := copy(p, x.body[x.read:])
+			x.read += n
+			return n, nil
+		case x.ended:
+			return 0, io.EOF
+		case x.err != nil:
+			return 0, x.err
+		case b.ctx.Err() != nil:
+			x.giveUp()
+			return 0, b.ctx.Err()
+		}
+		b.waiting.task.Wait()
+	}
+}
+
+// Close gives up what has not come.
+func (b *answerBody) Close() error {
+	if b.x.ended {
+		b.x.drop()
+	} else {
+		b.x.giveUp()
+	}
+	return nil
+}
+
+// values is the context under that of a request at its target, where the API machinery's own filters would have put what it is about.
+func (s *Simulator) values(x *exchange) context.Context {
+	if x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
+		return x.op.template.values
+	}
+	info, err := requestInfo.NewRequestInfo(x.request)
+	if err != nil {
+		return context.Background()
+	}
+	return apirequest.WithRequestInfo(context.Background(), info)
+}
