@@ -22,6 +22,8 @@ func TestQuietClusterOfOneVersion(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // no peer failed
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomeInconclusive, // nothing was passed on
+		"IdentityPreserved":        invariant.OutcomeInconclusive,
+		"WritesOnce":               invariant.OutcomeInconclusive,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
 		"DiscoveryAccessible":      invariant.OutcomePass,
@@ -93,6 +95,8 @@ func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // no peer failed
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomeInconclusive, // there is nobody to pass anything on
+		"IdentityPreserved":        invariant.OutcomeInconclusive,
+		"WritesOnce":               invariant.OutcomeInconclusive,
 		"DiscoveryDeterministic":   invariant.OutcomeFail,
 		"DiscoveryComplete":        invariant.OutcomeFail,
 		"DiscoveryAccessible":      invariant.OutcomeFail,
@@ -110,6 +114,8 @@ func TestRollingUpgrade(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // no peer failed
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
+		"IdentityPreserved":        invariant.OutcomePass,
+		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
 		"DiscoveryAccessible":      invariant.OutcomeFail,
@@ -130,6 +136,8 @@ func TestPeerPartition(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeFail,
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
+		"IdentityPreserved":        invariant.OutcomePass,
+		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
 		"DiscoveryAccessible":      invariant.OutcomeFail,
@@ -166,6 +174,8 @@ func TestPeerCrash(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // b could serve everything that a did
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
+		"IdentityPreserved":        invariant.OutcomePass,
+		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
 		"DiscoveryAccessible":      invariant.OutcomeFail,
@@ -185,6 +195,8 @@ func TestPeerPause(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeFail,
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
+		"IdentityPreserved":        invariant.OutcomePass,
+		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
 		"DiscoveryAccessible":      invariant.OutcomeFail,
@@ -229,6 +241,8 @@ func TestStartupDuringPartition(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeFail,
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
+		"IdentityPreserved":        invariant.OutcomePass,
+		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   either, // b learns of a when its next retry is due: at once or many seconds after the heal
 		"DiscoveryComplete":        either,
 		"DiscoveryAccessible":      invariant.OutcomeFail,
@@ -262,6 +276,8 @@ func TestRestartDuringPartition(t *testing.T) {
 		"UnavailableOnPeerFailure": invariant.OutcomeFail,
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
+		"IdentityPreserved":        invariant.OutcomePass,
+		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   either, // b learns of a again when its next retry is due: at once or many seconds after the heal
 		"DiscoveryComplete":        either,
 		"DiscoveryAccessible":      invariant.OutcomeFail,

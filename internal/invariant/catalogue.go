@@ -26,6 +26,8 @@ func All() []Invariant {
 		unavailableOnPeerFailure,
 		trueNotFound,
 		noLoop,
+		identityPreserved,
+		writesOnce,
 		discoveryDeterministic,
 		discoveryComplete,
 		discoveryAccessible,

@@ -72,7 +72,9 @@ func FuzzJudge(f *testing.F) {
 	// Small ones: the fuzzer changes a byte here and there.
 	f.Add(save(f, blank("NoFalseNotFound").h))
 	f.Add(save(f, tell(names()...).cut("b", "a", 15, 40).ask(20, "b", gadgets, 404).hop("b", 0, 9, false).hop("a", 1, 8, true).
-		discover(60, "b", "/apis", mergedDoc).discover(60, "a", "/apis", reorderedDoc).ask(70, "b", gadgets, 200, sweep).ask(71, "b", ghosts, 503).h))
+		discover(60, "b", "/apis", mergedDoc).discover(60, "a", "/apis", reorderedDoc).ask(70, "b", gadgets, 200, sweep).ask(71, "b", ghosts, 503).
+		ask(80, "b", gadgets, 201, verb("create"), by("admin")).hop("b", 0, 9, false, as("admin"), answering(201)).
+		hop("a", 1, 3, true, as("admin"), answering(201)).hop("a", 5, 8, true, as("reader"), answering(201)).h))
 	f.Add(save(f, tell().step("pause a", 20, 50).pause("a", 20, 50).kill("c", 60).ask(30, "b", gadgets, 503, took(25)).ask(150, "b", widgets, 500).h))
 	f.Add([]byte(`{"run":{"schema":"skewproof/history/v1alpha1","servers":[{"name":"a"}]}}
 {"lifecycle":{"server":"a","incarnation":1,"state":"ready","at":-9223372036854775808}}
@@ -158,11 +160,13 @@ func chaos(rng *rand.Rand) *history.History {
 			s.discover(at(), server, pick("/apis", "/api", "/version"), document())
 		} else {
 			s.ask(at(), server, resources[rng.IntN(len(resources))], statuses[rng.IntN(len(statuses))], took(rng.ExpFloat64()),
-				failed(failures[rng.IntN(len(failures))]), sub(pick("", "", "status", "resize", "log")), verb(pick("list", "get", "watch", "create")))
+				failed(failures[rng.IntN(len(failures))]), sub(pick("", "", "status", "resize", "log")), verb(pick("list", "get", "watch", "create")),
+				by(pick("", "admin", "admin", "reader")))
 		}
 		for range hops * rng.IntN(2) {
 			from := rng.IntN(10)
-			s.hop(pick(servers...), from, from+rng.IntN(10), rng.IntN(2) == 0)
+			s.hop(pick(servers...), from, from+rng.IntN(10), rng.IntN(2) == 0, as(pick("", "admin", "admin", "reader")),
+				answering(statuses[rng.IntN(len(statuses))]))
 		}
 	}
 	if rng.IntN(5) == 0 {

@@ -15,7 +15,9 @@ func rich(wrong bool, about ...string) *story {
 	for i := range 8 {
 		at := 20 + 2*float64(i)
 		s.askEvery(at, at, "a", widgets, 200, sweep).askEvery(at, at, "b", widgets, 200, sweep).askEvery(at, at, "c", widgets, 200, sweep)
-		s.ask(at, "a", gadgets, 200, sweep).ask(at, "b", gadgets, 200, sweep).hop("b", 0, 10, false).hop("a", 2, 8, true).ask(at, "c", gadgets, 200, sweep)
+		s.ask(at, "a", gadgets, 200, sweep).ask(at, "c", gadgets, 200, sweep)
+		s.ask(at, "b", gadgets, 200, sweep, by("reader")).hop("b", 0, 10, false, as("reader")).hop("a", 2, 8, true, as("reader"))
+		s.ask(at, "b", gadgets, 201, verb("create"), by("admin")).hop("b", 0, 10, false, as("admin"), answering(201)).hop("a", 2, 8, true, as("admin"), answering(201))
 		s.ask(at, "a", pods, 200, sweep).ask(at, "b", pods, 200, sweep).ask(at, "c", pods, 200, sweep)
 		for _, server := range []string{"a", "b", "c"} {
 			s.discover(at+0.5, server, "/apis", mergedDoc).discover(at+0.5, server, "/api", coreDoc).ask(at+0.5, server, ghosts, 404)
@@ -29,6 +31,8 @@ func rich(wrong bool, about ...string) *story {
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
+		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
+		s.ask(180, "b", gadgets, 201, verb("create")).hop("b", 0, 10, false, answering(201)).hop("a", 1, 4, true, answering(201)).hop("a", 5, 9, true, answering(201))
 	}
 	return s
 }
@@ -51,8 +55,8 @@ func outcomes(h *history.History) map[string]Outcome {
 
 func TestCatalogue(t *testing.T) {
 	want := []string{
-		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
-		"DiscoveryAccessible", "Available", "NoCrash", "Converges",
+		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "IdentityPreserved", "WritesOnce",
+		"DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Available", "NoCrash", "Converges",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)

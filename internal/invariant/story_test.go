@@ -185,10 +185,14 @@ func (s *story) discover(at float64, server, path string, d history.Document, op
 }
 
 // hop adds the server's account of the latest operation, in milliseconds after its start.
-func (s *story) hop(server string, from, to int, rerouted bool) *story {
+func (s *story) hop(server string, from, to int, rerouted bool, options ...func(*history.Hop)) *story {
 	op := s.h.Operations[len(s.h.Operations)-1]
 	at := func(ms int) history.Time { return op.Start + history.Time(ms)*time.Millisecond }
-	s.h.Hops = append(s.h.Hops, history.Hop{Operation: op.ID, Server: server, Start: at(from), End: at(to), Rerouted: rerouted})
+	hop := history.Hop{Operation: op.ID, Server: server, Start: at(from), End: at(to), Rerouted: rerouted}
+	for _, o := range options {
+		o(&hop)
+	}
+	s.h.Hops = append(s.h.Hops, hop)
 	return s
 }
 
@@ -209,8 +213,13 @@ func verb(v string) func(*history.Operation) { return func(o *history.Operation)
 func sub(name string) func(*history.Operation) {
 	return func(o *history.Operation) { o.Subresource = name }
 }
-func sweep(o *history.Operation)         { o.Purpose = history.PurposeSweep }
-func missingObject(o *history.Operation) { o.Missing = history.MissingObject }
+func by(user string) func(*history.Operation) {
+	return func(o *history.Operation) { o.User = user }
+}
+func as(user string) func(*history.Hop)       { return func(h *history.Hop) { h.User = user } }
+func answering(status int) func(*history.Hop) { return func(h *history.Hop) { h.Status = status } }
+func sweep(o *history.Operation)              { o.Purpose = history.PurposeSweep }
+func missingObject(o *history.Operation)      { o.Missing = history.MissingObject }
 func etag(tag string) func(*history.Operation) {
 	return func(o *history.Operation) { o.ETag = tag }
 }

@@ -1,0 +1,57 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestIdentityPreserved(t *testing.T) {
+	const name = "IdentityPreserved"
+	asked := func() *story { return tell(name).ask(20, "b", gadgets, 200, by("admin")) }
+	checkStories(t, name, []storyCase{
+		{"the same user at both servers", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")),
+			want{outcome: OutcomePass, checked: 1, fact: "operations passed on: 1"}},
+		{"the order of the records does not matter", asked().hop("a", 2, 8, true, as("admin")).hop("b", 0, 10, false, as("admin")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"different users of different operations", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")).
+			ask(21, "b", gadgets, 200, by("reader")).hop("b", 0, 10, false, as("reader")).hop("a", 2, 8, true, as("reader")),
+			want{outcome: OutcomePass, checked: 2, fact: "users whose operations were passed on: 2"}},
+		{"carried out as the server that passed it on", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("front-proxy-client")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for front-proxy-client",
+				sentence: "b was asked at 20s by admin: list apps/v2/gadgets (/apps/v2/gadgets). The request was handled by b from 20s to 20.01s as admin, a from"}},
+		{"carried out as nobody in particular", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for system:anonymous"}},
+		{"carried out as the one before", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")).
+			ask(21, "b", gadgets, 200, by("reader")).hop("b", 0, 10, false, as("reader")).hop("a", 2, 8, true, as("admin")),
+			want{outcome: OutcomeFail, checked: 2, violations: 1, cause: "a took reader for admin"}},
+		{"refused as another", asked().hop("b", 0, 10, false, as("admin"), answering(403)).hop("a", 2, 8, true, as("reader"), answering(403)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for reader"}},
+		{"the asked server takes it for another, and says so to the next", asked().hop("b", 0, 10, false, as("reader")).hop("a", 2, 8, true, as("reader")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "b took admin for reader"}},
+		{"the asked server takes it for another, and serves it itself", asked().hop("b", 0, 10, false, as("reader")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "b took admin for reader"}},
+		{"the second attempt is made as another", asked().hop("b", 0, 10, false, as("admin")).hop("c", 1, 4, true, as("admin")).hop("a", 5, 9, true, as("reader")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for reader"}},
+		{"passed on to itself as another", asked().hop("b", 0, 10, false, as("admin")).hop("b", 1, 9, true, as("reader")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "b took admin for reader"}},
+		{"passed on to itself", asked().hop("b", 0, 10, false, as("admin")).hop("b", 1, 9, true, as("admin")),
+			want{outcome: OutcomePass, checked: 1}}, // NoLoop's business
+		{"a first attempt that names nobody", asked().hop("b", 0, 10, false, as("admin")).hop("c", 1, 4, true).hop("a", 5, 9, true, as("admin")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"the asked server's account is lost", asked().hop("a", 2, 8, true, as("admin")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"the asked server names nobody", asked().hop("b", 0, 10, false).hop("a", 2, 8, true, as("admin")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"only the asked server names somebody", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"nobody names anybody", asked().hop("b", 0, 10, false).hop("a", 2, 8, true),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"who sent it is not known", tell(name).ask(20, "b", gadgets, 200).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("reader")),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"nothing was passed on", asked().hop("b", 0, 10, false, as("admin")),
+			want{outcome: OutcomeInconclusive, reason: "no operation was handled by a second server"}},
+		{"under too little pressure", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")).need(history.Pressure{Skewed: 2}),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "1 of at least 2 skewed operations"}},
+	})
+}
