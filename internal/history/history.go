@@ -205,6 +205,12 @@ type Hop struct {
 	User      string `json:"user,omitempty"` // the user the server saw
 	// Rerouted is true when the user agent, source or headers show that the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
+	// From is the server that passed it on, where the writer knows: then it need not be inferred from what contains what.
+	From string `json:"from,omitempty"`
+	// Altered is what the server was asked differently from what the client asked, for people: which part of the request, a colon
+	// and the difference, as in "query: without dryRun=All". What is before the colon groups like violations. Empty if nothing is
+	// different, or if the writer cannot tell.
+	Altered string `json:"altered,omitempty"`
 }
 
 // Step is one executed step of the scenario.

@@ -30,7 +30,7 @@ func sample() *History {
 			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
 			Body: BodyStatus, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, ETag: `"e"`, Document: "sha256:1",
 		}},
-		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Rerouted: true}},
+		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Rerouted: true, From: "b", Altered: "path"}},
 		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Disturbs: true}},
 		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6}}},
 		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", State: StateReady, At: 1, Detail: "d"}},

@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -65,6 +66,9 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	if r, _ := f.reach(o.op.Server, etcd, o.window); r != reachOpen {
 		return rulingNone, ""
 	}
+	if begun(o.op) && o.op.Failure != history.FailureNone && o.local != claimYes && f.hindered(o) {
+		return rulingNone, "" // it broke off when nothing could be repeated any more
+	}
 	failed, known := failure(o.op)
 	switch {
 	case !known:
@@ -89,7 +93,6 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 	if o.local != claimNo {
 		return false, false
 	}
-	settled := o.op.Start >= later(o.readySince, f.bounds.Staleness)
 	for _, p := range o.capable {
 		there, _ := f.reach(o.op.Server, p.server.name, o.window)
 		store, _ := f.reach(p.server.name, etcd, o.window)
@@ -97,9 +100,44 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 			continue
 		}
 		able = true
-		informed = informed || settled && o.op.Start >= later(p.since, f.bounds.Staleness)
+		heard := f.heard(o, p.server.name, max(p.since, o.readySince))
+		informed = informed || f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
 	}
 	return able, informed
+}
+
+// begun reports whether the client has had the beginning of an answer that is no failure in itself.
+func begun(op *history.Operation) bool {
+	return op.Status != 0 && op.Status < http.StatusInternalServerError
+}
+
+// inTouch reports whether for Staleness nothing has kept the asked server from another, nor that one from saying through etcd that it lives.
+func (f *Facts) inTouch(o *observation, with *server) bool {
+	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
+	for _, way := range []link{{o.op.Server, with.name}, {with.name, etcd}} {
+		if r, _ := f.reach(way.from, way.to, w); r != reachOpen {
+			return false
+		}
+	}
+	return true
+}
+
+// hindered reports whether something was done to a peer that may have been answering, or to the way to it: one that serves the resource,
+// or may have until it was killed. Where the servers' accounts tell who was asked, no other counts.
+func (f *Facts) hindered(o *observation) bool {
+	peers := slices.Clone(o.unsure)
+	for _, p := range o.capable {
+		peers = append(peers, p.server)
+	}
+	var hops []history.Hop
+	if f.byID[o.op.ID] == o {
+		hops = f.hops[o.op.ID]
+	}
+	told := passedOn(o.op, hops)
+	return slices.ContainsFunc(peers, func(s *server) bool {
+		r, _ := f.reach(o.op.Server, s.name, o.window)
+		return r != reachOpen && (!told || slices.ContainsFunc(hops, func(h history.Hop) bool { return h.Server == s.name }))
+	})
 }
 
 // failure says how the operation failed, or nothing. It is not known of one that failed for a reason not recorded. An

@@ -27,6 +27,7 @@ func All() []Invariant {
 		trueNotFound,
 		noLoop,
 		identityPreserved,
+		passedOnUnchanged,
 		writesOnce,
 		discoveryDeterministic,
 		discoveryComplete,

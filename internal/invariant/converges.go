@@ -77,6 +77,11 @@ func (f *Facts) glimpses(last history.Time) []glimpse {
 	usual := map[string]edition{}
 	for _, path := range []string{pathCore, pathGroups} {
 		of := slices.DeleteFunc(slices.Clone(final), func(s sighting) bool { return s.op.Path != path })
+		// What it settled on is told by the answers that came when it had to be settled, if there are any.
+		late := later(last, f.bounds.Convergence)
+		if settled := slices.DeleteFunc(slices.Clone(of), func(s sighting) bool { return s.op.Start < late }); len(settled) > 0 {
+			of = settled
+		}
 		if len(of) > 0 {
 			usual[path] = mostUsual(of)
 		}

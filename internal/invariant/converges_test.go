@@ -30,6 +30,18 @@ func TestConverges(t *testing.T) {
 			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "differs from what most answers were"}},
 		{"discovery settles", calm(upgraded(), 110).discover(110, "b", "/apis", doc("poor", line(widgets))).discover(120, "b", "/apis", mergedDoc).discover(121, "a", "/apis", mergedDoc),
 			want{outcome: OutcomePass, checked: -1, fact: "converged after: 4.01s"}},
+		{"discovery settles on what few answers were until then", settled(calm(upgraded(), 110)).discover(140, "a", "/apis", mergedDoc).discover(141, "b", "/apis", mergedDoc).discover(142, "c", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: -1, fact: "converged after: 6.01s"}},
+		{"discovery differs when it should have settled, and from what most answers were until then",
+			settled(calm(upgraded(), 110)).discover(140, "a", "/apis", mergedDoc).discover(141, "b", "/apis", mergedDoc).discover(142, "c", "/apis", reorderedDoc),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "differs from what most answers were", sentence: "c was asked at 2m22s"}},
+		{"discovery differs when it should have settled, one against one",
+			settled(calm(upgraded(), 110)).discover(140, "a", "/apis", mergedDoc).discover(141, "b", "/apis", reorderedDoc),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "differs from what most answers were"}},
+		{"one late answer does not speak for the others", settled(calm(upgraded(), 110)).discover(140, "c", "/apis", mergedDoc),
+			want{outcome: OutcomeInconclusive, checked: -1, reason: "wrong when last asked, and not asked again: /apis on a, /apis on b"}},
+		{"one path says nothing of the other", settled(calm(upgraded(), 110)).discover(112.5, "b", "/apis", mergedDoc).discover(140, "a", "/api", coreDoc),
+			want{outcome: OutcomeInconclusive, checked: -1, reason: "wrong when last asked, and not asked again: /apis on b"}},
 		{"the servers are stopped at the end", calm(upgraded(), 110).stop("a", 199.5).stop("b", 199.5).stop("c", 199.5),
 			want{outcome: OutcomePass, checked: 270}},
 		{"the run ends too early", calm(upgraded(), 110).step("another", 180, 181),
@@ -44,9 +56,23 @@ func TestConverges(t *testing.T) {
 			want{outcome: OutcomeInconclusive, checked: -1, reason: "wrong when last asked, and not asked again: v1/pods/resize on c"}},
 		{"no traffic", upgraded(),
 			want{outcome: OutcomeInconclusive, reason: "nothing was judged"}},
+		{"a killed server never returns, and 503 is for what it may have served", calm503(tell(name).step("kill a", 100, 101).kill("a", 100)).ask(190, "b", ghosts, 503),
+			want{outcome: OutcomePass, checked: -1}},
+		{"a killed server has returned, and 503 is for what nobody serves", calm(tell(name).step("kill a", 100, 106).kill("a", 100).start("a", 104, newDoc), 110).ask(190, "b", ghosts, 503),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "503 rather than 404"}},
+		{"a stopped server never returns, and 503 is for what nobody serves", calm503(tell(name).step("stop a", 100, 101).stop("a", 100)).ask(190, "b", ghosts, 503),
+			want{outcome: OutcomeFail, checked: -1, violations: 139, cause: "503 rather than 404"}},
 		{"a killed server never returns, and 503 is for its resources", calm503(tell(name).step("kill a", 100, 101).kill("a", 100)),
 			want{outcome: OutcomePass, checked: -1}},
 	})
+}
+
+// settled has every server answer discovery twice, soon enough after the last disturbance to be wrong.
+func settled(s *story) *story {
+	for _, at := range []float64{111, 112} {
+		s.discover(at, "a", "/apis", reorderedDoc).discover(at, "b", "/apis", reorderedDoc).discover(at, "c", "/apis", reorderedDoc)
+	}
+	return s
 }
 
 func calm503(s *story) *story {

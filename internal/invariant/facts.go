@@ -104,6 +104,7 @@ func (f *Facts) indexServers(h *history.History) {
 		}
 	}
 	f.lifecycle = slices.SortedFunc(slices.Values(h.Lifecycle), lifecycleOrder)
+	f.unnoticedEnds()
 	lives := map[string][]history.Lifecycle{}
 	for _, l := range f.lifecycle {
 		lives[l.Server] = append(lives[l.Server], l)
@@ -123,6 +124,32 @@ func (f *Facts) indexServers(h *history.History) {
 		s.index = i
 		s.line = newTimeline(lives[s.name])
 		s.served = newServed(s.line, truths[s.name], f.documents)
+	}
+}
+
+// unnoticedEnds makes a kill of each graceful end that nobody may have noticed: a server that is cut off from etcd cannot take its
+// leases away. When it does so, from being asked to stop to its end, is not known.
+func (f *Facts) unnoticedEnds() {
+	type life struct {
+		server      string
+		incarnation int
+	}
+	asked := map[life]history.Time{} // to stop
+	for i, l := range f.lifecycle {
+		of := life{l.Server, l.Incarnation}
+		switch l.State {
+		case history.StateStopping:
+			asked[of] = l.At
+		case history.StateStopped:
+			leaving := window{l.At, l.At}
+			if at, told := asked[of]; told {
+				leaving.from = at
+			}
+			faults := f.linkFaults(link{l.Server, etcd}, leaving.widen(settle))
+			if slices.ContainsFunc(faults, func(fault history.Fault) bool { return fault.Blocks }) {
+				f.lifecycle[i].State = history.StateKilled
+			}
+		}
 	}
 }
 
@@ -149,5 +176,5 @@ func hopOrder(asked string, a, b history.Hop) int {
 	}
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Server, b.Server), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User),
-		cmp.Compare(strconv.FormatBool(a.Rerouted), strconv.FormatBool(b.Rerouted)))
+		cmp.Compare(strconv.FormatBool(a.Rerouted), strconv.FormatBool(b.Rerouted)), cmp.Compare(a.From, b.From), cmp.Compare(a.Altered, b.Altered))
 }

@@ -155,6 +155,39 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// Who leaves in good order is missed by nobody; who cannot take its leases away is as good as killed.
+func TestUnnoticedEnds(t *testing.T) {
+	stopped, killed := history.StateStopped, history.StateKilled
+	for _, c := range []struct {
+		name  string
+		story *story
+		want  history.State
+	}{
+		{"in good order", tell().stop("c", 20), stopped},
+		{"cut off from etcd", tell().cut("c", "etcd", 10, 30).stop("c", 20), killed},
+		{"everybody is", tell().cut("", "etcd", 10, 30).stop("c", 20), killed},
+		{"cut off while it was stopping", tell().cut("c", "etcd", 20.5, 30).stop("c", 20), killed},
+		{"cut off until it was stopping", tell().cut("c", "etcd", 10, 20.5).stop("c", 20), killed},
+		{"cut off before", tell().cut("c", "etcd", 10, 19).stop("c", 20), stopped},
+		{"cut off afterwards", tell().cut("c", "etcd", 22, 30).stop("c", 20), stopped},
+		{"etcd is slow", tell().fault("latency", "c", "etcd", 10, 30, false).stop("c", 20), stopped},
+		{"another one is cut off from etcd", tell().cut("b", "etcd", 10, 30).stop("c", 20), stopped},
+		{"cut off from the others", tell().cut("c", "", 10, 30).cut("b", "c", 10, 30).stop("c", 20), stopped},
+		{"cut off in an earlier life", tell().cut("c", "etcd", 10, 30).stop("c", 20).start("c", 25, oldDoc).stop("c", 40), stopped},
+		{"cut off in an earlier life, and not said to be stopping in this one",
+			tell().cut("c", "etcd", 10, 30).stop("c", 20).start("c", 25, oldDoc).state("c", 40, stopped), stopped},
+		{"not said to be stopping, long after a cut", tell().cut("c", "etcd", 10, 30).state("c", 40, stopped), stopped},
+		{"not said to be stopping, cut off at its end", tell().cut("c", "etcd", 10, 50).state("c", 40, stopped), killed},
+		{"crashed while cut off", tell().cut("c", "etcd", 10, 30).state("c", 20, history.StateCrashed), history.StateCrashed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := NewFacts(c.story.h).byName["c"].line.at(sec(100)).left; got != c.want {
+				t.Errorf("left %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestQuietWindows(t *testing.T) {
 	s := tell().step("upgrade c", 50, 60).stop("c", 50).start("c", 55, newDoc).cut("a", "b", 100, 120).served("a", 150, oldDoc)
 	s.h.Steps = append(s.h.Steps, history.Step{Sentence: "sweep", Start: sec(30), End: sec(40)})

@@ -74,7 +74,8 @@ func FuzzJudge(f *testing.F) {
 	f.Add(save(f, tell(names()...).cut("b", "a", 15, 40).ask(20, "b", gadgets, 404).hop("b", 0, 9, false).hop("a", 1, 8, true).
 		discover(60, "b", "/apis", mergedDoc).discover(60, "a", "/apis", reorderedDoc).ask(70, "b", gadgets, 200, sweep).ask(71, "b", ghosts, 503).
 		ask(80, "b", gadgets, 201, verb("create"), by("admin")).hop("b", 0, 9, false, as("admin"), answering(201)).
-		hop("a", 1, 3, true, as("admin"), answering(201)).hop("a", 5, 8, true, as("reader"), answering(201)).h))
+		hop("a", 1, 3, true, as("admin"), answering(201)).
+		hop("a", 5, 8, true, as("reader"), answering(201), passedBy("b"), asking("query: without limit=5")).h))
 	f.Add(save(f, tell().step("pause a", 20, 50).pause("a", 20, 50).kill("c", 60).ask(30, "b", gadgets, 503, took(25)).ask(150, "b", widgets, 500).h))
 	f.Add([]byte(`{"run":{"schema":"skewproof/history/v1alpha1","servers":[{"name":"a"}]}}
 {"lifecycle":{"server":"a","incarnation":1,"state":"ready","at":-9223372036854775808}}
@@ -166,7 +167,7 @@ func chaos(rng *rand.Rand) *history.History {
 		for range hops * rng.IntN(2) {
 			from := rng.IntN(10)
 			s.hop(pick(servers...), from, from+rng.IntN(10), rng.IntN(2) == 0, as(pick("", "admin", "admin", "reader")),
-				answering(statuses[rng.IntN(len(statuses))]))
+				answering(statuses[rng.IntN(len(statuses))]), passedBy(pick("", "", "a", "b", "c")), asking(pick("", "", "", "body", "path: /x rather than /y")))
 		}
 	}
 	if rng.IntN(5) == 0 {

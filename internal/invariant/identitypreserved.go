@@ -75,7 +75,9 @@ func ruleIdentity(op *history.Operation, hops []history.Hop) (ruling, string) {
 }
 
 // elsewhere reports whether a hop is of a server that the operation was passed on to, rather than asked of.
-func elsewhere(op *history.Operation, h history.Hop) bool { return h.Server != op.Server || h.Rerouted }
+func elsewhere(op *history.Operation, h history.Hop) bool {
+	return h.Server != op.Server || h.Rerouted || h.From != ""
+}
 
 func passedOn(op *history.Operation, hops []history.Hop) bool {
 	return slices.ContainsFunc(hops, func(h history.Hop) bool { return elsewhere(op, h) })

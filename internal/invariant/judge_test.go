@@ -32,6 +32,8 @@ func rich(wrong bool, about ...string) *story {
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
 		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
+		s.ask(178, "b", gadgets, 200).hop("b", 0, 10, false).hop("a", 2, 8, true, asking("query: without limit=5"))
+		s.hop("a", 2, 8, true, asking("body")).hop("a", 2, 8, true, passedBy("b")).hop("a", 2, 8, true, passedBy("c"))
 		s.ask(180, "b", gadgets, 201, verb("create")).hop("b", 0, 10, false, answering(201)).hop("a", 1, 4, true, answering(201)).hop("a", 5, 9, true, answering(201))
 	}
 	return s
@@ -55,8 +57,8 @@ func outcomes(h *history.History) map[string]Outcome {
 
 func TestCatalogue(t *testing.T) {
 	want := []string{
-		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "IdentityPreserved", "WritesOnce",
-		"DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Available", "NoCrash", "Converges",
+		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "IdentityPreserved", "PassedOnUnchanged",
+		"WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Available", "NoCrash", "Converges",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)

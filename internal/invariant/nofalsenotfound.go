@@ -1,5 +1,11 @@
 package invariant
 
+import (
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
 var noFalseNotFound = Invariant{
 	Name:  "NoFalseNotFound",
 	Grade: GradeCore,
@@ -44,6 +50,8 @@ func (f *Facts) ruleNotFound(o *observation) ruling {
 			return rulingUnknown
 		}
 		return rulingNone
+	case o.local == claimNo && f.ceased(o):
+		return rulingUnknown
 	}
 	denied := resourceNotFound(o.op)
 	switch {
@@ -68,9 +76,36 @@ func (f *Facts) informed(o *observation, s situation) bool {
 		return true
 	}
 	for _, p := range s.capable {
-		if o.op.Start >= later(p.since, f.bounds.Staleness) {
+		if o.op.Start >= later(f.heard(o, p.server.name, max(p.since, s.readySince)), f.bounds.Staleness) {
 			return true
 		}
 	}
 	return false
+}
+
+// ceased reports whether the asked server itself served the resource earlier in its life, when those that serve it did so already: then somebody
+// has deleted it, and this server may know better than they. One that began to serve it later serves it anew.
+func (f *Facts) ceased(o *observation) bool {
+	incarnation := o.asked.line.at(o.op.Start).incarnation
+	for _, c := range slices.Backward(o.resource.coverage[o.asked.index]) {
+		if c.claim == claimYes && c.to <= o.op.Start {
+			anew := slices.ContainsFunc(o.capable, func(p peer) bool { return p.since >= c.to })
+			return !anew && o.asked.line.at(max(c.from, 0)).incarnation == incarnation
+		}
+	}
+	return false
+}
+
+// heard is when the asked server can first have heard of a peer that it could have heard of since then: the one tells it, and the other
+// hears it, through etcd. A cut that comes when there was time to hear of it excuses nothing.
+func (f *Facts) heard(o *observation, peer string, since history.Time) history.Time {
+	until := window{since, o.op.Start}
+	faults := slices.Concat(f.linkFaults(link{o.op.Server, etcd}, until), f.linkFaults(link{peer, etcd}, until))
+	slices.SortStableFunc(faults, faultOrder)
+	for _, fault := range faults {
+		if fault.Start <= later(since, f.bounds.Staleness) && (fault.Blocks || !delaying[fault.Kind]) {
+			since = max(since, fault.End)
+		}
+	}
+	return since
 }

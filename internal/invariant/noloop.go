@@ -76,6 +76,9 @@ func judgeNoLoop(f *Facts) *tally {
 //   - A peer that does not answer is given up, and may still be at it while the next one is tried: a hop that outlasts
 //     the one that made it was given up, and made no others.
 //   - A hop elsewhere with no container was passed on by the asked server, whose own account is lost (it was killed).
+//
+// Where the history says who passed it on (the simulator knows), none of this need be inferred: h was made from the latest-begun hop
+// of that server, or from one whose account is lost.
 func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
 	paths = make([][]string, len(hops))
 	givenUp := make([]bool, len(hops))
@@ -87,7 +90,17 @@ func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
 			continue
 		}
 		parent := []string{asked}
+		if h.From != "" && h.From != asked {
+			parent = []string{asked, h.From}
+		}
 		for j := i - 1; j >= 0; j-- {
+			if h.From != "" { // when it ended says nothing then
+				if hops[j].Server == h.From && hops[j].Start <= h.Start && hops[j].End >= h.Start {
+					parent = paths[j]
+					break
+				}
+				continue
+			}
 			if hops[j].Start > h.Start || hops[j].End < h.Start || givenUp[j] {
 				continue
 			}

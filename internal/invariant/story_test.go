@@ -218,8 +218,14 @@ func by(user string) func(*history.Operation) {
 }
 func as(user string) func(*history.Hop)       { return func(h *history.Hop) { h.User = user } }
 func answering(status int) func(*history.Hop) { return func(h *history.Hop) { h.Status = status } }
-func sweep(o *history.Operation)              { o.Purpose = history.PurposeSweep }
-func missingObject(o *history.Operation)      { o.Missing = history.MissingObject }
+func passedBy(server string) func(*history.Hop) {
+	return func(h *history.Hop) { h.From = server }
+}
+func asking(otherwise string) func(*history.Hop) {
+	return func(h *history.Hop) { h.Altered = otherwise }
+}
+func sweep(o *history.Operation)         { o.Purpose = history.PurposeSweep }
+func missingObject(o *history.Operation) { o.Missing = history.MissingObject }
 func etag(tag string) func(*history.Operation) {
 	return func(o *history.Operation) { o.ETag = tag }
 }

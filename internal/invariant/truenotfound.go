@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -44,8 +45,8 @@ func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 		return rulingUnknown, ""
 	case o.op.Status == http.StatusNotFound:
 		return rulingRight, ""
-	case o.op.Status == http.StatusServiceUnavailable && len(o.lost) > 0:
-		return rulingNone, "" // the one that served it was killed and may come back: nobody can say which is right
+	case o.op.Status == http.StatusServiceUnavailable && (len(o.lost) > 0 || f.missing(o)):
+		return rulingNone, "" // one that left without a word, and may have served it, may come back: nobody can say which is right
 	case o.op.Status == http.StatusServiceUnavailable:
 		if f.unsettled(o) {
 			return rulingTolerated, ""
@@ -67,10 +68,21 @@ func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 	return rulingWrong, fmt.Sprintf("%d rather than 404", o.op.Status)
 }
 
+// missing reports whether some server was killed, or crashed, and has not come back.
+func (f *Facts) missing(o *observation) bool {
+	return slices.ContainsFunc(f.servers, func(s *server) bool {
+		left := s.line.at(o.op.Start).left
+		return s != o.asked && (left == history.StateKilled || left == history.StateCrashed)
+	})
+}
+
 // unsettled reports whether the asked server may not yet know what a live peer serves: some server came, went or changed
 // within Staleness, or one that is up was out of reach within Staleness (and may have come to serve anything).
 func (f *Facts) unsettled(o *observation) bool {
 	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
+	if r, _ := f.reach(o.op.Server, etcd, w); r != reachOpen {
+		return true // it cannot know who has come
+	}
 	for _, s := range f.servers {
 		for _, piece := range s.served {
 			if w.from <= piece.from && piece.from <= w.to || piece.changing() && piece.overlaps(w) {
@@ -81,14 +93,14 @@ func (f *Facts) unsettled(o *observation) bool {
 			continue
 		}
 		span := s.line.at(o.op.Start)
-		if span.left == history.StateKilled || span.left == history.StateCrashed {
-			return true
-		}
 		if !span.up && span.phase != phaseUnknown {
 			continue
 		}
 		if r, _ := f.reach(o.op.Server, s.name, w); r != reachOpen {
 			return true
+		}
+		if r, _ := f.reach(s.name, etcd, w); r != reachOpen {
+			return true // it cannot say that it lives
 		}
 	}
 	return false

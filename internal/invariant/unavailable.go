@@ -67,6 +67,9 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	if !s.skewed() || !f.severed(o, s, w) {
 		return rulingNone, ""
 	}
+	if f.ceased(o) {
+		return rulingUnknown, ""
+	}
 	for _, u := range s.unsure {
 		if r, _ := f.reach(o.op.Server, u.name, w); r != reachClosed {
 			return rulingUnknown, "" // it may serve the resource, and can be reached

@@ -65,6 +65,10 @@ func TestWritesOnce(t *testing.T) {
 			write("patch", 200).hop("b", 0, 4, false, unavailable).hop("a", 1, 3, true, ok).hop("b", 5, 20, false, ok).hop("c", 6, 9, true, ok).hop("a", 10, 19, true, ok),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "by a and by c and by a, though its client sent it 2 times"}},
 
+		{"a second peer after one that is still at it, which looks like a chain where it is not known who passed it on",
+			write("update", 200).hop("b", 0, 30, false, ok).hop("c", 1, 29, true, ok, passedBy("b")).hop("a", 10, 15, true, ok, passedBy("b")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "carried out by c and by a"}},
+
 		{"one of two peers does not tell what became of it", write("patch", 200).hop("b", 0, 10, false, ok).hop("c", 1, 1, true).hop("a", 5, 9, true, ok), unknown},
 		{"whoever carried it out does not tell", write("patch", 200).hop("b", 0, 10, false, ok).hop("a", 2, 2, true), unknown},
 		{"carried out twice, how often it was sent is lost", write("patch", 0).hop("c", 1, 4, true, ok).hop("a", 5, 9, true, ok), unknown},

@@ -10,10 +10,11 @@ import (
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
-// passage is a sidecar's account of one request: a hop, and to whom it passed the request on.
+// passage is a server's account of one request: a hop, what was asked, and to whom it passed the request on.
 type passage struct {
 	history.Hop
-	answered string // the peer whose answer it passed back, as an apiserver identity; empty if none was
+	asked    asked
+	answered string // the peer whose answer a sidecar passed back, as an apiserver identity; empty if none was
 }
 
 // accessed reads a sidecar's access log. A killed sidecar leaves out what it was at, and may leave a last line that is cut short.
@@ -26,6 +27,7 @@ func accessed(log io.Reader, server string, epoch time.Time) ([]passage, error) 
 				Operation: r.AuditID, Server: server, Start: start, End: max(start, r.End.Sub(epoch)),
 				Status: r.Status, User: r.User, Rerouted: r.Rerouted,
 			},
+			asked:    asked{verb: r.Verb, uri: r.Path, withoutQuery: true},
 			answered: r.Peer,
 		})
 	})
@@ -37,8 +39,8 @@ func accessed(log io.Reader, server string, epoch time.Time) ([]passage, error) 
 
 // merge makes one account of the two that a server gives: the sidecar tells of every request that came to its door, the kube-apiserver
 // behind it once more of those that it was handed. What the kube-apiserver alone tells of is kept: requests that were under way
-// when the sidecar was killed, and whatever found a way around it.
-func merge(passages []passage, audit []history.Hop) []passage {
+// when the sidecar was killed, and whatever found a way around it. What was asked is told in full by the kube-apiserver only.
+func merge(passages, audit []passage) []passage {
 	byID := map[string][]int{} // indices of passages, in time order
 	for i, p := range passages {
 		byID[p.Operation] = append(byID[p.Operation], i)
@@ -49,11 +51,14 @@ func merge(passages []passage, audit []history.Hop) []passage {
 	told := make([]bool, len(passages)) // passages that the kube-apiserver has told its part of
 	both := slices.Clone(passages)
 	for _, h := range audit {
-		if i := passageOf(h, byID[h.Operation], passages, told); i >= 0 {
+		i := passageOf(h.Hop, byID[h.Operation], passages, told)
+		switch {
+		case i < 0:
+			both = append(both, h)
+		case !told[i]:
 			told[i] = true
-			continue
+			both[i].asked = h.asked
 		}
-		both = append(both, passage{Hop: h})
 	}
 	return both
 }

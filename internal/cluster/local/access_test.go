@@ -21,7 +21,7 @@ func line(t *testing.T, from, to int, change func(*sidecar.AccessRecord)) string
 	t.Helper()
 	r := sidecar.AccessRecord{
 		AuditID: "x1", Start: epoch.Add(time.Duration(from) * ms), End: epoch.Add(time.Duration(to) * ms),
-		Method: "GET", Path: "/api/v1/pods", User: "jane", Decision: "local", Status: 200,
+		Method: "GET", Verb: "list", Path: "/api/v1/pods", User: "jane", Decision: "local", Status: 200,
 	}
 	if change != nil {
 		change(&r)
@@ -41,7 +41,7 @@ func hop(server string, from, to int, rerouted bool) history.Hop {
 
 func compare[T any](t *testing.T, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(passage{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(passage{}, asked{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -49,14 +49,15 @@ func compare[T any](t *testing.T, want, got T) {
 func TestAccessed(t *testing.T) {
 	forwarded := line(t, 1, 9, func(r *sidecar.AccessRecord) { r.Decision, r.Peer = "forward", "apiserver-x" })
 	rerouted := line(t, 2, 8, func(r *sidecar.AccessRecord) { r.FromPeer, r.Rerouted = true, true })
+	listed := asked{verb: "list", uri: "/api/v1/pods", withoutQuery: true}
 	for name, c := range map[string]struct {
 		log  []string
 		want []passage
 	}{
-		"passed on":                    {[]string{forwarded}, []passage{{hop("b", 1, 9, false), "apiserver-x"}}},
-		"passed on by a peer":          {[]string{rerouted}, []passage{{Hop: hop("b", 2, 8, true)}}},
-		"a last line is cut short":     {[]string{rerouted, forwarded[:30]}, []passage{{Hop: hop("b", 2, 8, true)}}},
-		"a clock that was turned back": {[]string{line(t, 5, 3, nil)}, []passage{{Hop: hop("b", 5, 5, false)}}},
+		"passed on":                    {[]string{forwarded}, []passage{{hop("b", 1, 9, false), listed, "apiserver-x"}}},
+		"passed on by a peer":          {[]string{rerouted}, []passage{{Hop: hop("b", 2, 8, true), asked: listed}}},
+		"a last line is cut short":     {[]string{rerouted, forwarded[:30]}, []passage{{Hop: hop("b", 2, 8, true), asked: listed}}},
+		"a clock that was turned back": {[]string{line(t, 5, 3, nil)}, []passage{{Hop: hop("b", 5, 5, false), asked: listed}}},
 		"nothing":                      {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,33 +75,41 @@ func TestAccessed(t *testing.T) {
 
 func TestMergeCountsARequestOnceEachTimeItIsHandled(t *testing.T) {
 	at := func(from, to int) passage { return passage{Hop: hop("b", from, to, false)} }
-	heard := func(from, to int) history.Hop { return hop("b", from, to, false) }
 	for name, c := range map[string]struct {
 		passages []passage
-		audit    []history.Hop
+		audit    []passage
 		want     []passage
 	}{
-		"served behind the sidecar":                   {[]passage{at(1, 9)}, []history.Hop{heard(2, 8)}, []passage{at(1, 9)}},
+		"served behind the sidecar":                   {[]passage{at(1, 9)}, []passage{at(2, 8)}, []passage{at(1, 9)}},
 		"passed on to a peer":                         {[]passage{at(1, 9)}, nil, []passage{at(1, 9)}},
-		"the sidecar was killed at it":                {nil, []history.Hop{heard(2, 2)}, []passage{at(2, 2)}},
-		"without a sidecar":                           {nil, []history.Hop{heard(2, 8), heard(3, 7)}, []passage{at(2, 8), at(3, 7)}},
-		"sent again by the client":                    {[]passage{at(1, 4), at(5, 9)}, []history.Hop{heard(2, 3), heard(6, 8)}, []passage{at(1, 4), at(5, 9)}},
-		"sent again while the first was under way":    {[]passage{at(1, 9), at(2, 8)}, []history.Hop{heard(3, 7), heard(4, 6)}, []passage{at(1, 9), at(2, 8)}},
-		"sent again after the sidecar was killed":     {[]passage{at(5, 9)}, []history.Hop{heard(2, 2), heard(6, 8)}, []passage{at(5, 9), at(2, 2)}},
-		"and killed when it was sent again":           {[]passage{at(1, 4)}, []history.Hop{heard(2, 3), heard(6, 6)}, []passage{at(1, 4), at(6, 6)}},
-		"the client went away before it was taken up": {[]passage{at(1, 4)}, []history.Hop{heard(6, 8)}, []passage{at(1, 4)}},
-		"it outlasts a client that went away":         {[]passage{at(1, 4)}, []history.Hop{heard(2, 8)}, []passage{at(1, 4)}},
-		"tried twice behind the sidecar":              {[]passage{at(1, 9)}, []history.Hop{heard(2, 2), heard(4, 8)}, []passage{at(1, 9)}},
-		"the order of the records does not matter":    {[]passage{at(5, 9), at(1, 4)}, []history.Hop{heard(6, 8), heard(2, 3)}, []passage{at(5, 9), at(1, 4)}},
-		"the same moment, cut down to microseconds":   {[]passage{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}, []history.Hop{heard(1, 2)}, []passage{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}},
+		"the sidecar was killed at it":                {nil, []passage{at(2, 2)}, []passage{at(2, 2)}},
+		"without a sidecar":                           {nil, []passage{at(2, 8), at(3, 7)}, []passage{at(2, 8), at(3, 7)}},
+		"sent again by the client":                    {[]passage{at(1, 4), at(5, 9)}, []passage{at(2, 3), at(6, 8)}, []passage{at(1, 4), at(5, 9)}},
+		"sent again while the first was under way":    {[]passage{at(1, 9), at(2, 8)}, []passage{at(3, 7), at(4, 6)}, []passage{at(1, 9), at(2, 8)}},
+		"sent again after the sidecar was killed":     {[]passage{at(5, 9)}, []passage{at(2, 2), at(6, 8)}, []passage{at(5, 9), at(2, 2)}},
+		"and killed when it was sent again":           {[]passage{at(1, 4)}, []passage{at(2, 3), at(6, 6)}, []passage{at(1, 4), at(6, 6)}},
+		"the client went away before it was taken up": {[]passage{at(1, 4)}, []passage{at(6, 8)}, []passage{at(1, 4)}},
+		"it outlasts a client that went away":         {[]passage{at(1, 4)}, []passage{at(2, 8)}, []passage{at(1, 4)}},
+		"tried twice behind the sidecar":              {[]passage{at(1, 9)}, []passage{at(2, 2), at(4, 8)}, []passage{at(1, 9)}},
+		"the order of the records does not matter":    {[]passage{at(5, 9), at(1, 4)}, []passage{at(6, 8), at(2, 3)}, []passage{at(5, 9), at(1, 4)}},
+		"the same moment, cut down to microseconds":   {[]passage{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}, []passage{at(1, 2)}, []passage{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, c.want, merge(c.passages, c.audit)) })
 	}
 }
 
+func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {
+	door := asked{verb: "list", uri: "/api/v1/pods", withoutQuery: true}
+	behind := asked{verb: "list", uri: "/api/v1/pods?limit=5"}
+	again := asked{verb: "list", uri: "/api/v1/pods?limit=5&continue=x"}
+	at := func(from, to int, what asked) passage { return passage{Hop: hop("b", from, to, true), asked: what} }
+	compare(t, []passage{at(1, 9, behind), at(11, 19, door)},
+		merge([]passage{at(1, 9, door), at(11, 19, door)}, []passage{at(2, 3, behind), at(4, 8, again)}))
+}
+
 func TestSettle(t *testing.T) {
 	names := map[string]string{"apiserver-a": "a", "apiserver-b": "b", "apiserver-c": "c"}
-	passed := func(h history.Hop, answered string) passage { return passage{h, answered} }
+	passed := func(h history.Hop, answered string) passage { return passage{Hop: h, answered: answered} }
 	for name, c := range map[string]struct {
 		all  []passage
 		want []history.Hop
@@ -130,24 +139,26 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+func write(t *testing.T, path string, lines ...string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // One request, as three servers tell of it: b passed it on to c, which refused it, and then to a, whose kube-apiserver served it.
 func TestHopsOfARunWithSidecars(t *testing.T) {
 	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
 	servers := []history.Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	write := func(path string, lines ...string) {
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	id := func(name string) string { return identity(name) }
-	write(files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
+	write(t, files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
 		r.Decision, r.Peer = "forward", id("a")
 		r.Attempts = []sidecar.AccessAttempt{{Peer: id("c"), Outcome: "refused"}, {Peer: id("a"), Outcome: "answered"}}
 	}))
-	write(files.access("c"), line(t, 1010, 1020, func(r *sidecar.AccessRecord) { r.Rerouted, r.Decision, r.Status = true, "unavailable", 503 }))
-	write(files.access("a"), line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	write(t, files.access("c"), line(t, 1010, 1020, func(r *sidecar.AccessRecord) { r.Rerouted, r.Decision, r.Status = true, "unavailable", 503 }))
+	write(t, files.access("a"), line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
 	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z")
-	write(filepath.Join(files.Logs, "a-audit.jsonl"), behind.Replace(received), behind.Replace(complete))
+	write(t, filepath.Join(files.Logs, "a-audit.jsonl"), behind.Replace(received), behind.Replace(complete))
 	c := &Cluster{config: Config{Subject: SubjectReference, Files: files}, places: Places(SubjectReference, servers)}
 	got, err := c.Hops(epoch)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // killed server leaves requests without their second stage, and may leave a last line that is cut short.
 //
 // sources is how many addresses a request that no peer passed on has come through: its client's, and that of a sidecar if there is one.
-func audited(log io.Reader, server string, sources int, epoch time.Time) ([]history.Hop, error) {
-	var all []history.Hop
+func audited(log io.Reader, server string, sources int, epoch time.Time) ([]passage, error) {
+	var all []passage
 	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
 	err := records(log, func(event auditv1.Event) {
 		id := string(event.AuditID)
@@ -23,10 +23,13 @@ func audited(log io.Reader, server string, sources int, epoch time.Time) ([]hist
 		case auditv1.StageRequestReceived:
 			start := event.RequestReceivedTimestamp.Sub(epoch)
 			open[id] = append(open[id], len(all))
-			all = append(all, history.Hop{
-				Operation: id, Server: server, Start: start, End: start, User: event.User.Username,
-				// Whoever forwards adds the one it has it from to X-Forwarded-For, so a further source means a further leg.
-				Rerouted: len(event.SourceIPs) > sources,
+			all = append(all, passage{
+				Hop: history.Hop{
+					Operation: id, Server: server, Start: start, End: start, User: event.User.Username,
+					// Whoever forwards adds the one it has it from to X-Forwarded-For, so a further source means a further leg.
+					Rerouted: len(event.SourceIPs) > sources,
+				},
+				asked: asked{verb: event.Verb, uri: event.RequestURI},
 			})
 		case auditv1.StageResponseComplete, auditv1.StagePanic:
 			if len(open[id]) == 0 {

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -24,25 +22,24 @@ func TestAudited(t *testing.T) {
 	whole := history.Hop{Operation: "x1", Server: "b", Start: time.Second, End: 1250 * time.Millisecond, Status: 503, User: "jane"}
 	nested := history.Hop{Operation: "x1", Server: "b", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond, Status: 404, User: "jane", Rerouted: true}
 	open := history.Hop{Operation: "x1", Server: "b", Start: time.Second, End: time.Second, User: "jane"}
+	listed := func(h history.Hop) passage { return passage{Hop: h, asked: asked{verb: "list", uri: "/api/v1/pods"}} }
 
 	for name, c := range map[string]struct {
 		log  []string
-		want []history.Hop
+		want []passage
 	}{
-		"both stages are joined":                      {[]string{received, complete}, []history.Hop{whole}},
-		"a killed server leaves the second stage out": {[]string{received}, []history.Hop{open}},
-		"a last line may be cut short":                {[]string{received, complete[:40]}, []history.Hop{open}},
+		"both stages are joined":                      {[]string{received, complete}, []passage{listed(whole)}},
+		"a killed server leaves the second stage out": {[]string{received}, []passage{listed(open)}},
+		"a last line may be cut short":                {[]string{received, complete[:40]}, []passage{listed(open)}},
 		"a stage whose beginning is not in the log":   {[]string{complete}, nil},
-		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []history.Hop{whole, nested}},
+		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []passage{listed(whole), listed(nested)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := audited(strings.NewReader(strings.Join(c.log, "\n")), "b", 1, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("hops (-want +got):\n%s", diff)
-			}
+			compare(t, c.want, got)
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Hops reads the logs of all servers: every server's own account of every request it handled, whoever asked, once for each time that
-// it handled it. epoch is the wall time of the run's start.
+// it handled it, with what a peer altered on its way. epoch is the wall time of the run's start.
 func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	var all []passage
 	names := map[string]string{}
@@ -23,7 +23,7 @@ func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 		}
 		all = append(all, account...)
 	}
-	return settle(all, names), nil
+	return settle(contrasted(all), names), nil
 }
 
 // accountOf is what one server tells of the requests it handled.
@@ -40,7 +40,7 @@ func accountOf(server, subject string, f Files, epoch time.Time) ([]passage, err
 			return nil, fmt.Errorf("read the access log of the sidecar of server %q: %w", server, err)
 		}
 	}
-	var audit []history.Hop
+	var audit []passage
 	err := readLog(f.audit(server), func(log io.Reader) (err error) {
 		audit, err = audited(log, server, sources, epoch)
 		return err

@@ -1,0 +1,112 @@
+package local
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy/sidecar"
+)
+
+func TestUnlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after asked
+		want          string
+	}{
+		"the same":                              {asked{verb: "list", uri: "/api/v1/pods?limit=5"}, asked{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
+		"sorted":                                {asked{uri: "/api/v1/pods?watch=1&limit=5"}, asked{uri: "/api/v1/pods?limit=5&watch=1"}, ""},
+		"encoded anew":                          {asked{uri: "/api/v1/pods?labelSelector=a=b,c%20d&x"}, asked{uri: "/api/v1/pods?labelSelector=a%3Db%2Cc+d&x="}, ""},
+		"without what nobody can parse":         {asked{uri: "/api/v1/pods?limit=5&%zz"}, asked{uri: "/api/v1/pods?limit=5"}, ""},
+		"another encoding of the path":          {asked{uri: "/apis/a/v1/namespaces/x/ys/system%3Az"}, asked{uri: "/apis/a/v1/namespaces/x/ys/system:z"}, ""},
+		"another verb":                          {asked{verb: "list", uri: "/api/v1/pods"}, asked{verb: "get", uri: "/api/v1/pods"}, "verb: get rather than list"},
+		"another path":                          {asked{uri: "/api/v1/pods/x?limit=5"}, asked{uri: "/api/v1/pods?limit=5"}, "path: /api/v1/pods rather than /api/v1/pods/x"},
+		"a name of two parts becomes two":       {asked{uri: "/api/v1/pods/x%2Fy"}, asked{uri: "/api/v1/pods/x/y"}, "path: /api/v1/pods/x/y rather than /api/v1/pods/x%2Fy"},
+		"another slash":                         {asked{uri: "/api/v1/pods"}, asked{uri: "/api/v1/pods/"}, "path: /api/v1/pods/ rather than /api/v1/pods"},
+		"a parameter is lost":                   {asked{uri: "/api/v1/pods?dryRun=All&limit=5"}, asked{uri: "/api/v1/pods?limit=5"}, "query: without dryRun=All"},
+		"a value is lost":                       {asked{uri: "/api/v1/pods?x=1&x=2"}, asked{uri: "/api/v1/pods?x=2"}, "query: x=2 rather than x=1&x=2"},
+		"the order of values":                   {asked{uri: "/api/v1/pods?x=1&x=2"}, asked{uri: "/api/v1/pods?x=2&x=1"}, "query: x=2&x=1 rather than x=1&x=2"},
+		"a parameter is added":                  {asked{uri: "/api/v1/pods"}, asked{uri: "/api/v1/pods?timeout=9s"}, "query: with timeout=9s"},
+		"a value that is encoded twice":         {asked{uri: "/api/v1/pods?x=a%2Fb"}, asked{uri: "/api/v1/pods?x=a%252Fb"}, "query: x=a%252Fb rather than x=a%2Fb"},
+		"a watch becomes a list":                {asked{verb: "watch", uri: "/api/v1/pods?watch=1"}, asked{verb: "list", uri: "/api/v1/pods"}, "verb and query: list rather than watch, without watch=1"},
+		"a record without the query":            {asked{verb: "list", uri: "/api/v1/pods", withoutQuery: true}, asked{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
+		"two of them":                           {asked{uri: "/api/v1/pods", withoutQuery: true}, asked{uri: "/api/v1/nodes", withoutQuery: true}, "path: /api/v1/nodes rather than /api/v1/pods"},
+		"a record that does not say":            {asked{verb: "list", uri: "/api/v1/pods"}, asked{}, ""},
+		"a record that cannot be read as a URI": {asked{uri: "/api/v1/pods"}, asked{uri: "pods"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, c.want, c.after.unlike(c.before)) })
+	}
+}
+
+func TestContrasted(t *testing.T) {
+	sent := func(uri string) passage { return passage{Hop: hop("b", 0, 10, false), asked: asked{uri: uri}} }
+	passed := func(uri, altered string) passage {
+		p := passage{Hop: hop("a", 2, 8, true), asked: asked{uri: uri}}
+		p.Altered = altered
+		return p
+	}
+	other := func(p passage) passage {
+		p.Operation = "x2"
+		return p
+	}
+	const full, short, lost = "/api/v1/pods?limit=5", "/api/v1/pods", "query: without limit=5"
+	for name, all := range map[string][]passage{
+		"as it was sent":                         {sent(full), passed(full, "")},
+		"altered":                                {sent(full), passed(short, lost)},
+		"the peer's log comes first":             {passed(short, lost), sent(full)},
+		"altered at the second attempt":          {sent(full), passed(full, ""), passed(short, lost)},
+		"altered when it was sent again":         {sent(full), passed(full, ""), sent(full), passed(short, lost)},
+		"the asked server's account is lost":     {passed(short, "")},
+		"another request":                        {sent(full), other(sent(short)), other(passed(short, "")), passed(full, "")},
+		"two requests of one ID":                 {sent(short), sent(full), passed(full, ""), passed(short, "")},
+		"sent to two servers, which is not ours": {sent(full), sent(short)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []passage
+			for _, p := range all {
+				p.Altered = ""
+				told = append(told, p)
+			}
+			compare(t, all, contrasted(told))
+		})
+	}
+}
+
+// What two kube-apiservers tell of one request, the second of which lacks what the first was asked.
+func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
+	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
+	asked := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
+	peer := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10"]`)
+	write(t, files.audit("b"), asked.Replace(received), asked.Replace(complete))
+	write(t, files.audit("a"), peer.Replace(received), peer.Replace(complete))
+	servers := []history.Server{{Name: "a"}, {Name: "b"}}
+	c := &Cluster{config: Config{Subject: SubjectBuiltin, Files: files}, places: Places(SubjectBuiltin, servers)}
+	got, err := c.Hops(epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := func(server string, rerouted bool, altered string) history.Hop {
+		h := hop(server, 1000, 1250, rerouted)
+		h.Status, h.Altered = 503, altered
+		return h
+	}
+	compare(t, []history.Hop{whole("a", true, "query: without limit=5"), whole("b", false, "")}, got)
+}
+
+// Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other one was asked is known in full.
+func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
+	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
+	write(t, files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))
+	write(t, files.access("a"), line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z", "/api/v1/pods", "/api/v1/pods?limit=5")
+	write(t, filepath.Join(files.Logs, "a-audit.jsonl"), behind.Replace(received), behind.Replace(complete))
+	servers := []history.Server{{Name: "a"}, {Name: "b"}}
+	c := &Cluster{config: Config{Subject: SubjectReference, Files: files}, places: Places(SubjectReference, servers)}
+	got, err := c.Hops(epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := hop("a", 1030, 1260, true)
+	passed.Altered = "path: /api/v1/pods rather than /api/v1/nodes"
+	compare(t, []history.Hop{passed, hop("b", 1000, 1300, false)}, got)
+}

@@ -1,0 +1,52 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+)
+
+// What is written at once reads back as what a recorder wrote while it happened, and is the same bytes every time, whatever the order of a map.
+func TestWriteIsTheInverseOfRead(t *testing.T) {
+	want := sample()
+	want.Documents["sha256:0"] = Document{Hash: "sha256:0", Resources: []Resource{}}
+	var first bytes.Buffer
+	if err := Write(&first, want); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		var again bytes.Buffer
+		if err := Write(&again, want); err != nil || !bytes.Equal(first.Bytes(), again.Bytes()) {
+			t.Fatalf("written again, it differs; error %v", err)
+		}
+	}
+	got, err := Read(&first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read\n%+v\nwritten\n%+v", got, want)
+	}
+}
+
+func TestAHistoryWithoutAnEndIsWrittenWithout(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, &History{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(&b); err != nil || got.End.Complete || got.Run.Schema != SchemaVersion {
+		t.Errorf("read %+v, error %v", got, err)
+	}
+}
+
+func TestWriteSaysThatTheDiskIsFull(t *testing.T) {
+	full := errors.New("no space left on device")
+	if err := Write(writerFunc(func([]byte) (int, error) { return 0, full }), sample()); !errors.Is(err, full) {
+		t.Errorf("got %v, want %v", err, full)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
