@@ -160,7 +160,7 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
 		return transport.RoundTrip(out)
 	}
-	d := &deadline{limit: limit, afterFunc: f.h.afterFunc, body: f.body, cancel: cancel}
+	d := &deadline{limit: limit, now: f.h.now, afterFunc: f.h.afterFunc, body: f.body, cancel: cancel}
 	d.begin()
 	answer, err := transport.RoundTrip(out)
 	if d.end() {

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/transport"
 
@@ -76,9 +75,8 @@ func benchmarkUpstream(b *testing.B, server *httptest.Server) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	client := fake.NewClientset(identityLease("a", "1"))
-	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{crdResource: "CustomResourceDefinitionList"})
-	u := newUpstream(ctx, b, "self", w, to, client, objects)
-	u.endpoints.set("a", address)
+	u := startUpstream(ctx, b, "self", newProcess(w.local), to, map[string]string{"a": address}, client, newObjects())
+	u.wait()
 	if _, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Update(ctx, identityLease("a", "2"), metav1.UpdateOptions{}); err != nil {
 		b.Fatal(err)
 	}
@@ -123,4 +121,21 @@ func measure(b *testing.B, h http.Handler) {
 			b.Fatalf("%d %q", code, body)
 		}
 	}
+}
+
+// ask sends a request for a resource, as the given user, and returns status, content type and body.
+func ask(h http.Handler, r proxy.Resource) (code int, contentType, body string) {
+	path := "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource
+	if r.Group == "" {
+		path = "/api/" + r.Version + "/" + r.Resource
+	}
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	request.Header.Set("Accept", "application/json")
+	ctx := apirequest.WithUser(request.Context(), &user.DefaultInfo{Name: "alice", Groups: []string{"people"}})
+	ctx = apirequest.WithRequestInfo(ctx, &apirequest.RequestInfo{
+		IsResourceRequest: true, Path: path, Verb: "list", APIPrefix: "apis", APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource,
+	})
+	recorder := httptest.NewRecorder()
+	h.ServeHTTP(recorder, request.WithContext(ctx))
+	return recorder.Code, recorder.Header().Get("Content-Type"), recorder.Body.String()
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // replayBound is how much of a request's body is kept, in bytes, so that it can be sent to another peer. A longer body is sent
@@ -29,17 +30,19 @@ type body struct {
 	mu      sync.Mutex // of what follows; taken after turn
 	waiting bool       // for the client
 	read    int        // how much came from the client
+	now     func() time.Time
+	last    time.Time // when something last came; zero: never
 	kept    []byte
 	spent   bool  // more was read than is kept
 	err     error // how reading from the client ended
 }
 
 // newBody returns the body of a request, of which at most bound bytes are kept; nil if it has none.
-func newBody(r *http.Request, bound int) *body {
+func newBody(r *http.Request, bound int, now func() time.Time) *body {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
-	return &body{from: r.Body, bound: bound}
+	return &body{from: r.Body, bound: bound, now: now}
 }
 
 // replayable reports whether the whole body can still be read.
@@ -65,14 +68,20 @@ func (b *body) clientErr() error {
 	return b.err
 }
 
-// progress is how much has come from the client, and whether more is being waited for.
-func (b *body) progress() (read int, waiting bool) {
+// forever is for how long nothing has come of a body of which nothing ever came.
+const forever = time.Duration(1<<63 - 1)
+
+// idle is whether the client is being waited for, and for how long nothing has come from it.
+func (b *body) idle(now time.Time) (waiting bool, idle time.Duration) {
 	if b == nil {
-		return 0, false
+		return false, forever
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.read, b.waiting
+	if b.last.IsZero() {
+		return b.waiting, forever
+	}
+	return b.waiting, now.Sub(b.last)
 }
 
 func (b *body) wait(waiting bool) {
@@ -141,6 +150,9 @@ func (r *bodyReader) took(p []byte, err error) (int, error) {
 	defer b.mu.Unlock()
 	b.err = err
 	b.read += len(p)
+	if len(p) > 0 {
+		b.last = b.now()
+	}
 	switch {
 	case b.spent:
 	case b.read <= b.bound || r.isClosed():

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 func TestBodyIsReadAgain(t *testing.T) {
@@ -25,7 +26,7 @@ func TestBodyIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			content := strings.Repeat("0123456789", 20)[:c.length]
-			b := newBody(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), bound)
+			b := newBody(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), bound, time.Now)
 			one, err := b.open()
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +64,7 @@ func TestBodyIsReadAgain(t *testing.T) {
 }
 
 func TestReaderThatCameTooLate(t *testing.T) {
-	b := newBody(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), 3)
+	b := newBody(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), 3, time.Now)
 	early, err := b.open()
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestReaderThatCameTooLate(t *testing.T) {
 
 func TestBodyKeepsWhatAClosedReaderGot(t *testing.T) {
 	reader, writer := io.Pipe()
-	b := newBody(httptest.NewRequest("POST", "/", reader), 3)
+	b := newBody(httptest.NewRequest("POST", "/", reader), 3, time.Now)
 	given, err := b.open()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestBodyKeepsWhatAClosedReaderGot(t *testing.T) {
 
 func TestBodyTellsWhoseErrorItIs(t *testing.T) {
 	failure := errors.New("malformed")
-	b := newBody(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), 3)
+	b := newBody(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), 3, time.Now)
 	if b.clientErr() != nil {
 		t.Error("an error before anything was read")
 	}
@@ -126,7 +127,7 @@ func TestBodyTellsWhoseErrorItIs(t *testing.T) {
 		t.Errorf("the client's error is %v, want %v", b.clientErr(), failure)
 	}
 	var none *body
-	if newBody(httptest.NewRequest("POST", "/", nil), 3) != nil || !none.replayable() || none.clientErr() != nil {
+	if newBody(httptest.NewRequest("POST", "/", nil), 3, time.Now) != nil || !none.replayable() || none.clientErr() != nil {
 		t.Error("a request without a body has one")
 	}
 }

@@ -10,13 +10,13 @@ import (
 // client that is slow: a client must not be able to make a healthy peer look dead by sending slowly.
 type deadline struct {
 	limit     time.Duration
+	now       func() time.Time
 	afterFunc func(time.Duration, func()) func() bool
 	body      *body
 	cancel    context.CancelCauseFunc
 
 	mu    sync.Mutex
 	stop  func() bool
-	read  int // of the body, when the timer was set
 	ended bool
 	rang  bool
 }
@@ -28,16 +28,19 @@ func (d *deadline) begin() {
 	d.stop = d.afterFunc(d.limit, d.ring)
 }
 
-// ring ends the attempt, unless the client has sent something meanwhile or is being waited for.
+// ring ends the attempt, unless the client is being waited for, or has sent something so lately that the peer's time is not over yet.
 func (d *deadline) ring() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
 		return
 	}
-	if read, waiting := d.body.progress(); waiting || read > d.read {
-		d.read = read
-		d.stop = d.afterFunc(d.limit, d.ring)
+	waiting, idle := d.body.idle(d.now())
+	if waiting {
+		idle = 0
+	}
+	if left := d.limit - idle; left > 0 {
+		d.stop = d.afterFunc(left, d.ring)
 		return
 	}
 	d.rang = true

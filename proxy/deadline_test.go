@@ -105,39 +105,56 @@ func TestAttemptTimeout(t *testing.T) {
 	})
 	t.Run("waits for a slow client", func(t *testing.T) {
 		var clock alarm
+		var mu sync.Mutex
+		now := epoch
+		pass := func(d time.Duration) { // until the timer rings
+			mu.Lock()
+			now = now.Add(d)
+			mu.Unlock()
+			clock.ring()
+		}
 		reader, writer := io.Pipe()
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			now = now.Add(5 * time.Second)
+			mu.Unlock()
 			b := make([]byte, 4)
 			if n, err := r.Body.Read(b); err != nil || n != 4 {
 				t.Errorf("read %d, %v", n, err)
 			}
-			clock.ring() // something came meanwhile
+			pass(20 * time.Second) // the last byte came 20 s ago: 5 s are left
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
 				r.Body.Read(b)
 			}()
-			until(t, "the client to be waited for", func() bool { _, waiting := r.Body.(*bodyReader).body.progress(); return waiting })
-			clock.ring() // nothing came, because the client does not send
+			until(t, "the client to be waited for", func() bool { waiting, _ := r.Body.(*bodyReader).body.idle(epoch); return waiting })
+			pass(5 * time.Second) // nothing came, because the client does not send
 			if r.Context().Err() != nil {
 				t.Error("given up while the client was sending")
 			}
 			writer.Write([]byte("body"))
 			<-ended
-			clock.ring() // something came meanwhile
-			if r.Context().Err() != nil {
+			if pass(24 * time.Second); r.Context().Err() != nil {
 				t.Error("given up before the peer had its time")
 			}
-			clock.ring() // now it is the peer
+			pass(time.Second) // now it is the peer
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
+		}), func(c *Config) {
+			c.AfterFunc = clock.afterFunc
+			c.Now = func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				return now
+			}
+		})
 		go writer.Write([]byte("slow"))
 		s.serve(httptest.NewRequest("POST", gadgetsPath, reader))
 		if diff := cmp.Diff([]string{"a undecided"}, s.seen.outcomes()); diff != "" {
 			t.Errorf("attempts (-want +got):\n%s", diff)
 		}
-		if want := slices.Repeat([]time.Duration{25 * time.Second}, 4); !slices.Equal(clock.set, want) {
+		if want := []time.Duration{25 * time.Second, 5 * time.Second, 25 * time.Second, time.Second}; !slices.Equal(clock.set, want) {
 			t.Errorf("timers %v, want %v", clock.set, want)
 		}
 	})

@@ -24,7 +24,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 		return t.decideByStorageVersions(r, tried, pick)
 	}
 	doubting := t.policy.Knowledge.DoubtUnknown
-	local := t.servedHere(r)
+	local := t.servedHere(r, now)
 	switch {
 	case r.Rerouted && (local || !t.policy.Routing.RefuseAtHop):
 		return Decision{Action: ServeLocally, Reason: ReasonRerouted}
@@ -54,9 +54,13 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 }
 
 // servedHere reports whether the local server serves what a request is about.
-func (t *Table) servedHere(r Request) bool {
-	for _, d := range t.local {
-		if listed(d.index, r, t.policy.Routing.Subresources) {
+func (t *Table) servedHere(r Request, now time.Time) bool {
+	for root, d := range t.local {
+		index := d.index
+		if now.Before(t.routedTill) {
+			index = t.routed[root]
+		}
+		if listed(index, r, t.policy.Routing.Subresources) {
 			return true
 		}
 	}
@@ -66,8 +70,7 @@ func (t *Table) servedHere(r Request) bool {
 // capable returns the peers that serve what a request is about.
 func (t *Table) capable(r Request) []*peer {
 	var capable []*peer
-	for i := range t.peers {
-		p := &t.peers[i]
+	for _, p := range t.peers {
 		for _, d := range p.learnt {
 			if listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, d) {
 				capable = append(capable, p)
@@ -182,7 +185,7 @@ func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n 
 	var capable []*peer
 	for _, id := range slices.Sorted(slices.Values(servers)) {
 		if i, ok := t.find(id); ok {
-			capable = append(capable, &t.peers[i])
+			capable = append(capable, t.peers[i])
 		} else {
 			capable = append(capable, &peer{id: id})
 		}

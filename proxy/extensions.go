@@ -25,6 +25,7 @@ type extensions struct {
 
 	active  []Resource // sorted
 	retired []retired  // sorted by Resource
+	look    time.Time  // when graces that have ended are looked for beside ReapInterval, under ExtensionsFiltered
 }
 
 // retired is an extension that was dropped.
@@ -107,12 +108,19 @@ func listedVersions(policy KnowledgePolicy, e Extensions) []schema.GroupVersionR
 // observe returns the extensions after the set of those that exist has changed. expires says when a grace that begins now ends.
 func (x extensions) observe(e Extensions, expires time.Time) extensions {
 	next := extensions{policy: x.policy, current: e, active: entries(x.policy, e), retired: slices.Clone(x.retired)}
-	if x.policy.Extensions == ExtensionsCutOut { // active again: no longer pending
+	next.look = x.look
+	switch x.policy.Extensions {
+	case ExtensionsCutOut: // active again: no longer pending
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return contains(next.active, r.Resource) })
+	case ExtensionsFiltered: // every change is an occasion to look
+		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return r.at.Add(x.policy.Grace).Before(e.At) })
 	}
 	for _, old := range x.active {
 		if contains(next.active, old) {
 			continue
+		}
+		if !e.At.Before(x.look) {
+			next.look = expires
 		}
 		r := retired{Resource: old, at: e.At, expires: expires}
 		if x.policy.Extensions == ExtensionsCutOut && !deleted(old, x.current, e, x.policy) {
@@ -163,9 +171,25 @@ func (x extensions) tick(now time.Time) (extensions, bool) {
 
 // cutOut returns a peer's document without what is excluded now.
 func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
-	return discovery.Filter(groups, func(gvr schema.GroupVersionResource) bool {
+	return x.leaveOut(groups, func(gvr schema.GroupVersionResource) bool {
 		return x.exclude(Resource{Group: gvr.Group, Version: gvr.Version}, time.Time{})
 	})
+}
+
+// leaveOut returns a peer's document without what drop names. Upstream looks at resources only to see whether there is anything to leave out
+// (filterPeerCacheEntry): if not, an excluded version that lists none, such as that of an aggregated API that never answered, stays.
+func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVersionResource) bool) discovery.Groups {
+	if x.policy.Extensions == ExtensionsExact {
+		return discovery.Filter(groups, drop)
+	}
+	for _, g := range groups {
+		for _, v := range g.Versions {
+			if len(v.Resources) > 0 && drop(schema.GroupVersionResource{Group: g.Name, Version: v.Version}) {
+				return discovery.Filter(groups, drop)
+			}
+		}
+	}
+	return groups
 }
 
 // extended takes in the set of extensions.
@@ -190,10 +214,10 @@ func (t *Table) extended(e Extensions) *Table {
 	// What exists now is cut out for good; what ceased to exist is back only with the next fetch, once its grace has ended.
 	changed := false
 	for i := range next.peers {
-		for root := range next.peers[i].learnt {
-			d := &next.peers[i].learnt[root]
-			if groups := next.extensions.cutOut(d.groups); !same(groups, d.groups) {
-				d.groups, d.index, changed = groups, discovery.NewIndex(groups), true
+		for root := range roots {
+			if groups := next.extensions.cutOut(next.peers[i].learnt[root].groups); !same(groups, next.peers[i].learnt[root].groups) {
+				d := &next.change(i).learnt[root]
+				d.groups, d.told, d.index, changed = groups, groups, discovery.NewIndex(groups), true
 			}
 		}
 	}
@@ -203,14 +227,15 @@ func (t *Table) extended(e Extensions) *Table {
 	return next
 }
 
-// graceEnds is when a grace that begins now ends; zero if that is no matter of time.
+// graceEnds is when a grace that begins now ends; zero if that is no matter of time. Under ExtensionsFiltered a look is ordered for that time, but
+// not if one is ordered already: then it ends when ReapInterval next comes round (client-go, util/workqueue: AddAfter keeps the earlier time of a key).
 func (t *Table) graceEnds(now time.Time) time.Time {
 	policy := t.policy.Knowledge
 	if policy.Extensions == ExtensionsExact {
 		return time.Time{}
 	}
 	end := now.Add(policy.Grace)
-	if policy.ReapInterval == 0 {
+	if policy.ReapInterval == 0 || policy.Extensions == ExtensionsFiltered && !now.Before(t.extensions.look) {
 		return end
 	}
 	rounds := (end.Sub(t.began) + policy.ReapInterval) / policy.ReapInterval // strictly later, as upstream compares
@@ -237,7 +262,7 @@ func (t *Table) forgetRetired() {
 		return
 	}
 	outdated := func(r retired) bool {
-		return slices.ContainsFunc(t.peers, func(p peer) bool {
+		return slices.ContainsFunc(t.peers, func(p *peer) bool {
 			old := func(d document) bool { return d.known() && d.at.Before(r.at.Add(settle)) }
 			return slices.ContainsFunc(p.learnt[:], old) || slices.ContainsFunc(p.before[:], old)
 		})
@@ -257,7 +282,7 @@ func (t *Table) Wake() (at time.Time, ok bool) {
 
 // bumpUnlessAlone invalidates documents, but under StaleWhenAlone not when no peer is left (upstream: refilterPeerDiscoveryCache).
 func (t *Table) bumpUnlessAlone() {
-	if t.policy.Discovery.StaleWhenAlone && !slices.ContainsFunc(t.peers, func(p peer) bool { return p.contributes() }) {
+	if t.policy.Discovery.StaleWhenAlone && !slices.ContainsFunc(t.peers, (*peer).contributes) {
 		return
 	}
 	t.documents++

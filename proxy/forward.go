@@ -51,7 +51,7 @@ func (e *exchange) forward(d Decision) {
 	if e.policy.Routing.Attempts > 1 {
 		bound = replayBound
 	}
-	f.body = newBody(e.r, bound)
+	f.body = newBody(e.r, bound, e.h.now)
 
 	ctx, span := e.h.tracer.request(e.r, e.request)
 	defer span.End()
@@ -134,7 +134,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 		}
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
-		header[auditinternal.HeaderAuditID] = []string{string(id)}
+		header.Set(auditinternal.HeaderAuditID, string(id)) // in place of the client's: the constant is not canonical
 	}
 	// The far server's audit log names the client by these (apimachinery, util/net, SourceIPs).
 	if ip, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {

@@ -44,16 +44,17 @@ func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *di
 // else: with profile=nopeer that is to the local server. (One that does not know the profile ignores it, all versions do, and has
 // nothing but its own view.)
 //
-// A peer that asks gets the local server's view, so that no document is ever built from another merged one.
+// A peer that asks gets the local server's view, so that no document is ever built from another merged one. Upstream relies on the profile for
+// that, which its peers ask for from 1.35 on: WrapHandler looks at the hop header of resource requests only.
 func (h *Handler) serveDiscovery(e *exchange) bool {
 	policy := e.policy.Discovery
-	if !policy.Merge || e.request.Rerouted || e.r.Method != http.MethodGet && e.r.Method != http.MethodHead {
+	if !policy.Merge || e.request.Rerouted && !e.policy.Routing.TrustAnyHop || e.r.Method != http.MethodGet && e.r.Method != http.MethodHead {
 		return false
 	}
 	switch path := strings.TrimSuffix(e.r.URL.Path, "/"); {
 	case path == "/apis" && policy.Everywhere, path == "/api" && policy.Everywhere:
 		return e.serveRoot(path)
-	case path == "/apis":
+	case e.r.URL.Path == "/apis": // with a slash at the end upstream has the legacy list only
 		return e.serveUpstreamRoot()
 	case !policy.Everywhere:
 		return false
@@ -109,7 +110,14 @@ func (e *exchange) serveUpstreamRoot() bool {
 	case !e.table.LocalKnown():
 		return false
 	}
-	e.document(RootGroups).ServeHTTP(e.w, e.r)
+	// The form is chosen: what else the client accepts, v2beta1 perhaps before v2, must not be chosen from again.
+	r := *e.r
+	r.Header = r.Header.Clone()
+	r.Header.Set("Accept", options.Accepted.MediaType+";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+	if options.Pretty {
+		r.Header.Set("Accept", r.Header.Get("Accept")+";pretty=1")
+	}
+	e.document(RootGroups).ServeHTTP(e.w, &r)
 	return true
 }
 

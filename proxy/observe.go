@@ -53,7 +53,7 @@ func (t *Table) Observe(e Event) *Table {
 	return t
 }
 
-// copy returns a table that may be changed until it is returned, its peers included.
+// copy returns a table that may be changed until it is returned. Its peers may be replaced, and changed only through [Table.change].
 func (t *Table) copy() *Table {
 	next := *t
 	next.peers = slices.Clone(t.peers)
@@ -71,9 +71,17 @@ func (t *Table) at(now time.Time) {
 func (t *Table) peer(id ServerID) *peer {
 	i, ok := t.find(id)
 	if !ok {
-		t.peers = slices.Insert(t.peers, i, peer{id: id})
+		t.peers = slices.Insert(t.peers, i, &peer{id: id})
+		return t.peers[i]
 	}
-	return &t.peers[i]
+	return t.change(i)
+}
+
+// change puts a copy of a peer in its place, which may be changed until the table is returned.
+func (t *Table) change(i int) *peer {
+	p := *t.peers[i]
+	t.peers[i] = &p
+	return &p
 }
 
 func (t *Table) appeared(e PeerAppeared) *Table {
@@ -106,7 +114,7 @@ func (t *Table) gone(e PeerGone) *Table {
 	}
 	next := t.copy()
 	if !t.policy.Knowledge.KeepLastGood { // known until the next round of fetches replaces all
-		next.peers[i].live = false
+		next.change(i).live = false
 		return next
 	}
 	if next.peers[i].contributes() {
@@ -135,7 +143,7 @@ func (t *Table) failed(e PeerFailed) *Table {
 		return t
 	}
 	next := t.copy()
-	next.peers[i].ejected = e.At.Add(t.policy.Routing.Ejection)
+	next.change(i).ejected = e.At.Add(t.policy.Routing.Ejection)
 	return next
 }
 
@@ -145,12 +153,15 @@ func (t *Table) answered(e PeerAnswered) *Table {
 		return t
 	}
 	next := t.copy()
-	next.peers[i].ejected = time.Time{}
+	next.change(i).ejected = time.Time{}
 	return next
 }
 
 // fetched takes in what peers answered: document by document under KeepLastGood, else in place of all that was known.
 func (t *Table) fetched(e Fetched) *Table {
+	if t.policy.Knowledge.KeepLastGood && !slices.ContainsFunc(e.Results, t.news) {
+		return t
+	}
 	next := t.copy()
 	next.at(e.At)
 	changed := false
@@ -158,28 +169,44 @@ func (t *Table) fetched(e Fetched) *Table {
 		changed = next.forgetLearnt()
 	}
 	for _, result := range e.Results {
-		changed = next.learn(result, e.At) || changed
+		changed = next.learn(result, e.At, t) || changed
 	}
 	next.forgetRetired()
-	alone := !slices.ContainsFunc(next.peers, func(p peer) bool { return p.contributes() })
+	alone := !slices.ContainsFunc(next.peers, (*peer).contributes)
 	if changed && (!alone || !t.policy.Discovery.StaleWhenAlone) {
 		next.documents++
 	}
 	return next
 }
 
+// news reports whether an answer tells anything: not if it is about nobody, or a failure like the one before.
+func (t *Table) news(r FetchResult) bool {
+	i, ok := t.find(r.ID)
+	if !ok {
+		return false
+	}
+	for root, answer := range r.Roots {
+		if answer.Failed == "" || answer.Failed != t.peers[i].learnt[root].failed {
+			return true
+		}
+	}
+	return r.Version != "" && r.Version != t.peers[i].version
+}
+
 // forgetLearnt drops every document of every peer, and peers of which then nothing is left.
 func (t *Table) forgetLearnt() (changed bool) {
 	for i := range t.peers {
 		changed = changed || t.peers[i].contributes()
-		t.peers[i].learnt, t.peers[i].before = [roots]document{}, [roots]document{}
+		p := t.change(i)
+		p.learnt, p.before = [roots]document{}, [roots]document{}
 	}
-	t.peers = slices.DeleteFunc(t.peers, func(p peer) bool { return !p.live && p.address == "" })
+	t.peers = slices.DeleteFunc(t.peers, func(p *peer) bool { return !p.live && p.address == "" })
 	return changed
 }
 
-// learn takes in what one peer answered, and reports whether that may have changed a document.
-func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
+// learn takes in what one peer answered, and reports whether that may have changed a document. before is the table in which nothing was
+// forgotten yet: a document that was known need not be looked through again.
+func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed bool) {
 	if result.ID == t.self {
 		return false
 	}
@@ -207,18 +234,39 @@ func (t *Table) learn(result FetchResult, at time.Time) (changed bool) {
 		if t.policy.Knowledge.Extensions == ExtensionsCutOut {
 			groups = t.extensions.cutOut(groups)
 		}
-		groups = t.shared(Root(root), result.ID, groups)
-		if old := p.learnt[root]; old.known() && same(old.groups, groups) {
+		if old := p.learnt[root]; old.known() && same(old.told, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
 			// What a grace hides depends on the age of the document.
 			changed = changed || t.extensions.retiring()
 			continue
 		}
-		p.learnt[root] = document{groups: groups, index: discovery.NewIndex(groups), at: at}
+		told := groups
+		again, ok := before.holding(Root(root), told)
+		if !ok {
+			again.groups = t.shared(Root(root), result.ID, groups)
+			again.index = discovery.NewIndex(again.groups)
+		}
+		p.learnt[root] = document{groups: again.groups, told: told, index: again.index, at: at}
 		p.before[root] = document{}
 		changed = true
 	}
 	return changed
+}
+
+// holding returns a document of the table that came as this very one.
+func (t *Table) holding(root Root, told discovery.Groups) (document, bool) {
+	if len(told) == 0 {
+		return document{}, false
+	}
+	if same(t.local[root].groups, told) {
+		return t.local[root], true
+	}
+	for i := range t.peers {
+		if d := t.peers[i].learnt[root]; d.known() && same(d.told, told) {
+			return d, true
+		}
+	}
+	return document{}, false
 }
 
 // shared is a document made of the parts of others wherever they are equal. Servers of one version serve the same, so that many peers take the
@@ -241,6 +289,7 @@ func same(a, b discovery.Groups) bool {
 func (t *Table) localFetched(e LocalFetched) *Table {
 	next := t.copy()
 	next.at(e.At)
+	next.routeByInterval(e.At)
 	changed := !t.localKnown || t.version != e.Version
 	for root, groups := range e.Roots {
 		if next.local[root].known() && same(next.local[root].groups, groups) {
@@ -257,13 +306,33 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	return next
 }
 
+// askedLate is how late an answer may be that counts as the one of the moment when LocalInterval came round.
+const askedLate = time.Second
+
+// routeByInterval keeps, under LocalByInterval, what the local server listed when the interval last came round, before something else is learnt of it.
+func (t *Table) routeByInterval(now time.Time) {
+	interval := t.policy.Fetching.LocalInterval
+	if !t.policy.Fetching.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedTill) {
+		return
+	}
+	rounds := now.Sub(t.began) / interval
+	if rounds > 0 && now.Sub(t.began.Add(rounds*interval)) < askedLate {
+		t.routedTill = time.Time{}
+		return
+	}
+	for root, d := range t.local {
+		t.routed[root] = d.index
+	}
+	t.routedTill = t.began.Add((rounds + 1) * interval)
+}
+
 func (t *Table) localLost(e LocalLost) *Table {
 	if !t.localKnown {
 		return t
 	}
 	next := t.copy()
 	next.at(e.At)
-	next.localKnown, next.version, next.local = false, "", [roots]document{}
+	next.localKnown, next.version, next.local, next.routedTill = false, "", [roots]document{}, time.Time{}
 	next.documents++
 	return next
 }

@@ -46,7 +46,8 @@ type KnowledgePolicy struct {
 	// earlier time. Zero: not at all. ExtensionsExact needs none: it knows how old each document is.
 	Grace time.Duration
 
-	// ReapInterval is how often expired graces are looked for; zero: they end exactly when they expire.
+	// ReapInterval is how often expired graces are looked for; zero: they end exactly when they expire. ExtensionsFiltered looks for them
+	// whenever an extension changes as well, and at the end of a grace that began while no other had such a look ahead.
 	ReapInterval time.Duration
 }
 
@@ -79,7 +80,8 @@ type RoutingPolicy struct {
 	// AllMustResolve answers 503 as soon as the address of one capable peer is unknown, though another's is known (1.28 to 1.32).
 	AllMustResolve bool
 
-	// TrustAnyHop believes the hop header whoever sends it. Without it only an authenticated peer's counts.
+	// TrustAnyHop believes the hop header whoever sends it, about resources; merged discovery is for peers as well then, unless they ask for
+	// profile=nopeer. Without it only an authenticated peer's counts.
 	TrustAnyHop bool
 
 	// RefuseAtHop answers 503 to a rerouted request that cannot be served here (KEP-4020). Without it the local server says 404.
@@ -162,6 +164,10 @@ type FetchingPolicy struct {
 
 	// LocalInterval is how often the local server is asked what it serves.
 	LocalInterval time.Duration
+
+	// LocalByInterval routes by what the local server listed when LocalInterval last came round, whatever was learnt of it since; discovery
+	// shows what it lists now (upstream: localDiscoveryCacheTicker). Without it every answer counts at once.
+	LocalByInterval bool
 
 	// Accept is the Accept header of a fetch from a peer.
 	Accept string

@@ -62,7 +62,7 @@ func Upstream136() Policy {
 	p := Upstream135()
 	p.Name = "upstream-1.36"
 	p.Knowledge.Extensions = ExtensionsFiltered
-	p.Knowledge.ReapInterval = 0
+	p.Knowledge.ReapInterval = 5 * time.Minute // the informers' resync
 	p.Discovery.StaleWhenAlone = true
 	return p
 }
@@ -88,12 +88,13 @@ func Upstream134() Policy {
 		Knowledge: KnowledgePolicy{CrashOnFailedFetch: true},
 		Routing:   RoutingPolicy{TrustAnyHop: true, PlainErrors: true, EncodeQuery: true},
 		Fetching: FetchingPolicy{
-			LastErrorOnly: true,
-			FirstRetry:    5 * time.Millisecond,
-			LastRetry:     1000 * time.Second,
-			Retries:       5,
-			LocalInterval: 30 * time.Minute,
-			Accept:        discovery.AcceptV2,
+			LastErrorOnly:   true,
+			FirstRetry:      5 * time.Millisecond,
+			LastRetry:       1000 * time.Second,
+			Retries:         5,
+			LocalInterval:   30 * time.Minute,
+			LocalByInterval: true,
+			Accept:          discovery.AcceptV2,
 		},
 	}
 }

@@ -21,22 +21,34 @@ func NewStore(p Policy, self ServerID) *Store {
 	return s
 }
 
+// StoreOf returns a store that knows what a table does.
+func StoreOf(t *Table) *Store {
+	s := &Store{}
+	s.table.Store(t)
+	return s
+}
+
 // Table returns what is known now.
 func (s *Store) Table() *Table { return s.table.Load() }
 
 // Observe adds what was learnt, in order, and returns what is known then.
 func (s *Store) Observe(events ...Event) *Table {
-	if len(events) == 1 { // most are nothing new, and need not wait for those that are
-		if now := s.table.Load(); now.Observe(events[0]) == now {
-			return now
-		}
+	seen := s.table.Load()
+	after := seen
+	for _, e := range events {
+		after = after.Observe(e)
+	}
+	if after == seen {
+		return seen // most is nothing new, and need not wait for what is
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.table.Load()
-	after := before
-	for _, e := range events {
-		after = after.Observe(e)
+	if before != seen { // somebody was faster
+		after = before
+		for _, e := range events {
+			after = after.Observe(e)
+		}
 	}
 	if after == before {
 		return before

@@ -3,142 +3,58 @@ package proxy_test
 import (
 	"context"
 	"net/http"
-	"slices"
+	"net/url"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// subject is this package under a preset, with the same way of fetching that peers has, on the bubble's clock.
+// subject is this package under a preset, with the real sources of package peers, before a process of the local server.
 type subject struct {
-	handler  http.Handler
 	store    *proxy.Store
-	schedule *peers.Schedule
-	world    *world
-	choice   int
-	events   chan func()
+	sources  *peers.Sources
+	handlers []http.Handler // one for each choice among equals
 }
 
-func newSubject(ctx context.Context, t *testing.T, policy proxy.Policy, w *world) *subject {
+// choices is how many peers there may be to choose from.
+const choices = 3
+
+// startSubject starts it. It has synced a second later.
+func startSubject(ctx context.Context, t testing.TB, policy proxy.Policy, local *process, to http.RoundTripper, addresses map[string]string,
+	client kubernetes.Interface, objects dynamic.Interface) *subject {
 	t.Helper()
-	s := &subject{store: proxy.NewStore(policy, "self"), schedule: peers.NewSchedule(policy, nil), world: w, events: make(chan func(), 8)}
-	s.store.Observe(proxy.LocalFetched{Roots: w.local, At: time.Now()}, proxy.Synced{})
-	h, err := proxy.New(proxy.Config{
-		Store: s.store, Local: http.HandlerFunc(s.serveLocal), Transport: w,
-		Pick: func(n int) int { return s.choice % n },
+	s := &subject{store: proxy.NewStore(policy, "self")}
+	sources, err := peers.New(peers.Config{
+		Store: s.store, Client: client, Dynamic: objects, PeerTransport: to, Random: func() float64 { return 0.5 },
+		LocalTransport: local, LocalURL: &url.URL{Scheme: "https", Host: "local"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.handler = h
-	go s.run(ctx)
+	s.sources = sources
+	for choice := range choices {
+		h, err := proxy.New(proxy.Config{Store: s.store, Local: local.alone, Transport: to, Pick: func(n int) int { return choice % n }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.handlers = append(s.handlers, h)
+	}
+	for id, address := range addresses {
+		s.address(id, address)
+	}
+	go func() {
+		if err := sources.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
 	return s
 }
 
-// serveLocal is the local server: what it is asked for, and its own discovery.
-func (s *subject) serveLocal(rw http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/apis" {
-		serveLocal(rw, r)
-		return
-	}
-	discovery.NewDocument("/apis", s.world.local[1]).ServeHTTP(rw, r)
-}
-
-func (s *subject) appeared(id, holder string) {
-	s.events <- func() {
-		s.store.Observe(proxy.PeerAppeared{ID: proxy.ServerID(id), Incarnation: holder})
-		s.schedule.Lease(proxy.ServerID(id), time.Now())
-	}
-}
-
-func (s *subject) gone(id string) {
-	s.events <- func() {
-		s.store.Observe(proxy.PeerGone{ID: proxy.ServerID(id)})
-		s.schedule.Gone(proxy.ServerID(id), time.Now())
-	}
-}
-
+// address says where a peer is, which upstream reads in etcd whenever it needs it.
 func (s *subject) address(id, address string) {
 	s.store.Observe(proxy.PeerAddress{ID: proxy.ServerID(id), Address: address})
-}
-
-func (s *subject) defined(versions []string) {
-	e := proxy.Extensions{At: time.Now()}
-	for _, v := range versions {
-		e.CustomResources = append(e.CustomResources, schema.GroupVersionResource{Group: "example.com", Version: v, Resource: "widgets"})
-	}
-	s.store.Observe(e)
-}
-
-// run does what package peers does, without leases and connections.
-func (s *subject) run(ctx context.Context) {
-	changed, stop := s.store.Subscribe()
-	defer stop()
-	for {
-		for _, round := range s.schedule.Due(time.Now()) {
-			results := s.fetch()
-			s.store.Observe(proxy.Fetched{Results: results, At: time.Now()})
-			s.schedule.Finished(round, slices.ContainsFunc(results, s.failed), time.Now())
-		}
-		s.store.Observe(proxy.Tick{At: time.Now()})
-		timer := time.NewTimer(s.wait())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case f := <-s.events:
-			f()
-		case <-changed:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-func (s *subject) wait() time.Duration {
-	wait := time.Hour
-	if at, ok := s.schedule.Wake(); ok {
-		wait = min(wait, max(0, time.Until(at)))
-	}
-	if at, ok := s.store.Table().Wake(); ok {
-		wait = min(wait, max(0, time.Until(at)))
-	}
-	return wait
-}
-
-func (s *subject) failed(r proxy.FetchResult) bool {
-	return !peers.Succeeded(s.store.Table().Policy().Fetching, r)
-}
-
-// fetch asks every peer that lives.
-func (s *subject) fetch() []proxy.FetchResult {
-	var results []proxy.FetchResult
-	for _, p := range s.store.Table().Peers() {
-		if !p.Live {
-			continue
-		}
-		result := proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
-		for i := range roots {
-			s.world.mu.Lock()
-			peer, ok := s.world.peers[p.Address]
-			switch {
-			case !ok:
-				result.Roots[i].Failed = "no address"
-			case peer.cut:
-				result.Roots[i].Failed = "no connection"
-			case peer.down[i]:
-				result.Roots[i].Failed = "500"
-			default:
-				result.Roots[i].Groups = peer.serves[i]
-			}
-			s.world.mu.Unlock()
-		}
-		results = append(results, result)
-	}
-	return results
 }

@@ -22,9 +22,11 @@ type Table struct {
 
 	local      [roots]document
 	localKnown bool
+	routed     [roots]*discovery.Index // what the local server is taken to serve until routedTill, see LocalByInterval
+	routedTill time.Time
 	version    string // the local server's
 
-	peers      []peer // sorted by identity
+	peers      []*peer // sorted by identity; what they point to is never changed
 	extensions extensions
 	storage    map[schema.GroupVersionResource][]ServerID
 
@@ -34,6 +36,7 @@ type Table struct {
 // document is one discovery document as it was last learnt.
 type document struct {
 	groups discovery.Groups
+	told   discovery.Groups // as it came: groups may be made of the parts of others
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	failed string    // why the last fetch failed, "" if it did not
@@ -91,12 +94,26 @@ type PeerView struct {
 func (t *Table) Peers() []PeerView {
 	views := make([]PeerView, len(t.peers))
 	for i, p := range t.peers {
-		views[i] = PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, EjectedUntil: p.ejected}
-		for r, d := range p.learnt {
-			views[i].Learned[r], views[i].Failed[r] = d.at, d.failed
-		}
+		views[i] = p.view()
 	}
 	return views
+}
+
+// Peer returns one peer, false if there is none of that identity.
+func (t *Table) Peer(id ServerID) (PeerView, bool) {
+	i, ok := t.find(id)
+	if !ok {
+		return PeerView{}, false
+	}
+	return t.peers[i].view(), true
+}
+
+func (p *peer) view() PeerView {
+	v := PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, EjectedUntil: p.ejected}
+	for r, d := range p.learnt {
+		v.Learned[r], v.Failed[r] = d.at, d.failed
+	}
+	return v
 }
 
 // Sources returns what is to be merged into a document: what the local server serves and what peers are believed to serve, without
@@ -107,13 +124,12 @@ func (t *Table) Peers() []PeerView {
 func (t *Table) Sources(root Root) []discovery.Source {
 	sources := make([]discovery.Source, 0, len(t.peers)+1)
 	sources = append(sources, discovery.Source{Server: string(t.self), Version: t.version, Local: true, Groups: t.local[root].groups})
-	for i := range t.peers {
-		p := &t.peers[i]
+	for _, p := range t.peers {
 		if p.id == t.self || !p.contributes() {
 			continue
 		}
 		shown := p.shown(root)
-		groups := discovery.Filter(shown.groups, func(gvr schema.GroupVersionResource) bool {
+		groups := t.extensions.leaveOut(shown.groups, func(gvr schema.GroupVersionResource) bool {
 			if t.policy.Knowledge.Extensions == ExtensionsExact && t.local[root].index.Resource(gvr.Group, gvr.Version, gvr.Resource, "") {
 				return false
 			}
@@ -160,5 +176,5 @@ func listed(x *discovery.Index, r Request, subresources bool) bool {
 
 // find returns where the peer is, or would be, in the sorted peers.
 func (t *Table) find(id ServerID) (int, bool) {
-	return slices.BinarySearchFunc(t.peers, id, func(p peer, id ServerID) int { return cmp.Compare(p.id, id) })
+	return slices.BinarySearchFunc(t.peers, id, func(p *peer, id ServerID) int { return cmp.Compare(p.id, id) })
 }

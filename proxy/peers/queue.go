@@ -2,6 +2,7 @@ package peers
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,6 +35,19 @@ func newQueue(p proxy.FetchingPolicy, bucket *rate.Limiter) *queue {
 		first: p.FirstRetry, last: p.LastRetry, retries: p.Retries, bucket: bucket,
 		dirty: map[proxy.ServerID]bool{}, running: map[proxy.ServerID]bool{}, failures: map[proxy.ServerID]int{},
 	}
+}
+
+func (q *queue) clone(now time.Time) *queue {
+	c := *q
+	c.ready, c.waiting = slices.Clone(q.ready), slices.Clone(q.waiting)
+	c.dirty, c.running, c.failures = maps.Clone(q.dirty), maps.Clone(q.running), maps.Clone(q.failures)
+	if q.bucket != nil {
+		c.bucket = rate.NewLimiter(q.bucket.Limit(), q.bucket.Burst())
+		if used := q.bucket.Burst() - int(q.bucket.TokensAt(now)); used > 0 {
+			c.bucket.ReserveN(now, used)
+		}
+	}
+	return &c
 }
 
 // add puts a key in at once. One that is being worked at comes back after that.

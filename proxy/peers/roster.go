@@ -86,6 +86,17 @@ func NewRoster(config RosterConfig) *Roster {
 	return r
 }
 
+// Clone returns a roster in the same state that shares nothing with this one.
+func (r *Roster) Clone() *Roster {
+	c := *r
+	c.members = make(map[proxy.ServerID]*member, len(r.members))
+	for id, m := range r.members { // in any order
+		copied := *m
+		c.members[id] = &copied // renewals are never changed
+	}
+	return &c
+}
+
 // Identity takes in an identity lease that was added or has changed.
 func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	m := r.member(l.ID)

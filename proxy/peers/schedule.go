@@ -66,6 +66,15 @@ func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	return s
 }
 
+// Clone returns a schedule that is in the same state and shares nothing with this one but the source of randomness, which is given anew.
+func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
+	c := *s
+	c.random = random
+	c.queue = s.queue.clone(now)
+	c.known, c.regular = maps.Clone(s.known), maps.Clone(s.regular)
+	return &c
+}
+
 // Lease says that a peer's lease has appeared or has another holder.
 func (s *Schedule) Lease(id proxy.ServerID, now time.Time) {
 	s.advance(now)
@@ -137,6 +146,14 @@ func (s *Schedule) Due(now time.Time) []Round {
 
 // advance queues what has become due by now. Every method does it first: what was due before an event goes before it.
 func (s *Schedule) advance(now time.Time) {
+	due := false
+	for _, at := range s.regular { // in any order: whether there is one
+		due = due || !at.After(now)
+	}
+	if !due {
+		s.queue.advance(now)
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.regular)) {
 		if at := s.regular[id]; !at.After(now) {
 			s.queue.addAt(id, at)
@@ -184,7 +201,7 @@ func (s *Schedule) Wake() (at time.Time, ok bool) {
 	if len(s.queue.waiting) > 0 {
 		at, ok = s.queue.waiting[0].at, true
 	}
-	for _, next := range s.regular {
+	for _, next := range s.regular { // in any order: the least
 		if !ok || next.Before(at) {
 			at, ok = next, true
 		}

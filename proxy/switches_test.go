@@ -1,0 +1,73 @@
+package proxy_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// unseen are the switches in which the preset differs from the reference and which the comparison cannot see, with the reason.
+var unseen = map[string]string{
+	"Routing.DialTimeout":  "whoever makes the transport heeds it (package sidecar): there are no connections here",
+	"Fetching.Jitter":      "a share of Interval, which the preset has not",
+	"Fetching.OnlyChanged": "nothing without KeepLastGood: a round that replaces all must go through all",
+	"Fetching.AfterChange": "nothing without OnlyChanged and KeepLastGood",
+}
+
+// others are values to turn a switch to where the reference's own would show too rarely or not at all, or where it has more than two.
+var others = map[string][]any{
+	"Knowledge.Extensions": {proxy.ExtensionsIgnored, proxy.ExtensionsCutOut, proxy.ExtensionsExact},
+	"Knowledge.Grace":      {time.Minute, time.Duration(0)},
+	"Routing.Attempts":     {2},
+	"Routing.InFlight":     {4}, // one for each user
+	"Discovery.Merge":      {false},
+	"Fetching.Retries":     {3},
+	"Fetching.LastRetry":   {time.Second},
+}
+
+// TestDifferencesAreSeen turns one switch of the preset at a time, every one in which it differs from the reference: if the comparison did
+// not see that, its silence would mean nothing. It cannot see DialTimeout, Jitter, OnlyChanged and AfterChange, for the reasons in unseen.
+func TestDifferencesAreSeen(t *testing.T) {
+	upstream, reference := reflect.ValueOf(proxy.Upstream137()), reflect.ValueOf(proxy.Reference())
+	for i := range upstream.NumField() {
+		section := upstream.Type().Field(i)
+		if section.Type.Kind() != reflect.Struct {
+			continue
+		}
+		for j := range section.Type.NumField() {
+			name := strings.TrimSuffix(section.Name, "Policy") + "." + section.Type.Field(j).Name
+			theirs, ours := upstream.Field(i).Field(j), reference.Field(i).Field(j)
+			values, ok := others[name]
+			if !ok && !theirs.Equal(ours) {
+				values = []any{ours.Interface()}
+			}
+			_, hidden := unseen[name]
+			for _, value := range values {
+				policy := proxy.Upstream137()
+				reflect.ValueOf(&policy).Elem().Field(i).Field(j).Set(reflect.ValueOf(value))
+				t.Run(fmt.Sprintf("%s=%v", name, value), func(t *testing.T) {
+					if hidden {
+						t.Skip(unseen[name])
+					}
+					seen(t, policy, differences)
+				})
+			}
+		}
+	}
+}
+
+// seen fails the test if no history shows that something was changed.
+func seen(t *testing.T, policy proxy.Policy, allowed []listed) {
+	t.Helper()
+	for seed := range 400 {
+		if different := compareHistory(t, uint64(seed), policy, allowed); different != "" {
+			t.Logf("seen in history %d", seed)
+			return
+		}
+	}
+	t.Error("400 histories, and nobody noticed")
+}
