@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,6 +78,12 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	name := info.Name
 	if info.Verb == "create" && name == "" {
 		name = x.op.Name
+	}
+	if info.Verb == "create" || info.Verb == "update" || info.Verb == "patch" {
+		if body, err := io.ReadAll(r.Body); err != nil || !json.Valid(body) {
+			a.fail(w, r, apierrors.NewBadRequest("the body of the request is no JSON"))
+			return
+		}
 	}
 	o := object{info.APIGroup, info.Resource, name}
 	exists := a.s.objects[o] || info.Subresource != "" && a.s.objects[o]

@@ -14,6 +14,8 @@ type Case struct {
 	Servers  []scenarios.Server `json:"servers"`
 	Steps    []scenarios.Step   `json:"steps"`
 	Requests []Request          `json:"requests,omitempty"`
+	// Settled begins with a control plane that has been up for a while, rather than with starting it: a quarter of the cost of a short case.
+	Settled bool `json:"settled,omitempty"`
 	// Load, if set, asks continually beside the Requests, as the traffic of a scenario does.
 	Load *Load `json:"load,omitempty"`
 }

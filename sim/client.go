@@ -24,6 +24,12 @@ import (
 // patience is how long a client waits for an answer.
 const patience = traffic.DefaultTimeout
 
+// The clients of operations. A request with a forged hop header has one of its own, so that what becomes of it can be told apart.
+const (
+	Client = "sim"
+	Forger = "forger"
+)
+
 // methods are the HTTP methods of the verbs that a client can use.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, history.VerbTable: http.MethodGet, "watch": http.MethodGet,
@@ -125,15 +131,22 @@ type operation struct {
 	x        *exchange
 	stop     func() bool   // the timer of its patience
 	lasts    time.Duration // of a watch
+	situation
 }
 
 // ask sends one request of a client.
 func (s *Simulator) ask(r *Request, purpose history.Purpose) {
-	op := &operation{template: s.templateOf(r), lasts: max(time.Second, r.For.Truncate(time.Second))}
+	op := s.newOperation()
+	op.template, op.lasts = s.templateOf(r), max(time.Second, r.For.Truncate(time.Second))
 	op.Operation = history.Operation{
-		ID: s.operationID(), Purpose: purpose, Client: "sim", User: cmp.Or(r.User, "admin"), Server: r.Server, Verb: r.Verb,
+		ID: s.operationID(), Purpose: purpose, Client: Client, User: cmp.Or(r.User, "admin"), Server: r.Server, Verb: r.Verb,
 		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(),
 	}
+	if r.Forged {
+		op.Client = Forger
+		s.reached.note(ReachedForged)
+	}
+	s.situate(op)
 	s.outstanding++
 	s.trace.add(s.loop.Now(), eventAsk, s.byName[r.Server], 0, op.template.hash)
 	op.x = s.send(s.link(s.clientEnd(), s.byName[r.Server]), op, nil, op.template.request, op.template.payload, func() { s.progressed(op) })
@@ -169,9 +182,11 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 		s.read(op)
 	}
 	s.outstanding--
+	s.asked[s.byName[op.Server]]++
 	s.trace.add(op.End, eventAnswered, s.byName[op.Server], x.status, uint64(len(op.Failure)))
 	s.history.Operations = append(s.history.Operations, op.Operation)
 	s.seen(op)
+	s.doubt(op)
 }
 
 // read says what kind of answer it was.

@@ -25,7 +25,8 @@ func (s *Simulator) fetch(l *link, root int, progress func()) *exchange {
 // arriveFetch answers a fetch at its target.
 func (s *Simulator) arriveFetch(x *exchange) {
 	srv := x.target
-	if srv.spoiled[x.root] {
+	if f := srv.spoiled[x.root]; f != nil {
+		f.Evidence.Affected++
 		x.back(headerBytes, func() { x.status, x.ended = http.StatusInternalServerError, true })
 		return
 	}

@@ -18,6 +18,7 @@ type driver struct {
 	task      *vtime.Task
 	disturbed vtime.Time
 	over      bool
+	strict    bool // the first step that fails is the last
 	kills     []*processFault
 }
 
@@ -61,10 +62,18 @@ func (d *driver) run(t *vtime.Task, c *Case) {
 			record.Error = err.Error()
 		}
 		s.history.Steps = append(s.history.Steps, record)
+		if err != nil && d.strict {
+			s.history.End.Error = fmt.Sprintf("step %d, %s: %v", i+1, step, err)
+			break
+		}
 		s.requestsAfter(c, i+1)
 	}
 	for len(d.kills) > 0 {
 		d.end(d.kills[0])
+	}
+	for _, srv := range s.servers {
+		d.mend(srv, 0)
+		d.mend(srv, 1)
 	}
 	d.over = true
 }
@@ -114,7 +123,6 @@ func (d *driver) do(step *scenarios.Step) error {
 
 // act does what concerns the process of one server.
 func (d *driver) act(step *scenarios.Step, srv *server) error {
-	s := d.s
 	switch step.Action {
 	case scenarios.Start:
 		d.ended(srv, scenarios.Kill)
@@ -142,13 +150,13 @@ func (d *driver) act(step *scenarios.Step, srv *server) error {
 		}
 		return d.start(srv, step.Version)
 	case scenarios.Spoil:
-		srv.spoiled[rootAt(step.Path)] = true
+		d.mend(srv, rootAt(step.Path))
+		d.spoil(srv, step.Path)
 	case scenarios.Mend:
-		srv.spoiled[rootAt(step.Path)] = false
+		d.mend(srv, rootAt(step.Path))
 	default:
 		return fmt.Errorf("the simulator does not know how to %s", step.Action)
 	}
-	_ = s
 	return nil
 }
 
@@ -211,6 +219,22 @@ func (d *driver) end(f *processFault) {
 	f.record.End = d.task.Now()
 	f.record.Evidence.Requests = d.s.asked[d.s.byName[f.record.Server]] - f.asked
 	d.s.history.Faults = append(d.s.history.Faults, f.record)
+}
+
+// spoil lets a discovery document of a server fail. It is a fault on every way to the server, of which most notice nothing.
+func (d *driver) spoil(srv *server, path string) {
+	d.s.faults++
+	srv.spoiled[rootAt(path)] = &history.Fault{
+		ID: d.s.faults, Kind: string(scenarios.Spoil), To: srv.name, Detail: "GET " + path + " fails for peers", Start: d.task.Now(),
+	}
+}
+
+func (d *driver) mend(srv *server, root int) {
+	if f := srv.spoiled[root]; f != nil {
+		srv.spoiled[root] = nil
+		f.End = d.s.loop.Now()
+		d.s.history.Faults = append(d.s.history.Faults, *f)
+	}
 }
 
 // rootAt is the index of a discovery document by its path.

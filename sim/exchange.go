@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -97,6 +98,10 @@ func (s *Simulator) dial(x *exchange) {
 		s.loop.After(took+a.After, nil, func() { x.broken(errReset) })
 		return
 	}
+	if !x.target.gate.Open() {
+		s.reached.note(ReachedPaused)
+		s.watch(l)
+	}
 	x.life = x.target.incarnation
 	s.loop.After(took, x.target.gate, func() {
 		if !x.gone {
@@ -116,7 +121,9 @@ func (s *Simulator) lose(x *exchange, a *active) {
 	}
 	x.lost = true
 	a.record.Evidence.Affected++
-	if !x.connected {
+	if x.connected {
+		s.watch(x.link)
+	} else {
 		s.handshake(x)
 	}
 	if a.After > 0 {
@@ -164,9 +171,6 @@ func (s *Simulator) arrive(x *exchange) {
 		s.arriveFetch(x)
 		return
 	}
-	if x.parent == nil {
-		s.asked[x.target.index]++
-	}
 	x.connected, x.arrived = true, true
 	x.target.incoming = append(x.target.incoming, x)
 	x.answer = responder{x: x}
@@ -213,6 +217,7 @@ func (x *exchange) back(bytes int, arrives func()) {
 	x.sent += bytes
 	x.lastArrival = at
 	s.loop.At(at, nil, func() {
+		l.heard = s.loop.Now()
 		if !x.gone {
 			arrives()
 			x.progress()
@@ -295,10 +300,36 @@ func without(all []*exchange, x *exchange) []*exchange {
 func (x *exchange) record() {
 	h := x.s.history
 	x.hop = len(h.Hops)
-	h.Hops = append(h.Hops, history.Hop{
-		Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now(), Rerouted: x.parent != nil, User: x.seenAs(),
-	})
+	hop := history.Hop{Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now(), User: x.seenAs()}
+	if x.parent != nil {
+		hop.Rerouted, hop.From, hop.Altered = true, x.parent.target.name, x.altered()
+	}
+	h.Hops = append(h.Hops, hop)
+	x.suspectHop(&hop)
 }
+
+// altered says how the request that a peer has sent on differs from the client's, "" if it does not.
+func (x *exchange) altered() string {
+	r, t := x.request, x.op.template
+	switch {
+	case r.Method != t.request.Method:
+		return "its method is " + r.Method + ", not " + t.request.Method
+	case r.URL.Path != t.url.Path:
+		return "its path is " + r.URL.Path + ", not " + t.url.Path
+	case r.URL.RawQuery != t.url.RawQuery && r.URL.Query().Encode() != t.url.Query().Encode():
+		return "its query is " + r.URL.RawQuery + ", not " + t.url.RawQuery
+	case !bytes.Equal(x.payload, t.payload):
+		return "its body is another"
+	case r.Header.Get("Accept") != t.request.Header.Get("Accept"), r.Header.Get("Content-Type") != t.request.Header.Get("Content-Type"):
+		return "its headers are others"
+	case !slices.Equal(r.Header["X-Remote-Group"], groups):
+		return "the groups of its user are others"
+	}
+	return ""
+}
+
+// groups are those of every user.
+var groups = []string{"system:authenticated"}
 
 // seenAs is the user that the target takes the request to come from: what a peer says in its headers, or who the client is.
 func (x *exchange) seenAs() string {

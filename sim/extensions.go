@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -86,6 +87,10 @@ func (s *Simulator) define(d scenarios.Definition, exists bool) {
 	if exists {
 		s.extensions = append(s.extensions, d)
 	}
+	// kube-apiserver lists the resources of a group version by name, whatever the order in which they were defined.
+	slices.SortFunc(s.extensions, func(a, b scenarios.Definition) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
 	now := s.extensions
 	for _, srv := range s.servers {
 		if srv.phase == down || srv.cutOff {
@@ -93,7 +98,12 @@ func (s *Simulator) define(d scenarios.Definition, exists bool) {
 		}
 		at := max(srv.delivered, s.loop.Now()+s.delay(s.link(srv.index, s.etcdEnd()), fault.Down, 100))
 		srv.delivered = at
-		s.loop.At(at, srv.gate, func() { srv.see(now) })
+		watch := srv.watch
+		s.loop.At(at, srv.gate, func() {
+			if srv.watch == watch {
+				srv.see(now)
+			}
+		})
 	}
 }
 
@@ -164,12 +174,15 @@ func (s *Simulator) extend(v *recorded.Version, definitions []scenarios.Definiti
 		group := &e.roots[1][g]
 		group.Versions = slices.Clone(group.Versions)
 		for _, version := range d.Versions {
-			group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{
-				Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
-				Resources: []apidiscoveryv2.APIResourceDiscovery{{
-					Resource: d.Resource, ResponseKind: &metav1.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Resource},
-					Scope: apidiscoveryv2.ScopeCluster, SingularResource: d.Resource, Verbs: extensionVerbs,
-				}},
+			v := slices.IndexFunc(group.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool { return v.Version == version })
+			if v < 0 {
+				v = len(group.Versions)
+				group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
+			}
+			of := &group.Versions[v]
+			of.Resources = append(slices.Clip(of.Resources), apidiscoveryv2.APIResourceDiscovery{
+				Resource: d.Resource, ResponseKind: &metav1.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Resource},
+				Scope: apidiscoveryv2.ScopeCluster, SingularResource: d.Resource, Verbs: extensionVerbs,
 			})
 			e.document.Resources = append(e.document.Resources, history.Resource{
 				GVR: history.GVR{Group: d.Group, Version: version, Resource: d.Resource}, Kind: d.Resource, Verbs: extensionVerbs,

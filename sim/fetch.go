@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -68,10 +69,10 @@ func (srv *server) arm() {
 // beginRound asks the peers that a round is about.
 func (srv *server) beginRound(r peers.Round) {
 	b := &round{srv: srv, gate: srv.gate, round: r, began: srv.s.wall()}
-	for _, p := range srv.store.Table().Peers() {
-		if p.Live && (r.All || p.ID == r.Key) {
-			b.peers = append(b.peers, p)
-		}
+	if r.All {
+		b.peers = slices.DeleteFunc(srv.store.Table().Peers(), func(p proxy.PeerView) bool { return !p.Live })
+	} else if p, ok := srv.store.Table().Peer(r.Key); ok && p.Live {
+		b.peers = []proxy.PeerView{p}
 	}
 	b.results, b.resolved = make([]proxy.FetchResult, len(b.peers)), make([]bool, len(b.peers))
 	b.open = len(b.peers)
@@ -198,6 +199,7 @@ func (b *round) finish() {
 	for i := range b.results {
 		failed = failed || !b.resolved[i] || !peers.Succeeded(srv.policy.Fetching, b.results[i])
 	}
+	srv.rounds--
 	srv.schedule.Finished(b.round, failed, srv.s.wall())
 	srv.pump()
 }
@@ -224,6 +226,7 @@ func (srv *server) settleFirst() {
 func (srv *server) crashIfDue() {
 	if why := srv.store.Table().Crashed(); why != "" && srv.phase != down {
 		srv.s.reached.note(ReachedCrash)
+		srv.s.suspect = true
 		srv.s.loop.After(0, nil, func() {
 			if srv.phase != down {
 				srv.kill("crashed", why)

@@ -7,6 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/sim/tape"
+	"github.com/skewproof/skewproof/sim/vtime"
 )
 
 // What a connection can end with. The first is certain not to have delivered anything.
@@ -36,6 +37,9 @@ type link struct {
 	on       []*active // faults, in the order in which they were injected
 	// warm is true when a connection stands: then a request needs no handshake.
 	warm     bool
+	heard    vtime.Time // when something last came back on it
+	watched  bool       // health is looked at
+	changed  vtime.Time // when a fault was last switched on or off
 	inFlight []*exchange
 }
 
@@ -89,6 +93,54 @@ func (s *Simulator) latency() time.Duration {
 	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
 }
 
+// How soon a connection between servers on which nothing comes any more is given up: the silence after which HTTP/2 asks whether the other
+// end is there, and the time for its answer (client-go's transport; this repository's sidecar).
+const (
+	upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
+	sidecarSilence, sidecarAnswer   = 5 * time.Second, 5 * time.Second
+)
+
+// errSilent is the end of a connection that was given up.
+var errSilent = errors.New("http2: client connection lost")
+
+// watch sees to it that a connection is given up if nothing comes on it any more.
+func (s *Simulator) watch(l *link) {
+	if l.watched || l.from >= len(s.servers) {
+		return
+	}
+	l.watched = true
+	silence, health := upstreamSilence, upstreamSilence+upstreamAnswer
+	if s.servers[l.from].policy.Knowledge.DoubtUnknown {
+		silence, health = sidecarSilence, sidecarSilence+sidecarAnswer
+	}
+	// A connection that nobody used was asked likewise, and answered.
+	l.heard = max(l.heard, s.loop.Now()-silence*time.Duration(s.tape.Choose(tape.Delays, 4))/4)
+	s.loop.At(l.heard+health, s.servers[l.from].gate, func() {
+		l.watched = false
+		switch {
+		case len(l.inFlight) == 0:
+		case s.loop.Now() < l.heard+health || s.answering(l):
+			s.watch(l)
+		default:
+			l.warm = false
+			for i := len(l.inFlight) - 1; i >= 0; i-- {
+				if i < len(l.inFlight) && l.inFlight[i].connected {
+					l.inFlight[i].broken(errSilent)
+				}
+			}
+		}
+	})
+}
+
+// answering reports whether the other end of a connection would answer a ping, which counts as hearing it.
+func (s *Simulator) answering(l *link) bool {
+	if l.blocked() || !s.servers[l.to].gate.Open() {
+		return false
+	}
+	l.heard = s.loop.Now()
+	return true
+}
+
 // inject switches a fault on, and breaks what it breaks at once.
 func (s *Simulator) inject(label string, f fault.Fault) {
 	l := s.link(s.endpoint(f.From), s.endpoint(f.To))
@@ -98,6 +150,9 @@ func (s *Simulator) inject(label string, f fault.Fault) {
 		Blocks: f.Kind == fault.Cut || f.Kind == fault.Timeout && f.After == 0,
 	}}
 	l.on = append(l.on, a)
+	if impairs(f.Kind) {
+		l.changed = s.loop.Now()
+	}
 	s.active[label] = a
 	if f.Kind == fault.Cut {
 		l.warm = false
@@ -118,6 +173,9 @@ func (s *Simulator) heal(label string) {
 			l.on = append(l.on[:i], l.on[i+1:]...)
 			break
 		}
+	}
+	if impairs(a.Kind) {
+		l.changed = s.loop.Now()
 	}
 	if a.Kind == fault.Timeout {
 		l.warm = false

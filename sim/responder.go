@@ -8,11 +8,12 @@ import (
 // responder is the http.ResponseWriter of a request at the server that serves it. An answer without a length that is not flushed before its
 // handler returns is sent as a whole.
 type responder struct {
-	x      *exchange
-	header http.Header
-	status int
-	begun  bool // the header is on its way
-	held   []byte
+	x       *exchange
+	header  http.Header
+	status  int
+	begun   bool // the header is on its way
+	held    []byte
+	written int
 }
 
 func (w *responder) Header() http.Header {
@@ -31,10 +32,14 @@ func (w *responder) WriteHeader(status int) {
 // Write fails when nobody waits any more, as on a connection that was closed.
 func (w *responder) Write(p []byte) (int, error) {
 	if w.x.context.err != nil {
+		if w.status >= http.StatusBadRequest {
+			return len(p), nil // whoever writes errors logs that it cannot, which is no news
+		}
 		return 0, errReset
 	}
 	w.WriteHeader(http.StatusOK)
 	w.held = append(w.held, p...)
+	w.written += len(p)
 	return len(p), nil
 }
 
@@ -73,6 +78,10 @@ func (w *responder) end(aborted bool) {
 		if hop.Status == 0 {
 			hop.Status = w.status
 		}
+	}
+	// net/http breaks off an answer that is shorter than was announced.
+	if n := contentLength(w.Header()); n >= 0 && n != int64(w.written) && x.request.Method != http.MethodHead {
+		aborted = true
 	}
 	if aborted {
 		x.back(0, func() { x.broken(errReset) })

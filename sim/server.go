@@ -38,6 +38,11 @@ type server struct {
 	policy      proxy.Policy
 	on          bool // the feature
 	incarnation int
+	since       vtime.Time // of its present phase
+	readyAt     vtime.Time
+	recorded    vtime.Time // the last change of its phase
+	changed     vtime.Time // when what it serves last did
+	lost        bool       // it ended without anybody noticing
 	phase       phase
 	gate        *vtime.Gate
 
@@ -45,7 +50,7 @@ type server struct {
 	proxy    *proxy.Handler // nil with the feature off
 	incoming []*exchange    // being handled
 
-	spoiled [2]bool // its discovery documents fail
+	spoiled [2]*history.Fault // its discovery documents fail
 	knowledge
 	extended
 }
@@ -125,7 +130,16 @@ func (srv *server) newHandler() {
 		return
 	}
 	srv.store = proxy.NewStore(srv.policy, srv.id)
-	srv.schedule = peers.NewSchedule(srv.policy, func() float64 { return float64(s.tape.Choose(tape.Delays, 1000)) / 1000 })
+	srv.schedule = peers.NewSchedule(srv.policy, s.jitter)
+	srv.makeHandler()
+}
+
+// jitter is what schedules vary their intervals by.
+func (s *Simulator) jitter() float64 { return float64(s.tape.Choose(tape.Delays, 1000)) / 1000 }
+
+// makeHandler puts the proxy in front of the apiserver.
+func (srv *server) makeHandler() {
+	s := srv.s
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
 		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
@@ -162,7 +176,7 @@ func (s *Simulator) user(ctx context.Context) (user.Info, bool) {
 	name := x.seenAs()
 	u := s.users[name]
 	if u == nil {
-		u = &user.DefaultInfo{Name: name, Groups: []string{"system:authenticated"}}
+		u = &user.DefaultInfo{Name: name, Groups: groups}
 		s.users[name] = u
 	}
 	return u, true
@@ -226,6 +240,11 @@ func (s *Simulator) redial(srv *server) {
 func (srv *server) pause() {
 	srv.silence()
 	srv.gate.Shut()
+	for from := range srv.s.servers {
+		if l := srv.s.link(from, srv.index); len(l.inFlight) > 0 {
+			srv.s.watch(l)
+		}
+	}
 	srv.lifecycle(history.StatePaused, "")
 }
 
@@ -239,9 +258,21 @@ func (srv *server) resume() {
 // lifecycle writes down what becomes of the process.
 func (srv *server) lifecycle(state history.State, detail string) {
 	s := srv.s
+	// Of two records of one instant nobody could say which came first. And who asks in the very instant in which a server becomes ready may be
+	// too early.
+	at := max(s.loop.Now(), srv.recorded+1)
+	if state == history.StateReady {
+		at++
+	}
+	srv.recorded = at
+	srv.since = s.loop.Now()
+	if state == history.StateReady {
+		srv.readyAt = srv.since
+	}
+	srv.lost = state == history.StateKilled || state == history.StateCrashed || state == history.StateStopped && srv.cutOff
 	s.trace.add(s.loop.Now(), eventLifecycle, srv.index, srv.incarnation, hashString(string(state)))
 	s.history.Lifecycle = append(s.history.Lifecycle, history.Lifecycle{
-		Server: srv.name, Incarnation: srv.incarnation, Version: srv.version.Name, State: state, At: s.loop.Now(), Detail: detail,
+		Server: srv.name, Incarnation: srv.incarnation, Version: srv.version.Name, State: state, At: at, Detail: detail,
 	})
 }
 
@@ -249,11 +280,17 @@ func (srv *server) lifecycle(state history.State, detail string) {
 func (srv *server) tellServed() {
 	s := srv.s
 	s.load.stale = true
+	srv.changed = s.loop.Now()
 	d := srv.document()
 	s.history.Documents[d.Hash] = d
-	s.history.Served = append(s.history.Served, history.Served{
-		Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash,
-	})
+	served := history.Served{Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash}
+	for n := len(s.history.Served) - 1; n >= 0 && s.history.Served[n].At == served.At; n-- {
+		if s.history.Served[n].Server == srv.name {
+			s.history.Served[n] = served // nobody could have seen what held for no time
+			return
+		}
+	}
+	s.history.Served = append(s.history.Served, served)
 }
 
 // roots are the discovery documents of the server alone.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,8 @@ type Simulator struct {
 
 	servers    []*server
 	names      []string
+	serverIDs  []proxy.ServerID
+	addresses  []string
 	byName     map[string]int
 	byID       map[proxy.ServerID]int
 	byAddress  map[string]int
@@ -54,6 +57,7 @@ type Simulator struct {
 	asked       []int // by server
 	requests    int
 	reached     Reached
+	suspect     bool
 
 	// What is the same in every run, found once.
 	ids       []string
@@ -62,13 +66,20 @@ type Simulator struct {
 	extended  map[string]*extendedDocument
 	parsed    map[string]history.Document
 	users     map[string]user.Info
+	snapshots map[string]*snapshot
+
+	// What a run needs and the next one can have.
+	exchanges      []*exchange
+	exchangesUsed  int
+	operations     []*operation
+	operationsUsed int
 }
 
 // New returns a simulator.
 func New(setup Setup) *Simulator {
 	return &Simulator{
 		setup: setup, templates: map[templateKey]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
-		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{},
+		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
 	}
 }
 
@@ -83,6 +94,8 @@ type Result struct {
 	Hash, Shape uint64
 	// Reached are the interesting states that the run came to.
 	Reached Reached
+	// Suspect is false only if no invariant can be violated, so that the history need not be judged to know that.
+	Suspect bool
 	// Events is how many events were carried out, and Until how much time passed.
 	Events int
 	Until  vtime.Time
@@ -101,6 +114,9 @@ func (r *Result) WriteTrace(w io.Writer) error {
 type Options struct {
 	// Trace keeps the trace for Result.WriteTrace.
 	Trace bool
+	// StopAtError ends the run with the first step that cannot be carried out, as on real servers; the history's end says why. Without it
+	// the steps that follow are carried out all the same.
+	StopAtError bool
 	// Run is what the history begins with; its servers are filled in. Zero: nothing.
 	Run history.Run
 }
@@ -113,20 +129,19 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	if err := s.prepare(c, t, o); err != nil {
 		return nil, err
 	}
-	for i := range s.servers {
-		v, err := s.setup.Version(c.Servers[i].Version)
-		if err != nil {
+	if c.Settled {
+		if err := s.settle(c, t, o); err != nil {
 			return nil, err
 		}
-		srv := s.servers[i]
-		s.loop.After(time.Duration(t.Choose(tape.Delays, 4))*300*time.Millisecond, nil, func() { srv.start(v) })
+	} else if err := s.startAll(c); err != nil {
+		return nil, err
 	}
 	s.loop.Go(nil, func(task *vtime.Task) { s.driver.run(task, c) })
 	s.loop.RunWhile(func() bool { return (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun })
 	s.healLeft()
-	s.history.End = history.End{At: s.loop.Now(), Complete: true}
+	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
 	}
 	if o.Trace {
 		result.trace = append([]entry(nil), s.trace.entries...)
@@ -135,38 +150,52 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	return result, nil
 }
 
+// startAll starts every server, one shortly after the other.
+func (s *Simulator) startAll(c *Case) error {
+	for i, srv := range s.servers {
+		v, err := s.setup.Version(c.Servers[i].Version)
+		if err != nil {
+			return err
+		}
+		s.loop.After(time.Duration(s.tape.Choose(tape.Delays, 4))*300*time.Millisecond, nil, func() { srv.start(v) })
+	}
+	return nil
+}
+
 // prepare makes everything as it is before anything has happened.
 func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	s.tape = t
 	s.trace.reset(o.Trace)
 	s.active, s.faults, s.extensions = map[string]*active{}, 0, nil
 	s.objects, s.beating = map[object]bool{}, false
-	s.outstanding, s.requests, s.reached = 0, 0, 0
-	s.driver = driver{s: s}
+	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
+	s.exchangesUsed, s.operationsUsed = 0, 0
+	s.driver = driver{s: s, strict: o.StopAtError}
 	s.load = load{}
 	s.history = &history.History{Run: o.Run, Documents: make(map[string]history.Document, 4)}
 	s.history.Operations = make([]history.Operation, 0, len(c.Requests))
 	s.history.Hops = make([]history.Hop, 0, 2*len(c.Requests))
-	s.resize(len(c.Servers))
+	s.resize(c)
 	s.history.Run.Servers = make([]history.Server, len(c.Servers))
 	for i, spec := range c.Servers {
 		srv := s.servers[i]
-		*srv = server{s: s, index: i, name: spec.Name, id: proxy.ServerID("apiserver-" + spec.Name), address: spec.Name + ":6443", knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
-		s.names[i] = spec.Name
-		s.byName[spec.Name], s.byID[srv.id], s.byAddress[srv.address] = i, i, i
+		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i], knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
 		s.history.Run.Servers[i] = history.Server{Name: spec.Name, ID: string(srv.id), Version: spec.Version, Address: srv.address}
 	}
 	return nil
 }
 
-// resize makes room for so many servers.
-func (s *Simulator) resize(n int) {
+// resize makes room for the servers of a case.
+func (s *Simulator) resize(c *Case) {
+	n := len(c.Servers)
 	for len(s.servers) < n {
 		s.servers = append(s.servers, &server{})
 	}
 	s.servers = s.servers[:n]
-	s.names, s.asked = make([]string, n), make([]int, n)
-	s.byName, s.byID, s.byAddress = make(map[string]int, n), make(map[proxy.ServerID]int, n), make(map[string]int, n)
+	if !slices.EqualFunc(c.Servers, s.names, func(server scenarios.Server, name string) bool { return server.Name == name }) {
+		s.name(c)
+	}
+	clear(s.asked)
 	ends := n + 2
 	if len(s.links) != ends*ends {
 		s.links = make([]link, ends*ends)
@@ -180,11 +209,23 @@ func (s *Simulator) resize(n int) {
 	}
 }
 
+// name takes the servers' names from a case.
+func (s *Simulator) name(c *Case) {
+	n := len(c.Servers)
+	s.names, s.serverIDs, s.addresses, s.asked = nil, nil, nil, make([]int, n)
+	s.byName, s.byID, s.byAddress = make(map[string]int, n), make(map[proxy.ServerID]int, n), make(map[string]int, n)
+	for i, server := range c.Servers {
+		id, address := proxy.ServerID("apiserver-"+server.Name), server.Name+":6443"
+		s.names, s.serverIDs, s.addresses = append(s.names, server.Name), append(s.serverIDs, id), append(s.addresses, address)
+		s.byName[server.Name], s.byID[id], s.byAddress[address] = i, i, i
+	}
+}
+
 // healLeft ends what the case left on, in the order of injection, so that the history tells of it.
 func (s *Simulator) healLeft() {
 	for len(s.active) > 0 {
 		first := ""
-		for label, a := range s.active { // the least, in whatever order
+		for label, a := range s.active { // in any order: the least
 			if first == "" || a.record.ID < s.active[first].record.ID {
 				first = label
 			}
@@ -219,8 +260,29 @@ var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 func (s *Simulator) wall() time.Time              { return epoch.Add(s.loop.Now()) }
 func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
 func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
-func (s *Simulator) newExchange() *exchange       { return &exchange{s: s} }
 func (s *Simulator) newGate() *vtime.Gate         { return &vtime.Gate{} }
+
+// newExchange takes one from those of earlier runs.
+func (s *Simulator) newExchange() *exchange {
+	if s.exchangesUsed == len(s.exchanges) {
+		s.exchanges = append(s.exchanges, &exchange{})
+	}
+	x := s.exchanges[s.exchangesUsed]
+	s.exchangesUsed++
+	*x = exchange{s: s, children: x.children[:0]}
+	return x
+}
+
+// newOperation does the same.
+func (s *Simulator) newOperation() *operation {
+	if s.operationsUsed == len(s.operations) {
+		s.operations = append(s.operations, &operation{})
+	}
+	op := s.operations[s.operationsUsed]
+	s.operationsUsed++
+	*op = operation{situation: situation{capable: op.capable[:0]}}
+	return op
+}
 
 // operationID numbers operations.
 func (s *Simulator) operationID() string {

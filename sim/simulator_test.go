@@ -137,24 +137,3 @@ func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRun(b *testing.B) {
-	for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
-		b.Run(p.Name, func(b *testing.B) {
-			c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(20*time.Second)).
-				asking(0, "a", history.GVR{Version: "v1", Resource: "configmaps"}, time.Second, 13).asking(1, "b", onlyNew, time.Second, 7)
-			s := New(only(b, p))
-			defer s.Close()
-			t := tape.Seeded(1)
-			seed := uint64(0)
-			b.ReportAllocs()
-			for b.Loop() {
-				seed++
-				t.Reset(seed)
-				if _, err := s.Run(c, t, Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -92,7 +92,7 @@ func (b *answerBody) Close() error {
 
 // values is the context under that of a request at its target, where the API machinery's own filters would have put what it is about.
 func (s *Simulator) values(x *exchange) context.Context {
-	if x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
+	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
 		return x.op.template.values
 	}
 	info, err := requestInfo.NewRequestInfo(x.request)

@@ -58,6 +58,9 @@ func (l *Loop) Timer(d time.Duration, gate *Gate, do func()) (stop func() bool) 
 	}
 }
 
+// Skip makes a time the present. Nothing may be due before it.
+func (l *Loop) Skip(to Time) { l.now = max(l.now, to) }
+
 // Run carries out events until a time has come and everything due by then is done. The present is then that time.
 func (l *Loop) Run(until Time) {
 	for len(l.queue) > 0 && l.queue[0].at <= until {

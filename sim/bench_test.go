@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// BenchmarkSchedule is one schedule of three servers and twenty requests, seven of which are passed on: with two faults of links and their
+// healing, and with a server that is restarted in between.
+func BenchmarkSchedule(b *testing.B) {
+	slow := scenarios.Step{Action: scenarios.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
+	heal := func(label string) scenarios.Step { return scenarios.Step{Action: scenarios.Heal, Label: label} }
+	for name, steps := range map[string][]scenarios.Step{
+		"links":   {cutting("b", "a"), slow, soak(5 * time.Second), heal("ba"), heal("slow"), soak(5 * time.Second)},
+		"restart": {cutting("b", "a"), soak(5 * time.Second), {Action: scenarios.Restart, Server: "c"}, heal("ba"), soak(5 * time.Second)},
+	} {
+		for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
+			b.Run(name+"/"+p.Name, func(b *testing.B) {
+				c := three(steps...).asking(0, "a", history.GVR{Version: "v1", Resource: "configmaps"}, 300*time.Millisecond, 13).
+					asking(0, "c", onlyNew, 500*time.Millisecond, 4).asking(3, "b", onlyNew, time.Second, 3)
+				c.Settled = true
+				s := New(only(b, p))
+				defer s.Close()
+				t := tape.Seeded(1)
+				seed := uint64(0)
+				b.ReportAllocs()
+				for b.Loop() {
+					seed++
+					t.Reset(seed)
+					if _, err := s.Run(c, t, Options{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
+			})
+		}
+	}
+}

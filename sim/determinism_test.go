@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
+
+// eventful is a case in which much happens at once.
+func eventful() *Case {
+	inject := func(label string, f fault.Fault) scenarios.Step {
+		return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &f}
+	}
+	heal := func(label string) scenarios.Step { return scenarios.Step{Action: scenarios.Heal, Label: label} }
+	c := three(
+		soak(6*time.Second),
+		inject("slow", fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond}),
+		inject("hole", fault.Fault{Kind: fault.Timeout, From: "b", To: "a", Direction: fault.Down}),
+		scenarios.Step{Action: scenarios.Restart, Server: "c"},
+		soak(15*time.Second),
+		heal("hole"),
+		scenarios.Step{Action: scenarios.Kill, Server: "a"},
+		inject("etcd", fault.Fault{Kind: fault.Cut, From: "b", To: fault.Etcd}),
+		scenarios.Step{Action: scenarios.Define, Definition: &scenarios.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}},
+		soak(20*time.Second),
+		heal("etcd"),
+		scenarios.Step{Action: scenarios.Start, Server: "a", Version: newer},
+		heal("slow"),
+		scenarios.Step{Action: scenarios.Pause, Server: "c"},
+		soak(12*time.Second),
+		scenarios.Step{Action: scenarios.Resume, Server: "c"},
+		soak(30*time.Second),
+	)
+	verbs := []string{"list", "get", "create", "watch", "patch", history.VerbTable, "delete", "update"}
+	for i := range 60 {
+		r := Request{
+			Step: i % len(c.Steps), After: time.Duration(i%7) * 700 * time.Millisecond, Server: []string{"b", "c", "a"}[i%3],
+			Verb: verbs[i%len(verbs)], GVR: onlyNew, Name: fmt.Sprint("n", i%5), For: 3 * time.Second,
+		}
+		if i%10 == 9 {
+			r.Verb, r.GVR, r.Path = history.VerbDiscovery, history.GVR{}, "/apis"
+		}
+		c.Requests = append(c.Requests, r)
+	}
+	return c
+}
+
+// hashes are those of the eventful case under every policy and several seeds.
+func hashes(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, p := range proxy.Presets() {
+		s := New(only(t, p))
+		defer s.Close()
+		for seed := range uint64(4) {
+			r, err := s.Run(eventful(), tape.Seeded(seed), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%s %d %016x %016x\n", p.Name, seed, r.Hash, r.Shape)
+		}
+	}
+	return b.String()
+}
+
+const childEnv = "SKEWPROOF_TEST_HASHES"
+
+// TestASeedMeansTheSameEverywhere compares the traces of this process, whatever it was built with and however many processors it uses, with those
+// of others: what was written down, and children with one processor and with several.
+func TestASeedMeansTheSameEverywhere(t *testing.T) {
+	got := hashes(t)
+	if os.Getenv(childEnv) != "" {
+		fmt.Print("hashes:\n" + got)
+		return
+	}
+	golden := filepath.Join("testdata", "hashes.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the traces are not those of %s. If what servers do was meant to change, write it anew: go test ./sim -run Everywhere -update\n%s", golden, got)
+	}
+	for _, procs := range []int{1, max(2, runtime.NumCPU())} {
+		child := exec.Command(os.Args[0], "-test.run=^TestASeedMeansTheSameEverywhere$")
+		child.Env = append(os.Environ(), childEnv+"=1", fmt.Sprintf("GOMAXPROCS=%d", procs), "GODEBUG=randautoseed=0")
+		out, err := child.Output()
+		if err != nil {
+			t.Fatalf("with %d processors: %v\n%s", procs, err, out)
+		}
+		_, theirs, _ := bytes.Cut(out, []byte("hashes:\n"))
+		if !bytes.HasPrefix(theirs, []byte(got)) {
+			t.Errorf("with %d processors the traces are others:\n%s", procs, theirs)
+		}
+	}
+}
+
+// A simulator that has run other cases must not be another simulator.
+func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
+	for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137(), proxy.Alpha128()} {
+		used := New(only(t, p))
+		defer used.Close()
+		for seed := range uint64(3) {
+			for _, settled := range []bool{true, false} {
+				c := eventful()
+				c.Settled = settled
+				again, err := used.Run(c, tape.Seeded(seed), Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				fresh := New(only(t, p))
+				first, err := fresh.Run(c, tape.Seeded(seed), Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				fresh.Close()
+				if first.Hash != again.Hash {
+					t.Errorf("%s, seed %d, settled %t: a simulator that was used gives another trace", p.Name, seed, settled)
+				}
+			}
+		}
+	}
+}
+
+// A tape that was recorded is the run that it was recorded from.
+func TestARecordedTapeIsTheSameRun(t *testing.T) {
+	s := New(only(t, proxy.Reference()))
+	defer s.Close()
+	drawn := tape.Seeded(9)
+	drawn.Record(true)
+	first, err := s.Run(eventful(), drawn, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Run(eventful(), tape.Of(drawn.Recorded()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Hash != again.Hash {
+		t.Error("read back from its record, the tape gives another trace")
+	}
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// What each kind of fault between b and a does to a request that b passes on to a, and that nobody else can serve.
+func TestFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault   fault.Fault
+		policy  proxy.Policy
+		status  int
+		failure history.Failure
+		blocks  bool
+	}{
+		"cut":                {fault.Fault{Kind: fault.Cut}, proxy.Reference(), 503, "", true},
+		"cut, upstream":      {fault.Fault{Kind: fault.Cut}, proxy.Upstream137(), 503, "", true},
+		"black hole":         {fault.Fault{Kind: fault.Timeout}, proxy.Reference(), 503, "", true},
+		"black hole back":    {fault.Fault{Kind: fault.Timeout, Direction: fault.Down}, proxy.Reference(), 503, "", true},
+		"black hole there":   {fault.Fault{Kind: fault.Timeout, Direction: fault.Up}, proxy.Reference(), 503, "", true},
+		"slow":               {fault.Fault{Kind: fault.Latency, Latency: time.Second}, proxy.Reference(), 200, "", false},
+		"too slow":           {fault.Fault{Kind: fault.Latency, Latency: 20 * time.Second}, proxy.Reference(), 503, "", false},
+		"reset before":       {fault.Fault{Kind: fault.Reset, Direction: fault.Down}, proxy.Reference(), 503, "", false},
+		"reset on the way":   {fault.Fault{Kind: fault.Reset, Direction: fault.Up}, proxy.Reference(), 503, "", false},
+		"cut off headers":    {fault.Fault{Kind: fault.LimitData, Direction: fault.Down, Bytes: 10}, proxy.Reference(), 503, "", false},
+		"truncated":          {fault.Fault{Kind: fault.LimitData, Direction: fault.Down, Bytes: headerBytes + 5}, proxy.Reference(), 0, history.FailureReset, false},
+		"narrow":             {fault.Fault{Kind: fault.Bandwidth, Rate: 1000}, proxy.Reference(), 200, "", false},
+		"in slices":          {fault.Fault{Kind: fault.Slicer, Size: 10, Delay: time.Millisecond}, proxy.Reference(), 200, "", false},
+		"slow to close":      {fault.Fault{Kind: fault.SlowClose, Delay: time.Second}, proxy.Reference(), 200, "", false},
+		"one way, the other": {fault.Fault{Kind: fault.Cut, From: "a", To: "b"}, proxy.Reference(), 200, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := c.fault
+			if f.From == "" {
+				f.From, f.To = "b", "a"
+			}
+			kase := three(scenarios.Step{Action: scenarios.Inject, Label: "f", Fault: &f}, soak(time.Minute)).asking(1, "b", onlyNew, time.Second, 1)
+			kase.Settled = true
+			r := run(t, only(t, c.policy), kase, 1)
+			o := r.History.Operations[0]
+			if o.Status != c.status || o.Failure != c.failure {
+				t.Errorf("answered %d %q after %s (%s), want %d %q", o.Status, o.Failure, o.End-o.Start, o.Message, c.status, c.failure)
+			}
+			if len(r.History.Faults) != 1 {
+				t.Fatalf("%d faults in the history", len(r.History.Faults))
+			}
+			record := r.History.Faults[0]
+			if record.Blocks != c.blocks {
+				t.Errorf("record %+v, blocks: want %t", record, c.blocks)
+			}
+			if f.From == "b" && f.Kind != fault.SlowClose && !record.Bit() {
+				t.Errorf("record %+v: it bit nothing", record)
+			}
+		})
+	}
+}
+
+// Hours of virtual time are no matter of real time, and a hundred servers none of correctness.
+func TestHoursAndHundreds(t *testing.T) {
+	c := three(soak(10*time.Hour)).asking(0, "b", onlyNew, time.Hour, 9)
+	for _, o := range run(t, only(t, proxy.Reference()), c, 1).History.Operations {
+		if o.Status != 200 {
+			t.Errorf("after %s: %d %s", o.Start, o.Status, o.Message)
+		}
+	}
+	many := &Case{Steps: []scenarios.Step{soak(20 * time.Second), {Action: scenarios.Kill, Server: "a"}, soak(20 * time.Second)}}
+	for i := range 100 {
+		version := older
+		if i < 2 {
+			version = newer
+		}
+		many.Servers = append(many.Servers, scenarios.Server{Name: scenarios.ServerName(i), Version: version})
+	}
+	for i := range 100 {
+		many.asking(1+i%2, many.Servers[i].Name, onlyNew, time.Duration(1+i%5)*time.Second, 1)
+	}
+	r := run(t, only(t, proxy.Reference()), many, 1)
+	served := 0
+	for _, o := range r.History.Operations {
+		if o.Status == 200 {
+			served++
+		} else if o.Server != "a" {
+			t.Errorf("%s of %s at %s: %d %q %s", o.Verb, o.Server, o.Start, o.Status, o.Failure, o.Message)
+		}
+	}
+	if served < 99 {
+		t.Errorf("%d of 100 requests were served", served)
+	}
+}
+
+// Who kills a server must not be able to tell anybody anything with it.
+func TestAKilledServerIsSilent(t *testing.T) {
+	c := three(scenarios.Step{Action: scenarios.Kill, Server: "a"}, soak(5*time.Second)).
+		asking(0, "a", onlyNew, time.Nanosecond, 1).asking(1, "a", onlyNew, time.Second, 1)
+	c.Settled = true
+	r := run(t, only(t, proxy.Reference()), c, 1)
+	for _, o := range r.History.Operations {
+		if o.Status != 0 || o.Failure != history.FailureRefused && o.Failure != history.FailureReset {
+			t.Errorf("a dead server answered %d %q", o.Status, o.Failure)
+		}
+	}
+	if len(r.History.Faults) != 1 || r.History.Faults[0].Evidence.Requests != 2 {
+		t.Errorf("faults %+v, want one kill that two requests met", r.History.Faults)
+	}
+}
+
+// A watch goes on until its time is over, and ends when its peer dies.
+func TestAWatchThroughAPeer(t *testing.T) {
+	c := three(soak(20*time.Second), scenarios.Step{Action: scenarios.Kill, Server: "a"}, soak(10*time.Second))
+	c.Settled = true
+	c.Requests = []Request{
+		{After: time.Second, Server: "b", Verb: "watch", GVR: onlyNew, For: 5 * time.Second},
+		{After: 15 * time.Second, Server: "b", Verb: "watch", GVR: onlyNew, For: 20 * time.Second},
+	}
+	r := run(t, only(t, proxy.Reference()), c, 1)
+	whole, broken := r.History.Operations[0], r.History.Operations[1]
+	if whole.Failure != "" || whole.Events < 4 || whole.Events > 6 {
+		t.Errorf("a watch of five seconds: %d events, %q", whole.Events, whole.Failure)
+	}
+	if broken.Failure != history.FailureReset || broken.Events < 3 || broken.End-broken.Start > 6*time.Second {
+		t.Errorf("a watch whose peer dies after five seconds: %d events, %q after %s", broken.Events, broken.Failure, broken.End-broken.Start)
+	}
+	if !r.Reached.Has(ReachedWatchBroken) {
+		t.Error("nobody noticed that a watch broke off")
+	}
+}

@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim/tape"
+	"github.com/skewproof/skewproof/sim/vtime"
+)
+
+// The times of leases: of identity leases and peer endpoint leases of kube-apiserver (kubernetes, pkg/controlplane/apiserver), and of the
+// endpoint leases of this repository's sidecar.
+const (
+	endpointTTL   = 15 * time.Second
+	renewEvery    = 10 * time.Second
+	beatEvery     = 5 * time.Second // of the sidecar's endpoint lease
+	deafAfter     = 20 * time.Second
+	identityLasts = time.Hour
+)
+
+// lease is what etcd has of one server: its identity lease and its endpoint lease.
+type lease struct {
+	identity bool
+	holder   int // the incarnation that wrote the identity lease
+	renewed  vtime.Time
+
+	endpoint  bool
+	published int // the incarnation that wrote the endpoint lease
+	beaten    vtime.Time
+}
+
+// removesLease reports whether this version removes its identity lease when it starts and when it stops (from 1.35).
+func (srv *server) removesLease() bool { return minorOf(srv.version.Name) >= 35 }
+
+// takeIdentity writes the identity lease of a starting process.
+func (srv *server) takeIdentity() {
+	if srv.lease.identity && srv.removesLease() {
+		srv.lease.identity = false
+		srv.s.announce(srv)
+	}
+	// Up to 1.34 the lease controller names the holder only when it creates the lease (component-helpers, apimachinery/lease), so that peers do
+	// not notice that a server was restarted.
+	if !srv.lease.identity {
+		srv.lease.holder = srv.incarnation
+	}
+	srv.lease.identity, srv.lease.renewed = true, srv.s.loop.Now()
+	srv.leased = true
+	srv.s.announce(srv)
+}
+
+// publish writes the endpoint lease of a server that is ready.
+func (srv *server) publish() {
+	srv.lease.endpoint, srv.lease.published, srv.lease.beaten = true, srv.incarnation, srv.s.loop.Now()
+	srv.s.announce(srv)
+	srv.s.storageVersions()
+}
+
+// refresh brings a lease up to date that was renewed all the time: that is not carried out as long as it makes no difference.
+func (srv *server) refresh() {
+	if !srv.leased {
+		return
+	}
+	now := srv.s.loop.Now()
+	srv.lease.renewed += (now - srv.lease.renewed) / renewEvery * renewEvery
+	srv.lease.beaten += (now - srv.lease.beaten) / beatEvery * beatEvery
+}
+
+// leave removes the leases of a process that ends gracefully.
+func (srv *server) leave() {
+	if srv.s.link(srv.index, srv.s.etcdEnd()).blocked() {
+		srv.silence()
+		return
+	}
+	srv.leased = false
+	srv.lease.endpoint = false
+	if srv.removesLease() {
+		srv.lease.identity = false
+	}
+	srv.s.announce(srv)
+	srv.s.storageVersions()
+}
+
+// silence is what a server that is killed, paused or cut off from etcd does: it renews no lease. They were renewed some time ago.
+func (srv *server) silence() {
+	if !srv.leased {
+		return
+	}
+	s := srv.s
+	srv.refresh()
+	srv.leased = false
+	if srv.lease.endpoint {
+		age := min(s.loop.Now()-srv.lease.beaten, renewEvery*time.Duration(s.tape.Choose(tape.Delays, 5))/5)
+		srv.lease.beaten = s.loop.Now() - age
+		until := srv.lease
+		s.loop.At(srv.lease.beaten+endpointTTL, nil, func() {
+			if !srv.leased && srv.lease.published == until.published && srv.lease.endpoint {
+				srv.lapsed()
+			}
+		})
+	}
+	held := srv.lease.holder
+	s.loop.At(srv.lease.renewed+identityLasts, nil, func() {
+		if !srv.leased && srv.lease.identity && srv.lease.holder == held {
+			srv.lease.identity = false // the hourly garbage collection
+			s.announce(srv)
+		}
+	})
+	s.beat()
+}
+
+// lapsed is when an endpoint lease in etcd has expired: kube-apiserver's are gone by themselves then, the sidecar's remain and are old.
+func (srv *server) lapsed() {
+	for _, other := range srv.s.servers {
+		if other.on && other.roster == nil {
+			srv.lease.endpoint = false
+			srv.s.announce(srv)
+			return
+		}
+	}
+}
+
+// etcdChanged is called when a server may have lost or found its way to etcd, or has come back to life.
+func (s *Simulator) etcdChanged(srv *server) {
+	cut := s.link(srv.index, s.etcdEnd()).blocked()
+	switch {
+	case cut && !srv.cutOff:
+		srv.cutOff = true
+		srv.watch++
+		s.link(srv.index, s.etcdEnd()).bite()
+		srv.silence()
+		srv.deafen()
+		if srv.roster == nil {
+			srv.forgetAddresses()
+		}
+	case !cut && srv.cutOff:
+		srv.cutOff = false
+		s.loop.After(s.latency()+time.Second*time.Duration(s.tape.Choose(tape.Delays, 3))/2, srv.gate, func() {
+			if !srv.cutOff && srv.phase != down {
+				srv.relist()
+				srv.see(s.extensions)
+			}
+		})
+	}
+	if srv.phase == running && srv.gate.Open() && !cut && !srv.leased {
+		wait := time.Second * time.Duration(s.tape.Choose(tape.Delays, 4))
+		s.loop.After(wait, srv.gate, func() {
+			if srv.phase == running && !srv.leased && !s.link(srv.index, s.etcdEnd()).blocked() {
+				if !srv.lease.identity {
+					srv.lease.holder = srv.incarnation
+				}
+				srv.leased, srv.lease.identity, srv.lease.renewed = true, true, s.loop.Now()
+				srv.publish()
+			}
+		})
+	}
+}
+
+// storageVersions tells, for the alpha generation, what the StorageVersion objects say: every server that is ready has written what it
+// serves, and what a server wrote goes with its lease.
+func (s *Simulator) storageVersions() {
+	var e *proxy.StorageVersions
+	for _, srv := range s.servers {
+		if !srv.on || !srv.policy.Knowledge.StorageVersions || srv.phase == down || srv.cutOff {
+			continue
+		}
+		if e == nil {
+			e = s.storageVersionObjects()
+		}
+		s.loop.After(s.latency(), srv.gate, func() { srv.store.Observe(*e) })
+	}
+}

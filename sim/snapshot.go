@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim/tape"
+	"github.com/skewproof/skewproof/sim/vtime"
+)
+
+// snapshot is a control plane that is up and has nothing to do. What servers know is immutable or small, so that to go back to it costs
+// next to nothing. It was brought up on a tape of zeros.
+type snapshot struct {
+	at        vtime.Time
+	servers   []server
+	warm      []bool // links
+	lifecycle []history.Lifecycle
+	served    []history.Served
+	documents map[string]history.Document
+}
+
+// settledAfter is how long a control plane is left alone before it counts as settled: longer than ignorance is excused.
+const settledAfter = 8 * time.Second
+
+// settle makes the present that of a settled control plane. It calls prepare again, since bringing one up uses the same simulator.
+func (s *Simulator) settle(c *Case, t *tape.Tape, o Options) error {
+	var key strings.Builder
+	for _, srv := range c.Servers {
+		key.WriteString(srv.Name + "=" + srv.Version + ",")
+	}
+	snap := s.snapshots[key.String()]
+	if snap == nil {
+		var err error
+		if snap, err = s.bringUp(c); err != nil {
+			return err
+		}
+		if len(s.snapshots) >= maxSnapshots {
+			clear(s.snapshots)
+		}
+		s.snapshots[key.String()] = snap
+		if err := s.prepare(c, t, o); err != nil {
+			return err
+		}
+	}
+	s.restore(snap)
+	return nil
+}
+
+// maxSnapshots bounds how many combinations of versions are remembered.
+const maxSnapshots = 256
+
+// bringUp starts the servers of a case and waits until they have nothing to do.
+func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
+	if err := s.prepare(c, &tape.Tape{}, Options{}); err != nil {
+		return nil, err
+	}
+	if err := s.startAll(c); err != nil {
+		return nil, err
+	}
+	until := vtime.Time(0)
+	s.loop.RunWhile(func() bool {
+		up := !slices.ContainsFunc(s.servers, func(srv *server) bool { return srv.phase != running })
+		if up && until == 0 {
+			until = s.loop.Now() + settledAfter
+		}
+		busy := slices.ContainsFunc(s.servers, func(srv *server) bool { return srv.rounds > 0 })
+		return s.loop.Now() < maxRun && (!up || s.loop.Now() < until || busy)
+	})
+	snap := &snapshot{
+		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, documents: s.history.Documents,
+	}
+	for _, srv := range s.servers {
+		srv.refresh()
+		saved := *srv
+		saved.view, saved.asked = slices.Clone(srv.view), slices.Clone(srv.asked)
+		snap.servers = append(snap.servers, saved)
+	}
+	for i := range s.links {
+		snap.warm = append(snap.warm, s.links[i].warm)
+	}
+	s.loop.Reset()
+	return snap, nil
+}
+
+// restore makes everything as it was when the snapshot was taken.
+func (s *Simulator) restore(snap *snapshot) {
+	s.loop.Skip(snap.at)
+	h := s.history
+	h.Lifecycle = append(h.Lifecycle, snap.lifecycle...)
+	h.Served = append(h.Served, snap.served...)
+	maps.Copy(h.Documents, snap.documents)
+	for i := range s.links {
+		s.links[i].warm = snap.warm[i]
+	}
+	for i, srv := range s.servers {
+		saved := &snap.servers[i]
+		view, asked, incoming := append(srv.view[:0], saved.view...), append(srv.asked[:0], saved.asked...), srv.incoming[:0]
+		*srv = *saved
+		srv.view, srv.asked, srv.incoming = view, asked, incoming
+		srv.gate = s.newGate()
+		srv.wakeAt = 0
+		if !srv.on {
+			srv.proxy, srv.handler = nil, s.setup.local(srv)
+			continue
+		}
+		srv.store = proxy.StoreOf(saved.store.Table())
+		srv.schedule = saved.schedule.Clone(s.jitter, s.wall())
+		if saved.roster != nil {
+			srv.roster = saved.roster.Clone()
+		}
+		srv.makeHandler()
+		srv.pump()
+	}
+}

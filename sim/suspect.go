@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// To judge a history takes longer than to make it. So every answer is looked at as it comes, with what was true at that moment, and if no invariant
+// could possibly object to any, the history need not be judged. What looks suspicious mostly is not: it is for the invariants to say.
+
+// situation is what was true of what a request is about when it was sent.
+type situation struct {
+	local   bool  // the asked server serves it
+	capable []int // other servers that are up and serve it
+	life    int   // the incarnation of the asked server, 0 if it is not ready
+	hops    int   // that the request was passed on
+}
+
+// situate looks at what is true when a request is sent.
+func (s *Simulator) situate(op *operation) {
+	asked := s.servers[s.byName[op.Server]]
+	if asked.phase == running && asked.gate.Open() {
+		op.life = asked.incarnation
+	}
+	if op.Verb == history.VerbDiscovery {
+		return
+	}
+	k := op.about()
+	for i, srv := range s.servers {
+		if srv.phase != running {
+			continue
+		}
+		if _, ok := srv.serves(k); !ok {
+			continue
+		}
+		if srv == asked {
+			op.local = true
+		} else {
+			op.capable = append(op.capable, i)
+		}
+	}
+}
+
+func (op *operation) about() resourceKey {
+	return resourceKey{op.GVR.Group, op.GVR.Version, op.GVR.Resource, op.Subresource}
+}
+
+// suspectHop looks at a server's account of a request that it begins to handle.
+func (x *exchange) suspectHop(h *history.Hop) {
+	if h.User != x.op.User || h.Altered != "" || x.parent != nil && x.parent.parent != nil {
+		x.s.suspect = true
+	}
+	if x.parent != nil {
+		x.op.hops++
+		if x.op.hops > 1 && isWrite(x.op.Verb) {
+			x.s.suspect = true
+		}
+	}
+}
+
+// doubt looks at an answer.
+func (s *Simulator) doubt(op *operation) {
+	asked := s.servers[s.byName[op.Server]]
+	if op.life == 0 && asked.since == op.Start { // it became ready in the same instant
+		op.life = asked.incarnation
+	}
+	if s.suspect || op.life == 0 {
+		return
+	}
+	if asked.incarnation != op.life || asked.phase != running || !asked.gate.Open() {
+		return // it was not ready all the time, and is held to nothing
+	}
+	s.suspect = s.doubtful(op, asked)
+}
+
+func (s *Simulator) doubtful(op *operation, asked *server) bool {
+	known := op.local || len(op.capable) > 0
+	// Convergence knows no excuses.
+	late := op.End > s.driver.disturbed+history.DefaultBounds.Convergence
+	ignorant := op.Start < asked.since+history.DefaultBounds.Staleness
+	switch {
+	case op.Verb == history.VerbDiscovery:
+		return true
+	case op.Status == http.StatusNotFound && op.Missing == history.MissingResource:
+		return known && (late || op.local || !ignorant)
+	case !known && op.Status == http.StatusServiceUnavailable:
+		return late || s.calm(op, asked)
+	case !known:
+		return op.Status != http.StatusNotFound && op.Status != 0
+	case op.Status == http.StatusServiceUnavailable && op.End-op.Start > history.DefaultBounds.Unavailable:
+		return true
+	case op.Status < http.StatusInternalServerError && op.Status != 0 && op.Failure == history.FailureNone:
+		return false
+	case op.Status != 0 && op.Status < http.StatusInternalServerError && op.Verb == "watch":
+		return false
+	}
+	return s.failed(op, asked, late, ignorant)
+}
+
+// failed looks at a request that failed although somebody serves what it was about. That is right if none of those could be reached.
+func (s *Simulator) failed(op *operation, asked *server, late, ignorant bool) bool {
+	if s.link(asked.index, s.etcdEnd()).impaired() || s.link(s.clientEnd(), asked.index).impaired() {
+		return false // it can do nothing without etcd; and what a client's own link does is nobody's fault
+	}
+	if op.local {
+		return true
+	}
+	reached := false
+	for _, i := range op.capable {
+		p := s.servers[i]
+		l := s.link(asked.index, i)
+		if p.phase != running || !p.gate.Open() || l.impaired() {
+			continue
+		}
+		reached = true
+		served := p.readyAt
+		if _, builtIn := s.index(p.version)[op.about()]; !builtIn {
+			served = max(served, p.changed)
+		}
+		informed := !ignorant && op.Start >= max(served, l.changed)+history.DefaultBounds.Staleness
+		if (informed || late) && !s.link(i, s.etcdEnd()).impaired() {
+			return true
+		}
+	}
+	return !reached && op.Status != http.StatusServiceUnavailable
+}
+
+// calm reports whether a server must know that nobody serves what it was asked for: nobody has come, gone or been out of reach of late.
+func (s *Simulator) calm(op *operation, asked *server) bool {
+	from := op.Start - history.DefaultBounds.Staleness
+	if s.link(asked.index, s.etcdEnd()).impaired() {
+		return false
+	}
+	for i, srv := range s.servers {
+		switch {
+		case srv.since >= from || srv.changed >= from:
+			return false
+		case srv.lost:
+			return false
+		case srv != asked && srv.phase == running && (!srv.gate.Open() || s.link(asked.index, i).impaired() || s.link(i, s.etcdEnd()).impaired()):
+			return false
+		}
+	}
+	return true
+}
+
+// impaired reports whether something is done to the link that may keep answers back.
+func (l *link) impaired() bool {
+	for _, a := range l.on {
+		if impairs(a.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// impairs reports whether a kind of fault may keep answers back, rather than only delay them.
+func impairs(k fault.Kind) bool {
+	switch k {
+	case fault.Latency, fault.Bandwidth, fault.Slicer, fault.SlowClose:
+		return false
+	}
+	return true
+}
