@@ -31,6 +31,7 @@ func newBench() *cobra.Command {
 			if runs < 1 {
 				return usage("--runs %d: want at least 1", runs)
 			}
+			f.given = cmd.Flags().Changed
 			return f.bench(cmd.Context(), args[0], runs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

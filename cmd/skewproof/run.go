@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +16,6 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -30,6 +27,8 @@ const (
 
 // runFlags are the flags of 'skewproof run'.
 type runFlags struct {
+	// given tells which flags the command line has; nil: none.
+	given            func(name string) bool
 	backend, subject string
 	from, to, etcd   string
 	servers          int
@@ -46,17 +45,23 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Carry out a scenario, judge what was recorded, and leave a report",
-		Long: `Carry out a scenario on a control plane of real kube-apiservers, judge what was recorded, and leave a report.
+		Long: `Carry out a scenario on a control plane of several versions, judge what was recorded, and leave a report.
 
-The cluster runs in Linux namespaces of its own: no root, no Docker, no port of this machine, and nothing can leave it.
-Binaries that are not in the cache are downloaded, or built from the published Go modules (4 to 5 minutes each, once).`,
+On the backend local the control plane is made of real kube-apiservers in Linux namespaces of their own: no root, no Docker, no port of
+this machine, and nothing can leave it. Binaries that are not in the cache are downloaded, or built from the published Go modules
+(4 to 5 minutes each, once).
+
+On the backend sim the real proxy code runs on a virtual clock and a simulated network, in seconds and without binaries; what each
+version serves was recorded from real ones. The same --seed gives the same run, to the byte.`,
 		Example: `  skewproof run rolling-upgrade
   skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
   skewproof run rolling-upgrade --subject reference
   skewproof run rolling-upgrade --subject none     # the negative control: it must fail
+  skewproof run peer-partition --backend sim --servers 20
   skewproof run quiet --keep                       # look around with 'skewproof shell'`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -68,18 +73,24 @@ Binaries that are not in the cache are downloaded, or built from the published G
 
 // register declares the flags that every way of running a scenario has.
 func (f *runFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.backend, "backend", "local", "what the servers run on: local")
-	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), reference (a sidecar, 'skewproof proxy', in front of each "+
-		"kube-apiserver) or none (switched off, the negative control)")
+	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on: local (real processes) or sim (virtual time)")
+	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
+		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
+		"alpha (the design of 1.28 in every server)")
+	flags.BoolVar(&f.strict, "strict", false, "let invariants beyond the KEP count as well")
+	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated")
+	f.registerPlan(flags)
+}
+
+// registerPlan declares the flags that say what a scenario is carried out with, on whatever backend.
+func (f *runFlags) registerPlan(flags *pflag.FlagSet) {
 	flags.StringVar(&f.from, "from", defaultFrom, "the older kube-apiserver version")
 	flags.StringVar(&f.to, "to", defaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
 	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version")
-	flags.IntVar(&f.servers, "servers", 3, "number of kube-apiservers")
+	flags.IntVar(&f.servers, "servers", 3, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d", local.MaxServers, maxSimulated))
 	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of the load's choices")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the load's choices; in sim of everything that is left to chance")
 	flags.StringVar(&f.out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
-	flags.BoolVar(&f.strict, "strict", false, "let invariants beyond the KEP count as well")
-	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated")
 }
 
 func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer) error {
@@ -88,32 +99,18 @@ func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer
 		return err
 	}
 	run := f.describe(scenario, plan)
-	if f.dryRun {
+	switch {
+	case f.dryRun && f.backend == backendSim:
+		return f.dryRunSimulated(out, run, plan)
+	case f.dryRun:
 		return dryRun(out, run, plan)
 	}
-	if err := f.environmentOverrides(); err != nil {
-		return err
+	run.Reproduce = f.commandLine(name)
+	if f.backend == backendSim {
+		return f.simulate(ctx, run, plan, out)
 	}
-	// What is cheap to find out comes before minutes of building.
-	dir, err := newRunDir(f.out, name, f.subject, time.Now())
-	if err != nil {
-		return err
-	}
-	defer dir.tidy()
-	if err := sandbox.Check(ctx, sandbox.Command{Args: []string{rehearseCommand}}); err != nil {
-		dir.discard()
-		return notRun(err)
-	}
-	got, err := f.binaries(ctx, plan.Versions(), progress)
-	if err != nil {
-		dir.discard()
-		return err
-	}
-	run.Reproduce, run.Environment = f.commandLine(name), append(environment(), got.provenance...)
-	if err := dir.writeSpec(spec{Run: run, Plan: plan, APIServers: got.apiservers, Etcd: got.etcd, Keep: f.keep}); err != nil {
-		return notRun(err)
-	}
-	return f.enter(ctx, dir, out, progress)
+	_, err = f.runReal(ctx, run, plan, out, progress)
+	return err
 }
 
 // plan checks everything that can be checked before anything is fetched or started.
@@ -134,16 +131,16 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(fmt.Errorf("--etcd: %w", err))
 	}
 	switch {
-	case f.backend != "local":
-		return fail(fmt.Errorf("--backend %q: this skewproof has local", f.backend))
-	case !slices.Contains(local.Subjects, f.subject):
-		return fail(fmt.Errorf("--subject %q: want one of %s", f.subject, strings.Join(local.Subjects, ", ")))
+	case !slices.Contains([]string{backendLocal, backendSim}, f.backend):
+		return fail(fmt.Errorf("--backend %q: this skewproof has %s and %s", f.backend, backendLocal, backendSim))
+	case !slices.Contains(f.knownSubjects(), f.subject):
+		return fail(fmt.Errorf("--subject %q: the backend %s has %s", f.subject, f.backend, strings.Join(f.knownSubjects(), ", ")))
 	case semver.Compare(f.to, f.from) < 0:
 		return fail(fmt.Errorf("--to %s is older than --from %s: give the older version as --from", f.to, f.from))
 	case scenario.NeedsTwoVersions && f.from == f.to:
 		return fail(fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", f.to, name))
-	case f.servers < scenario.MinServers || f.servers > local.MaxServers:
-		return fail(fmt.Errorf("--servers %d: %s needs %d to %d", f.servers, name, scenario.MinServers, local.MaxServers))
+	case f.servers < scenario.MinServers || f.servers > f.mostServers():
+		return fail(fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", f.servers, name, scenario.MinServers, f.mostServers(), f.backend))
 	case !(f.qps > 0 && f.qps <= 100000):
 		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
 	}
@@ -151,12 +148,37 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	if err := plan.Validate(); err != nil {
 		return fail(fmt.Errorf("scenario %s: %w", name, err))
 	}
-	for _, s := range plan.Servers { // a subject that a version does not have
-		if _, err := local.Components(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
-			return fail(err)
-		}
+	if err := f.checkBackend(plan); err != nil {
+		return fail(err)
 	}
 	return scenario, plan, nil
+}
+
+func (f *runFlags) knownSubjects() []string {
+	if f.backend == backendSim {
+		return simulatedSubjects
+	}
+	return local.Subjects
+}
+
+func (f *runFlags) mostServers() int {
+	if f.backend == backendSim {
+		return maxSimulated
+	}
+	return local.MaxServers
+}
+
+// checkBackend checks what one backend can do and the other cannot.
+func (f *runFlags) checkBackend(plan scenarios.Plan) error {
+	if f.backend == backendSim {
+		return f.checkSimulated(plan)
+	}
+	for _, s := range plan.Servers { // a subject that a version does not have
+		if _, err := local.Components(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) history.Run {
@@ -166,6 +188,9 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 	}
 	for _, s := range plan.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version})
+	}
+	if f.backend == backendSim {
+		return run
 	}
 	for i, p := range local.Places(run.Subject, run.Servers) {
 		s := &run.Servers[i]
@@ -184,27 +209,23 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
-	words := []string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to,
-		"--etcd", f.etcd, "--servers", strconv.Itoa(f.servers), "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64),
-		"--seed", strconv.FormatUint(f.seed, 10)}
-	for _, ref := range slices.SortedFunc(maps.Keys(f.overrides), func(a, b binaries.Ref) int { return strings.Compare(a.String(), b.String()) }) {
-		words = append(words, "--binary", fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, f.overrides[ref]))
+	words := []string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to}
+	if f.backend != backendSim {
+		words = append(words, "--etcd", f.etcd)
 	}
+	words = append(words, "--servers", strconv.Itoa(f.servers), "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64),
+		"--seed", strconv.FormatUint(f.seed, 10))
+	words = append(words, f.binaryWords()...)
 	if f.strict {
 		words = append(words, "--strict")
 	}
 	return strings.Join(words, " ")
 }
 
-func (f *runFlags) environmentOverrides() error {
-	fromEnvironment, err := binaries.OverridesFromEnv(os.Getenv(binaries.OverrideEnv))
-	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("%s: %w", binaries.OverrideEnv, err)}
+// binaryWords are the flags that name the user's own binaries.
+func (f *runFlags) binaryWords() (words []string) {
+	for _, ref := range slices.SortedFunc(maps.Keys(f.overrides), func(a, b binaries.Ref) int { return strings.Compare(a.String(), b.String()) }) {
+		words = append(words, "--binary", fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, f.overrides[ref]))
 	}
-	for ref, path := range fromEnvironment {
-		if _, ok := f.overrides[ref]; !ok { // a flag is nearer to the user than the environment
-			f.overrides[ref] = path
-		}
-	}
-	return nil
+	return words
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -48,7 +49,7 @@ func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
 	}
 	s := sim.New(setup)
 	defer s.Close()
-	result, err := s.Run(&r.Case, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.Spec.run(r)})
+	result, err := s.Run(&r.Case, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,11 +64,26 @@ func (r *Repro) records() [tape.Streams][]uint32 {
 	return all
 }
 
+// streams are those of a tape.
+func streams() []tape.Stream {
+	all := make([]tape.Stream, tape.Streams)
+	for i := range all {
+		all[i] = tape.Stream(i)
+	}
+	return all
+}
+
 // run is what the history of a repro begins with.
-func (s Spec) run(r *Repro) history.Run {
+func (r *Repro) run() history.Run {
+	run := r.Spec.history(r.Seed)
+	run.Scenario, run.Sentence, run.About = "replay", r.Sentence, []string{r.Invariant}
+	return run
+}
+
+// history is what the history of a run of the spec begins with.
+func (s Spec) history(seed uint64) history.Run {
 	return history.Run{
-		Schema: history.SchemaVersion, Scenario: "replay", Sentence: r.Sentence, Backend: "sim", Subject: s.Policy,
-		From: s.From, To: s.To, Seed: r.Seed, About: []string{r.Invariant}, Bounds: Bounds,
+		Schema: history.SchemaVersion, Scenario: "search", Backend: "sim", Subject: s.Policy, From: s.From, To: s.To, Seed: seed, Bounds: Bounds,
 	}
 }
 
@@ -110,6 +126,14 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q", r.Schema, ReproSchema)
 	case r.Invariant == "":
 		return nil, errors.New("it names no invariant")
+	}
+	if _, err := invariantNamed(r.Invariant); err != nil {
+		return nil, err
+	}
+	for name := range r.Tape {
+		if !slices.ContainsFunc(streams(), func(s tape.Stream) bool { return s.String() == name }) {
+			return nil, fmt.Errorf("its tape has a stream %q, which there is not", name)
+		}
 	}
 	if _, err := strconv.ParseUint(r.Hash, 16, 64); err != nil {
 		return nil, fmt.Errorf("its trace hash %q is no hexadecimal number", r.Hash)

@@ -28,6 +28,42 @@ type Spec struct {
 	Servers int `json:"servers"`
 	// Resources is how many of the resources that tell the versions apart are served, the most telling first; 0 is all that is served.
 	Resources int `json:"resources"`
+	// Requests is how many requests a generated case has; 0 is DefaultRequests.
+	Requests int `json:"requests,omitempty"`
+}
+
+// MaxServers and MaxRequests bound what is searched.
+const (
+	MaxServers  = 100
+	MaxRequests = 10_000
+)
+
+// String is the policy with its changes.
+func (s Spec) String() string { return strings.Join(append([]string{s.Policy}, s.Changes...), ", ") }
+
+// changed is the spec with one more change.
+func changed(s Spec, change string) Spec {
+	s.Changes = append(slices.Clip(s.Changes), change)
+	return s
+}
+
+// cutChange splits a change into its switch and its value.
+func cutChange(change string) (name, value string) {
+	name, value, _ = strings.Cut(change, "=")
+	return name, value
+}
+
+// check reports what is wrong with the numbers of a spec that is to be searched. Its names are for [Spec.Setup] to check.
+func (s Spec) check() error {
+	switch {
+	case s.Servers < 1 || s.Servers > MaxServers:
+		return fmt.Errorf("%d servers: want 1 to %d", s.Servers, MaxServers)
+	case s.Resources < 0:
+		return fmt.Errorf("%d resources: want 0 (all) or more", s.Resources)
+	case s.Requests < 0 || s.Requests > MaxRequests:
+		return fmt.Errorf("%d requests: want 0 (%d) to %d", s.Requests, DefaultRequests, MaxRequests)
+	}
+	return nil
 }
 
 // None is the policy of a control plane with the feature switched off.

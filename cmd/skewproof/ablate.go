@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+func newAblate() *cobra.Command {
+	var f searchFlags
+	var to string
+	cmd := &cobra.Command{
+		Use:   "ablate",
+		Short: "Find out which single switch between two policies removes which violations",
+		Long: `Find out which single switch between two policies removes which violations.
+
+For each switch in which the policies differ, the same random schedules are run under the first policy with that switch alone as in the second, and under
+the second with that switch alone as in the first. The table is printed, and written as text, Markdown and JSON.`,
+		Example: `  skewproof ablate
+  skewproof ablate --from-policy upstream-1.36 --to-policy upstream-1.37 --seeds 500`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.options.Seeds < 1 {
+				return usage("--seeds %d: want at least 1", f.options.Seeds)
+			}
+			if err := f.check(""); err != nil {
+				return err
+			}
+			if _, err := proxy.PresetNamed(to); err != nil {
+				return usage("--to-policy: %w", err)
+			}
+			if err := search.CheckAblation(f.spec, to); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			progress := cmd.ErrOrStderr()
+			dir, err := f.prepare("ablate", progress)
+			if err != nil {
+				return err
+			}
+			a, err := search.Ablate(cmd.Context(), f.spec, to, f.options, func(policy string, done, of int) {
+				fmt.Fprintf(progress, "%d of %d: %s\n", done+1, of, policy)
+			})
+			if err != nil {
+				return notRun(err)
+			}
+			if err := writeAblation(dir, a); err != nil {
+				return notRun(err)
+			}
+			if err := a.WriteText(cmd.OutOrStdout()); err != nil {
+				return notRun(err)
+			}
+			if !a.Complete {
+				return &exitError{exitInconclusive, fmt.Errorf("it was ended after %d switches", len(a.Rows))}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	f.register(flags)
+	flags.StringVar(&f.spec.Policy, "from-policy", "upstream-1.37", "the policy to begin with")
+	flags.StringVar(&to, "to-policy", "reference", "the policy to compare it with")
+	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
+	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
+	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
+	flags.Uint64Var(&f.options.Seeds, "seeds", search.DefaultAblationSeeds, "how many schedules are run under each policy")
+	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
+	return cmd
+}
+
+// writeAblation writes the table in its three forms.
+func writeAblation(dir string, a *search.Ablation) error {
+	for name, write := range map[string]func(io.Writer) error{
+		"ablation.txt": a.WriteText, "ablation.md": a.WriteMarkdown,
+		"ablation.json": func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(a)
+		},
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// searchFlags are the flags that all searches have.
+type searchFlags struct {
+	spec    search.Spec
+	options search.Options
+	out     string
+}
+
+func (f *searchFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.spec.From, "from", defaultFrom, "the older version; what it serves must be recorded")
+	flags.StringVar(&f.spec.To, "to", defaultTo, "the newer version")
+	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
+	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
+	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/SEARCH-POLICY-TIME)")
+}
+
+// registerPolicy declares the flags of searches of one policy.
+func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, shard *string) {
+	f.register(flags)
+	flags.StringVar(&f.spec.Policy, "policy", "reference", "what the proxies of all servers do: a preset, or none for the feature switched off")
+	flags.StringVar(shard, "shard", "", "search part I of N, as I/N; 'skewproof report merge' puts the parts together")
+	flags.BoolVar(&f.options.Strict, "strict", false, "let invariants beyond the KEP count as well")
+}
+
+// check reports everything that can be known to be wrong before anything is run.
+func (f *searchFlags) check(shard string) error {
+	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
+		return usage("--to %s is older than --from %s: give the older version as --from", f.spec.To, f.spec.From)
+	}
+	if _, err := f.spec.Setup(); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if f.options.Workers < 0 {
+		return usage("--workers %d: want 1 or more, or 0 for one for each processor", f.options.Workers)
+	}
+	if shard == "" {
+		return nil
+	}
+	first, second, ok := strings.Cut(shard, "/")
+	i, err := strconv.Atoi(first)
+	n, also := strconv.Atoi(second)
+	if !ok || err != nil || also != nil || i < 1 || n < i {
+		return usage("--shard %q: want I/N, such as 1/8, with I from 1 to N", shard)
+	}
+	f.options.Shard, f.options.Shards = i, n
+	return nil
+}
+
+// prepare makes the directory and what else a search needs of the process.
+func (f *searchFlags) prepare(kind string, progress io.Writer) (dir string, err error) {
+	if dir, err = newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now()); err != nil {
+		return "", err
+	}
+	f.options.Version, f.options.Machine = version(), strings.Join(environment(), ", ")
+	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
+	utilruntime.ErrorHandlers = nil // simulated apiservers cannot write all their answers: that is what faults are for
+	debug.SetGCPercent(400)         // a run's garbage is large, and what lives on is small
+	return dir, nil
+}
+
+// newCampaignDir creates out, or checks that it is empty. An empty name means one by what is searched and the time below _out.
+func newCampaignDir(out, name string, now time.Time) (string, error) {
+	if out == "" {
+		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", notRun(fmt.Errorf("create output directory %s: %w; choose another with --out", out, err))
+	}
+	entries, err := os.ReadDir(out)
+	switch {
+	case err != nil:
+		return "", notRun(fmt.Errorf("output directory %s: %w", out, err))
+	case len(entries) > 0:
+		return "", usage("output directory %s is not empty: it would mix two searches; choose another with --out, or remove it", out)
+	}
+	return out, nil
+}
+
+// finish writes a campaign and turns its verdict into an exit code.
+func finish(dir string, c *search.Campaign, out io.Writer) error {
+	if err := reports.WriteCampaign(dir, c); err != nil {
+		return notRun(err)
+	}
+	if err := reports.WriteCampaignSummary(out, c, reports.SummaryOptions{Dir: dir, Color: isTerminal(out)}); err != nil {
+		return notRun(err)
+	}
+	return outcomeError(c.Verdict.Outcome)
+}
+
+// newReports is 'skewproof report', of runs and of campaigns, with 'skewproof report merge'.
+func newReports() *cobra.Command {
+	cmd := newReport()
+	ofRuns := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, words []string) error {
+		file := filepath.Join(words[0], reports.CampaignJSON)
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return ofRuns(cmd, words)
+		}
+		c, err := search.ReadCampaign(file)
+		if err != nil {
+			return notRun(err)
+		}
+		return finish(words[0], c, cmd.OutOrStdout())
+	}
+	cmd.Short = "Render the reports of a judged run, or of a search, again"
+	cmd.AddCommand(newMerge())
+	return cmd
+}
+
+func newMerge() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "merge FILE...",
+		Short: "Put the shards of a search together",
+		Long: `Put the shards of a search together: the files campaign.json that 'skewproof explore --shard I/N' or 'skewproof exhaust --shard I/N' wrote, all
+N of them, by the same skewproof with the same flags.`,
+		Example: "  skewproof report merge shard-*/campaign.json --out _out/campaign",
+		Args:    args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			var parts []*search.Campaign
+			for _, file := range files {
+				c, err := search.ReadCampaign(file)
+				if err != nil {
+					return notRun(err)
+				}
+				parts = append(parts, c)
+			}
+			merged, err := search.MergeCampaigns(parts)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			dir, err := newCampaignDir(out, "merged-"+merged.Spec.Policy, time.Now())
+			if err != nil {
+				return err
+			}
+			return finish(dir, merged, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "directory for the whole (default _out/merged-POLICY-TIME)")
+	return cmd
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/parity"
+)
+
+// parityFlags are the flags of 'skewproof parity'.
+type parityFlags struct {
+	runFlags
+	subjects []string
+	local    string
+	causes   bool
+}
+
+func newParity() *cobra.Command {
+	f := parityFlags{runFlags: runFlags{overrides: binaries.Overrides{}}}
+	cmd := &cobra.Command{
+		Use:   "parity [NAME…]",
+		Short: "Carry out scenarios on real processes and in the simulator, and compare the verdicts",
+		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the verdicts,
+invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
+
+Exit code 0: every disagreement is known; 1: one is not; 3: a run could not be carried out.`,
+		Example: `  skewproof parity peer-crash --subject builtin,reference
+  skewproof parity --local _out/parity-20261121-101500    # real runs that are there already are not repeated`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return f.compare(cmd.Context(), names, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	f.registerPlan(flags)
+	flags.StringSliceVar(&f.subjects, "subject", local.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
+	flags.StringVar(&f.local, "local", "", "take runs on real processes from this directory, if an earlier 'skewproof parity --out' left them there")
+	flags.BoolVar(&f.causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
+	return cmd
+}
+
+// pair is one plan carried out by both backends.
+type pair struct {
+	scenario, subject string
+	local, sim        reports.RunReport
+	disagreements     []parity.Disagreement
+}
+
+func (f *parityFlags) compare(ctx context.Context, names []string, out, progress io.Writer) error {
+	if len(names) == 0 {
+		for _, s := range scenarios.All() {
+			names = append(names, s.Name)
+		}
+	}
+	var plans []*pair
+	for _, name := range names { // what is wrong with the last must not show after half an hour
+		for _, subject := range f.subjects {
+			for _, backend := range []string{backendLocal, backendSim} {
+				f.backend, f.subject = backend, subject
+				if _, _, err := f.plan(name); err != nil {
+					return err
+				}
+			}
+			plans = append(plans, &pair{scenario: name, subject: subject})
+		}
+	}
+	base := f.out
+	if base == "" {
+		base = filepath.Join("_out", "parity-"+time.Now().Format("20060102-150405"))
+	}
+	for i, p := range plans {
+		if err := f.both(ctx, base, p); err != nil {
+			return err
+		}
+		fmt.Fprintf(progress, "%d of %d: %s, %s: %s verdicts agree\n", i+1, len(plans), p.scenario, p.subject, p.agreement())
+	}
+	return f.tell(out, plans)
+}
+
+// both carries out one plan on both backends, unless the real run is there already.
+func (f *parityFlags) both(ctx context.Context, base string, p *pair) (err error) {
+	name := p.scenario + "-" + p.subject + "-"
+	f.subject = p.subject
+	p.local, err = readReal(f.local, name+backendLocal)
+	if errors.Is(err, fs.ErrNotExist) {
+		p.local, err = f.one(ctx, backendLocal, p.scenario, filepath.Join(base, name+backendLocal))
+	}
+	if err != nil {
+		return err
+	}
+	if p.sim, err = f.one(ctx, backendSim, p.scenario, filepath.Join(base, name+backendSim)); err != nil {
+		return err
+	}
+	if p.disagreements, err = parity.Compare(p.local, p.sim); err != nil {
+		return notRun(err)
+	}
+	return nil
+}
+
+// readReal reads the report of an earlier run. Its history is judged anew, since invariants may have changed.
+func readReal(dir, name string) (reports.RunReport, error) {
+	if dir == "" {
+		return reports.RunReport{}, fs.ErrNotExist
+	}
+	d := runDir(filepath.Join(dir, name))
+	if _, err := reports.Read(d.file(reports.JSONFile)); err != nil {
+		return reports.RunReport{}, err
+	}
+	if err := judgeRun(d, false, io.Discard); isNotRun(err) {
+		return reports.RunReport{}, err
+	}
+	return reports.Read(d.file(reports.JSONFile))
+}
+
+// one carries out a plan on one backend.
+func (f *parityFlags) one(ctx context.Context, backend, scenario, dir string) (reports.RunReport, error) {
+	f.backend, f.out = backend, dir
+	err := f.run(ctx, scenario, io.Discard, io.Discard)
+	report, readErr := reports.Read(filepath.Join(dir, reports.JSONFile))
+	if isNotRun(err) && (readErr != nil || ctx.Err() != nil) { // one that a server's crash cut short has a report, and counts
+		return report, fmt.Errorf("%s, %s, on %s: %w", scenario, f.subject, backend, err)
+	}
+	return report, readErr
+}
+
+// isNotRun tells what kept a run from being judged from what it came to.
+func isNotRun(err error) bool {
+	var exit *exitError
+	return errors.As(err, &exit) && exit.code > exitInconclusive
+}

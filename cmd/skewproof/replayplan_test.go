@@ -1,0 +1,191 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+func repro(steps []scenarios.Step, requests ...sim.Request) *search.Repro {
+	return &search.Repro{Case: sim.Case{
+		Servers:  []scenarios.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}},
+		Steps:    steps,
+		Requests: requests,
+	}}
+}
+
+func soaking(d time.Duration) scenarios.Step { return scenarios.Step{Action: scenarios.Soak, For: d} }
+func to(action scenarios.Action, server string) scenarios.Step {
+	return scenarios.Step{Action: action, Server: server}
+}
+
+func sentences(steps []scenarios.Step) []string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, strings.TrimPrefix(s.String(), "let the load run "))
+	}
+	return all
+}
+
+func TestAPlanForRealProcesses(t *testing.T) {
+	const end = "until 25s after the last disturbance"
+	asking := func(step int, after time.Duration) sim.Request {
+		return sim.Request{Step: step, After: after, Server: "b", Verb: "list", GVR: onlyNewer}
+	}
+	for name, c := range map[string]struct {
+		steps    []scenarios.Step
+		requests []sim.Request
+		want     []string
+	}{
+		"nothing": {nil, nil, []string{"for 15s", end}},
+		"a fault that is left on is healed in the end, after the request was met": {
+			[]scenarios.Step{cutOff("b", "a")}, []sim.Request{asking(1, 10*time.Second)},
+			[]string{"for 9s", "cut, b→a", "for 25s", "heal: ba", end},
+		},
+		"short waits become longer, long ones shorter, and none stays none": {
+			[]scenarios.Step{
+				soaking(time.Millisecond), to(scenarios.Kill, "a"), soaking(time.Hour), to(scenarios.Start, "a"), to(scenarios.Restart, "c"),
+				soaking(time.Millisecond), to(scenarios.Restart, "b"),
+			}, nil,
+			[]string{"for 9s", "kill a", "for 1m0s", "start a", "restart c", "for 2s", "restart b", "for 15s", end},
+		},
+		"waits add up": {
+			[]scenarios.Step{
+				to(scenarios.Kill, "a"), soaking(3 * time.Second), soaking(4 * time.Second), {Action: scenarios.Outlast, For: 6 * time.Second},
+				to(scenarios.Start, "a"),
+			}, nil,
+			[]string{"for 9s", "kill a", "for 7s", "start a", "for 15s", end},
+		},
+		"the wait in which a request falls is long enough to meet it": {
+			[]scenarios.Step{cutOff("b", "a"), soaking(5 * time.Second), to(scenarios.Restart, "c"), soaking(time.Second), {Action: scenarios.Heal, Label: "ba"}},
+			[]sim.Request{asking(1, 5500*time.Millisecond)}, // half a second after the restart
+			[]string{"for 9s", "cut, b→a", "for 5s", "restart c", "for 15.5s", "heal: ba", "for 15s", end},
+		},
+		"a request that follows a step is not met before it": {
+			[]scenarios.Step{to(scenarios.Restart, "c"), cutOff("b", "a")}, []sim.Request{asking(2, 0), asking(1, 0)},
+			[]string{"for 9s", "restart c", "for 15s", "cut, b→a", "for 15s", "heal: ba", end},
+		},
+		"a request before everything": {
+			[]scenarios.Step{to(scenarios.Restart, "c")}, []sim.Request{asking(0, 5*time.Second)},
+			[]string{"for 9s", "restart c", "for 20s", end},
+		},
+		"whoever is down or paused comes back": {
+			[]scenarios.Step{to(scenarios.Pause, "a"), to(scenarios.Pause, "b"), to(scenarios.Kill, "b"), to(scenarios.Stop, "c")}, nil,
+			[]string{"for 9s", "pause a", "pause b", "kill b", "stop c", "for 15s", "resume a", "start b", "start c", end},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := repro(c.steps, c.requests...)
+			plan := newRealPlan(r)
+			if diff := cmp.Diff(c.want, sentences(plan.Steps)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if len(plan.Refused) > 0 {
+				t.Errorf("refused: %q", plan.Refused)
+			}
+			if err := plan.Validate(); err != nil {
+				t.Error(err)
+			}
+			if long := slices.ContainsFunc(c.steps, func(s scenarios.Step) bool { return s.For > time.Minute }); long != (len(plan.Changed) > 0) {
+				t.Errorf("it says that this is not as in the file: %q", plan.Changed)
+			}
+		})
+	}
+}
+
+func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
+	inject := func(label string, f fault.Fault) scenarios.Step {
+		f.From, f.To = "b", "a"
+		return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &f}
+	}
+	aggregated := &scenarios.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
+	r := repro([]scenarios.Step{
+		{Action: scenarios.Spoil, Server: "a", Path: "/apis"},
+		{Action: scenarios.Define, Definition: aggregated},
+		inject("black hole", fault.Fault{Kind: fault.Timeout, Direction: fault.Down}),
+		inject("slow", fault.Fault{Kind: fault.Latency, Latency: time.Second}),
+		inject("other way", fault.Fault{Kind: fault.Reset, Direction: fault.Up}),
+		inject("second hole", fault.Fault{Kind: fault.Timeout}),
+		{Action: scenarios.Heal, Label: "second hole"},
+		{Action: scenarios.Heal, Label: "black hole"},
+		inject("third hole", fault.Fault{Kind: fault.LimitData, Bytes: 5, Direction: fault.Down}),
+		{Action: scenarios.Mend, Server: "a", Path: "/apis"},
+		{Action: scenarios.Undefine, Definition: aggregated},
+	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer, Forged: true})
+	plan := newRealPlan(r)
+	want := []string{
+		"request 1", "step 1, a fails to serve /apis", "step 2, define gauges", "step 6, timeout", "step 10, a serves /apis",
+		"step 11, delete the definition",
+	}
+	if len(plan.Refused) != len(want) {
+		t.Fatalf("refused %d, want %d: %q", len(plan.Refused), len(want), plan.Refused)
+	}
+	for i := range want {
+		if !strings.HasPrefix(plan.Refused[i], want[i]) {
+			t.Errorf("refused: %q, want %q", plan.Refused[i], want[i])
+		}
+	}
+	if err := plan.Validate(); err != nil {
+		t.Error(err)
+	}
+	var heals []string
+	for _, s := range plan.Steps {
+		if s.Action == scenarios.Heal {
+			heals = append(heals, s.Label)
+		}
+	}
+	if diff := cmp.Diff([]string{"black hole", "slow", "other way", "third hole"}, heals); diff != "" {
+		t.Errorf("healed (-want +got):\n%s", diff)
+	}
+}
+
+func TestSubjectsOfPolicies(t *testing.T) {
+	both := []string{"v1.36.3", "v1.37.1"}
+	for policy, want := range map[string]string{"upstream-1.37": "builtin", "upstream-1.36": "builtin", "reference": "reference", "none": "none"} {
+		subject, doubts, err := subjectOf(search.Spec{Policy: policy}, both)
+		if err != nil || subject != want || len(doubts) > 0 {
+			t.Errorf("%s: %s, %q, %v; want %s without doubt", policy, subject, doubts, err, want)
+		}
+	}
+	_, doubts, err := subjectOf(search.Spec{Policy: "upstream-1.37"}, []string{"v1.34.4", "v1.35.4"})
+	if err != nil || len(doubts) != 2 || !strings.Contains(doubts[0], "in kube-apiserver v1.34.4: its own proxy behaves like upstream-1.34") {
+		t.Errorf("a policy that those versions do not have: %q, %v", doubts, err)
+	}
+	if _, _, err := subjectOf(search.Spec{Policy: "alpha-1.28"}, both); err == nil {
+		t.Error("real processes have a subject for alpha-1.28")
+	}
+}
+
+// Real servers serve much that a file does not ask for. What they do wrong there is not the file's violation.
+func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
+	asked := history.Operation{ID: "asked", Verb: "get", GVR: onlyNewer}
+	document := history.Operation{ID: "document", Verb: history.VerbDiscovery, Path: "/apis"}
+	others := []history.Operation{
+		{ID: "other resource", Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}}, {ID: "subresource", Verb: "get", GVR: onlyNewer, Subresource: "status"},
+		{ID: "discovery of a group", Verb: history.VerbDiscovery, GVR: history.GVR{Group: onlyNewer.Group}},
+	}
+	for name, c := range map[string]struct {
+		request sim.Request
+		want    string
+	}{
+		"a resource": {sim.Request{Verb: "list", GVR: onlyNewer}, "asked"},
+		"discovery":  {sim.Request{Verb: history.VerbDiscovery, Path: "/apis"}, "document"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history.History{Operations: append([]history.Operation{asked, document}, others...)}
+			onlyAskedFor(h, repro(nil, c.request))
+			if len(h.Operations) != 1 || h.Operations[0].ID != c.want {
+				t.Errorf("kept %+v, want %s", h.Operations, c.want)
+			}
+		})
+	}
+}

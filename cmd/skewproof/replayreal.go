@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// replayReal carries out the steps of a file on real kube-apiservers, and says whether the same invariant is violated in the same way.
+func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, progress io.Writer) error {
+	plan, err := f.realPlan(r, out)
+	if err != nil {
+		return err
+	}
+	run := f.describe(scenarios.Scenario{
+		Name:    "replay",
+		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
+		About:   []string{r.Invariant},
+	}, plan)
+	run.Reproduce = f.commandLine()
+	dir, ran := f.runReal(ctx, run, plan, out, progress)
+	if dir == "" || isInterrupted(ctx, ran) {
+		return ran
+	}
+	return f.recognise(r, dir, ran, out)
+}
+
+func isInterrupted(ctx context.Context, ran error) bool { return ctx.Err() != nil && isNotRun(ran) }
+
+// realPlan makes the plan, checks that real processes can carry it out, and says what is not as in the file.
+func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenarios.Plan, error) {
+	fail := func(err error) (scenarios.Plan, error) { return scenarios.Plan{}, &exitError{exitUsage, err} }
+	plan := newRealPlan(r)
+	subject, doubts, err := subjectOf(r.Spec, plan.Versions())
+	if err != nil {
+		return fail(err)
+	}
+	refused := append(doubts, plan.Refused...)
+	if len(refused) > 0 && !f.lenient {
+		return fail(fmt.Errorf("replay %s on real processes: they cannot be made to do all of it; --lenient does the rest:\n  %s",
+			f.file, strings.Join(refused, "\n  ")))
+	}
+	f.subject, f.from, f.to, f.servers, f.seed = subject, r.Spec.From, r.Spec.To, len(plan.Servers), r.Seed
+	if err := plan.Validate(); err != nil {
+		return fail(fmt.Errorf("replay %s on real processes: %w", f.file, err))
+	}
+	if !(f.qps > 0 && f.qps <= 100000) {
+		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
+	}
+	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
+		return fail(fmt.Errorf("--etcd: %w", err))
+	}
+	if err := f.checkBackend(plan.Plan); err != nil {
+		return fail(err)
+	}
+	for _, s := range refused {
+		fmt.Fprintln(out, "Left out:", s)
+	}
+	for _, s := range plan.Changed {
+		fmt.Fprintln(out, "Changed:", s)
+	}
+	return plan.Plan, nil
+}
+
+// subjectOf is the subject that a policy of the simulator stands for, and what about it real processes of those versions do not have.
+func subjectOf(spec search.Spec, versions []string) (subject string, doubts []string, err error) {
+	for _, c := range spec.Changes {
+		doubts = append(doubts, "change "+c+": the switches of a real kube-apiserver, and of the sidecar of a run, cannot be turned")
+	}
+	switch spec.Policy {
+	case search.None:
+		return local.SubjectNone, doubts, nil
+	case "reference":
+		return local.SubjectReference, doubts, nil
+	case "alpha-1.28":
+		return "", nil, fmt.Errorf("policy %s: the backend local has no subject that works by StorageVersion objects; it has %s",
+			spec.Policy, strings.Join(local.Subjects, ", "))
+	}
+	searched, _, err := search.Spec{Policy: spec.Policy}.Build()
+	if err != nil {
+		return "", nil, err
+	}
+	for _, v := range versions {
+		own, err := presetOf(v)
+		if err != nil {
+			return "", nil, err
+		}
+		name := own.Name
+		if own.Name = searched.Name; !reflect.DeepEqual(own, searched) {
+			doubts = append(doubts, fmt.Sprintf("policy %s in kube-apiserver %s: its own proxy behaves like %s", spec.Policy, v, name))
+		}
+	}
+	return local.SubjectBuiltin, doubts, nil
+}
+
+// commandLine repeats the run.
+func (f *replayFlags) commandLine() string {
+	words := append([]string{"skewproof replay", f.file, "--backend", f.backend, "--etcd", f.etcd, "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64)},
+		f.binaryWords()...)
+	if f.lenient {
+		words = append(words, "--lenient")
+	}
+	return strings.Join(words, " ")
+}
+
+// recognise says whether the run shows the violation of the file: of the same invariant, in the same way, on what the file asks for. Real
+// kube-apiservers serve much that the file does not ask for, and may fail at that in ways of their own.
+func (f *replayFlags) recognise(r *search.Repro, dir runDir, ran error, out io.Writer) error {
+	h, err := history.ReadFile(dir.history())
+	if err != nil {
+		return errors.Join(ran, notRun(err))
+	}
+	onlyAskedFor(h, r)
+	v := verdictOn(invariant.Judge(h), r.Invariant)
+	fmt.Fprintf(out, "\nOn what the file asks for, %s\n", judged(r, v))
+	for _, e := range v.Evidence {
+		if e.Cause == r.Cause {
+			fmt.Fprintf(out, "  in the simulator:  %s\n  on real processes: %s\n", r.Sentence, e.Sentence)
+			break
+		}
+	}
+	switch {
+	case v.Outcome == invariant.OutcomeFail:
+		return &exitError{code: exitFail}
+	case isNotRun(ran):
+		return ran
+	case v.Outcome == invariant.OutcomePass:
+		return nil
+	default:
+		return &exitError{code: exitInconclusive}
+	}
+}
+
+// onlyAskedFor keeps the operations on those resources that the file asks for; discovery is kept if the file asks for it.
+func onlyAskedFor(h *history.History, r *search.Repro) {
+	h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool {
+		for _, q := range r.Case.Requests {
+			if q.GVR == o.GVR && q.Subresource == o.Subresource && (q.Verb == history.VerbDiscovery) == (o.Verb == history.VerbDiscovery) {
+				return false
+			}
+		}
+		return true
+	})
+}

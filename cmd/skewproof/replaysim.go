@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// replaySimulated runs the file in the simulator and tells what happened.
+func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
+	result, verdicts, err := r.Replay(f.trace != "")
+	if err != nil {
+		return notRun(err)
+	}
+	v := verdictOn(verdicts, r.Invariant)
+	tellStory(out, r, result.History, v)
+	fmt.Fprintf(out, "\n%s\n%s\n", judged(r, v), compareTraces(r, result))
+	if err := f.save(r, result, out); err != nil {
+		return err
+	}
+	if v.Outcome == invariant.OutcomeFail {
+		return &exitError{code: exitFail}
+	}
+	return nil
+}
+
+// compareTraces says whether it was the same run.
+func compareTraces(r *search.Repro, result *sim.Result) string {
+	hash := search.HashText(result.Hash)
+	if hash == r.Hash {
+		return fmt.Sprintf("The trace is that of the file (%s).", hash)
+	}
+	by := "a skewproof that does not say of which commit it was"
+	if r.Commit != "" {
+		by = "skewproof " + r.Commit
+	}
+	return fmt.Sprintf("The trace is another (%s, in the file %s): code or policy have changed since the file was written, by %s. "+
+		"This is skewproof %s.", hash, r.Hash, by, version())
+}
+
+// save writes what was asked for.
+func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) error {
+	if f.trace != "" {
+		if err := writeTrace(f.trace, result); err != nil {
+			return notRun(err)
+		}
+		fmt.Fprintf(out, "The trace is in %s.\n", f.trace)
+	}
+	if f.out == "" {
+		return nil
+	}
+	dir, err := newRunDir(f.out, "replay", r.Spec.Policy, time.Now())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
+	defer dir.tidy()
+	result.History.Run.Reproduce = "skewproof replay " + f.file
+	result.History.Run.Environment = []string{simulatedHere}
+	if err := saveHistory(dir.history(), result.History); err != nil {
+		return notRun(err)
+	}
+	if err := judgeRun(dir, false, io.Discard); isNotRun(err) {
+		return err
+	}
+	fmt.Fprintf(out, "History and reports are in %s.\n", dir)
+	return nil
+}
+
+func writeTrace(path string, result *sim.Result) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return result.WriteTrace(file)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// exitCodeOf is the exit code that an error stands for.
+func exitCodeOf(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	if err != nil {
+		return exitNotRun
+	}
+	return exitPass
+}
+
+func TestExploreLeavesWhatItFound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	out, err := call(t, "explore", "--policy", "upstream-1.37", "--seeds", "40", "--out", dir)
+	if code := exitCodeOf(err); code != exitFail {
+		t.Fatalf("exit code %d, error %v:\n%s", code, err, out)
+	}
+	c, err := search.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range c.Findings {
+		if _, err := search.ReadRepro(filepath.Join(dir, f.File)); err != nil {
+			t.Errorf("%s: %v", f.Signature, err)
+		}
+		if !strings.Contains(out, f.File) {
+			t.Errorf("the summary does not name %s", f.File)
+		}
+	}
+	if again, err := call(t, "report", dir); exitCodeOf(err) != exitFail || again != out {
+		t.Errorf("rendered again, exit code %d:\n%s\nat first:\n%s", exitCodeOf(err), again, out)
+	}
+	if _, err := call(t, "explore", "--seeds", "1", "--out", dir); exitCodeOf(err) != exitUsage {
+		t.Errorf("a second search into the same directory: %v", err)
+	}
+}
+
+func TestShardsAreMergedByTheCommand(t *testing.T) {
+	base := t.TempDir()
+	var files []string
+	for _, shard := range []string{"1/2", "2/2"} {
+		dir := filepath.Join(base, strings.ReplaceAll(shard, "/", "-"))
+		if out, err := call(t, "exhaust", "--policy", "none", "--servers", "2", "--resources", "1", "--events", "1", "--shard", shard, "--out", dir); exitCodeOf(err) != exitFail {
+			t.Fatalf("shard %s: %v\n%s", shard, err, out)
+		}
+		files = append(files, filepath.Join(dir, reports.CampaignJSON))
+	}
+	if _, err := call(t, "report", "merge", files[0], "--out", filepath.Join(base, "half")); exitCodeOf(err) != exitUsage || !strings.Contains(err.Error(), "2/2 are missing") {
+		t.Errorf("half of it: %v", err)
+	}
+	out, err := call(t, append([]string{"report", "merge", "--out", filepath.Join(base, "whole")}, files...)...)
+	if exitCodeOf(err) != exitFail || !strings.Contains(out, "14 schedules") {
+		t.Errorf("exit code %d:\n%s", exitCodeOf(err), out)
+	}
+	if _, err := os.Stat(filepath.Join(base, "whole", reports.CampaignHTML)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAblateWritesItsTable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "table")
+	out, err := call(t, "ablate", "--from-policy", "upstream-1.36", "--to-policy", "upstream-1.35", "--seeds", "5", "--out", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ablation.txt", "ablation.md", "ablation.json"} {
+		body, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(body), "Discovery.StaleWhenAlone") {
+			t.Errorf("%s does not name the switch:\n%s", name, body)
+		}
+	}
+	if !strings.Contains(out, "upstream-1.36 with one switch as in upstream-1.35") {
+		t.Errorf("printed:\n%s", out)
+	}
+}
+
+// Every mistake on a command line is told as one, before anything is run or written.
+func TestSearchesRefuseWrongFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ line, says string }{
+		{"explore --policy mine", "no policy"},
+		{"explore --policy none --change Routing.Attempts=3", "no switches"},
+		{"explore --change Routing.Attempts", "SWITCH=VALUE"},
+		{"explore --change Routing.Atempts=3", "no switch"},
+		{"explore --change Routing.Attempts=many", "Routing.Attempts"},
+		{"explore --from v1.37.1 --to v1.36.3", "is older than"},
+		{"explore --to v9.9.9", "not recorded"},
+		{"explore --servers 0", "1 to 100"},
+		{"explore --servers 101", "1 to 100"},
+		{"explore --resources -1", "resources"},
+		{"explore --requests -1", "requests"},
+		{"explore --seeds 0", "at least 1"},
+		{"explore --seeds 5 --for 5s", "not both"},
+		{"explore --for 0s", "above 0"},
+		{"explore --for soon", "invalid"},
+		{"explore --workers -1", "--workers"},
+		{"explore --shard 3/2", "I/N"},
+		{"explore --shard 0/2", "I/N"},
+		{"explore --shard half", "I/N"},
+		{"explore now", "unknown command"},
+		{"exhaust --servers 4", "2 to 3"},
+		{"exhaust --resources 0", "1 to 2"},
+		{"exhaust --events 0", "1 to 6"},
+		{"exhaust --servers 3 --events 6", "take fewer"},
+		{"ablate --from-policy reference", "the same"},
+		{"ablate --from-policy none", "no switches"},
+		{"ablate --to-policy mine", "--to-policy"},
+		{"ablate --seeds 0", "at least 1"},
+		{"report merge", "usage"},
+	} {
+		_, err := call(t, strings.Fields(c.line)...)
+		if code := exitCodeOf(err); code != exitUsage && !strings.HasPrefix(err.Error(), "unknown command") || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: exit code %d, %v; want wrong usage that says %q", c.line, code, err, c.says)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("they left %v, error %v", left, err)
+	}
+	for _, file := range []string{"absent.json", "."} {
+		if _, err := call(t, "report", "merge", file); exitCodeOf(err) != exitNotRun {
+			t.Errorf("merge %s: %v", file, err)
+		}
+	}
+}
+
+// The command line in a report must repeat the search: it is parsed here by the program itself.
+func TestTheReproducingCommandIsTheSearch(t *testing.T) {
+	spec := search.Spec{Policy: "upstream-1.37", Changes: []string{"Knowledge.KeepLastGood=true", "Routing.Attempts=3"}, From: "v1.35.4", To: "v1.36.3", Servers: 5, Resources: 4, Requests: 9}
+	c := search.Campaign{Spec: spec, Method: search.MethodRandom, FirstSeed: 12, Wanted: 345, Of: 3, Shards: []search.Shard{{Index: 2}}, Strict: true}
+	words := strings.Fields(c.Command())
+	command, rest, err := newRoot().Find(words[1:])
+	if err != nil || command.Name() != "explore" {
+		t.Fatalf("it is %v, error %v", command, err)
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, name := range []string{"policy", "from", "to", "servers", "resources", "requests", "first", "seeds", "shard", "strict", "change"} {
+		got[name] = command.Flag(name).Value.String()
+	}
+	want := map[string]string{
+		"policy": "upstream-1.37", "from": "v1.35.4", "to": "v1.36.3", "servers": "5", "resources": "4", "requests": "9", "first": "12", "seeds": "345", "shard": "2/3",
+		"strict": "true", "change": "[Knowledge.KeepLastGood=true,Routing.Attempts=3]",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\ngives %v, want %v", c.Command(), got, want)
+	}
+}

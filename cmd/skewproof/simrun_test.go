@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// simulated carries out a scenario in the simulator and returns its exit code, its report and what it said.
+func simulated(t *testing.T, dir, scenario string, flags ...string) (int, reports.RunReport, string) {
+	t.Helper()
+	out, err := call(t, append([]string{"run", scenario, "--backend", "sim", "--out", dir}, flags...)...)
+	report, readErr := reports.Read(filepath.Join(dir, reports.JSONFile))
+	if readErr != nil {
+		t.Fatalf("%v; the run said %v\n%s", readErr, err, out)
+	}
+	return codeOf(t, err), report, out
+}
+
+// codeOf is the exit code that an error leads to.
+func codeOf(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitPass
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	t.Fatal(err)
+	return -1
+}
+
+// Without the proxy, and with upstream's, every scenario shows what is wrong; with the reference it holds, and the faults bite.
+func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
+	for _, s := range scenarios.All() {
+		expected := map[string]int{"builtin": exitFail, "none": exitFail, "reference": exitPass}
+		if s.Name == "quiet" {
+			expected["alpha"] = exitFail
+		}
+		for subject, want := range expected {
+			t.Run(s.Name+"/"+subject, func(t *testing.T) {
+				t.Parallel()
+				// The rate is a little more than the pressure that scenarios ask for.
+				code, report, out := simulated(t, filepath.Join(t.TempDir(), "run"), s.Name, "--subject", subject, "--qps", "110")
+				if code != want || report.Metadata.Backend != "sim" || !report.Metadata.Complete {
+					t.Errorf("exit code %d, want %d:\n%s", code, want, out)
+				}
+				for _, i := range report.Invariants {
+					undecided := i.About && i.Verdict == invariant.OutcomeInconclusive && subject != "none"
+					if undecided || i.Name == "NoFalseNotFound" && (i.Verdict == invariant.OutcomeFail) != (want == exitFail) {
+						t.Errorf("%s: %s %s", i.Name, i.Verdict, i.Reason)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+	dir := t.TempDir()
+	histories := map[string][]byte{}
+	for name, seed := range map[string]string{"first": "7", "again": "7", "other": "8"} {
+		simulated(t, filepath.Join(dir, name), "restart-during-partition", "--seed", seed)
+		content, err := os.ReadFile(runDir(filepath.Join(dir, name)).history())
+		if err != nil {
+			t.Fatal(err)
+		}
+		histories[name] = bytes.ReplaceAll(content, []byte("--seed "+seed), nil)
+	}
+	if !bytes.Equal(histories["first"], histories["again"]) {
+		t.Error("two runs of one seed left different histories")
+	}
+	if bytes.Equal(histories["first"], histories["other"]) {
+		t.Error("two seeds left the same history")
+	}
+}
+
+func TestASimulatedRunSaysHowMuchTimeItWasAndLeavesWhatOthersDo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	_, report, out := simulated(t, dir, "quiet", "--servers", "5", "--qps", "100")
+	for _, want := range []string{"of virtual time", "trace "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if len(report.Servers) != 5 || !strings.Contains(report.Reproduce, "run quiet --backend sim") {
+		t.Errorf("the report has %d servers, and %q to reproduce it", len(report.Servers), report.Reproduce)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range left {
+		names = append(names, f.Name())
+	}
+	if got, want := strings.Join(names, " "), "history.jsonl junit.xml report.html report.json run.json"; got != want {
+		t.Errorf("it left %s, want %s", got, want)
+	}
+	if again, err := call(t, "judge", dir); codeOf(t, err) != exitFail || !strings.Contains(again, "csinodes/status") {
+		t.Errorf("judged again: %v\n%s", err, again)
+	}
+}
+
+func TestTheSimulatorRefusesWhatItCannotDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"a cluster to hold":            {[]string{"--keep"}, "--keep means nothing with --backend sim"},
+		"a binary":                     {[]string{"--binary", "kube-apiserver@v1.37.1=/bin/true"}, "--binary means nothing"},
+		"etcd, the default too":        {[]string{"--etcd", binaries.DefaultEtcd}, "--etcd means nothing"},
+		"a version that nobody has":    {[]string{"--from", "v1.36.2"}, "v1.36.3, v1.37.1"},
+		"more servers than it can":     {[]string{"--servers", "101"}, "2 to 100"},
+		"a subject that there is none": {[]string{"--subject", "beta"}, "builtin, reference, none, alpha"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			_, err := call(t, append([]string{"run", "quiet", "--backend", "sim"}, c.flags...)...)
+			if codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want wrong usage that says %q", err, c.want)
+			}
+			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+				t.Errorf("it left %v, error %v", left, err)
+			}
+		})
+	}
+	_, err := call(t, "run", "quiet", "--subject", "alpha")
+	if codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), "the backend local has builtin, reference, none") {
+		t.Errorf("subject alpha on local: %v", err)
+	}
+}
+
+func TestDryRunOfTheSimulator(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, err := call(t, "run", "rolling-upgrade", "--dry-run", "--backend", "sim", "--servers", "64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"replace b by v1.37.1", "a, v1.36.3, with upstream-1.36", `"action": "replace"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the dry run does not show %q", want)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, error %v", left, err)
+	}
+}
+
+func TestPresetsOfVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.30.14": "alpha-1.28", "v1.34.4": "upstream-1.34", "v1.35.0": "upstream-1.35", "v1.36.3": "upstream-1.36", "v1.37.1": "upstream-1.37",
+	} {
+		if p, err := presetOf(version); err != nil || p.Name != want {
+			t.Errorf("%s: %s, error %v; want %s", version, p.Name, err, want)
+		}
+	}
+	for _, version := range []string{"v1.27.0", "v1.33.0", "v1.99.0"} {
+		if p, err := presetOf(version); err == nil {
+			t.Errorf("%s behaves like %s, of which nobody knows", version, p.Name)
+		}
+	}
+}
+
+// What has no meaning in the simulator must not be in the command that repeats a run, since it would be refused.
+func TestTheReproducingCommandOfASimulatedRun(t *testing.T) {
+	f := runFlags{backend: "sim", subject: "alpha", from: "v1.35.4", to: "v1.36.3", etcd: binaries.DefaultEtcd, servers: 90, qps: 30, seed: 3}
+	line := f.commandLine("quiet")
+	if strings.Contains(line, "--etcd") {
+		t.Errorf("%q names etcd", line)
+	}
+	again := runFlags{overrides: binaries.Overrides{}}
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	again.register(flags)
+	if err := flags.Parse(strings.Fields(line)[3:]); err != nil {
+		t.Fatal(err)
+	}
+	if again.commandLine("quiet") != line {
+		t.Errorf("parsed, it gives %q, want %q", again.commandLine("quiet"), line)
+	}
+}

@@ -1,0 +1,152 @@
+package reports
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// smallCampaign is what a search may come to, with something in every section.
+func smallCampaign() *search.Campaign {
+	signature := search.Signature{Invariant: "NoFalseNotFound", Grade: invariant.GradeCore, Cause: "404 though S served it, out of reach", Circumstance: search.CircumstanceOther}
+	c := &search.Campaign{
+		APIVersion: search.CampaignVersion, Kind: search.CampaignKind, SkewproofVersion: "v0.1.0",
+		Spec:   search.Spec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6},
+		Method: search.MethodRandom, FirstSeed: 1, Wanted: 20000, Of: 2,
+		Shards: []search.Shard{
+			{Index: 1, Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"}, {Index: 2, Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
+		},
+		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, Traces: 19987, Shapes: 19321, PassedOn: 18000, Judged: 9000,
+		Reached: []search.Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}},
+		Invariants: []search.InvariantCount{
+			{Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Violated: 240},
+			{Name: "Available", Grade: invariant.GradeExtended, Sentence: "No request fails.", Violated: 12},
+			{Name: "NoLoop", Grade: invariant.GradeCore, Sentence: "A request is passed on at most once."},
+		},
+		Findings: []search.Finding{
+			{
+				Signature: signature, Schedules: 240, Seed: 77, Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
+				Story: []string{"servers a (v1.37.1), b (v1.36.3), c (v1.36.3)", "1. cut, b→a", "2. restart c", "   1s later, ask b to list resource.k8s.io/v1/devicetaintrules"},
+				File:  "NoFalseNotFound-1.json",
+				Repro: &search.Repro{Schema: search.ReproSchema, Invariant: "NoFalseNotFound", Case: sim.Case{}, Hash: "0"},
+			},
+			{Signature: search.Signature{Invariant: "Available", Grade: invariant.GradeExtended, Cause: "503 though S could be reached"}, Schedules: 12, Seed: 5, Sentence: "b was asked."},
+		},
+		Checks:   search.Checks{Repeated: 200, Doubted: 90, Differed: 1, FirstDiffered: 300, Wrong: 1, FirstWrong: 400},
+		Troubles: []search.Trouble{{Sentence: "panic: of a test", Schedules: 2, Seed: 9}},
+		Verdict:  search.CampaignVerdict{Outcome: invariant.OutcomeFail, Sentence: "NoFalseNotFound violated, in 1 different ways"},
+	}
+	return c
+}
+
+// everything is one that ran every schedule, and found nothing.
+func everything() *search.Campaign {
+	c := smallCampaign()
+	c.Method, c.Scope = search.MethodAll, &search.Scope{Events: 2, Alphabet: []string{"restart a", "restart b"}, Schedules: 20000}
+	c.Findings, c.Troubles, c.Checks = nil, nil, search.Checks{Repeated: 200, Doubted: 90}
+	c.Verdict = search.CampaignVerdict{Outcome: invariant.OutcomePass, Sentence: "no violation in 20000 schedules"}
+	return c
+}
+
+func renderCampaign(t *testing.T, c *search.Campaign) *html.Node {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteCampaignHTML(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestCampaignGolden(t *testing.T) {
+	var page, summary bytes.Buffer
+	if err := WriteCampaignHTML(&page, smallCampaign()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*search.Campaign{smallCampaign(), everything()} {
+		if err := WriteCampaignSummary(&summary, c, SummaryOptions{Dir: "_out"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, got := range map[string][]byte{CampaignHTML: page.Bytes(), "campaign.txt": summary.Bytes()} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("differs from %s at byte %d; if that is meant, run the test with -update and look at the change", path, firstDifference(got, want))
+		}
+	}
+}
+
+// A reviewer must find what was searched, what was found, how to see it again, and why to believe it.
+func TestACampaignPageSaysWhatMatters(t *testing.T) {
+	for name, c := range map[string]struct {
+		page *search.Campaign
+		says []string
+	}{
+		"random": {smallCampaign(), []string{
+			"NoFalseNotFound violated", "upstream-1.37, Routing.Attempts=3", "20,000", "2. restart c", "skewproof replay NoFalseNotFound-1.json", "mutual-belief", "never",
+			"1 gave another trace", "panic: of a test", "--change Routing.Attempts=3", "2 steps of the smallest schedule found", "first with seed 77",
+		}},
+		"every": {everything(), []string{"Every schedule of a bounded number of events", "restart b", "No schedule violated any invariant.", "all gave the same trace again", "skewproof exhaust"}},
+	} {
+		page := text(renderCampaign(t, c.page))
+		for _, want := range c.says {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: the page does not say %q", name, want)
+			}
+		}
+	}
+}
+
+func TestHostileCampaignsStayText(t *testing.T) {
+	poisoned := smallCampaign()
+	poison(reflect.ValueOf(poisoned).Elem(), hostile)
+	names := func(c *search.Campaign) []string {
+		var out []string
+		for _, n := range elements(renderCampaign(t, c), "") {
+			out = append(out, n.Data)
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && a.Val != CampaignJSON {
+					t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
+				}
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	if got, want := names(poisoned), names(smallCampaign()); !slices.Equal(got, want) {
+		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
+	}
+	if !strings.Contains(text(renderCampaign(t, poisoned)), hostile) {
+		t.Error("the string is not in the text of the page as it was")
+	}
+	var summary bytes.Buffer
+	poisoned.Findings[0].Sentence = "\x1b[2Jgone"
+	if err := WriteCampaignSummary(&summary, poisoned, SummaryOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(summary.String(), "\x1b") {
+		t.Error("the summary steers the terminal")
+	}
+}

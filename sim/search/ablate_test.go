@@ -1,0 +1,76 @@
+package search
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The switch that keeps what was learnt is one that false 404s hang on. The policies differ in two switches only, so that this is quick.
+func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
+	spec := specOf("reference", 3)
+	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.DoubtUnknown=false"}
+	begun := 0
+	a, err := Ablate(t.Context(), spec, "reference", Options{Seeds: 80}, func(string, int, int) { begun++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	differences, _, err := ablated(spec, "reference")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !a.Complete || len(a.Rows) != len(differences) || begun != 2+2*len(differences) {
+		t.Fatalf("%d rows of %d, complete %t, %d policies begun", len(a.Rows), len(differences), a.Complete, begun)
+	}
+	column := slices.IndexFunc(a.Invariants, func(i AblationInvariant) bool { return i.Name == "NoFalseNotFound" })
+	if column < 0 {
+		t.Fatalf("no false 404 was found: %+v", a.Invariants)
+	}
+	row := slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.KeepLastGood" })
+	if row < 0 {
+		t.Fatal("KeepLastGood is not among the switches")
+	}
+	keep := a.Rows[row]
+	if keep.FromValue != "false" || keep.ToValue != "true" {
+		t.Errorf("it goes from %s to %s", keep.FromValue, keep.ToValue)
+	}
+	if keep.With[column] >= a.FromCounts[column] {
+		t.Errorf("without both it is violated in %d schedules, with KeepLastGood in %d", a.FromCounts[column], keep.With[column])
+	}
+	doubt := a.Rows[slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.DoubtUnknown" })]
+	if doubt.Without[column] <= a.ToCounts[column] {
+		t.Errorf("the reference violates it in %d schedules, without DoubtUnknown in %d", a.ToCounts[column], doubt.Without[column])
+	}
+	var text, markdown bytes.Buffer
+	if err := a.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.WriteMarkdown(&markdown); err != nil {
+		t.Fatal(err)
+	}
+	for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
+		for _, want := range []string{
+			"Knowledge.KeepLastGood=true", "Knowledge.KeepLastGood=false",
+			"NoFalseNotFound: Knowledge.KeepLastGood=true alone, in reference, Knowledge.KeepLastGood=false, Knowledge.DoubtUnknown=false, removes",
+		} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the %s does not say %q:\n%s", what, want, page)
+			}
+		}
+	}
+}
+
+func TestWhatCannotBeComparedIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to string
+		o        Options
+	}{
+		"the same": {"reference", "reference", Options{Seeds: 1}}, "none": {None, "reference", Options{Seeds: 1}}, "unknown": {"reference", "mine", Options{Seeds: 1}},
+		"no seeds": {"upstream-1.37", "reference", Options{}}, "a shard": {"upstream-1.37", "reference", Options{Seeds: 1, Shard: 1, Shards: 2}},
+	} {
+		if _, err := Ablate(t.Context(), specOf(c.from, 3), c.to, c.o, nil); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package search
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// telling is the least part of a policy's violations that a change must remove to be named for it.
+const telling = 0.05
+
+// Findings says in sentences which single change removes which violations, and which is needed.
+func (a *Ablation) Findings() []string {
+	var all []string
+	for i, inv := range a.Invariants {
+		if a.FromCounts[i] == 0 {
+			continue
+		}
+		alone := 0
+		for _, r := range a.Rows {
+			if part := share(a.FromCounts[i], r.With[i]); part >= telling {
+				alone++
+				all = append(all, fmt.Sprintf("%s: %s=%s alone, in %s, removes %s of the violations (%d of %d schedules are left).",
+					inv.Name, r.Switch, r.ToValue, a.Spec, percent(part), r.With[i], a.FromCounts[i]))
+			}
+		}
+		if alone == 0 {
+			all = append(all, fmt.Sprintf("%s: no single change of %s removes as much as %s of the violations in %d schedules.",
+				inv.Name, a.Spec, percent(telling), a.FromCounts[i]))
+		}
+	}
+	for i, inv := range a.Invariants {
+		for _, r := range a.Rows {
+			if r.Without[i] > a.ToCounts[i] {
+				all = append(all, fmt.Sprintf("%s: %s without %s=%s (so with %s) violates it in %d schedules, as it is in %d.",
+					inv.Name, a.To, r.Switch, r.ToValue, r.FromValue, r.Without[i], a.ToCounts[i]))
+			}
+		}
+	}
+	return all
+}
+
+func percent(part float64) string {
+	if part >= 1 {
+		return "all"
+	}
+	return fmt.Sprintf("%.0f %%", 100*part)
+}
+
+// title says what was compared.
+func (a *Ablation) title() string {
+	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on under each policy; "+
+		"the figures are schedules that violate the invariant",
+		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed)
+}
+
+// half is one of the two tables.
+type half struct {
+	title, base string
+	baseCounts  []uint64
+	rows        [][]string
+}
+
+func (a *Ablation) halves() []half {
+	with := half{title: fmt.Sprintf("%s with one switch as in %s", a.Spec, a.To), base: a.Spec.String() + " as it is", baseCounts: a.FromCounts}
+	without := half{title: fmt.Sprintf("%s with one switch as in %s", a.To, a.Spec), base: a.To + " as it is", baseCounts: a.ToCounts}
+	for _, r := range a.Rows {
+		with.rows = append(with.rows, cells(r.Switch+"="+r.ToValue, r.With, a.FromCounts))
+		without.rows = append(without.rows, cells(r.Switch+"="+r.FromValue, r.Without, a.ToCounts))
+	}
+	return []half{with, without}
+}
+
+// cells are a row. What is as without the change is a dot, so that the eye finds the rest.
+func cells(name string, counts, base []uint64) []string {
+	row := []string{name}
+	for i, n := range counts {
+		if n == base[i] {
+			row = append(row, "·")
+		} else {
+			row = append(row, fmt.Sprint(n))
+		}
+	}
+	return row
+}
+
+func (a *Ablation) header(first string) []string {
+	row := []string{first}
+	for _, i := range a.Invariants {
+		name := i.Name
+		if i.Grade == invariant.GradeExtended {
+			name += " (extended)"
+		}
+		row = append(row, name)
+	}
+	return row
+}
+
+func baseRow(h half) []string {
+	row := []string{h.base}
+	for _, n := range h.baseCounts {
+		row = append(row, fmt.Sprint(n))
+	}
+	return row
+}
+
+// WriteText writes the tables for a terminal.
+func (a *Ablation) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n", a.title())
+	for _, h := range a.halves() {
+		fmt.Fprintf(w, "\n%s\n", h.title)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, row := range append([][]string{a.header("change"), baseRow(h)}, h.rows...) {
+			fmt.Fprintln(t, strings.Join(row, "\t"))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(a.Findings(), "\n"))
+	return err
+}
+
+// WriteMarkdown writes the tables for a page.
+func (a *Ablation) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Ablation: %s to %s\n\n%s.\nA dot is a figure that the change leaves as it is.\n", a.Spec, a.To, a.title())
+	for _, h := range a.halves() {
+		fmt.Fprintf(&b, "\n## %s\n\n| %s |\n|---|%s\n", h.title, strings.Join(a.header("change"), " | "), strings.Repeat("---:|", len(a.Invariants)))
+		for _, row := range append([][]string{baseRow(h)}, h.rows...) {
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		}
+	}
+	b.WriteString("\n## What this says\n\n")
+	for _, f := range a.Findings() {
+		fmt.Fprintf(&b, "- %s\n", f)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

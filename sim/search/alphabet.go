@@ -1,0 +1,171 @@
+package search
+
+import (
+	"fmt"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// The events of an exhaustive search. Each is a switch: in any state there is at most one thing that it does.
+type eventKind uint8
+
+const (
+	eventCut     eventKind = iota // what one server dials of another; or heals it
+	eventEtcd                     // what one server dials of etcd; or heals it
+	eventKill                     // a server that runs or is paused; or starts one that does not run
+	eventPause                    // a server that runs; or resumes it
+	eventRestart                  // a server that runs
+	eventReplace                  // a server that runs, by the other version
+	eventDefine                   // a custom resource; or deletes it
+)
+
+// event is a letter of the alphabet.
+type event struct {
+	kind     eventKind
+	from, to int // servers; to is of cuts only
+}
+
+// alphabet lists the events that there are with so many servers.
+func alphabet(servers int) []event {
+	var all []event
+	for from := range servers {
+		for to := range servers {
+			if from != to {
+				all = append(all, event{eventCut, from, to})
+			}
+		}
+	}
+	for _, kind := range []eventKind{eventEtcd, eventKill, eventPause, eventRestart, eventReplace} {
+		for server := range servers {
+			all = append(all, event{kind, server, 0})
+		}
+	}
+	return append(all, event{kind: eventDefine})
+}
+
+// String is the event in words.
+func (e event) String() string {
+	from, to := scenarios.ServerName(e.from), scenarios.ServerName(e.to)
+	switch e.kind {
+	case eventCut:
+		return fmt.Sprintf("cut %s→%s, or heal it", from, to)
+	case eventEtcd:
+		return fmt.Sprintf("cut %s→etcd, or heal it", from)
+	case eventKill:
+		return fmt.Sprintf("kill %s, or start it", from)
+	case eventPause:
+		return fmt.Sprintf("pause %s, or resume it", from)
+	case eventRestart:
+		return "restart " + from
+	case eventReplace:
+		return fmt.Sprintf("replace %s by the other version", from)
+	default:
+		return "define a custom resource, or delete it"
+	}
+}
+
+// stage is the state of a control plane in which events are carried out. It is a value: a copy is another stage.
+type stage struct {
+	process [mostExhausted]processState
+	newer   [mostExhausted]bool
+	cut     [mostExhausted][mostExhausted + 1]bool // the last column is etcd
+	defined bool
+}
+
+// possible reports whether an event can be carried out, and returns what comes of it.
+func (s stage) possible(e event) (stage, bool) {
+	p := &s.process[e.from]
+	switch e.kind {
+	case eventCut:
+		s.cut[e.from][e.to] = !s.cut[e.from][e.to]
+	case eventEtcd:
+		s.cut[e.from][mostExhausted] = !s.cut[e.from][mostExhausted]
+	case eventKill:
+		if *p == isKilled {
+			*p = isRunning
+		} else {
+			*p = isKilled
+		}
+	case eventPause:
+		switch *p {
+		case isRunning:
+			*p = isPaused
+		case isPaused:
+			*p = isRunning
+		default:
+			return s, false
+		}
+	case eventRestart:
+		return s, *p == isRunning
+	case eventReplace:
+		s.newer[e.from] = !s.newer[e.from]
+		return s, *p == isRunning
+	case eventDefine:
+		s.defined = !s.defined
+	}
+	return s, true
+}
+
+// step is what the event does on a stage.
+func (s stage) step(e event, version func(newer bool) string) scenarios.Step {
+	name := scenarios.ServerName(e.from)
+	switch e.kind {
+	case eventCut:
+		return cutStep(name, scenarios.ServerName(e.to), s.cut[e.from][e.to])
+	case eventEtcd:
+		return cutStep(name, fault.Etcd, s.cut[e.from][mostExhausted])
+	case eventKill:
+		if s.process[e.from] == isKilled {
+			return scenarios.Step{Action: scenarios.Start, Server: name}
+		}
+		return scenarios.Step{Action: scenarios.Kill, Server: name}
+	case eventPause:
+		if s.process[e.from] == isPaused {
+			return scenarios.Step{Action: scenarios.Resume, Server: name}
+		}
+		return scenarios.Step{Action: scenarios.Pause, Server: name}
+	case eventRestart:
+		return scenarios.Step{Action: scenarios.Restart, Server: name}
+	case eventReplace:
+		return scenarios.Step{Action: scenarios.Replace, Server: name, Version: version(!s.newer[e.from])}
+	default:
+		if s.defined {
+			return scenarios.Step{Action: scenarios.Undefine, Definition: &definitions[0]}
+		}
+		return scenarios.Step{Action: scenarios.Define, Definition: &definitions[0]}
+	}
+}
+
+func cutStep(from, to string, is bool) scenarios.Step {
+	label := from + "→" + to
+	if is {
+		return scenarios.Step{Action: scenarios.Heal, Label: label}
+	}
+	return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+}
+
+// mend are the steps after which everything is as it should be again.
+func (s stage) mend(servers int) []scenarios.Step {
+	var steps []scenarios.Step
+	for from := range servers {
+		for to, is := range s.cut[from] {
+			switch {
+			case !is:
+			case to == mostExhausted:
+				steps = append(steps, cutStep(scenarios.ServerName(from), fault.Etcd, true))
+			default:
+				steps = append(steps, cutStep(scenarios.ServerName(from), scenarios.ServerName(to), true))
+			}
+		}
+	}
+	for server := range servers {
+		switch s.process[server] {
+		case isPaused:
+			steps = append(steps, s.step(event{eventPause, server, 0}, nil))
+		case isKilled:
+			steps = append(steps, s.step(event{eventKill, server, 0}, nil))
+		}
+	}
+	return steps
+}

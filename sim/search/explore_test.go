@@ -1,0 +1,230 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+)
+
+func init() { utilruntime.ErrorHandlers = nil } // answers that cannot be written are what faults are for
+
+func explored(t *testing.T, spec Spec, o Options) *Campaign {
+	t.Helper()
+	c, err := Explore(t.Context(), spec, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// deterministic leaves out what a clock says.
+func deterministic(t *testing.T, c *Campaign) string {
+	t.Helper()
+	copied := *c
+	copied.Shards, copied.ElapsedSeconds, copied.SchedulesPerSecond = nil, 0, 0
+	body, err := json.Marshal(&copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func TestACampaignDependsOnItsSeedsAlone(t *testing.T) {
+	spec := specOf("upstream-1.37", 3)
+	o := Options{First: 90, Seeds: 25, Workers: 1, ShrinkRuns: 3}
+	first := explored(t, spec, o)
+	before := runtime.GOMAXPROCS(1)
+	second := explored(t, spec, o)
+	runtime.GOMAXPROCS(before)
+	o.Workers = 3
+	third := explored(t, spec, o)
+	if a, b := deterministic(t, first), deterministic(t, second); a != b {
+		t.Errorf("with one processor:\n%s\n%s", a, b)
+	}
+	if a, b := deterministic(t, first), deterministic(t, third); a != b {
+		t.Errorf("with three workers:\n%s\n%s", a, b)
+	}
+	if first.Schedules != 25 || !first.Complete || first.Checks.Repeated != 1 || first.Checks.Differed != 0 {
+		t.Errorf("%d schedules, complete %t, %+v", first.Schedules, first.Complete, first.Checks)
+	}
+}
+
+// found looks for the smallest finding of an invariant whose schedule is of a shape.
+func found(c *Campaign, name string, shape func(disturbing []scenarios.Step, asked sim.Request) bool) *Finding {
+	var smallest *Finding
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		if f.Invariant != name || !f.Shrunk || len(f.Repro.Case.Requests) == 0 {
+			continue
+		}
+		steps := slices.DeleteFunc(slices.Clone(f.Repro.Case.Steps), func(s scenarios.Step) bool { return !s.Disturbs() })
+		if shape(steps, f.Repro.Case.Requests[len(f.Repro.Case.Requests)-1]) {
+			if smallest == nil || f.Disturbances < smallest.Disturbances {
+				smallest = f
+			}
+		}
+	}
+	return smallest
+}
+
+// shrinkPlain shrinks what concerns plain requests, so that this is quick.
+func shrinkPlain(t *testing.T, c *Campaign) {
+	t.Helper()
+	s := newSearch(c.Spec, Options{ShrinkRuns: 300}.withDefaults(), MethodRandom, func() source { return generator(t, c.Spec) })
+	var err error
+	if s.setup, err = c.Spec.Setup(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		if f.Asked == PeculiarNothing && (f.Invariant == "NoFalseNotFound" || f.Invariant == "Available") {
+			s.shrinkOne(t.Context(), f)
+		}
+	}
+}
+
+// What was found on real processes by thinking is found here by nothing but chance.
+func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
+	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 700, ShrinkRuns: -1})
+	shrinkPlain(t, c)
+	if c.Verdict.Outcome != invariant.OutcomeFail {
+		t.Fatalf("%+v", c.Verdict)
+	}
+	comesAndGoes := func(s scenarios.Step) bool {
+		return slices.Contains([]scenarios.Action{scenarios.Restart, scenarios.Replace, scenarios.Kill, scenarios.Stop, scenarios.Start}, s.Action)
+	}
+	blocked := func(steps []scenarios.Step, from string) bool {
+		return slices.ContainsFunc(steps, func(s scenarios.Step) bool { return s.Fault != nil && s.Fault.From == from })
+	}
+	for what, f := range map[string]*Finding{
+		"a false 404 after a restart of a server that has nothing to do with it": found(c, "NoFalseNotFound", func(steps []scenarios.Step, r sim.Request) bool {
+			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenarios.Step) bool {
+				return comesAndGoes(s) && s.Server != r.Server && !slices.ContainsFunc(steps, func(o scenarios.Step) bool { return o.Fault != nil && o.Fault.To == s.Server })
+			})
+		}),
+		"ready, but a false 404": found(c, "NoFalseNotFound", func(steps []scenarios.Step, r sim.Request) bool {
+			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenarios.Step) bool { return comesAndGoes(s) && s.Server == r.Server })
+		}),
+		"no failover": found(c, "Available", func(steps []scenarios.Step, r sim.Request) bool {
+			return len(steps) == 1 && steps[0].Action == scenarios.Kill && steps[0].Server != r.Server
+		}),
+	} {
+		switch {
+		case f == nil:
+			t.Errorf("%s: not found", what)
+		case f.Disturbances > 5:
+			t.Errorf("%s: the smallest schedule has %d disturbances:\n%+v", what, f.Disturbances, f.Story)
+		}
+	}
+	if t.Failed() {
+		for _, f := range c.Findings {
+			if f.Shrunk {
+				t.Logf("%s\n%s", f.Signature, f.Story)
+			}
+		}
+	}
+}
+
+// A repro must give the same violation, and the same trace to the byte, when it is read back.
+func TestAReproOfASearchCanBeReplayed(t *testing.T) {
+	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 60})
+	if len(c.Findings) == 0 {
+		t.Fatal("nothing found")
+	}
+	for _, f := range c.Findings {
+		if f.Repro == nil {
+			t.Fatalf("%s: no repro", f.Signature)
+		}
+		body, err := f.Repro.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := decoded(body)
+		if err != nil {
+			t.Fatalf("%s: %v", f.Signature, err)
+		}
+		result, verdicts, err := r.Replay(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if HashText(result.Hash) != r.Hash {
+			t.Errorf("%s: the trace's hash is %s, and was %s", f.Signature, HashText(result.Hash), r.Hash)
+		}
+		if !slices.ContainsFunc(violations(result.History, verdicts), func(v Violation) bool { return v.Signature == f.Signature }) {
+			t.Errorf("%s is not violated any more", f.Signature)
+		}
+	}
+}
+
+func TestReferenceHolds(t *testing.T) {
+	c := explored(t, specOf("reference", 3), Options{Seeds: 300})
+	for _, f := range c.Findings {
+		if f.Grade == invariant.GradeCore {
+			t.Errorf("%s\n%s\n%s", f.Signature, f.Sentence, f.Story)
+		}
+	}
+	if c.Checks.Wrong > 0 || c.Checks.Differed > 0 || len(c.Troubles) > 0 {
+		t.Errorf("%+v %+v", c.Checks, c.Troubles)
+	}
+	if c.PassedOn < c.Schedules/2 || c.States() < 18 {
+		t.Errorf("requests were passed on in %d of %d schedules, %d states were reached: %+v", c.PassedOn, c.Schedules, c.States(), c.Reached)
+	}
+}
+
+// A search that could find nothing must not look like one that found nothing.
+func TestAnEmptySearchIsInconclusive(t *testing.T) {
+	same := Spec{Policy: "reference", From: newer, To: newer, Servers: 1, Resources: 3}
+	if c := explored(t, same, Options{Seeds: 50}); c.Verdict.Outcome != invariant.OutcomeInconclusive {
+		t.Errorf("one server: %+v", c.Verdict)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	c, err := Explore(ended, specOf("reference", 3), Options{Seeds: 50})
+	if err != nil || c.Verdict.Outcome != invariant.OutcomeInconclusive || c.Complete {
+		t.Errorf("ended before it began: %+v, complete %t, error %v", c.Verdict, c.Complete, err)
+	}
+	few := explored(t, specOf("reference", 3), Options{Seeds: 1})
+	if few.States() < fewestStates && few.Verdict.Outcome != invariant.OutcomeInconclusive {
+		t.Errorf("one schedule: %+v", few.Verdict)
+	}
+}
+
+func TestATimeEndsASearch(t *testing.T) {
+	c := explored(t, specOf("reference", 2), Options{For: time.Millisecond, ShrinkRuns: -1})
+	if !c.Complete || c.Wanted != 0 {
+		t.Errorf("complete %t, wanted %d", c.Complete, c.Wanted)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]Options{
+		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3}, "time": {For: -1, Seeds: 1},
+	} {
+		if _, err := Explore(t.Context(), specOf("reference", 3), o); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// The shape that the project measures itself by: three servers, twenty requests, a third of them passed on, faults on.
+func BenchmarkExplore(b *testing.B) {
+	for _, policy := range []string{"reference", "upstream-1.37"} {
+		b.Run(policy, func(b *testing.B) {
+			c, err := Explore(b.Context(), specOf(policy, 3), Options{Seeds: uint64(b.N), ShrinkRuns: -1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(c.SchedulesPerSecond, "schedules/s")
+			b.ReportMetric(float64(c.Judged)/float64(c.Schedules), "judged/schedule")
+		})
+	}
+}

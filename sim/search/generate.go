@@ -1,0 +1,172 @@
+package search
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// DefaultRequests is how many requests a generated case has where its Spec does not say.
+const DefaultRequests = 20
+
+// Generator makes cases of a spec from seeds. What it makes depends on the seed and on the versions, servers, resources and requests of the
+// spec, never on the policy: so policies can be compared on the same seeds. It is not safe for concurrent use.
+//
+// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of faults exist at all, since what all kinds together
+// keep from happening some of them bring about. Everything is drawn from the tape's streams of workload and faults, so that a tape of
+// zeros is a control plane to which nothing happens.
+type Generator struct {
+	spec    Spec
+	names   []string
+	targets targets
+
+	// What is being made. It is used again for the next case.
+	tape   *tape.Tape
+	c      sim.Case
+	plan   plan
+	faults faultArena
+}
+
+// NewGenerator checks the spec and prepares for it.
+func NewGenerator(spec Spec) (*Generator, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	g := &Generator{spec: spec, tape: &tape.Tape{}}
+	var err error
+	if g.targets, err = newTargets(spec); err != nil {
+		return nil, err
+	}
+	for i := range spec.Servers {
+		g.names = append(g.names, scenarios.ServerName(i))
+	}
+	return g, nil
+}
+
+// Case makes the case of a seed and the tape that it is to be run on. Both are the generator's, and hold until the next call.
+func (g *Generator) Case(seed uint64) (*sim.Case, *tape.Tape) {
+	g.tape.Reset(seed)
+	g.draw()
+	g.tape.Reset(seed) // what was drawn for the case is no part of the record of its run
+	return &g.c, g.tape
+}
+
+// draw makes a case of what the tape says.
+func (g *Generator) draw() {
+	g.begin()
+	g.lay()
+	g.disturb()
+	g.recover()
+	g.ask()
+}
+
+// Generate is [Generator.Case] for those who want one case only. It belongs to the caller. It panics if the spec cannot be searched.
+func Generate(spec Spec, seed uint64) (sim.Case, *tape.Tape) {
+	g, err := NewGenerator(spec)
+	if err != nil {
+		panic(err)
+	}
+	c, t := g.Case(seed)
+	return *c, t
+}
+
+// chance is a choice of faults that is true once in n, and never on a tape of zeros.
+func (g *Generator) chance(n int) bool { return g.tape.OneIn(tape.Faults, n) }
+
+// fault is a choice of faults among n.
+func (g *Generator) fault(n int) int { return g.tape.Choose(tape.Faults, n) }
+
+// work is a choice of the workload among n.
+func (g *Generator) work(n int) int { return g.tape.Choose(tape.Workload, n) }
+
+// begin empties what is being made.
+func (g *Generator) begin() {
+	g.c.Servers, g.c.Steps, g.c.Requests = g.c.Servers[:0], g.c.Steps[:0], g.c.Requests[:0]
+	g.c.Settled = !g.chance(10)
+	g.faults.reset()
+	g.plan.reset(g.spec.Servers)
+}
+
+// Layouts of versions. There are few, since a simulator that has brought up a combination of versions once need not do so again.
+const (
+	firstIsNewer = iota // as in the scenarios
+	firstIsOlder
+	halfAreNewer
+	everyOtherIsNewer
+	allAreOlder // to be upgraded
+	allAreNewer // after an upgrade
+	layouts
+)
+
+// lay says which server begins with which version.
+func (g *Generator) lay() {
+	layout := firstIsNewer
+	if g.chance(2) {
+		layout = g.fault(layouts)
+	}
+	n := g.spec.Servers
+	for i, name := range g.names {
+		newer := false
+		switch layout {
+		case firstIsNewer:
+			newer = i == 0
+		case firstIsOlder:
+			newer = i != 0
+		case halfAreNewer:
+			newer = i < (n+1)/2
+		case everyOtherIsNewer:
+			newer = i%2 == 1
+		case allAreNewer:
+			newer = true
+		}
+		g.plan.newer[i] = newer
+		g.c.Servers = append(g.c.Servers, scenarios.Server{Name: name, Version: g.version(newer)})
+	}
+	// Servers that are all the same have nothing to pass on: they are upgraded, or taken back.
+	g.plan.rolling = layout == allAreOlder || layout == allAreNewer || g.chance(6)
+	g.plan.last = g.chance(2)
+	g.plan.remember()
+}
+
+func (g *Generator) version(newer bool) string {
+	if newer {
+		return g.spec.To
+	}
+	return g.spec.From
+}
+
+// add appends a step, and remembers which server is of which version after it.
+func (g *Generator) add(s scenarios.Step) {
+	g.c.Steps = append(g.c.Steps, s)
+	g.plan.remember()
+}
+
+// soaks are the waits between steps, and longSoaks those that are rare: virtual time costs real time, since servers keep asking each other. The
+// first, which a tape of zeros takes, is longer than ignorance is excused.
+var (
+	soaks = [...]time.Duration{
+		6 * time.Second, 6 * time.Second, 6 * time.Second, 10 * time.Second, 3 * time.Second, 3 * time.Second, time.Second, time.Second, time.Second,
+		300 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond, 0, 0, 0, 15 * time.Second,
+	}
+	longSoaks = [...]time.Duration{20 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute}
+)
+
+// soak waits before the next step, or does not.
+func (g *Generator) soak() {
+	d := soaks[g.fault(len(soaks))]
+	switch {
+	case !g.chance(16):
+	case !g.chance(32):
+		d = longSoaks[g.fault(len(longSoaks))]
+	case !g.chance(8):
+		d = 10 * time.Minute
+	default:
+		d = time.Hour
+	}
+	d += d / 16 * time.Duration(g.fault(8))
+	if d > 0 {
+		g.add(scenarios.Step{Action: scenarios.Soak, For: d})
+	}
+}

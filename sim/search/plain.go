@@ -1,0 +1,137 @@
+package search
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// plainSteps puts plainer disturbances in the place of those that there are.
+func (s *shrinker) plainSteps() {
+	for i := 0; i < len(s.best.Steps); i++ {
+		step := s.best.Steps[i]
+		switch {
+		case step.Action == scenarios.Inject:
+			s.plainFault(i)
+		case step.Action == scenarios.Replace:
+			s.try(s.change(func(c *candidate) { c.Steps[i] = scenarios.Step{Action: scenarios.Restart, Server: step.Server} }))
+		case step.Action == scenarios.Start && step.Version != "":
+			s.try(s.change(func(c *candidate) { c.Steps[i].Version = "" }))
+		case step.Action == scenarios.Stop:
+			s.try(s.change(func(c *candidate) { c.Steps[i].Action = scenarios.Kill }))
+		case step.Action == scenarios.Outlast:
+			s.try(s.change(func(c *candidate) { c.Steps[i].Action = scenarios.Soak }))
+		}
+		s.restart(i)
+		s.oneSoak(i)
+	}
+}
+
+// plainFault takes a cut for a fault, or at least leaves out what it can of its parameters.
+func (s *shrinker) plainFault(i int) {
+	f := *s.best.Steps[i].Fault
+	if f.Kind == fault.Cut {
+		return
+	}
+	plainer := []fault.Fault{
+		{Kind: fault.Cut, From: f.From, To: f.To}, {Kind: fault.Timeout, From: f.From, To: f.To}, {Kind: fault.Reset, From: f.From, To: f.To},
+	}
+	both, still, atOnce := f, f, f
+	both.Direction, still.Jitter, atOnce.After = "", 0, 0
+	for _, p := range append(plainer, both, still, atOnce) {
+		if p == f || p.Kind == fault.Reset && f.Kind == fault.Timeout {
+			continue
+		}
+		if s.try(s.change(func(c *candidate) { *c.Steps[i].Fault = p })) {
+			f = p
+			if p.Kind == fault.Cut {
+				return
+			}
+		}
+	}
+}
+
+// restart makes one step of an end and the start after it.
+func (s *shrinker) restart(i int) {
+	steps := s.best.Steps
+	if a := steps[i].Action; a != scenarios.Kill && a != scenarios.Stop {
+		return
+	}
+	for j := i + 1; j < len(steps); j++ {
+		if steps[j].Server != steps[i].Server || steps[j].Action != scenarios.Start || steps[j].Version != "" {
+			continue
+		}
+		s.try(s.change(func(c *candidate) {
+			c.Steps[i].Action = scenarios.Restart
+			c.drop(func(k int) bool { return k == j })
+		}))
+		return
+	}
+}
+
+// oneSoak makes one wait of two.
+func (s *shrinker) oneSoak(i int) {
+	if i+1 >= len(s.best.Steps) || s.best.Steps[i].Action != scenarios.Soak || s.best.Steps[i+1].Action != scenarios.Soak {
+		return
+	}
+	s.try(s.change(func(c *candidate) {
+		c.Steps[i].For += c.Steps[i+1].For
+		c.drop(func(k int) bool { return k == i+1 })
+	}))
+}
+
+// plainRequests asks for the plainest that still shows it.
+func (s *shrinker) plainRequests() {
+	for i := range s.best.Requests {
+		for _, plainer := range []func(r *sim.Request){
+			func(r *sim.Request) { r.User = "" },
+			func(r *sim.Request) { r.Forged = false },
+			func(r *sim.Request) {
+				if r.Verb != history.VerbDiscovery {
+					r.Verb, r.Name, r.Subresource, r.For = "list", "", "", 0
+				}
+			},
+			func(r *sim.Request) { r.Subresource, r.Name = "", "" },
+			func(r *sim.Request) { r.Name = "" },
+		} {
+			c := s.change(func(c *candidate) { plainer(&c.Requests[i]) })
+			if c.Requests[i] != s.best.Requests[i] {
+				s.try(c)
+			}
+		}
+	}
+}
+
+// round are the times that a reader likes best, first those that cost least.
+var round = [...]time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour,
+}
+
+// roundTimes makes waits short and round.
+func (s *shrinker) roundTimes() {
+	for i := range s.best.Steps {
+		s.roundTime(round[:], func(c *candidate) *time.Duration { return &c.Steps[i].For })
+	}
+	for i := range s.best.Requests {
+		s.roundTime(append([]time.Duration{0}, round[:]...), func(c *candidate) *time.Duration { return &c.Requests[i].After })
+	}
+}
+
+func (s *shrinker) roundTime(to []time.Duration, of func(c *candidate) *time.Duration) {
+	is := *of(&s.best)
+	if is == 0 {
+		return
+	}
+	for _, d := range to {
+		if d == is || slices.Contains(to, is) && d > is {
+			return
+		}
+		if s.try(s.change(func(c *candidate) { *of(c) = d })) {
+			return
+		}
+	}
+}

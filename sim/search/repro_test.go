@@ -1,0 +1,106 @@
+package search
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func decoded(body []byte) (*Repro, error) { return decodeRepro(bytes.NewReader(body)) }
+
+// sample is a repro that can be run.
+func sample(t testing.TB) *Repro {
+	t.Helper()
+	spec := specOf("upstream-1.37", 4)
+	return &Repro{
+		Schema: ReproSchema, Commit: "devel", Spec: spec, Seed: 7, Invariant: "NoFalseNotFound", Cause: "404", Sentence: "b was asked.", Case: burdened(),
+		Tape: map[string][]uint32{"delays": {1, 2, 3}}, Hash: HashText(1),
+	}
+}
+
+func TestAReproFileIsReadBack(t *testing.T) {
+	r := sample(t)
+	body, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "repro.json")
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadRepro(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := again.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(body, other) {
+		t.Errorf("written\n%s\nread back\n%s", body, other)
+	}
+}
+
+func TestABrokenReproFileIsRefused(t *testing.T) {
+	for what, change := range map[string]func(r *Repro){
+		"another schema":       func(r *Repro) { r.Schema = "skewproof/repro/v2" },
+		"no invariant":         func(r *Repro) { r.Invariant = "" },
+		"an unknown invariant": func(r *Repro) { r.Invariant = "NoSuch" },
+		"an unknown stream":    func(r *Repro) { r.Tape["luck"] = nil },
+		"no hash":              func(r *Repro) { r.Hash = "x" },
+		"unknown policy":       func(r *Repro) { r.Spec.Policy = "mine" },
+		"unknown switch":       func(r *Repro) { r.Spec.Changes = []string{"Knowledge.Nothing=true"} },
+		"unknown version":      func(r *Repro) { r.Spec.To = "v9.9.9" },
+		"unknown server":       func(r *Repro) { r.Case.Requests[0].Server = "z" },
+		"impossible step":      func(r *Repro) { r.Case.Steps = r.Case.Steps[11:] },
+		"request too late":     func(r *Repro) { r.Case.Requests[0].Step = 99 },
+		"request too early":    func(r *Repro) { r.Case.Requests[0].After = -time.Second },
+	} {
+		r := sample(t)
+		change(r)
+		body, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decoded(body); err == nil {
+			t.Errorf("%s: accepted", what)
+		}
+	}
+	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha1","more":1}`, strings.Repeat(" ", maxRepro+1)} {
+		if _, err := decoded([]byte(text)); err == nil {
+			t.Errorf("%.40q: accepted", text)
+		}
+	}
+	if _, err := ReadRepro(filepath.Join(t.TempDir(), "absent")); err == nil {
+		t.Error("a file that is not there: accepted")
+	}
+}
+
+// What is read can be run, or is refused: a file of whatever content must neither panic nor run for ever.
+func FuzzReadRepro(f *testing.F) {
+	small := sample(f)
+	small.Case.Requests = small.Case.Requests[:1] // go test takes long to make a large one smaller
+	body, err := small.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha1","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
+		"invariant":"NoLoop","case":{"servers":[{"name":"a","version":"v1.36.3"}],"steps":[]},"hash":"0"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := decoded(body)
+		if err != nil {
+			return
+		}
+		again, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decoded(again); err != nil {
+			t.Fatalf("what was accepted is refused when it is written anew: %v", err)
+		}
+	})
+}

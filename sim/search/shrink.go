@@ -1,0 +1,232 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// DefaultShrinkRuns is how many runs shrinking one case may take where nothing else is asked for. Most need less than two hundred.
+const DefaultShrinkRuns = 1000
+
+// Shrink looks for the smallest case that violates the same invariant in the same way as a case that does: fewer requests, steps, servers and
+// resources, plainer faults, rounder times, a tape of zeros. What it returns violates it, if the given case does on the given tape; else
+// there is an error. It ends after so many runs, or with ctx, with the smallest that it has found. Deterministic as long as ctx lasts.
+func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want Signature, runs int) (*Repro, error) {
+	s := &shrinker{ctx: ctx, want: want, left: runs}
+	var err error
+	if s.invariant, err = invariantNamed(want.Invariant); err != nil {
+		return nil, err
+	}
+	first := candidate{spec: spec, Case: clone(c), tape: on}
+	if s.probe, err = newProbe(spec); err != nil {
+		return nil, err
+	}
+	defer func() { s.probe.Close() }()
+	if s.left++; !s.try(first) {
+		return nil, fmt.Errorf("shrink: the case does not show %s", want)
+	}
+	for smaller := true; smaller && s.left > 0; {
+		before := s.taken
+		s.shrinkTape()
+		s.shrinkRequests()
+		s.shrinkSteps()
+		s.shrinkServers()
+		s.shrinkResources()
+		s.plainSteps()
+		s.plainRequests()
+		s.roundTimes()
+		smaller = s.taken > before
+	}
+	return s.repro(), nil
+}
+
+// shrinker holds the smallest case so far.
+type shrinker struct {
+	ctx       context.Context
+	want      Signature
+	invariant invariant.Invariant
+	probe     *sim.Simulator // of best's spec
+	left      int            // runs
+	taken     int            // changes that were kept
+
+	best  candidate
+	found Violation // in best
+	hash  uint64
+}
+
+// candidate is a case that may be the smallest.
+type candidate struct {
+	spec Spec
+	sim.Case
+	tape [tape.Streams][]uint32
+}
+
+func invariantNamed(name string) (invariant.Invariant, error) {
+	for _, i := range invariant.All() {
+		if i.Name == name {
+			return i, nil
+		}
+	}
+	return invariant.Invariant{}, fmt.Errorf("there is no invariant %q", name)
+}
+
+func newProbe(spec Spec) (*sim.Simulator, error) {
+	setup, err := spec.Setup()
+	if err != nil {
+		return nil, err
+	}
+	return sim.New(setup), nil
+}
+
+// try runs a candidate of best's spec, and takes it if it is violated alike.
+func (s *shrinker) try(c candidate) bool { return s.tryOn(s.probe, c) }
+
+func (s *shrinker) tryOn(probe *sim.Simulator, c candidate) bool {
+	if s.left <= 0 || s.ctx.Err() != nil || c.Validate() != nil {
+		return false
+	}
+	s.left--
+	result, err := probe.Run(&c.Case, tape.Of(c.tape), sim.Options{Run: c.spec.history(0)})
+	if err != nil {
+		return false
+	}
+	verdict := s.invariant.Judge(invariant.NewFacts(result.History))
+	for _, v := range violations(result.History, []invariant.Verdict{verdict}) {
+		if v.Signature == s.want {
+			s.best, s.found, s.hash = c, v, result.Hash
+			s.taken++
+			return true
+		}
+	}
+	return false
+}
+
+// repro is the smallest case.
+func (s *shrinker) repro() *Repro {
+	r := &Repro{
+		Schema: ReproSchema, Spec: s.best.spec, Invariant: s.want.Invariant, Cause: s.found.CauseInFull, Sentence: s.found.Sentence,
+		Case: s.best.Case, Hash: HashText(s.hash),
+	}
+	for stream := range tape.Streams {
+		if record := s.best.tape[stream]; len(record) > 0 {
+			if r.Tape == nil {
+				r.Tape = map[string][]uint32{}
+			}
+			r.Tape[stream.String()] = record
+		}
+	}
+	return r
+}
+
+// change returns best with a change, to be tried.
+func (s *shrinker) change(do func(c *candidate)) candidate {
+	c := s.best
+	c.Case = clone(c.Case)
+	do(&c)
+	return c
+}
+
+// clone copies what changes are made to.
+func clone(c sim.Case) sim.Case {
+	c.Servers, c.Steps, c.Requests = slices.Clone(c.Servers), slices.Clone(c.Steps), slices.Clone(c.Requests)
+	for i := range c.Steps {
+		if f := c.Steps[i].Fault; f != nil {
+			copied := *f
+			c.Steps[i].Fault = &copied
+		}
+		if d := c.Steps[i].Definition; d != nil {
+			copied := *d
+			c.Steps[i].Definition = &copied
+		}
+	}
+	return c
+}
+
+// without tries to do without stretches of n things, large ones first, those at the end first (Zeller and Hildebrandt, "Simplifying and
+// Isolating Failure-Inducing Input", 2002). count says how many there are now, and drop leaves out those from one to another.
+func (s *shrinker) without(count func() int, drop func(c *candidate, from, to int)) {
+	for size := (count() + 1) / 2; size > 0; size /= 2 {
+		for to := count(); to > 0; to = min(to-size, count()) {
+			from := max(0, to-size)
+			s.try(s.change(func(c *candidate) { drop(c, from, to) }))
+		}
+	}
+}
+
+// shrinkTape makes the choices of the run the healthiest: all, those of a stream, or some.
+func (s *shrinker) shrinkTape() {
+	if !slices.ContainsFunc(s.best.tape[:], func(r []uint32) bool { return len(r) > 0 }) {
+		return
+	}
+	if s.try(s.change(func(c *candidate) { c.tape = [tape.Streams][]uint32{} })) {
+		return
+	}
+	for stream := range tape.Streams {
+		if len(s.best.tape[stream]) == 0 || s.try(s.change(func(c *candidate) { c.tape[stream] = nil })) {
+			continue
+		}
+		smallest := len(s.best.tape[stream]) / 32 // beyond that it is many runs for little
+		s.without(func() int {
+			if s.left <= 0 {
+				return 0
+			}
+			return len(s.best.tape[stream])
+		}, func(c *candidate, from, to int) {
+			if to-from < smallest {
+				return
+			}
+			record := slices.Clone(c.tape[stream])
+			clear(record[from:to])
+			for len(record) > 0 && record[len(record)-1] == 0 {
+				record = record[:len(record)-1]
+			}
+			c.tape[stream] = record
+		})
+	}
+}
+
+func (s *shrinker) shrinkRequests() {
+	s.without(func() int { return len(s.best.Requests) }, func(c *candidate, from, to int) { c.Requests = slices.Delete(c.Requests, from, to) })
+}
+
+func (s *shrinker) shrinkSteps() {
+	s.without(func() int { return len(s.best.Steps) }, func(c *candidate, from, to int) {
+		c.drop(func(i int) bool { return i >= from && i < to })
+	})
+}
+
+// shrinkServers does without servers, and begins with a control plane that has settled.
+func (s *shrinker) shrinkServers() {
+	for i := len(s.best.Servers) - 1; i >= 0 && len(s.best.Servers) > 1; i-- {
+		s.try(s.change(func(c *candidate) { c.leave(c.Servers[i].Name) }))
+	}
+	if !s.best.Settled {
+		s.try(s.change(func(c *candidate) { c.Settled = true }))
+	}
+}
+
+// shrinkResources lets fewer resources be served, the most telling ones.
+func (s *shrinker) shrinkResources() {
+	all, err := s.best.spec.GVRs()
+	if err != nil {
+		return
+	}
+	for n := 1; n < len(all) && n <= 8; n++ {
+		c := s.change(func(c *candidate) { c.spec.Resources = n })
+		probe, err := newProbe(c.spec)
+		if err != nil {
+			return
+		}
+		if s.tryOn(probe, c) {
+			s.probe.Close()
+			s.probe = probe
+			return
+		}
+		probe.Close()
+	}
+}

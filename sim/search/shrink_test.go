@@ -1,0 +1,144 @@
+package search
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+var onlyNew = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
+
+// burdened is the false 404 of an unrelated restart, among much that has nothing to do with it.
+func burdened() sim.Case {
+	cut := func(label, from, to string) scenarios.Step {
+		return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+	}
+	soak := func(d time.Duration) scenarios.Step { return scenarios.Step{Action: scenarios.Soak, For: d} }
+	c := sim.Case{
+		Servers: []scenarios.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}, {Name: "d", Version: older}},
+		Steps: []scenarios.Step{
+			soak(7 * time.Second), {Action: scenarios.Pause, Server: "d"}, cut("slow", "d", "c"), soak(1777 * time.Millisecond),
+			{Action: scenarios.Inject, Label: "it", Fault: &fault.Fault{Kind: fault.Reset, From: "b", To: "a", Direction: fault.Up}}, soak(13 * time.Second),
+			{Action: scenarios.Define, Definition: &definitions[0]}, {Action: scenarios.Kill, Server: "c"}, soak(3 * time.Second), {Action: scenarios.Start, Server: "c"},
+			soak(11 * time.Second), {Action: scenarios.Heal, Label: "it"}, {Action: scenarios.Heal, Label: "slow"},
+			{Action: scenarios.Resume, Server: "d"}, soak(40 * time.Second),
+		},
+	}
+	c.Requests = append(c.Requests, sim.Request{Step: 10, After: 5 * time.Second, Server: "b", Verb: "list", GVR: onlyNew, User: "admin"})
+	for i := range 30 {
+		server := c.Servers[i%4].Name
+		c.Requests = append(c.Requests,
+			sim.Request{Step: i / 2, After: time.Duration(i) * 100 * time.Millisecond, Server: server, Verb: "list", GVR: onlyNew, User: "admin"},
+			sim.Request{Step: i / 2, Server: server, Verb: "get", Name: "x", GVR: history.GVR{Version: "v1", Resource: "configmaps"}})
+	}
+	return c
+}
+
+// tried runs a case and returns what it violates.
+func tried(t *testing.T, spec Spec, c sim.Case, seed uint64) ([]Violation, [tape.Streams][]uint32) {
+	t.Helper()
+	setup, err := spec.Setup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sim.New(setup)
+	defer s.Close()
+	drawn := tape.Seeded(seed)
+	drawn.Record(true)
+	result, err := s.Run(&c, drawn, sim.Options{Run: spec.history(seed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return violations(result.History, invariant.Judge(result.History)), drawn.Recorded()
+}
+
+func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
+	spec := specOf("upstream-1.37", 4)
+	all, on := tried(t, spec, burdened(), 5)
+	least := 99
+	for _, v := range all {
+		if v.Invariant != "NoFalseNotFound" {
+			continue
+		}
+		r, err := Shrink(t.Context(), spec, burdened(), on, v.Signature, DefaultShrinkRuns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, disturbances := story(&r.Case)
+		least = min(least, disturbances)
+		if disturbances > 3 || len(r.Case.Servers) > 3 || len(r.Case.Requests) != 1 || r.Tape != nil || !r.Case.Settled {
+			t.Errorf("%s: %d disturbances, %d servers, %d requests, tape %v:\n%s", v.Signature, disturbances, len(r.Case.Servers), len(r.Case.Requests), r.Tape, lines)
+		}
+		for _, s := range r.Case.Steps {
+			if s.For%time.Second != 0 {
+				t.Errorf("a wait of %s is not round", s.For)
+			}
+			if s.Fault != nil && s.Fault.Kind != fault.Cut {
+				t.Errorf("the fault is not the plainest: %s", s.Fault)
+			}
+		}
+		if r.Spec.Servers != len(r.Case.Servers) {
+			t.Errorf("the spec says %d servers, and there are %d", r.Spec.Servers, len(r.Case.Servers))
+		}
+	}
+	if least != 2 { // the cut, and the restart
+		t.Fatalf("the smallest false 404 takes %d disturbances, of %+v", least, all)
+	}
+}
+
+// Without any runs to spend, what comes back is the case as it was; with a signature that it does not show, nothing.
+func TestShrinkKeepsToItsBounds(t *testing.T) {
+	spec := specOf("upstream-1.37", 4)
+	all, on := tried(t, spec, burdened(), 5)
+	if len(all) == 0 {
+		t.Fatal("nothing is violated")
+	}
+	r, err := Shrink(t.Context(), spec, burdened(), on, all[0].Signature, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := burdened(); encoded(t, r.Case) != encoded(t, c) {
+		t.Errorf("it was changed to\n%s", encoded(t, r.Case))
+	}
+	other := all[0].Signature
+	other.Cause = "it is Monday"
+	if _, err := Shrink(t.Context(), spec, burdened(), on, other, 10); err == nil {
+		t.Error("a violation that there is not was shrunk")
+	}
+	other.Invariant = "NoSuch"
+	if _, err := Shrink(t.Context(), spec, burdened(), on, other, 10); err == nil {
+		t.Error("an invariant that there is not was accepted")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := Shrink(ended, spec, burdened(), on, all[0].Signature, 10); err == nil {
+		t.Errorf("it was run though it was to end: %v", r)
+	}
+}
+
+func TestDroppingAStepDropsWhatHangsOnIt(t *testing.T) {
+	c := candidate{Case: burdened()}
+	c.drop(func(i int) bool {
+		return c.Steps[i].Action == scenarios.Inject || c.Steps[i].Action == scenarios.Pause || c.Steps[i].Action == scenarios.Kill
+	})
+	for _, s := range c.Steps {
+		switch s.Action {
+		case scenarios.Soak, scenarios.Define:
+		default:
+			t.Errorf("%s is left", s)
+		}
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	if len(c.Requests) != len(burdened().Requests) {
+		t.Errorf("%d requests are left", len(c.Requests))
+	}
+}

@@ -1,0 +1,267 @@
+package search
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// A kind of disturbance exists in a case or does not.
+const (
+	kindCut       = iota // one way between two servers
+	kindPartition        // both ways between two servers, or all ways of one
+	kindHole             // a black hole between two servers
+	kindSlow             // between two servers
+	kindBroken           // answers that are reset or break off between two servers
+	kindEtcd             // between a server and etcd
+	kindClient           // between clients and a server
+	kindKill
+	kindStop
+	kindPause
+	kindRestart
+	kindReplace // by the other version
+	kindDefine  // custom resources and aggregated APIs
+	kindSpoil   // a discovery document of a server fails
+	kinds
+)
+
+// Of how many disturbances a case consists, beside what is undone.
+const (
+	fewestSteps = 1
+	mostSteps   = 6
+)
+
+// mostReplaced bounds the servers of a rolling upgrade: each takes as long as a restart.
+const mostReplaced = 8
+
+// disturb adds the steps that harm or change the control plane.
+func (g *Generator) disturb() {
+	g.settle()
+	var there []int
+	var room [kinds]int
+	there = room[:0]
+	for k := range kinds {
+		if g.chance(3) {
+			there = append(there, k)
+		}
+	}
+	g.plan.first = len(g.c.Steps)
+	upgrade := 0 // servers that a rolling upgrade has yet to come to
+	if g.plan.rolling {
+		upgrade = min(g.spec.Servers, mostReplaced)
+	}
+	steps := 0
+	if len(there) > 0 {
+		steps = fewestSteps + g.fault(mostSteps-fewestSteps+1)
+	}
+	for done, replaced := 0, 0; done < steps || replaced < upgrade; {
+		switch {
+		case replaced < upgrade && (done == steps || g.chance(2)):
+			g.replace(g.turn(replaced))
+			replaced++
+		case g.chance(4) && g.undo():
+		default:
+			done++
+			g.strike(there[g.fault(len(there))])
+		}
+		g.soak()
+	}
+}
+
+// turn is the server whose turn it is in a rolling upgrade.
+func (g *Generator) turn(i int) int {
+	if g.plan.last {
+		return g.spec.Servers - 1 - i
+	}
+	return i
+}
+
+// settle waits a while at the beginning, mostly.
+func (g *Generator) settle() {
+	if !g.c.Settled || g.chance(4) {
+		g.soak()
+	}
+}
+
+// strike adds a disturbance of a kind. Where it cannot be, nothing is added: the swarm has other seeds.
+func (g *Generator) strike(kind int) {
+	if kind <= kindBroken {
+		g.hinder(kind)
+		return
+	}
+	server := g.fault(g.spec.Servers)
+	name, state := g.names[server], g.plan.state[server]
+	switch kind {
+	case kindEtcd:
+		g.inject(g.blocking(name, fault.Etcd))
+	case kindClient:
+		g.inject(g.anything(fault.Client, name))
+	case kindDefine:
+		g.define(g.fault(len(definitions)))
+	case kindSpoil:
+		g.spoil(server, g.fault(2))
+	case kindKill:
+		if !state.ended() {
+			g.process(scenarios.Kill, server, isKilled)
+		}
+	case kindStop:
+		if state == isRunning {
+			g.process(scenarios.Stop, server, isStopped)
+		}
+	case kindPause:
+		if state == isRunning {
+			g.process(scenarios.Pause, server, isPaused)
+		}
+	case kindRestart:
+		if state == isRunning {
+			g.process(scenarios.Restart, server, isRunning)
+		}
+	case kindReplace:
+		g.replace(server)
+	}
+}
+
+// hinder disturbs what two servers have to say to each other.
+func (g *Generator) hinder(kind int) {
+	n := g.spec.Servers
+	if n < 2 {
+		return
+	}
+	from := g.fault(n)
+	to := g.fault(n - 1)
+	if to >= from {
+		to++
+	}
+	a, b := g.names[from], g.names[to]
+	switch kind {
+	case kindCut:
+		g.inject(fault.Fault{Kind: fault.Cut, From: a, To: b})
+	case kindPartition:
+		g.partition(from, to)
+	case kindHole:
+		g.inject(g.hole(a, b))
+	case kindSlow:
+		g.inject(g.slow(a, b))
+	case kindBroken:
+		g.inject(g.broken(a, b))
+	}
+}
+
+// isolates is up to how many servers one of them is cut off from all others.
+const isolates = 5
+
+// partition cuts both ways between two servers, or off one from all, or all from one.
+func (g *Generator) partition(a, b int) {
+	shape := g.fault(3)
+	if shape == 0 || g.spec.Servers > isolates {
+		g.inject(fault.Fault{Kind: fault.Cut, From: g.names[a], To: g.names[b]})
+		g.inject(fault.Fault{Kind: fault.Cut, From: g.names[b], To: g.names[a]})
+		return
+	}
+	for other, name := range g.names {
+		switch {
+		case other == a:
+		case shape == 1:
+			g.inject(fault.Fault{Kind: fault.Cut, From: g.names[a], To: name})
+		default:
+			g.inject(fault.Fault{Kind: fault.Cut, From: name, To: g.names[a]})
+		}
+	}
+}
+
+func (g *Generator) process(action scenarios.Action, server int, then processState) {
+	g.plan.state[server] = then
+	g.add(scenarios.Step{Action: action, Server: g.names[server]})
+}
+
+// replace gives a server that runs the other version, or starts one that does not with it.
+func (g *Generator) replace(server int) {
+	action := scenarios.Replace
+	switch g.plan.state[server] {
+	case isPaused:
+		return
+	case isKilled, isStopped:
+		action = scenarios.Start
+	}
+	g.plan.newer[server] = !g.plan.newer[server]
+	g.plan.state[server] = isRunning
+	g.add(scenarios.Step{Action: action, Server: g.names[server], Version: g.version(g.plan.newer[server])})
+}
+
+// paths are those of the discovery documents, by the index of the root.
+var paths = [2]string{"/api", "/apis"}
+
+func (g *Generator) spoil(server, root int) {
+	action := scenarios.Spoil
+	if g.plan.spoiled[server][root] {
+		action = scenarios.Mend
+	}
+	g.plan.spoiled[server][root] = action == scenarios.Spoil
+	g.add(scenarios.Step{Action: action, Server: g.names[server], Path: paths[root]})
+}
+
+// undo takes back one thing, and reports whether there was one.
+func (g *Generator) undo() bool {
+	n := len(g.plan.on)
+	for _, s := range g.plan.state {
+		if s != isRunning {
+			n++
+		}
+	}
+	if n == 0 {
+		return false
+	}
+	which := g.fault(n)
+	if which < len(g.plan.on) {
+		g.heal(which)
+		return true
+	}
+	which -= len(g.plan.on)
+	for server, s := range g.plan.state {
+		if s == isRunning {
+			continue
+		}
+		if which == 0 {
+			g.revive(server)
+			return true
+		}
+		which--
+	}
+	return false
+}
+
+// revive lets a server go on, or starts it.
+func (g *Generator) revive(server int) {
+	action := scenarios.Start
+	if g.plan.state[server] == isPaused {
+		action = scenarios.Resume
+	}
+	g.process(action, server, isRunning)
+}
+
+// margin is how long after the bound of convergence everything is looked at.
+const margin = 5 * time.Second
+
+// recover mends everything and waits until all must be right again. A server that was stopped in good order may stay away: nobody
+// is to miss it.
+func (g *Generator) recover() {
+	g.plan.heals = len(g.c.Steps)
+	for len(g.plan.on) > 0 {
+		g.heal(g.fault(len(g.plan.on)))
+	}
+	for server := range g.plan.state {
+		for root, spoiled := range g.plan.spoiled[server] {
+			if spoiled {
+				g.spoil(server, root)
+			}
+		}
+		switch state := g.plan.state[server]; {
+		case state == isRunning, state == isStopped && g.chance(3):
+		default:
+			g.revive(server)
+		}
+	}
+	g.add(scenarios.Step{Action: scenarios.Outlast, For: Bounds.Convergence + margin})
+	g.plan.ends = len(g.c.Steps)
+}
