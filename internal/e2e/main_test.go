@@ -148,7 +148,7 @@ func exitCode(t *testing.T, err error) int {
 	return -1
 }
 
-// scenario runs one scenario to its end and returns its report.
+// scenario runs one scenario to its end, and in the simulator as well, and returns the report of the real run.
 func scenario(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	needsCluster(t)
@@ -160,6 +160,7 @@ func scenario(t *testing.T, name string, flags ...string) (result, reports.RunRe
 	if err != nil {
 		t.Fatal(err)
 	}
+	agreesWithTheSimulator(t, report, name, flags...)
 	return r, report
 }
 

@@ -23,6 +23,7 @@ func TestQuietClusterOfOneVersion(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomeInconclusive, // nothing was passed on
 		"IdentityPreserved":        invariant.OutcomeInconclusive,
+		"PassedOnUnchanged":        invariant.OutcomeInconclusive,
 		"WritesOnce":               invariant.OutcomeInconclusive,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
@@ -96,6 +97,7 @@ func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomeInconclusive, // there is nobody to pass anything on
 		"IdentityPreserved":        invariant.OutcomeInconclusive,
+		"PassedOnUnchanged":        invariant.OutcomeInconclusive,
 		"WritesOnce":               invariant.OutcomeInconclusive,
 		"DiscoveryDeterministic":   invariant.OutcomeFail,
 		"DiscoveryComplete":        invariant.OutcomeFail,
@@ -115,6 +117,7 @@ func TestRollingUpgrade(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
 		"IdentityPreserved":        invariant.OutcomePass,
+		"PassedOnUnchanged":        invariant.OutcomePass,
 		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
@@ -137,6 +140,7 @@ func TestPeerPartition(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
 		"IdentityPreserved":        invariant.OutcomePass,
+		"PassedOnUnchanged":        invariant.OutcomePass,
 		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
@@ -175,6 +179,7 @@ func TestPeerCrash(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
 		"IdentityPreserved":        invariant.OutcomePass,
+		"PassedOnUnchanged":        invariant.OutcomePass,
 		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
@@ -196,6 +201,7 @@ func TestPeerPause(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
 		"IdentityPreserved":        invariant.OutcomePass,
+		"PassedOnUnchanged":        invariant.OutcomePass,
 		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   invariant.OutcomePass,
 		"DiscoveryComplete":        invariant.OutcomePass,
@@ -242,6 +248,7 @@ func TestStartupDuringPartition(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
 		"IdentityPreserved":        invariant.OutcomePass,
+		"PassedOnUnchanged":        invariant.OutcomePass,
 		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   either, // b learns of a when its next retry is due: at once or many seconds after the heal
 		"DiscoveryComplete":        either,
@@ -277,6 +284,7 @@ func TestRestartDuringPartition(t *testing.T) {
 		"TrueNotFound":             invariant.OutcomePass,
 		"NoLoop":                   invariant.OutcomePass,
 		"IdentityPreserved":        invariant.OutcomePass,
+		"PassedOnUnchanged":        invariant.OutcomePass,
 		"WritesOnce":               invariant.OutcomePass,
 		"DiscoveryDeterministic":   either, // b learns of a again when its next retry is due: at once or many seconds after the heal
 		"DiscoveryComplete":        either,

@@ -159,6 +159,16 @@ func (e *executor) do(ctx context.Context, s scenarios.Step) error {
 		return err
 	case scenarios.Heal:
 		return e.heal(ctx, s.Label)
+	case scenarios.Define, scenarios.Undefine:
+		do := e.define
+		if s.Action == scenarios.Undefine {
+			do = e.undefine
+		}
+		if err := do(ctx, *s.Definition); err != nil {
+			return err
+		}
+		e.load.truth.observe(ctx, e.load.servers...)
+		return nil
 	}
 	if err := e.act(ctx, s); err != nil {
 		return err

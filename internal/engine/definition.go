@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// definitions are the CustomResourceDefinitions of a cluster.
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+const (
+	// definitionPatience is how long one server is given to take a definition in, or to be rid of it, before another is asked.
+	definitionPatience = 20 * time.Second
+	definitionInterval = 100 * time.Millisecond
+)
+
+// storedVersion is the version that objects of every custom resource would be stored in. It is never served, so that all that are can
+// come and go: the API refuses to drop a version that something may be stored in.
+const storedVersion = "stored"
+
+// define creates the custom resource of a definition, or gives it other versions, and waits until a server has established it. The others
+// see it in their own time. An aggregated API needs a program behind it, which no cluster has.
+func (e *executor) define(ctx context.Context, d scenarios.Definition) error {
+	if d.Aggregated {
+		return fmt.Errorf("define %s: there is no program that an aggregated API could be passed on to", d)
+	}
+	object := customResource(d)
+	return e.throughAny(ctx, func(ctx context.Context, api dynamic.ResourceInterface) error {
+		_, err := api.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "skewproof", Force: true})
+		if err != nil {
+			return err
+		}
+		return wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
+			now, err := api.Get(ctx, object.GetName(), metav1.GetOptions{})
+			return err == nil && established(now), err
+		})
+	})
+}
+
+// undefine deletes the custom resource of a definition and waits until it is gone. One that is gone already is none the worse.
+func (e *executor) undefine(ctx context.Context, d scenarios.Definition) error {
+	name := customResource(d).GetName()
+	return e.throughAny(ctx, func(ctx context.Context, api dynamic.ResourceInterface) error {
+		if err := api.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		return wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
+			_, err := api.Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return true, nil
+			}
+			return false, err
+		})
+	})
+}
+
+// throughAny does something with the definitions through a server that is ready: the first that gets it done, since the run may have paused one
+// or cut it off from etcd.
+func (e *executor) throughAny(ctx context.Context, do func(context.Context, dynamic.ResourceInterface) error) error {
+	var errs []error
+	for _, server := range e.load.servers {
+		if e.cluster.Serving(server) == 0 {
+			continue
+		}
+		err := e.through(ctx, server, do)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		errs = append(errs, fmt.Errorf("through %s: %w", server, err))
+	}
+	if len(errs) == 0 {
+		return errors.New("no server is ready")
+	}
+	return errors.Join(errs...)
+}
+
+func (e *executor) through(ctx context.Context, server string, do func(context.Context, dynamic.ResourceInterface) error) error {
+	config, err := e.cluster.Direct(server)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	attempt, cancel := context.WithTimeout(ctx, definitionPatience)
+	defer cancel()
+	return do(attempt, client.Resource(definitions))
+}
+
+// customResource is the CustomResourceDefinition of a definition: without namespaces, with a schema that takes every object.
+func customResource(d scenarios.Definition) *unstructured.Unstructured {
+	version := func(name string, served bool) map[string]any {
+		return map[string]any{
+			"name": name, "served": served, "storage": !served,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}
+	}
+	versions := []any{version(storedVersion, false)}
+	for _, name := range d.Versions {
+		versions = append(versions, version(name, true))
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": definitions.GroupVersion().String(),
+		"kind":       "CustomResourceDefinition",
+		"metadata": map[string]any{
+			"name": d.Resource + "." + d.Group,
+			// Groups below k8s.io may not be defined without saying who has approved them (KEP-1111).
+			"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for a test of skewproof"},
+		},
+		"spec": map[string]any{
+			"group": d.Group, "scope": "Cluster", "versions": versions,
+			"names": map[string]any{"plural": d.Resource, "singular": d.Resource, "kind": d.Resource, "listKind": d.Resource + "List"},
+		},
+	}}
+}
+
+// established reports whether the server serves the custom resource.
+func established(definition *unstructured.Unstructured) bool {
+	conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	if err != nil {
+		return false
+	}
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+var widgets = scenarios.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1", "v2"}}
+
+// Exactly one version is stored, and it is none that is served: the API refuses to drop the one that is. (Real servers take the definition in
+// internal/e2e.)
+func TestACustomResourceServesItsVersionsAndStoresAnother(t *testing.T) {
+	object := customResource(widgets)
+	if got := object.GetName(); got != "widgets.example.com" {
+		t.Errorf("its name is %s: the API wants PLURAL.GROUP", got)
+	}
+	versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served, stored []string
+	for _, v := range versions {
+		v := v.(map[string]any)
+		if v["served"] == true {
+			served = append(served, v["name"].(string))
+		}
+		if v["storage"] == true {
+			stored = append(stored, v["name"].(string))
+		}
+	}
+	if strings.Join(served, " ") != "v1 v2" || strings.Join(stored, " ") != storedVersion {
+		t.Errorf("it serves %q and stores %q", served, stored)
+	}
+}
+
+func TestEstablished(t *testing.T) {
+	with := func(conditions ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
+	}
+	condition := func(kind, status string) map[string]any { return map[string]any{"type": kind, "status": status} }
+	for name, c := range map[string]struct {
+		object *unstructured.Unstructured
+		want   bool
+	}{
+		"just created":    {&unstructured.Unstructured{Object: map[string]any{}}, false},
+		"names accepted":  {with(condition("NamesAccepted", "True"), condition("Established", "False")), false},
+		"established":     {with(condition("NamesAccepted", "True"), condition("Established", "True")), true},
+		"no such thing":   {with("Established"), false},
+		"no list of them": {&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": "True"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := established(c.object); got != c.want {
+				t.Errorf("established: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestADefinitionNeedsAServerAndAProgram(t *testing.T) {
+	aggregated := widgets
+	aggregated.Aggregated = true
+	for want, step := range map[string]scenarios.Step{
+		"no server is ready":        {Action: scenarios.Define, Definition: &widgets},
+		"step 1, delete the defini": {Action: scenarios.Undefine, Definition: &widgets},
+		"there is no program":       {Action: scenarios.Define, Definition: &aggregated},
+	} {
+		if _, err := perform(t, t.Context(), &stage{}, step); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error that says %q", step, err, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Package parity compares what the simulator and real processes come to when they carry out the same plan. Where they disagree the simulator
+// is wrong, or chance decides; either way it is written down in known.json with the reason, or it is a failure.
+package parity
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// Disagreement is an invariant of which the two backends say different things.
+type Disagreement struct {
+	Scenario  string `json:"scenario"`
+	Subject   string `json:"subject"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Invariant string `json:"invariant"`
+	// Local is what the invariant says of real processes, Sim what it says of the simulated ones.
+	Local invariant.Outcome `json:"local"`
+	Sim   invariant.Outcome `json:"sim"`
+}
+
+// String is the disagreement in a line.
+func (d Disagreement) String() string {
+	return fmt.Sprintf("%s, %s, %s to %s: %s is %s on real processes, and %s in the simulator",
+		d.Scenario, d.Subject, d.From, d.To, d.Invariant, d.Local, d.Sim)
+}
+
+// Compare compares two reports of one plan, verdict by verdict, in the order of the catalogue. The error says why they cannot be compared.
+func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
+	l, s := local.Metadata, sim.Metadata
+	switch {
+	case l.Backend != "local" || s.Backend != "sim":
+		return nil, fmt.Errorf("compare a run on local with one in sim: these are on %s and in %s", l.Backend, s.Backend)
+	case l.Scenario != s.Scenario || l.Subject != s.Subject || l.From != s.From || l.To != s.To || len(local.Servers) != len(sim.Servers):
+		return nil, fmt.Errorf("compare two runs of one plan: one is %s, the other %s", describe(local), describe(sim))
+	}
+	var all []Disagreement
+	for _, real := range local.Invariants {
+		i := slices.IndexFunc(sim.Invariants, func(i reports.Invariant) bool { return i.Name == real.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("compare two runs of one plan: that in sim was not judged by %s: judge both with the same skewproof", real.Name)
+		}
+		if simulated := sim.Invariants[i]; simulated.Verdict != real.Verdict {
+			all = append(all, Disagreement{l.Scenario, l.Subject, l.From, l.To, real.Name, real.Verdict, simulated.Verdict})
+		}
+	}
+	return all, nil
+}
+
+func describe(r reports.RunReport) string {
+	m := r.Metadata
+	return fmt.Sprintf("%s, %s, %d servers, %s to %s", m.Scenario, m.Subject, len(r.Servers), m.From, m.To)
+}
+
+// Known is a disagreement that is accounted for. Fields that are empty stand for anything.
+type Known struct {
+	Disagreement
+	// Why says what makes the backends differ, and why that is no defect to mend.
+	Why string `json:"why"`
+}
+
+//go:embed known.json
+var known []byte
+
+// All returns the disagreements that are known, in the order of the file.
+var All = sync.OnceValue(func() []Known {
+	all, err := decode(known)
+	if err != nil { // the file is part of the program, and a test reads it
+		panic(err)
+	}
+	return all
+})
+
+func decode(file []byte) ([]Known, error) {
+	var all []Known
+	d := json.NewDecoder(bytes.NewReader(file))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		return nil, fmt.Errorf("read the known disagreements: %w", err)
+	}
+	for i, k := range all {
+		if k.Scenario == "" || k.Invariant == "" || k.Why == "" {
+			return nil, fmt.Errorf("read the known disagreements: number %d lacks its scenario, its invariant or its reason", i+1)
+		}
+	}
+	return all, nil
+}
+
+// Explain says why the backends disagree, if that is known.
+func Explain(d Disagreement) (why string, ok bool) { return explain(All(), d) }
+
+func explain(all []Known, d Disagreement) (why string, ok bool) {
+	for _, k := range all {
+		if matches(k.Scenario, d.Scenario) && matches(k.Subject, d.Subject) && matches(k.From, d.From) && matches(k.To, d.To) &&
+			matches(k.Invariant, d.Invariant) && matches(k.Local, d.Local) && matches(k.Sim, d.Sim) {
+			return k.Why, true
+		}
+	}
+	return "", false
+}
+
+func matches[S ~string](known, is S) bool { return known == "" || known == is }
+
+// Causes compares how two reports say that invariants are violated: what both show, and what only one of them does. Each is
+// "invariant: asked server: cause". A report shows a few kinds of violations of each invariant only, so this is for reading, not for judging.
+func Causes(local, sim reports.RunReport) (both, onlyLocal, onlySim []string) {
+	real, simulated := causes(local), causes(sim)
+	for _, c := range real {
+		if slices.Contains(simulated, c) {
+			both = append(both, c)
+		} else {
+			onlyLocal = append(onlyLocal, c)
+		}
+	}
+	for _, c := range simulated {
+		if !slices.Contains(real, c) {
+			onlySim = append(onlySim, c)
+		}
+	}
+	return both, onlyLocal, onlySim
+}
+
+func causes(r reports.RunReport) []string {
+	var all []string
+	for _, i := range r.Invariants {
+		for _, e := range i.Evidence {
+			c := i.Name + ": " + e.Asked + ": " + e.Cause
+			if !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
