@@ -17,7 +17,7 @@ RUN_FLAGS := --backend $(BACKEND) --subject $(SUBJECT) \
 	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(if $(OUT),--out $(OUT))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e lint fmt clean
+.PHONY: help scenario build test unit e2e parity mutants lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -39,6 +39,12 @@ unit: ## Run the unit tests with the race detector; skipped ones are shown with 
 
 e2e: ## Run the scenarios for real; what this machine cannot run is skipped with the reason
 	go test -v -count=1 -timeout 60m ./internal/e2e
+
+parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (half an hour)
+	bin/skewproof parity $(if $(OUT),--out $(OUT))
+
+mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
+	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
 
 lint: ## Check formatting and run go vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

@@ -1,0 +1,121 @@
+package mutants
+
+import (
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// answer is a complete answer of a handler.
+type answer struct {
+	path   string // that was asked for
+	status int
+	header http.Header
+	body   []byte
+}
+
+// replace makes it another answer altogether.
+func (a *answer) replace(status int, contentType, body string) {
+	*a = answer{path: a.path, status: status, header: http.Header{"Content-Type": {contentType}}, body: []byte(body)}
+}
+
+// unknown makes it what a server says of a path for which it has no handler.
+func (a *answer) unknown() {
+	a.replace(http.StatusNotFound, "text/plain; charset=utf-8", "404 page not found\n")
+}
+
+const (
+	emptyList = `{"kind":"List","apiVersion":"v1","items":[]}`
+	failure   = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`
+)
+
+// changing is a handler whose answers go through change before they are sent. A stream that has begun is sent as it comes.
+func changing(h http.Handler, change func(r *http.Request, a *answer)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		held := &holder{to: w}
+		held.serve(h, r)
+		if held.streaming {
+			return
+		}
+		a := &answer{r.URL.Path, max(held.status, http.StatusOK), w.Header().Clone(), held.body}
+		change(r, a)
+		header := w.Header()
+		clear(header)
+		maps.Copy(header, a.header)
+		header.Set("Content-Length", strconv.Itoa(len(a.body)))
+		w.WriteHeader(a.status)
+		_, _ = w.Write(a.body)
+	})
+}
+
+// holder holds an answer back.
+type holder struct {
+	to        http.ResponseWriter
+	status    int
+	body      []byte
+	streaming bool
+}
+
+// serve lets a handler answer. What it breaks off in the middle is sent as far as it has come: the client sees that it is broken.
+func (h *holder) serve(by http.Handler, r *http.Request) {
+	defer func() {
+		if why := recover(); why != nil {
+			if why == http.ErrAbortHandler && h.status != 0 { //nolint:errorlint // net/http compares likewise
+				h.stream()
+			}
+			panic(why)
+		}
+	}()
+	by.ServeHTTP(h, r)
+}
+
+func (h *holder) Header() http.Header { return h.to.Header() }
+
+func (h *holder) WriteHeader(status int) {
+	if h.status == 0 {
+		h.status = status
+	}
+}
+
+func (h *holder) Write(p []byte) (int, error) {
+	if h.streaming {
+		return h.to.Write(p)
+	}
+	h.WriteHeader(http.StatusOK)
+	h.body = append(h.body, p...)
+	return len(p), nil
+}
+
+// Flush begins a stream, unless the answer is an error: a proxy flushes whatever comes without a length.
+func (h *holder) Flush() {
+	if h.status < http.StatusMultipleChoices {
+		h.stream()
+	}
+}
+
+// stream sends what there is, and from now on all that comes.
+func (h *holder) stream() {
+	if !h.streaming {
+		h.streaming = true
+		h.to.WriteHeader(max(h.status, http.StatusOK))
+		_, _ = h.to.Write(h.body)
+	}
+	h.to.(http.Flusher).Flush()
+}
+
+// CloseNotify is what the API machinery looks for in a writer that it wraps.
+func (h *holder) CloseNotify() <-chan bool { return nil }
+
+// answering plants a change of the answers that a server gives to clients.
+func answering(change func(r *http.Request, a *answer)) sim.Defects {
+	return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
+		return changing(h, func(r *http.Request, a *answer) {
+			if !fromPeer(r) {
+				change(r, a)
+			}
+		})
+	}}
+}

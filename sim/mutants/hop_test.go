@@ -1,0 +1,44 @@
+package mutants
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// hops are mutants of how a server tells a peer's request from a client's.
+var hops = []mutant{
+	{
+		part: "hop", name: "header-not-sent", rare: true,
+		wrong: "A request is passed on without the header that says so.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				acted()
+				r.Header.Del(proxy.HopHeader)
+			})
+		},
+	},
+	{
+		part: "hop", name: "refusal-not-understood", rare: true,
+		wrong: "A peer's word that it does not serve the request is lost: its 503 is taken for the answer.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.Header.Get(proxy.RefusedHeader) != "" {
+					acted()
+					answer.Header.Del(proxy.RefusedHeader)
+				}
+			})
+		},
+	},
+	{
+		part: "hop", name: "client-believed",
+		wrong:   "A client's header is believed to be a peer's.",
+		changes: []string{"Routing.TrustAnyHop=true"},
+	},
+	{
+		part: "hop", name: "absence-at-hop", rare: true,
+		wrong:   "What a peer has sent on, and is not served here, is answered 404 rather than refused.",
+		changes: []string{"Routing.RefuseAtHop=false"},
+	},
+}

@@ -1,0 +1,148 @@
+package mutants
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/search"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// spec is what is searched: two versions, told apart by what only one of them serves, by subresources, and by nothing.
+var spec = search.Spec{Policy: "reference", From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6}
+
+// hunter runs random schedules on a control plane with a mutant and, where that breaks an invariant, on one without.
+type hunter struct {
+	cases          *search.Generator
+	mutated, sound *sim.Simulator
+	planted        bool
+	acted          int // how often the planted defect has made a difference
+}
+
+func newHunter(m mutant) (*hunter, error) {
+	h := &hunter{}
+	spec := spec
+	spec.Resources = max(spec.Resources, m.resources)
+	var err error
+	if h.cases, err = search.NewGenerator(spec); err != nil {
+		return nil, err
+	}
+	setup, err := spec.Setup()
+	if err != nil {
+		return nil, err
+	}
+	h.sound = sim.New(setup)
+	changed := spec
+	changed.Changes = m.changes
+	if setup, err = changed.Setup(); err != nil {
+		return nil, err
+	}
+	acted := func() { h.acted++ }
+	if h.planted = m.plant != nil; h.planted {
+		setup.Defects = m.plant(acted)
+	}
+	if m.setup != nil {
+		setup = m.setup(setup, acted)
+	}
+	h.mutated = sim.New(setup)
+	return h, nil
+}
+
+func (h *hunter) close() {
+	h.mutated.Close()
+	h.sound.Close()
+}
+
+// finding is how a mutant was found.
+type finding struct {
+	seed uint64
+	// schedules is how many were tried, the one that found it included.
+	schedules int
+	// by are the verdicts that the mutant is to blame for, in the order of the catalogue.
+	by []invariant.Verdict
+}
+
+func isCore(v invariant.Verdict) bool { return v.Grade == invariant.GradeCore }
+
+// To plant anything moves the choices of delays, so that what a schedule comes to may differ by chance: without the mutant, too, an invariant
+// may be broken on one tape and not on another. So a mutant is to blame for a broken invariant only if that holds without the mutant on the same
+// schedule with a few other tapes, and if it is an extended one, which the reference policy may break, with many, while with the mutant it is
+// broken again on some of these.
+const (
+	fewTapes  = 4
+	manyTapes = 16
+	brokenOn  = 4
+)
+
+// hunt tries the schedules of the seeds from first on, a number of them at most. It returns nil if none found anything.
+func (h *hunter) hunt(first uint64, most int) (*finding, error) {
+	for i := range most {
+		seed, before := first+uint64(i), h.acted
+		c, own := h.cases.Case(seed)
+		broken, err := judge(h.mutated, c, own)
+		if err != nil {
+			return nil, fmt.Errorf("seed %d: %w", seed, err)
+		}
+		if len(broken) == 0 || h.planted && h.acted == before {
+			continue
+		}
+		if broken, err = h.blame(c, seed, broken); err != nil {
+			return nil, fmt.Errorf("seed %d: %w", seed, err)
+		}
+		if len(broken) > 0 {
+			return &finding{seed, i + 1, broken}, nil
+		}
+	}
+	return nil, nil
+}
+
+// blame returns those of the broken invariants that the mutant is to blame for: core ones if there are any.
+func (h *hunter) blame(c *sim.Case, seed uint64, broken []invariant.Verdict) ([]invariant.Verdict, error) {
+	for n := 0; n <= manyTapes && len(broken) > 0; n++ {
+		if n > fewTapes && slices.ContainsFunc(broken, isCore) {
+			return slices.DeleteFunc(broken, func(v invariant.Verdict) bool { return !isCore(v) }), nil
+		}
+		without, err := judge(h.sound, c, another(seed, n))
+		if err != nil {
+			return nil, err
+		}
+		broken = slices.DeleteFunc(broken, func(v invariant.Verdict) bool { return names(v, without) })
+	}
+	again := map[string]int{}
+	for n := 1; n <= manyTapes && len(broken) > 0; n++ {
+		with, err := judge(h.mutated, c, another(seed, n))
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range with {
+			again[v.Invariant]++
+		}
+	}
+	return slices.DeleteFunc(broken, func(v invariant.Verdict) bool { return again[v.Invariant] < brokenOn }), nil
+}
+
+func names(v invariant.Verdict, all []invariant.Verdict) bool {
+	return slices.ContainsFunc(all, func(o invariant.Verdict) bool { return o.Invariant == v.Invariant })
+}
+
+// another is the n-th tape for the case of a seed; 0 is its own.
+func another(seed uint64, n int) *tape.Tape { return tape.Seeded(seed + uint64(n)<<48) }
+
+// judge runs a case and returns the verdicts of the invariants that are broken. A run that breaks one must have looked suspicious: a
+// search does not judge those that do not.
+func judge(s *sim.Simulator, c *sim.Case, t *tape.Tape) ([]invariant.Verdict, error) {
+	result, err := s.Run(c, t, sim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	verdicts := invariant.Judge(result.History)
+	verdicts = slices.DeleteFunc(verdicts, func(v invariant.Verdict) bool { return v.Outcome != invariant.OutcomeFail })
+	for _, v := range verdicts {
+		if !result.Suspect {
+			return nil, fmt.Errorf("nothing looked suspicious, and yet %s is broken: %s", v.Invariant, v.Evidence[0].Sentence)
+		}
+	}
+	return verdicts, nil
+}

@@ -1,0 +1,74 @@
+package mutants
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/sim"
+)
+
+// identities are mutants of for whom a request is passed on.
+var identities = []mutant{
+	{
+		part: "identity", name: "user-dropped",
+		wrong: "A peer is not told for whom it is asked.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				acted()
+				r.Header.Del(userHeader)
+			})
+		},
+	},
+	{
+		part: "identity", name: "proxy-asks-for-itself",
+		wrong: "A peer is asked for the server that passes the request on, rather than for the user.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				acted()
+				r.Header.Set(userHeader, "system:kube-aggregator")
+			})
+		},
+	},
+	{
+		part: "identity", name: "groups-lost",
+		wrong: "A peer is told the name of the user and none of the groups.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				acted()
+				r.Header.Del("X-Remote-Group")
+			})
+		},
+	},
+	{
+		part: "identity", name: "user-of-first-request",
+		wrong: "A connection to a peer keeps the user of the first request that went over it.",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
+				first := map[string]string{}
+				return sending(func(r *http.Request) {
+					user, ok := first[r.URL.Host]
+					switch {
+					case !ok:
+						first[r.URL.Host] = r.Header.Get(userHeader)
+					case user != r.Header.Get(userHeader):
+						acted()
+						r.Header.Set(userHeader, user)
+					}
+				}).Transport(next)
+			}}
+		},
+	},
+	{
+		part: "identity", name: "user-swapped-on-failover",
+		wrong: "The second peer that is tried is told another user than the first.",
+		plant: func(acted func()) sim.Defects {
+			return onCalls(func(c *call, r *http.Request) *http.Request {
+				if len(c.tried) > 0 {
+					acted()
+					r = r.Clone(r.Context())
+					r.Header.Set(userHeader, string(c.self))
+				}
+				return r
+			})
+		},
+	},
+}

@@ -1,0 +1,179 @@
+package mutants
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+var (
+	full = flag.Bool("full", false, "look for every mutant; without it, only for those that are found soon")
+	only = flag.String("only", "", "look for the mutant of this name alone")
+)
+
+const (
+	firstSeed = 1
+	// within is how many schedules it may take to find a mutant, and soon how many if it is not rare.
+	within = 20_000
+	soon   = 300
+)
+
+// TestMutants looks for every mutant. One that is not found means that a defect of its kind in the proxy would not be found either.
+func TestMutants(t *testing.T) {
+	var chosen []mutant
+	for _, m := range catalogue() {
+		if *only == m.name || *only == "" && (*full || !m.rare) {
+			chosen = append(chosen, m)
+		}
+	}
+	found := make([]*finding, len(chosen))
+	together(len(chosen), func(i int) {
+		m := &chosen[i]
+		most := soon
+		if m.rare {
+			most = within
+		}
+		found[i] = look(t, *m, most)
+		switch f := found[i]; {
+		case f == nil:
+			t.Errorf("%s: not found within %d schedules. %s", m.name, most, m.wrong)
+		case *only != "":
+			for _, v := range f.by {
+				t.Logf("seed %d: %s: %s", f.seed, v.Invariant, v.Evidence[0].Sentence)
+			}
+		}
+	})
+	if testing.Verbose() {
+		table(os.Stdout, chosen, found)
+	}
+	if *full {
+		checkInvariants(t, found)
+	}
+}
+
+// together does n things on all processors.
+func together(n int, do func(i int)) {
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}
+
+// look hunts one mutant.
+func look(t *testing.T, m mutant, most int) *finding {
+	h, err := newHunter(m)
+	if err != nil {
+		t.Errorf("%s: %v", m.name, err)
+		return nil
+	}
+	defer h.close()
+	f, err := h.hunt(firstSeed, most)
+	if err != nil {
+		t.Errorf("%s: %v", m.name, err)
+	}
+	return f
+}
+
+// table writes what was found.
+func table(to io.Writer, mutants []mutant, found []*finding) {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "OF\tMUTANT\tSCHEDULES\tFOUND BY\tWHAT IS WRONG")
+	for i, m := range mutants {
+		schedules, by := "-", "not found"
+		if f := found[i]; f != nil {
+			schedules, by = fmt.Sprint(f.schedules), f.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.part, m.name, schedules, by, m.wrong)
+	}
+	_ = w.Flush()
+}
+
+// String names the invariants that are broken.
+func (f *finding) String() string {
+	var all []string
+	for _, v := range f.by {
+		name := v.Invariant
+		if !isCore(v) {
+			name += " (extended)"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// checkInvariants demands that every invariant has found something: one that never does may be unable to.
+func checkInvariants(t *testing.T, found []*finding) {
+	for _, inv := range invariant.All() {
+		if !slices.ContainsFunc(found, func(f *finding) bool {
+			return f != nil && slices.ContainsFunc(f.by, func(v invariant.Verdict) bool { return v.Invariant == inv.Name })
+		}) {
+			t.Errorf("%s has found no mutant", inv.Name)
+		}
+	}
+}
+
+// TestNobodyNotices keeps the list of what is not noticed honest: each of these mutants acts, and if it is found, it belongs to the others.
+func TestNobodyNotices(t *testing.T) {
+	most := soon / 4
+	if *full {
+		most = within / 10
+	}
+	for _, m := range unseen {
+		h, err := newHunter(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := h.hunt(firstSeed, most)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", m.name, err)
+		case f != nil:
+			t.Errorf("%s is found after %d schedules, by %s: it belongs to the catalogue", m.name, f.schedules, f)
+		case h.acted == 0 && *full:
+			t.Errorf("%s did nothing in %d schedules", m.name, most)
+		case testing.Verbose():
+			fmt.Printf("%s: %s Not noticed: %s.\n", m.name, m.wrong, m.blind)
+		}
+		h.close()
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	all := catalogue()
+	switches := 0
+	seen := map[string]bool{}
+	for _, m := range slices.Concat(all, unseen) {
+		if seen[m.name] {
+			t.Errorf("two mutants are called %s", m.name)
+		}
+		seen[m.name] = true
+		if m.plant == nil && m.setup == nil {
+			switches++
+			if len(m.changes) == 0 {
+				t.Errorf("%s plants nothing", m.name)
+			}
+		}
+	}
+	if len(all) < 32 || 3*switches > len(all) {
+		t.Errorf("%d mutants, of which %d are switches of the policy: want at least 32, and at most a third", len(all), switches)
+	}
+}

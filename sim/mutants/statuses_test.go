@@ -1,0 +1,102 @@
+package mutants
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// statuses are mutants that answer with another status than they should.
+var statuses = []mutant{
+	{
+		part: "status", name: "refusal-becomes-absence",
+		wrong: "What cannot be served at this time is answered 404.",
+		plant: func(acted func()) sim.Defects {
+			return onStatus(http.StatusServiceUnavailable, acted, (*answer).unknown)
+		},
+	},
+	{
+		part: "status", name: "refusal-becomes-error",
+		wrong: "What cannot be served at this time is answered 500.",
+		plant: func(acted func()) sim.Defects {
+			return onStatus(http.StatusServiceUnavailable, acted, func(a *answer) {
+				a.replace(http.StatusInternalServerError, "application/json", failure)
+			})
+		},
+	},
+	{
+		part: "status", name: "refusal-becomes-success",
+		wrong: "What cannot be served at this time is answered with an empty list.",
+		plant: func(acted func()) sim.Defects {
+			return onStatus(http.StatusServiceUnavailable, acted, func(a *answer) {
+				a.replace(http.StatusOK, "application/json", emptyList)
+			})
+		},
+	},
+	{
+		part: "status", name: "refusal-breaks-off",
+		wrong: "What cannot be served at this time is not answered: the connection is broken.",
+		plant: func(acted func()) sim.Defects {
+			return onStatus(http.StatusServiceUnavailable, acted, func(*answer) { panic(http.ErrAbortHandler) })
+		},
+	},
+	{
+		part: "status", name: "absence-becomes-refusal",
+		wrong: "What nobody serves is answered 503.",
+		plant: func(acted func()) sim.Defects {
+			return onStatus(http.StatusNotFound, acted, func(a *answer) {
+				if a.header.Get("Content-Type") != "application/json" { // else the object is missing
+					a.replace(http.StatusServiceUnavailable, "application/json", failure)
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "absence-becomes-success",
+		wrong: "What nobody serves is answered with an empty list.",
+		plant: func(acted func()) sim.Defects {
+			return onStatus(http.StatusNotFound, acted, func(a *answer) {
+				if a.header.Get("Content-Type") != "application/json" {
+					a.replace(http.StatusOK, "application/json", emptyList)
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "peers-success-becomes-error",
+		wrong: "A peer's 200 is passed on as 502.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.StatusCode == http.StatusOK {
+					acted()
+					answer.StatusCode = http.StatusBadGateway
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "missing-object-becomes-missing-resource",
+		wrong: "The local server answers for an object that is not there as for a resource that is not there.",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Local: func(_ proxy.ServerID, h http.Handler) http.Handler {
+				return changing(h, func(_ *http.Request, a *answer) {
+					if a.status == http.StatusNotFound && a.header.Get("Content-Type") == "application/json" {
+						acted()
+						a.unknown()
+					}
+				})
+			}}
+		},
+	},
+}
+
+// onStatus plants a change of the answers of one status.
+func onStatus(status int, acted func(), change func(*answer)) sim.Defects {
+	return answering(func(_ *http.Request, a *answer) {
+		if a.status == status {
+			acted()
+			change(a)
+		}
+	})
+}

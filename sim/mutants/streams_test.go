@@ -1,0 +1,32 @@
+package mutants
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// streams are mutants of answers that last.
+var streams = []mutant{
+	{
+		part: "stream", name: "watch-held-back",
+		wrong: "A watch is sent when it is over, rather than as its events come.",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					h.ServeHTTP(unflushed{w, acted}, r)
+				})
+			}}
+		},
+	},
+}
+
+// unflushed sends nothing before the answer is complete.
+type unflushed struct {
+	http.ResponseWriter
+	acted func()
+}
+
+func (w unflushed) Flush()                   { w.acted() }
+func (w unflushed) CloseNotify() <-chan bool { return nil }

@@ -1,0 +1,85 @@
+package mutants
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// unseen are mutants that act and that nothing notices, each with the reason. They are the list of what is not looked at.
+var unseen = []mutant{
+	{
+		part: "stream", name: "broken-looks-complete",
+		wrong: "An answer that breaks off at the peer ends for the client as if it were complete.",
+		blind: "the simulated client does not hold an answer against its Content-Length, and a watch may end at any time",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				answer.Body = &unbroken{answer.Body, acted}
+			})
+		},
+	},
+	{
+		part: "stream", name: "cancel-not-passed-on",
+		wrong: "When a client has gone away, the peer goes on working for it.",
+		blind: "no invariant looks how long a server goes on after the client has gone",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					return next.RoundTrip(r.WithContext(deaf{r.Context(), acted}))
+				})
+			}}
+		},
+	},
+	{
+		part: "hop", name: "header-reaches-local-server",
+		wrong: "The header of the hop is passed on to the local server.",
+		blind: "the simulated apiserver does not look at the header",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Local: func(_ proxy.ServerID, h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if fromPeer(r) {
+						acted()
+						clean := *r
+						clean.Header = r.Header.Clone()
+						clean.Header.Set(proxy.HopHeader, "true")
+						r = &clean
+					}
+					h.ServeHTTP(w, r)
+				})
+			}}
+		},
+	},
+}
+
+// unbroken is a body that ends where it breaks off.
+type unbroken struct {
+	io.ReadCloser
+	acted func()
+}
+
+func (b *unbroken) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.acted()
+		err = io.EOF
+	}
+	return n, err
+}
+
+// deaf is a context that does not notice that the client has gone, only that the time for an attempt is over.
+type deaf struct {
+	context.Context
+	acted func()
+}
+
+func (d deaf) Err() error {
+	err := d.Context.Err()
+	if err != nil && context.Cause(d.Context) == context.Canceled { //nolint:errorlint // of a client, as it is
+		d.acted()
+		return nil
+	}
+	return err
+}
