@@ -227,8 +227,9 @@ func (t *Table) extended(e Extensions) *Table {
 	return next
 }
 
-// graceEnds is when a grace that begins now ends; zero if that is no matter of time. Under ExtensionsFiltered a look is ordered for that time, but
-// not if one is ordered already: then it ends when ReapInterval next comes round (client-go, util/workqueue: AddAfter keeps the earlier time of a key).
+// graceEnds is when a grace that begins now ends; zero if that is no matter of time. Under ExtensionsFiltered a look is ordered for that time,
+// but not if one is ordered already: then it ends when ReapInterval next comes round (client-go, util/workqueue: AddAfter keeps the earlier
+// time of a key).
 func (t *Table) graceEnds(now time.Time) time.Time {
 	policy := t.policy.Knowledge
 	if policy.Extensions == ExtensionsExact {

@@ -309,7 +309,8 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 // askedLate is how late an answer may be that counts as the one of the moment when LocalInterval came round.
 const askedLate = time.Second
 
-// routeByInterval keeps, under LocalByInterval, what the local server listed when the interval last came round, before something else is learnt of it.
+// routeByInterval keeps, under LocalByInterval, what the local server listed when the interval last came round, before something else is
+// learnt of it.
 func (t *Table) routeByInterval(now time.Time) {
 	interval := t.policy.Fetching.LocalInterval
 	if !t.policy.Fetching.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedTill) {

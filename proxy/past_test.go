@@ -114,8 +114,8 @@ func (p *past) begin() {
 	p.local = newProcess(p.w.local)
 	p.lists()
 	p.ways.theirs, p.ways.ours = &way{world: p.w, fetches: map[string]int{}}, &way{world: p.w, fetches: map[string]int{}}
-	p.theirs = startUpstream(ctx, p.T, "self", p.local, &transport.Config{WrapTransport: func(http.RoundTripper) http.RoundTripper { return p.ways.theirs }},
-		p.addresses, p.client, p.objects)
+	to := &transport.Config{WrapTransport: func(http.RoundTripper) http.RoundTripper { return p.ways.theirs }}
+	p.theirs = startUpstream(ctx, p.T, "self", p.local, to, p.addresses, p.client, p.objects)
 	p.ours = startSubject(ctx, p.T, p.policy, p.local, p.ways.ours, p.addresses, p.client, p.objects)
 	p.theirs.wait()
 	time.Sleep(time.Second)

@@ -131,8 +131,8 @@ func newClient() *fake.Clientset {
 	return client
 }
 
-// tick is what looking at one object takes. Upstream ends a grace when more than it has passed, and looks when exactly it has: only because
-// looking takes time does it ever see the end. On a clock that stands still meanwhile it would not.
+// tick is what a fetch takes, or looking at one object. Upstream ends a grace when more than it has passed, and looks when exactly it has: only
+// because looking takes time does it ever see the end. On a clock that stands still meanwhile it would not.
 const tick = time.Microsecond
 
 // listedVersions and servedVersion are what kube-apiserver gives upstream's proxy (crdExtractor and apiServiceExtractor in

@@ -70,7 +70,8 @@ func (f *Facts) glimpses(last history.Time) []glimpse {
 		if wrong, judged := f.glimpse(o); judged {
 			out = append(out, glimpse{o, wrong})
 		}
-		if _, ok := f.merged(o.op); ok && o.ready && o.op.Start >= last {
+		// As long as one that left without a word stays away, some may still count on it and others not.
+		if _, ok := f.merged(o.op); ok && o.ready && o.op.Start >= last && !f.missing(o) {
 			final = append(final, sighting{o, nil})
 		}
 	}
@@ -87,7 +88,7 @@ func (f *Facts) glimpses(last history.Time) []glimpse {
 		}
 	}
 	for i, g := range out {
-		if _, ok := f.merged(g.op); ok && g.op.Start >= last && g.wrong == "" && editionOf(g.op) != usual[g.op.Path] {
+		if _, ok := f.merged(g.op); ok && g.op.Start >= last && g.wrong == "" && !f.missing(g.observation) && editionOf(g.op) != usual[g.op.Path] {
 			out[i].wrong = g.op.Path + " differs from what most answers were"
 		}
 	}

@@ -50,7 +50,7 @@ func (f *Facts) ruleNotFound(o *observation) ruling {
 			return rulingUnknown
 		}
 		return rulingNone
-	case o.local == claimNo && f.ceased(o):
+	case o.local != claimYes && f.ceased(o):
 		return rulingUnknown
 	}
 	denied := resourceNotFound(o.op)
@@ -88,7 +88,7 @@ func (f *Facts) informed(o *observation, s situation) bool {
 func (f *Facts) ceased(o *observation) bool {
 	incarnation := o.asked.line.at(o.op.Start).incarnation
 	for _, c := range slices.Backward(o.resource.coverage[o.asked.index]) {
-		if c.claim == claimYes && c.to <= o.op.Start {
+		if c.claim == claimYes && c.to <= o.op.End { // perhaps while the request was under way
 			anew := slices.ContainsFunc(o.capable, func(p peer) bool { return p.since >= c.to })
 			return !anew && o.asked.line.at(max(c.from, 0)).incarnation == incarnation
 		}

@@ -238,7 +238,7 @@ func TestCustomResourceThroughItsLife(t *testing.T) {
 				x.fetched(late...)
 				x.expect("deleted", "example.com/v1", "widgets", proxy.NotFound)
 
-				time.Sleep(5*time.Minute + time.Second)
+				time.Sleep(11 * time.Minute) // five of grace, and upstream may look five later
 				synctest.Wait()
 				x.fetched(late...)
 				x.expect("after the grace a peer that lists it means it", "example.com/v1", "widgets", proxy.Forward)

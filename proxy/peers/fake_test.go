@@ -41,6 +41,15 @@ type server struct {
 	statuses []int
 }
 
+// take returns the requests since it was last called.
+func (s *server) take() []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.requests
+	s.requests = nil
+	return taken
+}
+
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Clone(r.Context()))

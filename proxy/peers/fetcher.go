@@ -71,6 +71,14 @@ func (f *fetcher) learnt(events []proxy.Event) {
 	poke(f.progress)
 }
 
+// changed expects peers' documents to have changed.
+func (f *fetcher) changed() {
+	f.mu.Lock()
+	f.schedule.Changed(time.Now())
+	f.mu.Unlock()
+	poke(f.wake)
+}
+
 // poke leaves a token in a channel of capacity one.
 func poke(c chan<- struct{}) {
 	select {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 // besideLocal is a server whose local server is asked, on synctest's clock.
@@ -149,7 +151,7 @@ func TestLocalQuickRestart(t *testing.T) {
 	})
 }
 
-// Upstream asks every 30 minutes; on demand at once.
+// Upstream routes by what it has asked every 30 minutes. What is asked on demand shows in discovery at once, and in routing when those are over.
 func TestLocalUpstream(t *testing.T) {
 	withLocal(t, proxy.Upstream137(), func(t *testing.T, l *besideLocal) {
 		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
@@ -163,8 +165,19 @@ func TestLocalUpstream(t *testing.T) {
 		}
 		l.server.set(func() { l.server.apis = document("apps/v1 daemonsets") })
 		l.sources.RefreshLocal()
-		if !l.serves("apps/v1", "daemonsets") {
+		synctest.Wait()
+		shown := slices.ContainsFunc(l.store.Table().Sources(proxy.RootGroups), func(s discovery.Source) bool {
+			return s.Local && discovery.NewIndex(s.Groups).Resource("apps", "v1", "daemonsets", "")
+		})
+		if !shown {
 			t.Fatal("not asked on demand")
+		}
+		if l.serves("apps/v1", "daemonsets") {
+			t.Fatal("routed by it before its time")
+		}
+		time.Sleep(31 * time.Minute)
+		if !l.serves("apps/v1", "daemonsets") {
+			t.Fatal("not routed by it after 30 minutes")
 		}
 	})
 }

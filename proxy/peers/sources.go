@@ -240,11 +240,16 @@ func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
 // every sidecar its endpoint lease each 5 s: who hears nothing for longer is cut off from them, or its watch hangs.
 const deafAfter = 20 * time.Second
 
-// listen tells the store when nothing is heard any more, and when something is again.
+// silentAfter is after how much silence the watches must have hung: every kube-apiserver renews its identity lease each 10 s.
+const silentAfter = 12 * time.Second
+
+// listen tells the store when nothing is heard any more, and when something is again. What came and went in a silence nobody tells: a
+// peer's document of that time may list a custom resource that was deleted since. So everybody is asked anew after it.
 func (s *Sources) listen(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	silent := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -257,6 +262,10 @@ func (s *Sources) listen(ctx context.Context) {
 				heard = began
 			}
 			s.config.Store.Observe(proxy.Deaf{Is: now.Sub(heard) > deafAfter})
+			was := silent
+			if silent = now.Sub(heard) > silentAfter; was && !silent && s.fetcher != nil {
+				s.fetcher.changed()
+			}
 		}
 	}
 }

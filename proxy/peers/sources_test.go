@@ -212,6 +212,32 @@ func TestSourcesDeaf(t *testing.T) {
 	})
 }
 
+// What came and went in a silence nobody tells, so everybody is asked anew after it, and for a while again and again.
+func TestSourcesAskAnewAfterASilence(t *testing.T) {
+	var away atomic.Bool
+	withSources(t, proxy.Reference(), []StaticPeer{{"a", addressA}}, nil, func(w *whole) {
+		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errors.New("etcd is away")
+		})
+	}, func(t *testing.T, w *whole) {
+		for _, c := range []struct {
+			silence     time.Duration
+			least, most int // times that a peer is asked in the 14 s after it; 30 s are usual
+		}{{time.Second, 0, 3}, {16 * time.Second, 6, 30}} {
+			time.Sleep(time.Minute)
+			away.Store(true)
+			time.Sleep(c.silence)
+			away.Store(false)
+			w.a.take()
+			time.Sleep(14 * time.Second)
+			synctest.Wait()
+			if n := len(w.a.take()); n < c.least || n > c.most {
+				t.Errorf("after a silence of %s a peer was asked %d times, want %d to %d", c.silence, n, c.least, c.most)
+			}
+		}
+	})
+}
+
 func TestSourcesStaticPeersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := proxy.NewStore(proxy.Reference(), "self")
