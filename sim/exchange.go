@@ -313,17 +313,17 @@ func (x *exchange) altered() string {
 	r, t := x.request, x.op.template
 	switch {
 	case r.Method != t.request.Method:
-		return "its method is " + r.Method + ", not " + t.request.Method
+		return "method: " + r.Method + ", not " + t.request.Method
 	case r.URL.Path != t.url.Path:
-		return "its path is " + r.URL.Path + ", not " + t.url.Path
+		return "path: " + r.URL.Path + ", not " + t.url.Path
 	case r.URL.RawQuery != t.url.RawQuery && r.URL.Query().Encode() != t.url.Query().Encode():
-		return "its query is " + r.URL.RawQuery + ", not " + t.url.RawQuery
+		return "query: " + r.URL.RawQuery + ", not " + t.url.RawQuery
 	case !bytes.Equal(x.payload, t.payload):
-		return "its body is another"
+		return "body: another"
 	case r.Header.Get("Accept") != t.request.Header.Get("Accept"), r.Header.Get("Content-Type") != t.request.Header.Get("Content-Type"):
-		return "its headers are others"
+		return "headers: others"
 	case !slices.Equal(r.Header["X-Remote-Group"], groups):
-		return "the groups of its user are others"
+		return "user: other groups"
 	}
 	return ""
 }

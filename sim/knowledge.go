@@ -22,6 +22,7 @@ type knowledge struct {
 	rounds    int        // of fetches under way
 	asked     []bool     // each peer, at least once
 	firstDone bool       // informers have synced
+	cutAt     vtime.Time // when it was last cut off
 	cutOff    bool       // from etcd
 }
 

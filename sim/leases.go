@@ -15,6 +15,7 @@ const (
 	renewEvery    = 10 * time.Second
 	beatEvery     = 5 * time.Second // of the sidecar's endpoint lease
 	deafAfter     = 20 * time.Second
+	silentAfter   = 12 * time.Second // when the sidecar expects to have missed something
 	identityLasts = time.Hour
 )
 
@@ -125,6 +126,7 @@ func (s *Simulator) etcdChanged(srv *server) {
 	switch {
 	case cut && !srv.cutOff:
 		srv.cutOff = true
+		srv.cutAt = s.loop.Now()
 		srv.watch++
 		s.link(srv.index, s.etcdEnd()).bite()
 		srv.silence()

@@ -111,8 +111,14 @@ func (srv *server) deafen() {
 	})
 }
 
+// heardAgain is when events come again: after a silence that was long enough to be noticed everybody is asked anew.
 func (srv *server) heardAgain() {
-	if srv.roster != nil {
-		srv.observe(proxy.Deaf{Is: false})
+	if srv.roster == nil {
+		return
+	}
+	srv.observe(proxy.Deaf{Is: false})
+	if srv.s.loop.Now()-srv.cutAt > silentAfter {
+		srv.schedule.Changed(srv.s.wall())
+		srv.pump()
 	}
 }

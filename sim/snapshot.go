@@ -21,6 +21,7 @@ type snapshot struct {
 	lifecycle []history.Lifecycle
 	served    []history.Served
 	documents map[string]history.Document
+	suspect   bool
 }
 
 // settledAfter is how long a control plane is left alone before it counts as settled: longer than ignorance is excused.
@@ -53,6 +54,9 @@ func (s *Simulator) settle(c *Case, t *tape.Tape, o Options) error {
 // maxSnapshots bounds how many combinations of versions are remembered.
 const maxSnapshots = 256
 
+// maxBringUp is when a control plane is taken as it is: some servers may not come up at all.
+const maxBringUp = 2 * time.Minute
+
 // bringUp starts the servers of a case and waits until they have nothing to do.
 func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 	if err := s.prepare(c, &tape.Tape{}, Options{}); err != nil {
@@ -68,10 +72,10 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 			until = s.loop.Now() + settledAfter
 		}
 		busy := slices.ContainsFunc(s.servers, func(srv *server) bool { return srv.rounds > 0 })
-		return s.loop.Now() < maxRun && (!up || s.loop.Now() < until || busy)
+		return s.loop.Now() < maxBringUp && (!up || s.loop.Now() < until || busy)
 	})
 	snap := &snapshot{
-		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, documents: s.history.Documents,
+		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, documents: s.history.Documents, suspect: s.suspect,
 	}
 	for _, srv := range s.servers {
 		srv.refresh()
@@ -89,6 +93,7 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 // restore makes everything as it was when the snapshot was taken.
 func (s *Simulator) restore(snap *snapshot) {
 	s.loop.Skip(snap.at)
+	s.suspect = snap.suspect
 	h := s.history
 	h.Lifecycle = append(h.Lifecycle, snap.lifecycle...)
 	h.Served = append(h.Served, snap.served...)
