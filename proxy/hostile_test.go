@@ -180,12 +180,12 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// The far server may or may not have been asked by the time that the body turns out to be none.
+// The far server may or may not have been asked by the time that the body turns out to be none, and may even have refused already.
 func TestChunksThatAreNone(t *testing.T) {
 	p := newPair(t)
 	answer := p.raw(t, "POST "+gadgetsPath+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
-	if answer.StatusCode != 400 {
-		t.Errorf("%d, want 400", answer.StatusCode)
+	if answer.StatusCode != 400 && answer.StatusCode != 503 {
+		t.Errorf("%d, want 400, or the far server's 503", answer.StatusCode)
 	}
 	if peer := p.front.store.Table().Peers()[0]; !peer.EjectedUntil.IsZero() {
 		t.Errorf("peer %s is avoided for what the client did", peer.ID)

@@ -63,8 +63,7 @@ func TestTasksWait(t *testing.T) {
 	defer l.Close()
 	var got []string
 	note := func(s string) { got = append(got, fmt.Sprintf("%s@%d", s, l.Now()/time.Second)) }
-	var sleeper *Task
-	sleeper = l.Go(nil, func(t *Task) {
+	sleeper := l.Go(nil, func(t *Task) {
 		note("begun")
 		t.Sleep(time.Second)
 		note("slept")
