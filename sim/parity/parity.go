@@ -59,7 +59,8 @@ func describe(r reports.RunReport) string {
 	return fmt.Sprintf("%s, %s, %d servers, %s to %s", m.Scenario, m.Subject, len(r.Servers), m.From, m.To)
 }
 
-// Known is a disagreement that is accounted for. Fields that are empty stand for anything.
+// Known is a disagreement that is accounted for. Fields that are empty stand for anything. An outcome that is inconclusive must be named: a
+// run that proves nothing agrees with none.
 type Known struct {
 	Disagreement
 	// Why says what makes the backends differ, and why that is no defect to mend.
@@ -99,14 +100,18 @@ func Explain(d Disagreement) (why string, ok bool) { return explain(All(), d) }
 func explain(all []Known, d Disagreement) (why string, ok bool) {
 	for _, k := range all {
 		if matches(k.Scenario, d.Scenario) && matches(k.Subject, d.Subject) && matches(k.From, d.From) && matches(k.To, d.To) &&
-			matches(k.Invariant, d.Invariant) && matches(k.Local, d.Local) && matches(k.Sim, d.Sim) {
+			k.Invariant == d.Invariant && likewise(k.Local, d.Local) && likewise(k.Sim, d.Sim) {
 			return k.Why, true
 		}
 	}
 	return "", false
 }
 
-func matches[S ~string](known, is S) bool { return known == "" || known == is }
+func matches(known, is string) bool { return known == "" || known == is }
+
+func likewise(known, is invariant.Outcome) bool {
+	return known == is || known == "" && is != invariant.OutcomeInconclusive
+}
 
 // Causes compares how two reports say that invariants are violated: what both show, and what only one of them does. Each is
 // "invariant: asked server: cause". A report shows a few kinds of violations of each invariant only, so this is for reading, not for judging.

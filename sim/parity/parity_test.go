@@ -68,6 +68,7 @@ func TestOnlyRunsOfOnePlanAreCompared(t *testing.T) {
 func TestAKnownDisagreementStandsForWhatItSaysAndNoMore(t *testing.T) {
 	known, err := decode([]byte(`[
 		{"scenario": "quiet", "invariant": "NoCrash", "sim": "fail", "why": "any subject"},
+		{"scenario": "quiet", "invariant": "NoCrash", "local": "inconclusive", "sim": "pass", "why": "proves nothing"},
 		{"scenario": "quiet", "subject": "builtin", "invariant": "NoLoop", "local": "pass", "sim": "fail", "why": "this only"}
 	]`))
 	if err != nil {
@@ -77,7 +78,9 @@ func TestAKnownDisagreementStandsForWhatItSaysAndNoMore(t *testing.T) {
 		d    Disagreement
 		want string
 	}{
-		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: fail}, "any subject"},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, "any subject"},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: fail}, ""},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: pass}, "proves nothing"},
 		{Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: pass, Sim: fail}, "this only"},
 		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoLoop", Local: pass, Sim: fail}, ""},
 		{Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: none, Sim: fail}, ""},
