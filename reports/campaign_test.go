@@ -29,7 +29,10 @@ func smallCampaign() *search.Campaign {
 		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, Traces: 19987, Shapes: 19321, PassedOn: 18000, Judged: 9000,
 		Reached: []search.Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}},
 		Invariants: []search.InvariantCount{
-			{Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Violated: 240},
+			{
+				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Violated: 240,
+				Requests: []search.RequestCount{{Violated: 200}, {Asked: search.PeculiarSubresource, Violated: 41}, {Asked: search.PeculiarForged}},
+			},
 			{Name: "Available", Grade: invariant.GradeExtended, Sentence: "No request fails.", Violated: 12},
 			{Name: "NoLoop", Grade: invariant.GradeCore, Sentence: "A request is passed on at most once."},
 		},

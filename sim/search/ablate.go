@@ -28,8 +28,9 @@ type Ablation struct {
 	FirstSeed uint64 `json:"firstSeed"`
 	// Complete is false when it was ended before all had been run; rows that are missing were not begun.
 	Complete bool `json:"complete"`
-	// Invariants are those that were violated under any policy, in the order of the catalogue. Counts are in their order.
-	Invariants []AblationInvariant `json:"invariants"`
+	// Columns are the invariants that were violated under any policy, by what was peculiar about the request, in the order of the catalogue.
+	// Counts are in their order.
+	Columns []AblationColumn `json:"columns"`
 	// FromCounts and ToCounts are of the two policies as they are: how many schedules violated each invariant.
 	FromCounts []uint64 `json:"fromCounts"`
 	ToCounts   []uint64 `json:"toCounts"`
@@ -37,10 +38,21 @@ type Ablation struct {
 	Rows []AblationRow `json:"rows"`
 }
 
-// AblationInvariant is a column.
-type AblationInvariant struct {
-	Name  string          `json:"name"`
-	Grade invariant.Grade `json:"grade"`
+// AblationColumn is an invariant, violated in requests of one kind: a switch that is about forged hop headers is not to be hidden by one that
+// is about subresources.
+type AblationColumn struct {
+	Invariant string          `json:"invariant"`
+	Grade     invariant.Grade `json:"grade"`
+	Asked     Peculiarity     `json:"asked,omitempty"`
+}
+
+// String is the column's head.
+func (c AblationColumn) String() string {
+	s := c.Invariant
+	if c.Asked != PeculiarNothing {
+		s += ", " + string(c.Asked)
+	}
+	return s
 }
 
 // AblationRow is one switch.
@@ -125,7 +137,7 @@ type counting struct {
 	err      error
 }
 
-// count is how many schedules violate each invariant, in the order of the catalogue.
+// count is how many schedules violate each invariant, in the order of the catalogue, and for each kind of request.
 func (r *counting) count(spec Spec) []uint64 {
 	if r.err != nil {
 		return nil
@@ -146,22 +158,30 @@ func (r *counting) count(spec Spec) []uint64 {
 	}
 	counts := make([]uint64, 0, len(c.Invariants))
 	for _, i := range c.Invariants {
-		counts = append(counts, i.Violated)
+		for _, r := range i.Requests {
+			counts = append(counts, r.Violated)
+		}
 	}
 	return counts
 }
 
-// narrow leaves out the invariants that nobody violated.
+// narrow leaves out the columns of which there is no violation.
 func (a *Ablation) narrow() {
 	var kept []int
-	for i, inv := range invariant.All() {
+	var all []AblationColumn
+	for _, inv := range invariant.All() {
+		for _, p := range peculiarities {
+			all = append(all, AblationColumn{inv.Name, inv.Grade, p})
+		}
+	}
+	for i, column := range all {
 		sum := at(a.FromCounts, i) + at(a.ToCounts, i)
 		for _, r := range a.Rows {
 			sum += at(r.With, i) + at(r.Without, i)
 		}
 		if sum > 0 {
 			kept = append(kept, i)
-			a.Invariants = append(a.Invariants, AblationInvariant{inv.Name, inv.Grade})
+			a.Columns = append(a.Columns, column)
 		}
 	}
 	pick := func(counts []uint64) []uint64 {

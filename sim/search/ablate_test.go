@@ -23,9 +23,9 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	if !a.Complete || len(a.Rows) != len(differences) || begun != 2+2*len(differences) {
 		t.Fatalf("%d rows of %d, complete %t, %d policies begun", len(a.Rows), len(differences), a.Complete, begun)
 	}
-	column := slices.IndexFunc(a.Invariants, func(i AblationInvariant) bool { return i.Name == "NoFalseNotFound" })
+	column := slices.IndexFunc(a.Columns, func(c AblationColumn) bool { return c.Invariant == "NoFalseNotFound" && c.Asked == PeculiarNothing })
 	if column < 0 {
-		t.Fatalf("no false 404 was found: %+v", a.Invariants)
+		t.Fatalf("no false 404 was found: %+v", a.Columns)
 	}
 	row := slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.KeepLastGood" })
 	if row < 0 {

@@ -15,7 +15,7 @@ const telling = 0.05
 // Findings says in sentences which single change removes which violations, and which is needed.
 func (a *Ablation) Findings() []string {
 	var all []string
-	for i, inv := range a.Invariants {
+	for i, inv := range a.Columns {
 		if a.FromCounts[i] == 0 {
 			continue
 		}
@@ -24,19 +24,19 @@ func (a *Ablation) Findings() []string {
 			if part := share(a.FromCounts[i], r.With[i]); part >= telling {
 				alone++
 				all = append(all, fmt.Sprintf("%s: %s=%s alone, in %s, removes %s of the violations (%d of %d schedules are left).",
-					inv.Name, r.Switch, r.ToValue, a.Spec, percent(part), r.With[i], a.FromCounts[i]))
+					inv, r.Switch, shown(r.ToValue), a.Spec, percent(part), r.With[i], a.FromCounts[i]))
 			}
 		}
 		if alone == 0 {
 			all = append(all, fmt.Sprintf("%s: no single change of %s removes as much as %s of the violations in %d schedules.",
-				inv.Name, a.Spec, percent(telling), a.FromCounts[i]))
+				inv, a.Spec, percent(telling), a.FromCounts[i]))
 		}
 	}
-	for i, inv := range a.Invariants {
+	for i, inv := range a.Columns {
 		for _, r := range a.Rows {
 			if r.Without[i] > a.ToCounts[i] {
-				all = append(all, fmt.Sprintf("%s: %s without %s=%s (so with %s) violates it in %d schedules, as it is in %d.",
-					inv.Name, a.To, r.Switch, r.ToValue, r.FromValue, r.Without[i], a.ToCounts[i]))
+				all = append(all, fmt.Sprintf("%s: %s with %s=%s, rather than %s, violates it in %d of %d schedules, as it is in %d.",
+					inv, a.To, r.Switch, shown(r.FromValue), shown(r.ToValue), r.Without[i], a.Schedules, a.ToCounts[i]))
 			}
 		}
 	}
@@ -68,10 +68,20 @@ func (a *Ablation) halves() []half {
 	with := half{title: fmt.Sprintf("%s with one switch as in %s", a.Spec, a.To), base: a.Spec.String() + " as it is", baseCounts: a.FromCounts}
 	without := half{title: fmt.Sprintf("%s with one switch as in %s", a.To, a.Spec), base: a.To + " as it is", baseCounts: a.ToCounts}
 	for _, r := range a.Rows {
-		with.rows = append(with.rows, cells(r.Switch+"="+r.ToValue, r.With, a.FromCounts))
-		without.rows = append(without.rows, cells(r.Switch+"="+r.FromValue, r.Without, a.ToCounts))
+		with.rows = append(with.rows, cells(r.Switch+"="+shown(r.ToValue), r.With, a.FromCounts))
+		without.rows = append(without.rows, cells(r.Switch+"="+shown(r.FromValue), r.Without, a.ToCounts))
 	}
 	return []half{with, without}
+}
+
+// longest is up to how many characters a value is shown.
+const longest = 32
+
+func shown(value string) string {
+	if runes := []rune(value); len(runes) > longest {
+		return string(runes[:longest-1]) + "…"
+	}
+	return value
 }
 
 // cells are a row. What is as without the change is a dot, so that the eye finds the rest.
@@ -89,8 +99,8 @@ func cells(name string, counts, base []uint64) []string {
 
 func (a *Ablation) header(first string) []string {
 	row := []string{first}
-	for _, i := range a.Invariants {
-		name := i.Name
+	for _, i := range a.Columns {
+		name := i.String()
 		if i.Grade == invariant.GradeExtended {
 			name += " (extended)"
 		}
@@ -129,7 +139,7 @@ func (a *Ablation) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Ablation: %s to %s\n\n%s.\nA dot is a figure that the change leaves as it is.\n", a.Spec, a.To, a.title())
 	for _, h := range a.halves() {
-		fmt.Fprintf(&b, "\n## %s\n\n| %s |\n|---|%s\n", h.title, strings.Join(a.header("change"), " | "), strings.Repeat("---:|", len(a.Invariants)))
+		fmt.Fprintf(&b, "\n## %s\n\n| %s |\n|---|%s\n", h.title, strings.Join(a.header("change"), " | "), strings.Repeat("---:|", len(a.Columns)))
 		for _, row := range append([][]string{baseRow(h)}, h.rows...) {
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		}

@@ -115,7 +115,16 @@ type InvariantCount struct {
 	Name     string          `json:"name"`
 	Grade    invariant.Grade `json:"grade"`
 	Sentence string          `json:"sentence"`
-	// Violated is how many schedules violated it, whatever the cause.
+	// Violated is how many schedules violated it, whatever the cause, and Requests the same by what was peculiar about the request.
+	Violated uint64         `json:"violated"`
+	Requests []RequestCount `json:"requests"`
+}
+
+// RequestCount is how many schedules violated an invariant in a request of a kind. One that did in several kinds counts in each.
+type RequestCount struct {
+	// Asked is what is peculiar about the request; empty for plain ones.
+	Asked Peculiarity `json:"asked,omitempty"`
+	// Violated is how many schedules.
 	Violated uint64 `json:"violated"`
 }
 

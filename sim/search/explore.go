@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -184,16 +183,13 @@ func (s *search) campaign(elapsed time.Duration) *Campaign {
 	c := &Campaign{
 		APIVersion: CampaignVersion, Kind: CampaignKind, SkewproofVersion: o.Version, Spec: s.spec, Method: s.method, Scope: s.scope,
 		FirstSeed: o.First, Wanted: o.Seeds, Of: o.Shards, Strict: o.Strict,
-		Shards:   []Shard{{Index: o.Shard, Schedules: t.schedules, ElapsedSeconds: secondsOf(elapsed), Workers: o.Workers, Machine: o.Machine}},
-		Complete: o.Seeds > 0 && t.schedules == s.share() || o.Seeds == 0 && elapsed >= o.For,
-		Findings: t.findings(), Checks: t.checks, Troubles: t.troubleList(), PassedOn: t.reached[sim.ReachedProxied], Judged: t.judged,
+		Shards:     []Shard{{Index: o.Shard, Schedules: t.schedules, ElapsedSeconds: secondsOf(elapsed), Workers: o.Workers, Machine: o.Machine}},
+		Complete:   o.Seeds > 0 && t.schedules == s.share() || o.Seeds == 0 && elapsed >= o.For,
+		Invariants: t.invariants(), Findings: t.findings(), Checks: t.checks, Troubles: t.troubleList(), PassedOn: t.reached[sim.ReachedProxied], Judged: t.judged,
 		TracesSketch: t.traces, ShapesSketch: t.shapes,
 	}
 	for _, state := range sim.States() {
 		c.Reached = append(c.Reached, Reach{state.String(), t.reached[state]})
-	}
-	for i, inv := range invariant.All() {
-		c.Invariants = append(c.Invariants, InvariantCount{inv.Name, inv.Grade, inv.Sentence, t.violated[i]})
 	}
 	c.sum()
 	return c

@@ -90,6 +90,9 @@ func (c *Campaign) check() error {
 		if c.Invariants[i].Name != inv.Name {
 			return fmt.Errorf("its invariant %d is %q; this skewproof's is %q", i+1, c.Invariants[i].Name, inv.Name)
 		}
+		if len(c.Invariants[i].Requests) != len(peculiarities) {
+			return fmt.Errorf("it knows %d kinds of requests; this skewproof knows %d", len(c.Invariants[i].Requests), len(peculiarities))
+		}
 	}
 	for _, f := range c.Findings {
 		if strings.ContainsAny(f.File, `/\`) || f.File == ".." {
@@ -169,10 +172,8 @@ func (c *Campaign) events() int {
 func (c *Campaign) merge(parts []*Campaign) {
 	c.Shards, c.Complete, c.PassedOn, c.Judged, c.Checks = nil, true, 0, 0, Checks{}
 	c.TracesSketch, c.ShapesSketch = Distinct{}, Distinct{}
-	reached, invariants := make([]Reach, len(c.Reached)), slices.Clone(c.Invariants)
-	for i := range invariants {
-		invariants[i].Violated = 0
-	}
+	none := newTally()
+	reached, invariants := make([]Reach, len(c.Reached)), none.invariants()
 	t := newTally()
 	smallest := map[Signature]*Finding{}
 	for _, p := range parts {
@@ -187,6 +188,9 @@ func (c *Campaign) merge(parts []*Campaign) {
 		}
 		for i, inv := range p.Invariants {
 			invariants[i].Violated += inv.Violated
+			for j, r := range inv.Requests {
+				invariants[i].Requests[j].Violated += r.Violated
+			}
 		}
 		for i := range p.Findings {
 			f := &p.Findings[i]

@@ -37,6 +37,9 @@ const (
 	PeculiarForged      Peculiarity = "asked with a forged hop header"
 )
 
+// peculiarities are all, in the order in which they are shown.
+var peculiarities = [...]Peculiarity{PeculiarNothing, PeculiarSubresource, PeculiarForged}
+
 // Circumstance is what had happened to processes when an invariant was violated. The first that applies counts.
 type Circumstance string
 

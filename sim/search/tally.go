@@ -17,6 +17,7 @@ type tally struct {
 	schedules, judged uint64
 	reached           []uint64 // by state
 	violated          []uint64 // by invariant, in the order of the catalogue
+	asked             map[askedKey]uint64
 	traces, shapes    Distinct
 	found             map[Signature]*Finding
 	troubles          map[string]*Trouble
@@ -25,8 +26,15 @@ type tally struct {
 
 func newTally() tally {
 	return tally{
-		reached: make([]uint64, len(sim.States())), violated: make([]uint64, len(invariant.All())), found: map[Signature]*Finding{}, troubles: map[string]*Trouble{},
+		reached: make([]uint64, len(sim.States())), violated: make([]uint64, len(invariant.All())), asked: map[askedKey]uint64{},
+		found: map[Signature]*Finding{}, troubles: map[string]*Trouble{},
 	}
+}
+
+// askedKey is an invariant and what was peculiar about the requests that violated it.
+type askedKey struct {
+	invariant string
+	asked     Peculiarity
 }
 
 // mostKinds bounds the signatures, and the troubles, that are told apart: a defect that has a different text each time must not fill the memory.
@@ -54,7 +62,11 @@ func (t *tally) judge(verdicts []invariant.Verdict) {
 }
 
 func (t *tally) find(seed uint64, violations []Violation) {
-	for _, v := range violations {
+	for i, v := range violations {
+		key := askedKey{v.Invariant, v.Asked}
+		if !slices.ContainsFunc(violations[:i], func(o Violation) bool { return askedKey{o.Invariant, o.Asked} == key }) {
+			t.asked[key]++
+		}
 		f := t.found[v.Signature]
 		if f == nil {
 			if len(t.found) >= mostKinds {
@@ -116,6 +128,9 @@ func (t *tally) add(o *tally) {
 	for i, n := range o.violated {
 		t.violated[i] += n
 	}
+	for key, n := range o.asked {
+		t.asked[key] += n
+	}
 	t.traces.Merge(&o.traces)
 	t.shapes.Merge(&o.shapes)
 	t.checks.add(o.checks)
@@ -147,6 +162,19 @@ func (t *tally) addFinding(signature Signature, f *Finding) {
 		mine.Seed, mine.Sentence = f.Seed, f.Sentence
 	}
 	mine.Schedules += f.Schedules
+}
+
+// invariants lists all, with the schedules that violated each.
+func (t *tally) invariants() []InvariantCount {
+	var all []InvariantCount
+	for i, inv := range invariant.All() {
+		count := InvariantCount{Name: inv.Name, Grade: inv.Grade, Sentence: inv.Sentence, Violated: t.violated[i]}
+		for _, p := range peculiarities {
+			count.Requests = append(count.Requests, RequestCount{p, t.asked[askedKey{inv.Name, p}]})
+		}
+		all = append(all, count)
+	}
+	return all
 }
 
 // findings lists the violations, what the KEP demands first.
