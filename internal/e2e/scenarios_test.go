@@ -70,7 +70,7 @@ func readReports(t *testing.T, dir string) map[string][]byte {
 
 // A load that cannot prove anything must not pass, and says by which figures it fell short.
 func TestTooLittlePressureProvesNothing(t *testing.T) {
-	r, report := scenario(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--qps", "5", "--servers", "2")
+	r, report := scenarioAlone(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--qps", "5", "--servers", "2")
 	exits(t, r, inconclusive)
 	for _, i := range report.Invariants {
 		if i.Verdict == invariant.OutcomeFail {
