@@ -113,7 +113,8 @@ func newRoot() *cobra.Command {
 		Use:   "skewproof",
 		Short: "Prove that a Kubernetes control plane stays correct while its kube-apiservers run different versions",
 		Long: `skewproof brings up control planes of real kube-apiservers of different versions, puts them under load, breaks them,
-and judges what it recorded by the promises of the Mixed Version Proxy (KEP-4020).
+and judges what it recorded by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches schedules by the
+thousand for one that breaks them, and runs what it finds again on real kube-apiservers.
 
 Exit codes, the same for every command:
   0  every core invariant (what the KEP demands) passed

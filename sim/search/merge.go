@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,31 +13,19 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// maxCampaign bounds a file that is read: sketches are tens of kilobytes, and a repro a few.
-const maxCampaign = 64 << 20
+// maxCampaign bounds a file that is read, in MiB: sketches are tens of kilobytes, and a repro a few.
+const maxCampaign = 64
 
 // ReadCampaign reads a campaign that was saved. It refuses what is none, and one that contradicts itself.
 func ReadCampaign(path string) (*Campaign, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the campaign: %w", err)
-	}
-	defer f.Close()
-	c, err := DecodeCampaign(f)
-	if err != nil {
-		return nil, fmt.Errorf("read the campaign %s: %w", path, err)
-	}
-	return c, nil
+	return readFile("campaign", path, DecodeCampaign)
 }
 
 // DecodeCampaign is [ReadCampaign] from a stream.
 func DecodeCampaign(from io.Reader) (*Campaign, error) {
-	body, err := io.ReadAll(io.LimitReader(from, maxCampaign+1))
+	body, err := readBounded(from, maxCampaign)
 	if err != nil {
 		return nil, err
-	}
-	if len(body) > maxCampaign {
-		return nil, fmt.Errorf("it is longer than %d MiB", maxCampaign>>20)
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`

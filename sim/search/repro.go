@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 
@@ -90,30 +89,18 @@ func (s Spec) history(seed uint64) history.Run {
 // HashText is a trace's hash as it stands in files.
 func HashText(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 
-// maxRepro bounds a file that is read: a case has a few hundred steps and requests at most.
-const maxRepro = 16 << 20
+// maxRepro bounds a file that is read, in MiB: a case has a few hundred steps and requests at most.
+const maxRepro = 16
 
 // ReadRepro reads a file and checks that it can be run.
 func ReadRepro(path string) (*Repro, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the repro file: %w", err)
-	}
-	defer f.Close()
-	r, err := decodeRepro(f)
-	if err != nil {
-		return nil, fmt.Errorf("read the repro file %s: %w", path, err)
-	}
-	return r, nil
+	return readFile("repro file", path, decodeRepro)
 }
 
 func decodeRepro(from io.Reader) (*Repro, error) {
-	body, err := io.ReadAll(io.LimitReader(from, maxRepro+1))
+	body, err := readBounded(from, maxRepro)
 	if err != nil {
 		return nil, err
-	}
-	if len(body) > maxRepro {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxRepro)
 	}
 	r := &Repro{}
 	d := json.NewDecoder(bytes.NewReader(body))

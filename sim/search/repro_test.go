@@ -69,7 +69,7 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha1","more":1}`, strings.Repeat(" ", maxRepro+1)} {
+	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha1","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
 		if _, err := decoded([]byte(text)); err == nil {
 			t.Errorf("%.40q: accepted", text)
 		}
