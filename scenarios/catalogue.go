@@ -2,13 +2,25 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
 )
 
-// catalogue in the order in which a reviewer would read it.
-var catalogue = []Scenario{quiet, rollingUpgrade, peerPartition, restartDuringPartition, startupDuringPartition, peerCrash, peerPause}
+// catalogue in the order in which a reviewer would read it: a family after the other.
+var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, scale)
+
+var (
+	upgrades      = []Scenario{quiet, rollingUpgrade}
+	network       = []Scenario{peerPartition, restartDuringPartition, startupDuringPartition}
+	processes     = []Scenario{peerCrash, peerPause}
+	configuration = []Scenario{}
+	discovery     = []Scenario{}
+	safety        = []Scenario{}
+	requests      = []Scenario{}
+	scale         = []Scenario{}
+)
 
 // All returns the catalogue.
 func All() []Scenario { return append([]Scenario(nil), catalogue...) }

@@ -14,6 +14,8 @@ var peerCrash = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
+	Family:           Processes,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(i int) string {
 			if i < 2 {

@@ -14,6 +14,8 @@ var peerPause = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
+	Family:           Processes,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

@@ -15,6 +15,8 @@ var quiet = Scenario{
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
+	Family:     Upgrades,
+	Control:    Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(10 * time.Second)

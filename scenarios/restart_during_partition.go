@@ -14,6 +14,8 @@ var restartDuringPartition = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
+	Family:           Network,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

@@ -14,6 +14,8 @@ var rollingUpgrade = Scenario{
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
+	Family:     Upgrades,
+	Control:    Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.From })
 		plan.soak(3 * time.Second)

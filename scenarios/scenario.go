@@ -28,6 +28,14 @@ type Scenario struct {
 	// NeedsTwoVersions is true when the plan demands requests that only servers of another version can serve. With From equal
 	// to To there are none and the run could only end inconclusive, after minutes: the command refuses it as wrong usage.
 	NeedsTwoVersions bool `json:"needsTwoVersions,omitempty"`
+	// Family is the part of the catalogue that it belongs to.
+	Family Family `json:"family"`
+	// Labels are what the conformance suite selects by, beside the family and the name: "smoke", "conformance", "slow".
+	Labels []string `json:"labels,omitempty"`
+	// Limits say on which backends it does not run.
+	Limits Limits `json:"limits,omitzero"`
+	// Control is on what the scenario must fail.
+	Control Control `json:"control"`
 	// Plan turns parameters into the steps to carry out. It is a pure function.
 	Plan func(Parameters) Plan `json:"-"`
 }
@@ -46,8 +54,10 @@ func (p Parameters) Mixed() bool { return p.From != p.To }
 
 // Plan is a scenario with its parameters filled in: the servers as first started, then steps in order.
 type Plan struct {
-	Servers  []Server         `json:"servers"`
-	Steps    []Step           `json:"steps"`
+	Servers []Server `json:"servers"`
+	Steps   []Step   `json:"steps"`
+	// Traffic is the load; the zero value is the general one.
+	Traffic  Traffic          `json:"traffic,omitempty"`
 	Pressure history.Pressure `json:"pressure"`
 	Bounds   history.Bounds   `json:"bounds"`
 }
@@ -56,6 +66,8 @@ type Plan struct {
 type Server struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
+	// Setup is how its first start differs from what the subject says; nil: not at all.
+	Setup *Setup `json:"setup,omitempty"`
 }
 
 // Action is what a step does.
@@ -93,6 +105,8 @@ type Step struct {
 	Label      string      `json:"label,omitempty"`
 	Definition *Definition `json:"definition,omitempty"`
 	Path       string      `json:"path,omitempty"` // "/api" or "/apis"
+	// Setup is the configuration with which Start, Restart or Replace start the server; nil is the subject's own.
+	Setup *Setup `json:"setup,omitempty"`
 }
 
 // Definition is a resource that is not built in: a custom resource, or one of an API that the servers pass on to another program.
@@ -118,6 +132,10 @@ func (s Step) Disturbs() bool { return s.Action != Soak && s.Action != Outlast &
 
 // String is the sentence that reports show.
 func (s Step) String() string {
+	if setup := s.Setup.String(); setup != "" {
+		s.Setup = nil
+		return s.String() + ", " + setup
+	}
 	switch s.Action {
 	case Soak:
 		return fmt.Sprintf("let the load run for %s", s.For)

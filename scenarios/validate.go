@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -20,6 +21,14 @@ func (plan *Plan) Validate() error {
 	}
 	if len(r.servers) == 0 {
 		return errors.New("the plan has no server")
+	}
+	for _, s := range plan.Servers {
+		if err := s.Setup.validate(r.servers); err != nil {
+			return fmt.Errorf("server %q: %w", s.Name, err)
+		}
+	}
+	if !slices.Contains(Traffics, plan.Traffic) {
+		return fmt.Errorf("traffic %q: want one of %q", plan.Traffic, Traffics)
 	}
 	for i, s := range plan.Steps {
 		if err := r.step(s); err != nil {
@@ -69,6 +78,12 @@ func (r rehearsal) step(s Step) error {
 			return fmt.Errorf("%s: no server %q in the plan", s.Action, s.Server)
 		}
 	case Start, Stop, Kill, Pause, Resume, Restart, Replace:
+		if s.Setup != nil && s.Action != Start && s.Action != Restart && s.Action != Replace {
+			return fmt.Errorf("%s %s: a setup is for what starts a server", s.Action, s.Server)
+		}
+		if err := s.Setup.validate(r.servers); err != nil {
+			return fmt.Errorf("%s %s: %w", s.Action, s.Server, err)
+		}
 		return r.act(s)
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)

@@ -1,0 +1,120 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Setup is how a server is configured other than the subject says. The zero value is the subject's own configuration, which is right.
+// A setup holds for one start of a server: a later step that starts it again without one gives it the right configuration.
+type Setup struct {
+	// Proxy switches the Mixed Version Proxy of this one server on or off, for a rollout of the feature server by server.
+	Proxy Switch `json:"proxy,omitempty"`
+	// PeerCA is which authority the server trusts when it dials its peers (--peer-ca-file).
+	PeerCA Trust `json:"peerCA,omitempty"`
+	// Serving is the certificate that the server shows to clients and peers (--tls-cert-file).
+	Serving Certificate `json:"serving,omitempty"`
+	// FrontProxy is the certificate by which the server proves to its peers that it may speak for users (--proxy-client-cert-file).
+	FrontProxy Certificate `json:"frontProxy,omitempty"`
+	// Advertise is where the server says that its peers find it (--peer-advertise-ip, --peer-advertise-port).
+	Advertise Advertise `json:"advertise,omitempty"`
+	// HostnameOf names another server whose host name this one has too: both then have one identity, which upstream derives from it.
+	HostnameOf string `json:"hostnameOf,omitempty"`
+	// EmulatedVersion is the minor version, such as "1.36", that the server behaves like (--emulated-version); empty means its own.
+	EmulatedVersion string `json:"emulatedVersion,omitempty"`
+}
+
+// Switch overrides what the subject says. The zero value leaves it alone.
+type Switch string
+
+// The positions of a [Switch].
+const (
+	On  Switch = "on"
+	Off Switch = "off"
+)
+
+// Trust is which authority a server trusts. The zero value is the right one.
+type Trust string
+
+// What can be wrong with an authority.
+const (
+	TrustStranger Trust = "stranger" // one that has signed nobody's certificate
+	TrustMissing  Trust = "missing"  // no file is given: upstream then falls back to what its in-cluster configuration trusts
+)
+
+// Certificate is what a server proves with who it is. The zero value is the right one.
+type Certificate string
+
+// What can be wrong with a certificate, or not.
+const (
+	CertificateExpired  Certificate = "expired"
+	CertificateStranger Certificate = "stranger" // signed by an authority that nobody trusts
+	CertificateOther    Certificate = "other"    // of the right authority, for another name: one that is not allowed
+	CertificateRotated  Certificate = "rotated"  // a new one that is right as well
+)
+
+// Advertise is what a server tells its peers of where it listens. The zero value is its right address and port.
+type Advertise string
+
+// What a server may advertise.
+const (
+	AdvertiseNothing Advertise = "nothing" // neither flag: upstream falls back to --advertise-address and the secure port
+	AdvertiseIP      Advertise = "ip"      // the right address and no port
+	AdvertisePort    Advertise = "port"    // the right port and no address
+	AdvertiseWrong   Advertise = "wrong"   // an address of the run's own network at which nobody listens
+)
+
+// String puts what is out of the ordinary in words; "" if nothing is.
+func (s *Setup) String() string {
+	if s == nil {
+		return ""
+	}
+	var words []string
+	for _, part := range []struct{ what, value string }{
+		{"its proxy", string(s.Proxy)}, {"the peer authority", string(s.PeerCA)}, {"its serving certificate", string(s.Serving)},
+		{"its front-proxy certificate", string(s.FrontProxy)}, {"advertising", string(s.Advertise)},
+		{"the host name of", s.HostnameOf}, {"emulating", s.EmulatedVersion},
+	} {
+		if part.value != "" {
+			words = append(words, part.what+" "+part.value)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (s *Setup) validate(servers map[string]state) error {
+	if s == nil {
+		return nil
+	}
+	for _, known := range []error{
+		oneOf("proxy", s.Proxy, On, Off),
+		oneOf("peer authority", s.PeerCA, TrustStranger, TrustMissing),
+		oneOf("serving certificate", s.Serving, CertificateExpired, CertificateStranger, CertificateOther, CertificateRotated),
+		oneOf("front-proxy certificate", s.FrontProxy, CertificateExpired, CertificateStranger, CertificateOther, CertificateRotated),
+		oneOf("advertising", s.Advertise, AdvertiseNothing, AdvertiseIP, AdvertisePort, AdvertiseWrong),
+	} {
+		if known != nil {
+			return known
+		}
+	}
+	if s.HostnameOf != "" && servers[s.HostnameOf] == unheardOf {
+		return fmt.Errorf("setup: the host name of %q, which is no server of the plan", s.HostnameOf)
+	}
+	if *s == (Setup{}) {
+		return errors.New("setup: it is empty; leave it out")
+	}
+	return nil
+}
+
+func oneOf[T ~string](what string, value T, known ...T) error {
+	if value == "" {
+		return nil
+	}
+	for _, k := range known {
+		if value == k {
+			return nil
+		}
+	}
+	return fmt.Errorf("setup: %s %q: want one of %v", what, value, known)
+}
