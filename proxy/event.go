@@ -22,6 +22,10 @@ type PeerAppeared struct {
 // PeerGone says that a peer has left: its lease was deleted, or has long expired.
 type PeerGone struct{ ID ServerID }
 
+// PeerChanged says that a peer serves something else than it did, as it tells itself. The table keeps what it knows of it: it is an occasion to
+// ask (see FetchingPolicy.WhenTold).
+type PeerChanged struct{ ID ServerID }
+
 // PeerAddress says where a peer is reached, as "host:port"; "" when that is no longer known. It makes no peer live.
 type PeerAddress struct {
 	ID      ServerID
@@ -114,6 +118,7 @@ type Tick struct{ At time.Time }
 func (PeerAppeared) event()    {}
 func (PeerGone) event()        {}
 func (PeerAddress) event()     {}
+func (PeerChanged) event()     {}
 func (Fetched) event()         {}
 func (LocalFetched) event()    {}
 func (LocalLost) event()       {}

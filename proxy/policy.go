@@ -144,6 +144,10 @@ type FetchingPolicy struct {
 	// documents are about to change likewise. Zero: a change here is no occasion.
 	AfterChange time.Duration
 
+	// WhenTold has each server tell its peers, in its endpoint lease, a digest of what it serves, and a peer asked at once when that has
+	// changed. Without it a change that the lease does not show is learnt at the next regular round.
+	WhenTold bool
+
 	// Timeout bounds one fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
 

@@ -16,6 +16,7 @@ var unseen = map[string]string{
 	"Fetching.Jitter":      "a share of Interval, which the preset has not",
 	"Fetching.OnlyChanged": "nothing without KeepLastGood: a round that replaces all must go through all",
 	"Fetching.AfterChange": "nothing without OnlyChanged and KeepLastGood",
+	"Fetching.WhenTold":    "nothing without OnlyChanged and KeepLastGood",
 }
 
 // others are values to turn a switch to where the reference's own would show too rarely or not at all, or where it has more than two.
@@ -30,7 +31,7 @@ var others = map[string][]any{
 }
 
 // TestDifferencesAreSeen turns one switch of the preset at a time, every one in which it differs from the reference: if the comparison did
-// not see that, its silence would mean nothing. It cannot see DialTimeout, Jitter, OnlyChanged and AfterChange, for the reasons in unseen.
+// not see that, its silence would mean nothing. It cannot see DialTimeout, Jitter, OnlyChanged, AfterChange and WhenTold, for the reasons in unseen.
 func TestDifferencesAreSeen(t *testing.T) {
 	upstream, reference := reflect.ValueOf(proxy.Upstream137()), reflect.ValueOf(proxy.Reference())
 	met := map[string]bool{} // of unseen

@@ -71,6 +71,9 @@ func (t *Table) Synced() bool { return t.synced }
 // LocalKnown reports whether it is known what the local server serves.
 func (t *Table) LocalKnown() bool { return t.localKnown }
 
+// Local returns what the local server serves by itself, nil while that is not known. It must not be changed.
+func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups }
+
 // Crashed says of what a server of this policy would have died, "" if it lives (see KnowledgePolicy.CrashOnFailedFetch).
 func (t *Table) Crashed() string { return t.crashed }
 

@@ -27,7 +27,7 @@ func smallCampaign() *search.Campaign {
 			{Index: 1, Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"}, {Index: 2, Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
 		},
 		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, Traces: 19987, Shapes: 19321, PassedOn: 18000, Judged: 9000,
-		Reached: []search.Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}},
+		Reached: []search.Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}, {State: "crashed", Impossible: "a failed fetch does not end a server"}},
 		Invariants: []search.InvariantCount{
 			{
 				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Violated: 240,

@@ -15,8 +15,8 @@ import (
 func WriteCampaignSummary(w io.Writer, c *search.Campaign, opts SummaryOptions) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s.\n\n", paint(opts, c.Verdict.Outcome, strings.ToUpper(string(c.Verdict.Outcome))+":"), plain(c.Verdict.Sentence))
-	fmt.Fprintf(&b, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of %d interesting states reached\n",
-		c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), len(c.Reached))
+	fmt.Fprintf(&b, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
+		c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
 	if c.Scope != nil {
 		fmt.Fprintf(&b, "all %s schedules of up to %d events of %d kinds\n", grouped(int(c.Scope.Schedules)), c.Scope.Events, len(c.Scope.Alphabet))
 	}
@@ -41,7 +41,7 @@ func WriteCampaignSummary(w io.Writer, c *search.Campaign, opts SummaryOptions) 
 func unreached(c *search.Campaign) []string {
 	var never []string
 	for _, r := range c.Reached {
-		if r.Schedules == 0 {
+		if r.Schedules == 0 && r.Impossible == "" {
 			never = append(never, r.State)
 		}
 	}

@@ -124,6 +124,7 @@ func (srv *server) see(now []scenarios.Definition) {
 	}
 	if srv.phase == running {
 		srv.tellServed()
+		srv.tellPeers()
 	}
 	if !srv.on {
 		return

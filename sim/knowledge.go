@@ -147,6 +147,8 @@ func (srv *server) observe(events ...proxy.Event) {
 			if e.Address != "" {
 				srv.schedule.Address(e.ID, now)
 			}
+		case proxy.PeerChanged:
+			srv.schedule.Told(e.ID, now)
 		case proxy.PeerGone:
 			srv.schedule.Gone(e.ID, now)
 			srv.asked[srv.s.byID[e.ID]] = false

@@ -14,6 +14,7 @@ const (
 	endpointTTL   = 15 * time.Second
 	renewEvery    = 10 * time.Second
 	beatEvery     = 5 * time.Second // of the sidecar's endpoint lease
+	looksEvery    = time.Second     // the sidecar at what its server serves, and its publisher at that
 	deafAfter     = 20 * time.Second
 	silentAfter   = 12 * time.Second // when the sidecar expects to have missed something
 	identityLasts = time.Hour
@@ -26,7 +27,8 @@ type lease struct {
 	renewed  vtime.Time
 
 	endpoint  bool
-	published int // the incarnation that wrote the endpoint lease
+	published int    // the incarnation that wrote the endpoint lease
+	serves    string // what it says that the server serves
 	beaten    vtime.Time
 }
 
@@ -51,9 +53,24 @@ func (srv *server) takeIdentity() {
 
 // publish writes the endpoint lease of a server that is ready.
 func (srv *server) publish() {
-	srv.lease.endpoint, srv.lease.published, srv.lease.beaten = true, srv.incarnation, srv.s.loop.Now()
+	srv.lease.endpoint, srv.lease.published, srv.lease.beaten, srv.lease.serves = true, srv.incarnation, srv.s.loop.Now(), srv.document().Hash
 	srv.s.announce(srv)
 	srv.s.storageVersions()
+}
+
+// tellPeers writes the endpoint lease anew when the server serves something else, if its policy does so: after the sidecar has asked and
+// its publisher has looked.
+func (srv *server) tellPeers() {
+	if !srv.on || !srv.policy.Fetching.WhenTold {
+		return
+	}
+	s := srv.s
+	wait := looksEvery * time.Duration(1+s.tape.Choose(tape.Delays, 4)) / 2
+	s.loop.After(wait, srv.gate, func() {
+		if srv.phase == running && srv.leased && srv.lease.endpoint && srv.lease.serves != srv.document().Hash {
+			srv.publish()
+		}
+	})
 }
 
 // refresh brings a lease up to date that was renewed all the time: that is not carried out as long as it makes no difference.

@@ -16,7 +16,7 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	}
 	if now.endpoint {
 		srv.roster.Endpoint(peers.EndpointLease{
-			ID: about.id, Holder: itoa(now.published), Renewed: srv.s.at(now.beaten), Address: about.address, Duration: endpointTTL,
+			ID: about.id, Holder: itoa(now.published), Renewed: srv.s.at(now.beaten), Address: about.address, Duration: endpointTTL, Serves: now.serves,
 		}, at)
 	} else if was.endpoint {
 		srv.roster.EndpointGone(about.id, at)
@@ -42,7 +42,7 @@ func (srv *server) catchUp(but *server) {
 			if was.endpoint && about.lease.endpoint && was.published == about.lease.published {
 				was.beaten = about.lease.beaten
 				srv.roster.Endpoint(peers.EndpointLease{
-					ID: about.id, Holder: itoa(was.published), Renewed: srv.s.at(was.beaten), Address: about.address, Duration: endpointTTL,
+					ID: about.id, Holder: itoa(was.published), Renewed: srv.s.at(was.beaten), Address: about.address, Duration: endpointTTL, Serves: was.serves,
 				}, at)
 			}
 		}

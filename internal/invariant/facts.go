@@ -123,6 +123,9 @@ func (f *Facts) indexServers(h *history.History) {
 	for i, s := range f.servers {
 		s.index = i
 		s.line = newTimeline(lives[s.name])
+		for _, w := range f.forgotten(s.name, s.line) {
+			s.line = s.line.without(w)
+		}
 		s.served = newServed(s.line, truths[s.name], f.documents)
 	}
 }

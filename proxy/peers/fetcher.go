@@ -58,6 +58,8 @@ func (f *fetcher) learnt(events []proxy.Event) {
 			if e.Address != "" {
 				f.schedule.Address(e.ID, now)
 			}
+		case proxy.PeerChanged:
+			f.schedule.Told(e.ID, now)
 		case proxy.PeerGone:
 			f.schedule.Gone(e.ID, now)
 			delete(f.last, e.ID)

@@ -27,6 +27,8 @@ const (
 	ServerAnnotation = "proxy.skewproof.io/server"
 	// AddressAnnotation is where it takes peers' requests, as host:port.
 	AddressAnnotation = "proxy.skewproof.io/address"
+	// ServesAnnotation is a digest of what the server serves by itself: it changes when that does. It is absent while nobody has said.
+	ServesAnnotation = "proxy.skewproof.io/serves"
 
 	endpointPrefix = "skewproof-proxy-"
 )
@@ -53,6 +55,7 @@ type EndpointLease struct {
 	Renewed  time.Time // by the holder's clock; zero: never
 	Duration time.Duration
 	Address  string // "" if what the lease says is no address
+	Serves   string // see [Digest]; "" if the lease does not say
 }
 
 // isIdentityLease and isEndpointLease look at where a lease is and how it is labelled. The label selector of a watch is not relied on.
@@ -82,7 +85,7 @@ func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable boo
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return EndpointLease{}, false, fmt.Errorf("read endpoint lease %s: it has no holder, and is ignored", l.Name)
 	}
-	lease = EndpointLease{ID: id, Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Duration: duration(l)}
+	lease = EndpointLease{ID: id, Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Duration: duration(l), Serves: l.Annotations[ServesAnnotation]}
 	address, err := ParseAddress(l.Annotations[AddressAnnotation])
 	if err != nil {
 		return lease, true, fmt.Errorf("read endpoint lease %s: %w; its server has no known address", l.Name, err)

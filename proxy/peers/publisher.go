@@ -33,7 +33,10 @@ type Publisher struct {
 	Incarnation func() string
 	// Ready reports whether the server would serve a request of a peer now. While it would not, the lease is not renewed, so that its
 	// address is forgotten when the lease expires. It is called every second and must not block.
-	Ready  func() bool
+	Ready func() bool
+	// Serves is the [Digest] of what the server serves by itself, "" while that is not known. The lease is written anew when it changes. It
+	// is called every second and must not block. Nil: the lease does not say.
+	Serves func() string
 	Logger *slog.Logger // nil: none
 
 	published atomic.Pointer[string] // the incarnation that the lease was last written for
@@ -59,6 +62,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	var (
 		holder    string    // of the lease as last written, "" if it never was
 		attempted string    // the holder of the last attempt, which may have been carried out though it failed
+		serves    string    // as last written
 		written   time.Time // when holder was
 		failing   bool
 	)
@@ -66,16 +70,17 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		incarnation := p.Incarnation()
-		due := incarnation != holder || time.Since(written) >= renewEvery
+		serving := p.serves()
+		due := incarnation != holder || serving != serves || time.Since(written) >= renewEvery
 		if due && incarnation != "" && p.Ready() {
 			began := time.Now()
 			attempted = incarnation
-			switch err := p.write(ctx, incarnation); {
+			switch err := p.write(ctx, incarnation, serving); {
 			case err == nil:
 				if holder == "" || failing {
 					log.Info("endpoint lease published", "lease", EndpointLeaseName(p.Server))
 				}
-				holder, written, failing = incarnation, began, false
+				holder, serves, written, failing = incarnation, serving, began, false
 				p.published.Store(&incarnation)
 			case ctx.Err() == nil && !failing:
 				log.Warn("endpoint lease not published; trying again every second", "lease", EndpointLeaseName(p.Server), "err", err)
@@ -106,18 +111,25 @@ func (p *Publisher) validate() error {
 	return nil
 }
 
+func (p *Publisher) serves() string {
+	if p.Serves == nil {
+		return ""
+	}
+	return p.Serves()
+}
+
 func (p *Publisher) leases() coordinationclient.LeaseInterface {
 	return p.Client.CoordinationV1().Leases(Namespace)
 }
 
 // write creates or renews the lease. A conflict is an error as any other: the next attempt reads anew.
-func (p *Publisher) write(ctx context.Context, holder string) error {
+func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	present, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: EndpointLeaseName(p.Server), Namespace: Namespace}}
-		p.fill(lease, holder)
+		p.fill(lease, holder, serves)
 		_, err = p.leases().Create(ctx, lease, metav1.CreateOptions{})
 		return err
 	}
@@ -125,12 +137,12 @@ func (p *Publisher) write(ctx context.Context, holder string) error {
 		return err
 	}
 	lease := present.DeepCopy()
-	p.fill(lease, holder)
+	p.fill(lease, holder, serves)
 	_, err = p.leases().Update(ctx, lease, metav1.UpdateOptions{})
 	return err
 }
 
-func (p *Publisher) fill(l *coordinationv1.Lease, holder string) {
+func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 	now := metav1.NowMicro()
 	seconds := int32(leaseDuration / time.Second)
 	if l.Labels == nil {
@@ -142,6 +154,9 @@ func (p *Publisher) fill(l *coordinationv1.Lease, holder string) {
 	l.Labels[ComponentLabel] = ComponentValue
 	l.Annotations[ServerAnnotation] = string(p.Server)
 	l.Annotations[AddressAnnotation] = p.Address
+	if delete(l.Annotations, ServesAnnotation); serves != "" {
+		l.Annotations[ServesAnnotation] = serves
+	}
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity != holder {
 		l.Spec.AcquireTime = &now
 	}

@@ -48,6 +48,7 @@ type member struct {
 	endpoint *renewal
 	address  string        // as the endpoint lease says
 	duration time.Duration // of the endpoint lease
+	serves   string        // as the endpoint lease says
 
 	// suspended: the endpoint lease was deleted, and the identity lease has not been renewed since (rule b).
 	suspended bool
@@ -67,6 +68,7 @@ type state struct {
 	live        bool
 	incarnation string
 	address     string
+	serves      string
 }
 
 // NewRoster returns a roster of the static peers alone.
@@ -118,7 +120,7 @@ func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
 func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
 	m := r.member(l.ID)
 	m.endpoint, _ = r.look(m.endpoint, l.Holder, l.Renewed, now)
-	m.address, m.duration, m.suspended = l.Address, l.Duration, false
+	m.address, m.duration, m.serves, m.suspended = l.Address, l.Duration, l.Serves, false
 }
 
 // EndpointGone says that an endpoint lease was deleted.
@@ -126,7 +128,7 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	r.hear(now)
 	m := r.member(id)
 	if m.endpoint != nil {
-		m.endpoint, m.address, m.suspended = nil, "", true
+		m.endpoint, m.address, m.serves, m.suspended = nil, "", "", true
 	}
 }
 
@@ -156,6 +158,9 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	if before.address != after.address {
 		events = append(events, proxy.PeerAddress{ID: id, Address: after.address})
 	}
+	if before.serves != after.serves && before.serves != "" && after.serves != "" { // else it appears, or is found again, and is asked for that
+		events = append(events, proxy.PeerChanged{ID: id})
+	}
 	if before.live && !after.live {
 		events = append(events, proxy.PeerGone{ID: id})
 	}
@@ -165,12 +170,12 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 // join says what a server's leases amount to.
 func (r *Roster) join(m *member) state {
 	if m.static != "" {
-		return state{live: true, incarnation: m.incarnation(), address: m.static}
+		return state{live: true, incarnation: m.incarnation(), address: m.static, serves: m.serves}
 	}
 	if m.endpoint != nil {
 		switch silent := r.listened - m.endpoint.seen; {
 		case silent < m.duration:
-			return state{live: true, incarnation: m.endpoint.holder, address: m.address}
+			return state{live: true, incarnation: m.endpoint.holder, address: m.address, serves: m.serves}
 		case silent < m.duration+r.config.GoneAfter:
 			return state{live: true, incarnation: m.endpoint.holder}
 		}

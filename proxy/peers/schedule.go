@@ -95,6 +95,13 @@ func (s *Schedule) Address(id proxy.ServerID, now time.Time) {
 	}
 }
 
+// Told says that a peer tells that what it serves has changed. Under a policy with WhenTold it is asked at once.
+func (s *Schedule) Told(id proxy.ServerID, now time.Time) {
+	if s.single && s.policy.WhenTold && s.known[id] {
+		s.Lease(id, now)
+	}
+}
+
 // Gone says that a peer's lease was deleted. Upstream makes a round of it, which leaves that peer out.
 func (s *Schedule) Gone(id proxy.ServerID, now time.Time) {
 	s.advance(now)

@@ -163,6 +163,9 @@ func (s *sidecar) knowledge(clients *clients, written proxy.IdentityHeaders, met
 			Client: clients.typed, Server: s.server, Address: s.advertised,
 			Incarnation: s.probe.Incarnation, Ready: s.servesPeers, Logger: s.log,
 		}
+		if s.policy.Fetching.WhenTold {
+			s.publisher.Serves = peers.Digester(s.store)
+		}
 	}
 	return nil
 }

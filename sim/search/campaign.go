@@ -107,6 +107,8 @@ type Reach struct {
 	// State is its name, and Schedules how many came to it.
 	State     string `json:"state"`
 	Schedules uint64 `json:"schedules"`
+	// Impossible is why no schedule can come to it under this policy; empty if some can.
+	Impossible string `json:"impossible,omitempty"`
 }
 
 // InvariantCount is an invariant with the number of schedules that violated it.
@@ -229,6 +231,17 @@ func (c *Campaign) States() int {
 	n := 0
 	for _, r := range c.Reached {
 		if r.Schedules > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// PossibleStates is how many of them can be reached under the policy.
+func (c *Campaign) PossibleStates() int {
+	n := 0
+	for _, r := range c.Reached {
+		if r.Impossible == "" {
 			n++
 		}
 	}

@@ -188,8 +188,9 @@ func (s *search) campaign(elapsed time.Duration) *Campaign {
 		Invariants: t.invariants(), Findings: t.findings(), Checks: t.checks, Troubles: t.troubleList(), PassedOn: t.reached[sim.ReachedProxied], Judged: t.judged,
 		TracesSketch: t.traces, ShapesSketch: t.shapes,
 	}
+	impossible := s.spec.impossible()
 	for _, state := range sim.States() {
-		c.Reached = append(c.Reached, Reach{state.String(), t.reached[state]})
+		c.Reached = append(c.Reached, Reach{State: state.String(), Schedules: t.reached[state], Impossible: impossible[state]})
 	}
 	c.sum()
 	return c

@@ -23,6 +23,11 @@ func explored(t *testing.T, spec Spec, o Options) *Campaign {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range c.Reached {
+		if r.Impossible != "" && r.Schedules > 0 {
+			t.Errorf("%s: %d schedules came to %s, which is said to be impossible: %s", c.Spec, r.Schedules, r.State, r.Impossible)
+		}
+	}
 	return c
 }
 

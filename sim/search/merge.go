@@ -171,7 +171,7 @@ func (c *Campaign) merge(parts []*Campaign) {
 		c.TracesSketch.Merge(&p.TracesSketch)
 		c.ShapesSketch.Merge(&p.ShapesSketch)
 		for i, r := range p.Reached {
-			reached[i].State, reached[i].Schedules = r.State, reached[i].Schedules+r.Schedules
+			reached[i] = Reach{State: r.State, Schedules: reached[i].Schedules + r.Schedules, Impossible: r.Impossible}
 		}
 		for i, inv := range p.Invariants {
 			invariants[i].Violated += inv.Violated

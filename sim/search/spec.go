@@ -88,6 +88,15 @@ func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 	return policy, true, nil
 }
 
+// impossible are the states that no schedule can come to, with the reasons.
+func (s Spec) impossible() map[sim.State]string {
+	policy, on, err := s.Build()
+	if err != nil || !on {
+		return nil
+	}
+	return sim.Impossible(policy)
+}
+
 // Setup returns what a simulator of the spec needs.
 func (s Spec) Setup() (sim.Setup, error) {
 	policy, on, err := s.Build()

@@ -212,7 +212,7 @@ type Progress struct {
 	Elapsed   time.Duration // since it began
 	Traces    uint64        // different ones, about
 	States    int           // of the interesting ones that were reached
-	OfStates  int           // that there are
+	OfStates  int           // that are possible
 	Core      int           // signatures of violations of core invariants
 	Extended  int           // and of extended ones
 	// Shrunk of ToShrink findings have a smallest schedule. While ToShrink is not 0, the rest of this is.
@@ -234,7 +234,7 @@ func (p Progress) String() string {
 
 func (s *search) progress() Progress {
 	t := s.total()
-	p := Progress{Schedules: t.schedules, Elapsed: time.Since(s.began), Traces: min(t.traces.Count(), t.schedules), OfStates: len(t.reached)}
+	p := Progress{Schedules: t.schedules, Elapsed: time.Since(s.began), Traces: min(t.traces.Count(), t.schedules), OfStates: len(t.reached) - len(s.spec.impossible())}
 	if s.options.Seeds > 0 {
 		p.Wanted = s.share()
 	}
