@@ -26,6 +26,9 @@
 // A renewal is judged by this server's clock from when it was seen to change, as leader election does, so clocks need not agree. Only
 // the first sight of a lease is judged by the time written in it.
 //
+// The endpoint lease also has a [Digest] of what its server serves by itself. When that changes, the peer is asked at once: a server that was
+// cut off from etcd serves other custom resources when it hears again, and nothing else would tell its peers.
+//
 // The incarnation of a peer is the holder of its endpoint lease, which its sidecar changes when the server behind it restarts; without
 // such a lease, the holder of its identity lease.
 //

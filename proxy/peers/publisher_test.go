@@ -26,16 +26,19 @@ type publishing struct {
 	publisher   *Publisher
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
+	serves      words
 	stop        context.CancelFunc
 	ended       chan error
 }
 
-func publish(t *testing.T, prepare func(*fake.Clientset)) *publishing {
+// words are a string that may be changed meanwhile.
+type words struct{ atomic.Value }
+
+func (w *words) Load() string { s, _ := w.Value.Load().(string); return s }
+
+func publish(t *testing.T, prepare func(*publishing)) *publishing {
 	t.Helper()
 	p := &publishing{client: fake.NewClientset(), ended: make(chan error, 1)}
-	if prepare != nil {
-		prepare(p.client)
-	}
 	p.ready.Store(true)
 	p.is("i1")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,6 +47,9 @@ func publish(t *testing.T, prepare func(*fake.Clientset)) *publishing {
 	p.publisher = &Publisher{
 		Client: p.client, Server: "apiserver-a", Address: "192.0.2.1:6443",
 		Incarnation: func() string { return *p.incarnation.Load() }, Ready: p.ready.Load,
+	}
+	if prepare != nil {
+		prepare(p)
 	}
 	go func() { p.ended <- p.publisher.Run(ctx) }()
 	synctest.Wait()
@@ -172,7 +178,8 @@ func TestPublisherLeavesItsSuccessorsLease(t *testing.T) {
 func TestPublisherTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := "i0"
-		p := publish(t, func(c *fake.Clientset) {
+		p := publish(t, func(p *publishing) {
+			c := p.client
 			if err := c.Tracker().Add(&coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{Name: "skewproof-proxy-apiserver-a", Namespace: Namespace, Labels: map[string]string{"other": "label"}},
 				Spec:       coordinationv1.LeaseSpec{HolderIdentity: &old},
@@ -193,7 +200,8 @@ func TestPublisherTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failures atomic.Int32
 		failures.Store(3)
-		p := publish(t, func(c *fake.Clientset) {
+		p := publish(t, func(p *publishing) {
+			c := p.client
 			c.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return failures.Add(-1) >= 0, nil, errors.New("no")
 			})
@@ -229,7 +237,8 @@ func TestPublisherLeavesInBoundedTime(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		p := publish(t, func(c *fake.Clientset) {
+		p := publish(t, func(p *publishing) {
+			c := p.client
 			c.PrependReactor("create", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				_ = c.Tracker().Add(a.(clienttesting.CreateAction).GetObject())
 				return true, nil, errors.New("the answer was lost")
@@ -268,7 +277,8 @@ func TestPublishedOnceWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Bool
 		refused.Store(true)
-		p := publish(t, func(c *fake.Clientset) {
+		p := publish(t, func(p *publishing) {
+			c := p.client
 			c.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return refused.Load(), nil, errors.New("no")
 			})

@@ -141,6 +141,9 @@ func (r *Roster) Changes() []proxy.Event {
 		if id == r.config.Self {
 			now = state{}
 		}
+		if now.serves == "" { // it does not say for the moment: what it said last is what the next is compared with
+			now.serves = m.told.serves
+		}
 		events = append(events, changes(id, m.told, now)...)
 		m.told = now
 		if m.static == "" && m.identity == nil && m.endpoint == nil {
@@ -158,7 +161,7 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	if before.address != after.address {
 		events = append(events, proxy.PeerAddress{ID: id, Address: after.address})
 	}
-	if before.serves != after.serves && before.serves != "" && after.serves != "" { // else it appears, or is found again, and is asked for that
+	if before.serves != after.serves && before.serves != "" { // else it has appeared just now, and is asked for that
 		events = append(events, proxy.PeerChanged{ID: id})
 	}
 	if before.live && !after.live {

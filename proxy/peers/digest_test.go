@@ -1,0 +1,141 @@
+package peers
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+func groupsOf(names ...string) (groups discovery.Groups) {
+	for _, n := range names {
+		groups = append(groups, apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: n}})
+	}
+	return groups
+}
+
+func localOf(core, groups discovery.Groups) proxy.LocalFetched {
+	f := proxy.LocalFetched{Version: "v1.37.1", At: epoch}
+	f.Roots[proxy.RootCore], f.Roots[proxy.RootGroups] = core, groups
+	return f
+}
+
+// Two servers that serve the same must not seem different after a restart, and one that serves something else must.
+func TestDigest(t *testing.T) {
+	store := proxy.NewStore(proxy.Reference(), "a")
+	digest := Digester(store)
+	if got := digest(); got != "" {
+		t.Fatalf("digest %q of what is not known", got)
+	}
+	seen := map[string]string{}
+	for _, of := range []struct {
+		name         string
+		core, groups discovery.Groups
+	}{
+		{"nothing", nil, nil}, {"a core", groupsOf(""), nil}, {"the same at the other root", nil, groupsOf("")},
+		{"two groups", nil, groupsOf("apps", "batch")}, {"in another order", nil, groupsOf("batch", "apps")},
+	} {
+		store.Observe(localOf(of.core, of.groups))
+		got := digest()
+		if other, ok := seen[got]; ok || got == "" {
+			t.Errorf("%s has the digest %q of %s", of.name, got, other)
+		}
+		seen[got] = of.name
+	}
+	store.Observe(localOf(nil, groupsOf("apps", "batch")))
+	if got := seen[digest()]; got != "two groups" {
+		t.Errorf("the same groups again have the digest of %q", got)
+	}
+	store.Observe(proxy.LocalLost{At: epoch})
+	if got := digest(); got != "" {
+		t.Errorf("digest %q of what is not known any more", got)
+	}
+}
+
+func TestPublisherTellsWhatIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := publish(t, func(p *publishing) { p.publisher.Serves = p.serves.Load })
+		if got := p.lease(t).Annotations[ServesAnnotation]; got != "" {
+			t.Fatalf("it says %q, before anything is known", got)
+		}
+		p.serves.Store("one")
+		time.Sleep(time.Second) // no renewal is due yet
+		if got := p.lease(t).Annotations[ServesAnnotation]; got != "one" {
+			t.Fatalf("it says %q, want one", got)
+		}
+		lease, _, err := readEndpointLease(p.lease(t))
+		if err != nil || lease.Serves != "one" {
+			t.Fatalf("a peer reads %q (%v), want one", lease.Serves, err)
+		}
+		p.serves.Store("")
+		time.Sleep(time.Second)
+		if got, ok := p.lease(t).Annotations[ServesAnnotation]; ok {
+			t.Fatalf("it says %q of what is not known any more", got)
+		}
+		p.stop()
+		<-p.ended
+	})
+}
+
+func TestRosterTellsOfAnotherDigest(t *testing.T) {
+	s := newScript(RosterConfig{})
+	publish := func(holder, serves string) []proxy.Event {
+		s.now = s.now.Add(time.Second)
+		s.Endpoint(EndpointLease{ID: "p", Holder: holder, Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.1:1", Serves: serves}, s.now)
+		return s.Changes()
+	}
+	changed := []proxy.Event{proxy.PeerChanged{ID: "p"}}
+	for _, step := range []struct {
+		name, holder, serves string
+		want                 []proxy.Event
+	}{
+		{"at first", "i1", "one", []proxy.Event{appeared("i1"), addressed("192.0.2.1:1")}},
+		{"the same again", "i1", "one", nil},
+		{"another", "i1", "two", changed},
+		{"none", "i1", "", nil},
+		{"the one from before", "i1", "two", nil},
+		{"none once more", "i1", "", nil},
+		{"another than before that", "i1", "four", changed},
+		{"another process with another", "i2", "three", append([]proxy.Event{appeared("i2")}, changed...)},
+	} {
+		if diff := cmp.Diff(step.want, publish(step.holder, step.serves)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+func TestScheduleWhenTold(t *testing.T) {
+	asked := func(change func(*proxy.Policy), tell proxy.ServerID) int {
+		policy := proxy.Reference()
+		change(&policy)
+		s := NewSchedule(policy, func() float64 { return 0 })
+		s.Lease("a", epoch)
+		for _, r := range s.Due(epoch) {
+			s.Finished(r, false, epoch)
+		}
+		now := epoch.Add(time.Second)
+		s.Told(tell, now)
+		return len(s.Due(now))
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*proxy.Policy)
+		of     proxy.ServerID
+		want   int
+	}{
+		{"a peer", func(*proxy.Policy) {}, "a", 1},
+		{"somebody unheard of", func(*proxy.Policy) {}, "b", 0},
+		{"without the switch", func(p *proxy.Policy) { p.Fetching.WhenTold = false }, "a", 0},
+		{"where rounds go through all peers", func(p *proxy.Policy) { p.Fetching.OnlyChanged = false }, "a", 0},
+	} {
+		if got := asked(tc.change, tc.of); got != tc.want {
+			t.Errorf("%s tells of a change: %d rounds, want %d", tc.name, got, tc.want)
+		}
+	}
+}
