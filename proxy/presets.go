@@ -39,11 +39,11 @@ func Reference() Policy {
 			Jitter:        0.2,
 			AfterChange:   2 * time.Second,
 			WhenTold:      true,
-			Timeout:       3 * time.Second, // with LastRetry less than 5 s: what hung in a fault that has ended is asked again in that time
+			Timeout:       5 * time.Second,
 			Together:      true,
 			OnlyChanged:   true,
 			FirstRetry:    100 * time.Millisecond,
-			LastRetry:     time.Second,
+			LastRetry:     2 * time.Second,
 			LocalInterval: time.Second,
 			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + acceptV2Beta1,
 		},

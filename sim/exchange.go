@@ -40,9 +40,11 @@ type exchange struct {
 	err       error // nil as long as it is not broken
 
 	lastArrival vtime.Time
-	sent        int  // bytes of the answer so far
-	lost        bool // in a black hole
-	shaking     bool // hands with a process that is stopped in its tracks
+	sent        int      // bytes of the answer so far
+	lost        bool     // in a black hole
+	doomed      *active  // to be reset by this fault, unless it is healed before
+	held        []func() // what goes on then
+	shaking     bool     // hands with a process that is stopped in its tracks
 	fetched     fetched
 	root        int  // of a fetch of discovery: which document; -1 for a request
 	gone        bool // the requester has lost interest, or the exchange is over
@@ -93,11 +95,21 @@ func (s *Simulator) dial(x *exchange) {
 	}
 	x.connected, l.warm = true, true
 	took := s.delay(l, fault.Up, headerBytes)
-	if a := firstOf(l.has(fault.Reset, fault.Up), l.has(fault.LimitData, fault.Up)); a != nil && (a.Kind == fault.Reset || a.Bytes < headerBytes) {
+	if a := l.has(fault.LimitData, fault.Up); a != nil && a.Bytes < headerBytes {
 		a.record.Evidence.Cut++
-		s.loop.After(took+a.After, nil, func() { x.broken(errReset) })
+		s.loop.After(took, nil, func() { x.broken(errReset) })
 		return
 	}
+	if a := l.has(fault.Reset, fault.Up); a != nil {
+		s.doom(x, a, took, func() { s.deliver(x, took) })
+		return
+	}
+	s.deliver(x, took)
+}
+
+// deliver lets a request arrive after so long.
+func (s *Simulator) deliver(x *exchange, took time.Duration) {
+	l := x.link
 	if !x.target.gate.Open() {
 		s.reached.note(ReachedPaused)
 		s.watch(l)
@@ -108,6 +120,38 @@ func (s *Simulator) dial(x *exchange) {
 			s.arrive(x)
 		}
 	})
+}
+
+// doom has the exchange reset when the time of the fault has passed since the first data. If the fault is healed before, what was held back
+// goes on, and nothing is lost.
+func (s *Simulator) doom(x *exchange, a *active, took time.Duration, goOn func()) {
+	x.held = append(x.held, goOn)
+	if x.doomed != nil {
+		return
+	}
+	x.doomed = a
+	s.loop.After(took+a.After, nil, func() {
+		if x.doomed == a && !x.gone {
+			a.record.Evidence.Cut++
+			x.broken(errReset)
+		}
+	})
+}
+
+// spare lets the exchanges go on that a fault would have reset.
+func (s *Simulator) spare(l *link, a *active) {
+	for _, x := range slices.Clone(l.inFlight) {
+		if x.doomed != a {
+			continue
+		}
+		held := x.held
+		x.doomed, x.held = nil, nil
+		for _, goOn := range held {
+			if !x.gone {
+				goOn()
+			}
+		}
+	}
 }
 
 func (s *Simulator) refuse(x *exchange) {
@@ -152,15 +196,6 @@ func (s *Simulator) handshake(x *exchange) {
 	})
 }
 
-func firstOf(as ...*active) *active {
-	for _, a := range as {
-		if a != nil {
-			return a
-		}
-	}
-	return nil
-}
-
 // arrive hands the request to the target.
 func (s *Simulator) arrive(x *exchange) {
 	if x.target.incarnation != x.life || !x.target.listening() {
@@ -193,10 +228,8 @@ func (x *exchange) back(bytes int, arrives func()) {
 		s.lose(x, a)
 		return
 	}
-	if a := l.has(fault.Reset, fault.Down); a != nil {
-		a.record.Evidence.Cut++
-		s.loop.After(s.latency()+a.After, nil, func() { x.broken(errReset) })
-		x.lost = true
+	if a := l.has(fault.Reset, fault.Down); a != nil || x.doomed != nil {
+		s.doom(x, a, s.latency(), func() { x.back(bytes, arrives) })
 		return
 	}
 	at := max(x.lastArrival, s.loop.Now()+s.delay(l, fault.Down, bytes))

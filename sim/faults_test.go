@@ -130,3 +130,27 @@ func TestAWatchThroughAPeer(t *testing.T) {
 		t.Error("nobody noticed that a watch broke off")
 	}
 }
+
+// A reset that is healed before its time has come loses nothing, as with toxiproxy: the request was held up, no more.
+func TestAResetThatIsHealedInTime(t *testing.T) {
+	for _, direction := range []fault.Direction{fault.Up, fault.Down} {
+		for healedAfter, want := range map[time.Duration]struct {
+			status int
+			bit    bool
+		}{2 * time.Second: {200, false}, 6 * time.Second: {503, true}} {
+			f := fault.Fault{Kind: fault.Reset, From: "b", To: "a", Direction: direction, After: 5 * time.Second}
+			c := three(scenarios.Step{Action: scenarios.Inject, Label: "f", Fault: &f}, soak(healedAfter), scenarios.Step{Action: scenarios.Heal, Label: "f"}, soak(time.Minute)).
+				asking(1, "b", onlyNew, 0, 1)
+			c.Settled = true
+			r := run(t, only(t, proxy.Reference()), c, 1)
+			o := r.History.Operations[0]
+			if o.Status != want.status || r.History.Faults[0].Bit() != want.bit {
+				t.Errorf("%s, healed after %s: answered %d after %s, %+v; want %d, and that it bit: %t", direction, healedAfter, o.Status, o.End-o.Start,
+					r.History.Faults[0], want.status, want.bit)
+			}
+			if want.status == 200 && o.End-o.Start < healedAfter {
+				t.Errorf("%s: answered after %s, before the fault was healed", direction, o.End-o.Start)
+			}
+		}
+	}
+}

@@ -177,6 +177,9 @@ func (s *Simulator) heal(label string) {
 	if impairs(a.Kind) {
 		l.changed = s.loop.Now()
 	}
+	if a.Kind == fault.Reset {
+		s.spare(l, a)
+	}
 	if a.Kind == fault.Timeout {
 		l.warm = false
 		for i := len(l.inFlight) - 1; i >= 0; i-- {

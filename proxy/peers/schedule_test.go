@@ -247,7 +247,7 @@ func TestScheduleReference(t *testing.T) {
 	t.Run("endless retries with a cap, then the interval again", func(t *testing.T) {
 		failing := func(n int, _ Round) (time.Duration, bool) { return 0, n < 200 }
 		got := replay(NewSchedule(policy, middle), []occasion{{at: 0, key: "a"}}, failing, time.Hour)
-		for i, want := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 4: 800 * time.Millisecond, 5: time.Second, 200: time.Second, 201: 30 * time.Second} {
+		for i, want := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 5: 1600 * time.Millisecond, 6: 2 * time.Second, 200: 2 * time.Second, 201: 30 * time.Second} {
 			if gap := got[i].At - got[i-1].At; gap != want {
 				t.Errorf("round %d after %s, want %s", i, gap, want)
 			}
