@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // BenchmarkSchedule is one schedule of three servers and twenty requests, seven of which are passed on: with two faults of links and their
 // healing, and with a server that is restarted in between.
 func BenchmarkSchedule(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as the searches of the command have it
 	slow := scenarios.Step{Action: scenarios.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
 	heal := func(label string) scenarios.Step { return scenarios.Step{Action: scenarios.Heal, Label: label} }
 	for name, steps := range map[string][]scenarios.Step{

@@ -92,70 +92,102 @@ func (srv *server) beginRound(r peers.Round) {
 
 // ask asks one peer for both documents: together, or one after the other.
 func (b *round) ask(i int) {
-	p := b.peers[i]
+	p := &b.peers[i]
 	b.results[i] = proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
 	if p.Address == "" {
 		for root := range b.results[i].Roots {
 			b.results[i].Roots[root].Failed = "its address is not known"
 		}
-		b.srv.s.loop.After(0, b.gate, func() { b.asked(i, b.srv.s.wall()) })
+		began := b.srv.s.wall()
+		b.srv.s.loop.After(0, b.gate, func() { b.asked(i, began) })
 		return
 	}
 	b.resolved[i] = true
-	began := b.srv.s.wall()
+	q := &question{b: b, peer: i, began: b.srv.s.wall(), left: 2}
+	q.fetch(0)
 	if b.srv.policy.Fetching.Together {
-		left := 2
-		for root := range 2 {
-			b.fetch(i, root, func() {
-				if left--; left == 0 {
-					b.asked(i, began)
-				}
-			})
-		}
-		return
+		q.fetch(1)
 	}
-	b.fetch(i, 0, func() { b.fetch(i, 1, func() { b.asked(i, began) }) })
 }
 
-// fetch asks for one document.
-func (b *round) fetch(i, root int, then func()) {
-	s, srv := b.srv.s, b.srv
-	result := &b.results[i]
-	target := s.servers[s.byAddress[b.peers[i].Address]]
-	var stop func() bool
-	var x *exchange
-	over := false
-	done := func(failed string) {
-		if over {
-			return
-		}
-		over = true
-		if stop != nil {
-			stop()
-		}
-		result.Roots[root].Failed = failed
-		s.trace.add(s.loop.Now(), eventFetched, srv.index, target.index, uint64(root)<<1|bit(failed == ""))
-		s.loop.After(0, b.gate, then)
-	}
-	x = s.fetch(s.link(srv.index, target.index), root, func() {
-		switch {
-		case x == nil || over:
-		case x.err != nil:
-			done("it could not be reached")
-		case x.ended && x.status != 200:
-			x.drop()
-			done("it answered " + itoa(x.status))
-		case x.ended:
-			x.drop()
-			result.Roots[root].Groups, result.Version = x.fetched.groups, x.fetched.version
-			done("")
-		}
-	})
+// question is asking one peer for both documents.
+type question struct {
+	b       *round
+	peer    int // index of round.peers
+	began   time.Time
+	left    int // documents that have not come, or failed
+	fetches [2]fetch
+}
+
+// fetch is asking for one of them.
+type fetch struct {
+	q    *question
+	root int
+	x    *exchange
+	stop func() bool // its time limit; nil if it has none
+	over bool
+}
+
+func (q *question) fetch(root int) {
+	f := &q.fetches[root]
+	f.q, f.root = q, root
+	s, srv := q.b.srv.s, q.b.srv
+	f.x = s.fetch(s.link(srv.index, f.target().index), root, f.progress)
 	if limit := srv.policy.Fetching.Timeout; limit > 0 {
-		stop = s.loop.Timer(limit, b.gate, func() {
-			x.giveUp()
-			done("it did not answer in time")
-		})
+		f.stop = s.loop.Timer(limit, q.b.gate, f.late)
+	}
+}
+
+func (f *fetch) target() *server {
+	b := f.q.b
+	return b.srv.s.servers[b.srv.s.byAddress[b.peers[f.q.peer].Address]]
+}
+
+// progress looks at what has come.
+func (f *fetch) progress() {
+	switch x := f.x; {
+	case x == nil || f.over:
+	case x.err != nil:
+		f.done("it could not be reached")
+	case x.ended && x.status != 200:
+		x.drop()
+		f.done("it answered " + itoa(x.status))
+	case x.ended:
+		x.drop()
+		result := &f.q.b.results[f.q.peer]
+		result.Roots[f.root].Groups, result.Version = x.fetched.groups, x.fetched.version
+		f.done("")
+	}
+}
+
+func (f *fetch) late() {
+	f.x.giveUp()
+	f.done("it did not answer in time")
+}
+
+// done notes how it ended, and goes on: to the other document, or with what the peer has answered.
+func (f *fetch) done(failed string) {
+	if f.over {
+		return
+	}
+	f.over = true
+	if f.stop != nil {
+		f.stop()
+	}
+	b := f.q.b
+	s := b.srv.s
+	b.results[f.q.peer].Roots[f.root].Failed = failed
+	s.trace.add(s.loop.Now(), eventFetched, b.srv.index, f.target().index, uint64(f.root)<<1|bit(failed == ""))
+	s.loop.After(0, b.gate, f.next)
+}
+
+func (f *fetch) next() {
+	q := f.q
+	switch q.left--; {
+	case q.left == 0:
+		q.b.asked(q.peer, q.began)
+	case !q.b.srv.policy.Fetching.Together:
+		q.fetch(1)
 	}
 }
 
