@@ -22,23 +22,14 @@ func judgeIdentityPreserved(f *Facts) *tally {
 	t := newTally()
 	passed := 0
 	users := map[string]bool{}
-	for _, o := range f.observations {
-		if f.byID[o.op.ID] != o {
-			continue // two operations of one ID: the hops cannot be told apart
-		}
-		hops := f.hops[o.op.ID]
+	for o, hops := range f.accounted() {
 		if passedOn(o.op, hops) {
 			passed++
 			users[o.op.User] = true
 		}
 		r, cause := ruleIdentity(o.op, hops)
 		if t.rule(r) {
-			t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
-				e := f.show(o, o.situation, answer(o.op))
-				e.Sentence = fmt.Sprintf("%s was asked at %s by %s: %s. The request was handled by %s: %s.",
-					o.op.Server, clock(o.op.Start), o.op.User, request(o.op), routeAs(hops), cause)
-				return e
-			})
+			f.violateOnTheWay(t, o, func() string { return routeAs(hops) }, cause, cause)
 		}
 	}
 	if passed == 0 {

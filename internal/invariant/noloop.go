@@ -20,11 +20,7 @@ var noLoop = Invariant{
 func judgeNoLoop(f *Facts) *tally {
 	t := newTally()
 	passedOn, again, silent := 0, 0, 0
-	for _, o := range f.observations {
-		hops := f.hops[o.op.ID]
-		if f.byID[o.op.ID] != o {
-			continue // two operations of one ID: the hops cannot be told apart
-		}
+	for o, hops := range f.accounted() {
 		if len(hops) == 0 {
 			if o.op.Status != 0 {
 				silent++
@@ -49,12 +45,7 @@ func judgeNoLoop(f *Facts) *tally {
 			continue
 		}
 		t.rule(rulingWrong)
-		t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
-			e := f.show(o, o.situation, answer(o.op))
-			e.Sentence = fmt.Sprintf("%s was asked at %s: %s. The request was handled by %s: %s.",
-				o.op.Server, clock(o.op.Start), request(o.op), route(hops), cause)
-			return e
-		})
+		f.violateOnTheWay(t, o, func() string { return route(hops) }, cause, cause)
 	}
 	if passedOn == 0 {
 		t.doubt("no operation was handled by a second server, so none could go round")

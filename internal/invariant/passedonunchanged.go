@@ -1,7 +1,6 @@
 package invariant
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,11 +20,7 @@ var passedOnUnchanged = Invariant{
 func judgePassedOnUnchanged(f *Facts) *tally {
 	t := newTally()
 	passed := 0
-	for _, o := range f.observations {
-		if f.byID[o.op.ID] != o {
-			continue // two operations of one ID: the hops cannot be told apart
-		}
-		hops := f.hops[o.op.ID]
+	for o, hops := range f.accounted() {
 		if !passedOn(o.op, hops) {
 			continue
 		}
@@ -37,12 +32,7 @@ func judgePassedOnUnchanged(f *Facts) *tally {
 		}
 		t.rule(rulingWrong)
 		part, _, _ := strings.Cut(hops[i].Altered, ":")
-		t.violation(signature{o.op.Server, "", altered(hops[i].Server, part)}, o.op.End, o.resource.name(), func() Evidence {
-			e := f.show(o, o.situation, answer(o.op))
-			e.Sentence = fmt.Sprintf("%s was asked at %s: %s. The request was handled by %s: %s.",
-				o.op.Server, clock(o.op.Start), request(o.op), route(hops), altered(hops[i].Server, hops[i].Altered))
-			return e
-		})
+		f.violateOnTheWay(t, o, func() string { return route(hops) }, altered(hops[i].Server, part), altered(hops[i].Server, hops[i].Altered))
 	}
 	if passed == 0 {
 		t.doubt("no operation was handled by a second server, so none could be altered on the way")

@@ -22,11 +22,10 @@ var writesOnce = Invariant{
 func judgeWritesOnce(f *Facts) *tally {
 	t := newTally()
 	passed, again, done := 0, 0, 0
-	for _, o := range f.observations {
-		if !changes(o.op) || f.byID[o.op.ID] != o {
+	for o, hops := range f.accounted() {
+		if !changes(o.op) {
 			continue
 		}
-		hops := f.hops[o.op.ID]
 		if !passedOn(o.op, hops) {
 			if len(hops) == 0 && routed(o.op) {
 				t.rule(rulingUnknown)
@@ -45,12 +44,7 @@ func judgeWritesOnce(f *Facts) *tally {
 			if retries > 0 {
 				cause += fmt.Sprintf(", though its client sent it %d times", 1+retries)
 			}
-			t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
-				e := f.show(o, o.situation, answer(o.op))
-				e.Sentence = fmt.Sprintf("%s was asked at %s: %s. The request was handled by %s: %s.",
-					o.op.Server, clock(o.op.Start), request(o.op), routeAnswered(hops), cause)
-				return e
-			})
+			f.violateOnTheWay(t, o, func() string { return routeAnswered(hops) }, cause, cause)
 		}
 	}
 	if passed == 0 {
