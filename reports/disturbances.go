@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -59,12 +60,12 @@ type FaultEvidence struct {
 	Requests int `json:"requests,omitempty"`
 }
 
-// Target is "from→to" for a link and the server's name for a process.
+// Target is "from→to" for a link, from all if no source is named, and the server's name for a process.
 func (f Fault) Target() string {
 	if f.Server != "" {
 		return f.Server
 	}
-	return f.From + "→" + f.To
+	return cmp.Or(f.From, "all") + "→" + f.To
 }
 
 // concerns reports whether the fault belongs on the lane of that server.

@@ -149,6 +149,8 @@ func faultClause(f Fault) string {
 		return f.Target() + " was killed"
 	case "pause":
 		return f.Target() + " was paused"
+	case "spoil":
+		return "a discovery document of " + f.To + " failed for its peers"
 	default:
 		return f.Target() + " had " + f.Kind
 	}

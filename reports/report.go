@@ -22,6 +22,9 @@ const (
 // JSON fields of this type say so in their name, as the Kubernetes API conventions ask ("Units").
 type Seconds float64
 
+// SecondsOf rounds a length of time to what a report shows of it.
+func SecondsOf(d time.Duration) Seconds { return seconds(d) }
+
 func seconds(d time.Duration) Seconds { return Seconds(math.Round(float64(d)/1e3) / 1e6) }
 
 // RunReport is everything that is shown of one run.

@@ -12,14 +12,21 @@ import (
 var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, scale)
 
 var (
-	upgrades      = []Scenario{quiet, rollingUpgrade}
-	network       = []Scenario{peerPartition, restartDuringPartition, startupDuringPartition}
-	processes     = []Scenario{peerCrash, peerPause}
-	configuration = []Scenario{}
-	discovery     = []Scenario{}
-	safety        = []Scenario{}
-	requests      = []Scenario{}
-	scale         = []Scenario{}
+	upgrades = []Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, rollingUpgradeUnderFaults, restartStorm, gateRollout}
+	network  = []Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
+		resetMidResponse, truncatedDiscovery, bandwidthStarvedList}
+	processes     = []Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
+	configuration = []Scenario{
+		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, certificateRotation, frontProxyNameNotAllowed, advertisedAddressWrong,
+		advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
+	}
+	discovery = []Scenario{
+		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, aggregatedAPILifecycle,
+		etagAndLegacyClients, openAPI,
+	}
+	safety   = []Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
+	requests = []Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
+	scale    = []Scenario{manyPeers, manyResources, longCampaign}
 )
 
 // All returns the catalogue.

@@ -15,6 +15,7 @@ var peerPause = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Processes,
+	Labels:           []string{"conformance"},
 	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)

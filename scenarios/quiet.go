@@ -16,6 +16,7 @@ var quiet = Scenario{
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     Upgrades,
+	Labels:     []string{"smoke", "conformance"},
 	Control:    Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)

@@ -15,6 +15,7 @@ var restartDuringPartition = Scenario{
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           Network,
+	Labels:           []string{"smoke", "conformance"},
 	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)

@@ -15,6 +15,7 @@ var rollingUpgrade = Scenario{
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     Upgrades,
+	Labels:     []string{"smoke", "conformance"},
 	Control:    Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.From })

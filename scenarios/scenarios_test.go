@@ -27,7 +27,7 @@ func TestTheCatalogueIsInOrder(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range All() {
 		t.Run(s.Name, func(t *testing.T) {
-			if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(s.Name) || names[s.Name] {
+			if !regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*$`).MatchString(s.Name) || names[s.Name] {
 				t.Errorf("name %q is not lower case with hyphens, or taken", s.Name)
 			}
 			names[s.Name] = true

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,8 @@ type Setup struct {
 	FrontProxy Certificate `json:"frontProxy,omitempty"`
 	// Advertise is where the server says that its peers find it (--peer-advertise-ip, --peer-advertise-port).
 	Advertise Advertise `json:"advertise,omitempty"`
+	// Flags says whose flags it is started with.
+	Flags Flags `json:"flags,omitempty"`
 	// HostnameOf names another server whose host name this one has too: both then have one identity, which upstream derives from it.
 	HostnameOf string `json:"hostnameOf,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", that the server behaves like (--emulated-version); empty means its own.
@@ -40,7 +43,7 @@ type Trust string
 // What can be wrong with an authority.
 const (
 	TrustStranger Trust = "stranger" // one that has signed nobody's certificate
-	TrustMissing  Trust = "missing"  // no file is given: upstream then falls back to what its in-cluster configuration trusts
+	TrustMissing  Trust = "missing"  // no file is given: upstream then goes without the proxy, and says so nowhere
 )
 
 // Certificate is what a server proves with who it is. The zero value is the right one.
@@ -50,8 +53,9 @@ type Certificate string
 const (
 	CertificateExpired  Certificate = "expired"
 	CertificateStranger Certificate = "stranger" // signed by an authority that nobody trusts
-	CertificateOther    Certificate = "other"    // of the right authority, for another name: one that is not allowed
-	CertificateRotated  Certificate = "rotated"  // a new one that is right as well
+	// CertificateOther is of the right authority, for another name. A front proxy of that name is allowed by its own server, and by no other.
+	CertificateOther   Certificate = "other"
+	CertificateRotated Certificate = "rotated" // a new one that is right as well
 )
 
 // Advertise is what a server tells its peers of where it listens. The zero value is its right address and port.
@@ -60,10 +64,28 @@ type Advertise string
 // What a server may advertise.
 const (
 	AdvertiseNothing Advertise = "nothing" // neither flag: upstream falls back to --advertise-address and the secure port
-	AdvertiseIP      Advertise = "ip"      // the right address and no port
-	AdvertisePort    Advertise = "port"    // the right port and no address
-	AdvertiseWrong   Advertise = "wrong"   // an address of the run's own network at which nobody listens
+	// AdvertiseHost is neither flag, nor --advertise-address: upstream falls back to the address of the host's own interface, to which no
+	// way leads from the hosts of its peers.
+	AdvertiseHost Advertise = "the host's own address"
+	// Half of what is needed. So that it can be seen whether it is used, it is of an address at which nobody listens.
+	AdvertiseIP    Advertise = "an address and no port"
+	AdvertisePort  Advertise = "a port and no address"
+	AdvertiseWrong Advertise = "an address at which nobody listens" // it is of the run's own network
 )
+
+// Setups reports whether the plan ever wants a server set up in another way than the subject says: not every backend can.
+func (plan *Plan) Setups() bool {
+	return slices.ContainsFunc(plan.Servers, func(s Server) bool { return s.Setup != nil }) ||
+		slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Setup != nil })
+}
+
+// Flags are the flags of a server's proxy as a whole. The zero value is what its documentation asks for.
+type Flags string
+
+// FlagsKubeadm are those that kubeadm gives a kube-apiserver, and no more: the feature is as its default has it, and nothing is said of
+// peers. A sidecar is not kubeadm's, and has its own.
+// Source: getAPIServerCommand in k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane/manifests.go.
+const FlagsKubeadm Flags = "kubeadm"
 
 // String puts what is out of the ordinary in words; "" if nothing is.
 func (s *Setup) String() string {
@@ -71,13 +93,18 @@ func (s *Setup) String() string {
 		return ""
 	}
 	var words []string
-	for _, part := range []struct{ what, value string }{
-		{"its proxy", string(s.Proxy)}, {"the peer authority", string(s.PeerCA)}, {"its serving certificate", string(s.Serving)},
-		{"its front-proxy certificate", string(s.FrontProxy)}, {"advertising", string(s.Advertise)},
-		{"the host name of", s.HostnameOf}, {"emulating", s.EmulatedVersion},
+	for _, part := range []struct{ value, words string }{
+		{string(s.Proxy), "its proxy switched " + string(s.Proxy)},
+		{string(s.PeerCA), "its peer authority: " + string(s.PeerCA)},
+		{string(s.Serving), "its serving certificate: " + string(s.Serving)},
+		{string(s.FrontProxy), "its front-proxy certificate: " + string(s.FrontProxy)},
+		{string(s.Advertise), "advertising " + string(s.Advertise)},
+		{string(s.Flags), "with the flags of " + string(s.Flags)},
+		{s.HostnameOf, "with the host name of " + s.HostnameOf},
+		{s.EmulatedVersion, "emulating " + s.EmulatedVersion},
 	} {
 		if part.value != "" {
-			words = append(words, part.what+" "+part.value)
+			words = append(words, part.words)
 		}
 	}
 	return strings.Join(words, ", ")
@@ -92,7 +119,8 @@ func (s *Setup) validate(servers map[string]state) error {
 		oneOf("peer authority", s.PeerCA, TrustStranger, TrustMissing),
 		oneOf("serving certificate", s.Serving, CertificateExpired, CertificateStranger, CertificateOther, CertificateRotated),
 		oneOf("front-proxy certificate", s.FrontProxy, CertificateExpired, CertificateStranger, CertificateOther, CertificateRotated),
-		oneOf("advertising", s.Advertise, AdvertiseNothing, AdvertiseIP, AdvertisePort, AdvertiseWrong),
+		oneOf("advertising", s.Advertise, AdvertiseNothing, AdvertiseHost, AdvertiseIP, AdvertisePort, AdvertiseWrong),
+		oneOf("flags", s.Flags, FlagsKubeadm),
 	} {
 		if known != nil {
 			return known
@@ -116,5 +144,5 @@ func oneOf[T ~string](what string, value T, known ...T) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("setup: %s %q: want one of %v", what, value, known)
+	return fmt.Errorf("setup: %s %q: want one of %q", what, value, known)
 }

@@ -15,6 +15,7 @@ var startupDuringPartition = Scenario{
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           Network,
+	Labels:           []string{"conformance"},
 	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)

@@ -54,6 +54,11 @@ func (a apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.serveDiscovery(w, r)
 		return
 	}
+	x := r.Context().Value(exchangeKey{}).(*exchange)
+	if refusal := authorize(x.seenAs(), info); refusal != nil {
+		a.fail(w, r, refusal)
+		return
+	}
 	verbs, ok := a.serves(resourceKey{info.APIGroup, info.APIVersion, info.Resource, info.Subresource})
 	switch {
 	case !ok:
@@ -63,14 +68,25 @@ func (a apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Verb))
 		return
 	}
-	x := r.Context().Value(exchangeKey{}).(*exchange)
-	if info.Verb != "list" && info.Verb != "watch" && a.s.link(a.index, a.s.etcdEnd()).blocked() {
-		a.s.link(a.index, a.s.etcdEnd()).bite()
-		x.sleep(storageTimeout)
+	if info.Verb != "list" && info.Verb != "watch" && !a.reachEtcd(x) {
 		a.fail(w, r, apierrors.NewInternalError(errStorage))
 		return
 	}
 	a.carryOut(w, r, x, info)
+}
+
+// reachEtcd waits for as long as etcd takes to answer if something is done to the way there. It reports whether it has.
+func (a apiserver) reachEtcd(x *exchange) bool {
+	l := a.s.link(a.index, a.s.etcdEnd())
+	switch {
+	case l.blocked():
+		l.bite()
+		x.sleep(storageTimeout)
+		return false
+	case len(l.on) > 0:
+		x.sleep(a.s.delay(l, fault.Up, headerBytes) + a.s.delay(l, fault.Down, headerBytes))
+	}
+	return true
 }
 
 // carryOut does what is asked of an object or a collection.
@@ -80,16 +96,26 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 		name = x.op.Name
 	}
 	if info.Verb == "create" || info.Verb == "update" || info.Verb == "patch" {
-		if body, err := io.ReadAll(r.Body); err != nil || !json.Valid(body) {
+		if body, err := io.ReadAll(r.Body); err != nil || strings.HasSuffix(r.Header.Get("Content-Type"), "json") && !json.Valid(body) {
 			a.fail(w, r, apierrors.NewBadRequest("the body of the request is no JSON"))
 			return
 		}
 	}
+	media, ok := readable(r.Header.Get("Accept"))
+	if !ok {
+		a.fail(w, r, apierrors.NewGenericServerResponse(http.StatusNotAcceptable, info.Verb, schema.GroupResource{}, "", "only JSON and YAML are written", 0, true))
+		return
+	}
+	w.Header()["Content-Type"] = []string{media}
 	o := object{info.APIGroup, info.Resource, name}
 	exists := a.s.objects[o] || info.Subresource != "" && a.s.objects[o]
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch info.Verb {
 	case "list":
+		if strings.Contains(r.URL.RawQuery, herdSelector) {
+			write(w, http.StatusOK, herded(a.s.herds[gr], r.URL.Query()))
+			return
+		}
 		write(w, http.StatusOK, `{"kind":"List","apiVersion":"v1","items":[]}`)
 	case "watch":
 		a.watch(w, r, x)
@@ -101,6 +127,9 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 			return
 		}
 		a.s.objects[o] = true
+		if strings.HasPrefix(name, herdPrefix) {
+			a.s.herds[gr]++
+		}
 		write(w, http.StatusCreated, `{"kind":"Object","apiVersion":"v1"}`)
 	case "delete":
 		if !exists {
@@ -155,7 +184,9 @@ var jsonHeader = []string{"application/json"}
 
 func write(w http.ResponseWriter, status int, body string) {
 	h := w.Header()
-	h["Content-Type"] = jsonHeader
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = jsonHeader
+	}
 	h["Content-Length"] = []string{itoa(len(body))}
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body))

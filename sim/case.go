@@ -39,6 +39,14 @@ type Request struct {
 	Forged bool `json:"forged,omitempty"`
 	// For is how long a watch is to last.
 	For time.Duration `json:"for,omitempty"`
+	// Accept and ContentType are headers where those that suit the verb are not meant, IfNoneMatch is one of a conditional request, and Query is
+	// added to the path.
+	Accept      string `json:"accept,omitempty"`
+	ContentType string `json:"contentType,omitempty"`
+	IfNoneMatch string `json:"ifNoneMatch,omitempty"`
+	Query       string `json:"query,omitempty"`
+
+	before int // objects on the pages before
 }
 
 // String tells the request in a line.
@@ -47,7 +55,7 @@ func (r Request) String() string {
 	if r.Subresource != "" {
 		what += "/" + r.Subresource
 	}
-	if r.Verb == history.VerbDiscovery {
+	if r.Path != "" {
 		what = r.Path
 	}
 	s := fmt.Sprintf("%s %s of %s, %s after step %d", r.Verb, what, r.Server, r.After, r.Step)

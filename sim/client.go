@@ -18,7 +18,6 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 // patience is how long a client waits for an answer.
@@ -34,7 +33,7 @@ const (
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, history.VerbTable: http.MethodGet, "watch": http.MethodGet,
 	"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch,
-	"delete": http.MethodDelete, "deletecollection": http.MethodDelete, history.VerbDiscovery: http.MethodGet,
+	"delete": http.MethodDelete, "deletecollection": http.MethodDelete, history.VerbDiscovery: http.MethodGet, history.VerbNoPeer: http.MethodGet,
 }
 
 var requestInfo = &apirequest.RequestInfoFactory{
@@ -57,13 +56,15 @@ type templateKey struct {
 	gvr                           history.GVR
 	forged                        bool
 	seconds                       int
+
+	accept, contentType, ifNoneMatch, query string
 }
 
 // maxTemplates bounds the cache of a simulator: names may be new with every request.
 const maxTemplates = 8192
 
 func (s *Simulator) templateOf(r *Request) *template {
-	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, int(r.For / time.Second)}
+	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, int(r.For / time.Second), r.Accept, r.ContentType, r.IfNoneMatch, r.Query}
 	if t, ok := s.templates[key]; ok {
 		return t
 	}
@@ -77,12 +78,12 @@ func (s *Simulator) templateOf(r *Request) *template {
 
 func newTemplate(r *Request) *template {
 	t := &template{url: &url.URL{Path: cmp.Or(r.Path, pathOf(r))}}
-	header := http.Header{"Accept": {"application/json"}, "User-Agent": {"skewproof-sim"}}
+	header := http.Header{"Accept": {acceptOf(r)}, "User-Agent": {"skewproof-sim"}}
+	if r.IfNoneMatch != "" {
+		header["If-None-Match"] = []string{r.IfNoneMatch}
+	}
+	t.url.RawQuery = r.Query
 	switch r.Verb {
-	case history.VerbDiscovery:
-		header["Accept"] = []string{discovery.AcceptV2}
-	case history.VerbTable:
-		header["Accept"] = []string{"application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 	case "watch":
 		t.url.RawQuery = "timeoutSeconds=" + strconv.Itoa(max(1, int(r.For/time.Second))) + "&watch=true"
 	case "create", "update":
@@ -90,7 +91,7 @@ func newTemplate(r *Request) *template {
 		header["Content-Type"] = []string{"application/json"}
 	case "patch":
 		t.payload = []byte(`{}`)
-		header["Content-Type"] = []string{"application/merge-patch+json"}
+		header["Content-Type"] = []string{cmp.Or(r.ContentType, "application/merge-patch+json")}
 	}
 	if r.Forged {
 		header[proxy.HopHeader] = []string{"true"}
@@ -131,6 +132,7 @@ type operation struct {
 	x        *exchange
 	stop     func() bool   // the timer of its patience
 	lasts    time.Duration // of a watch
+	asked    Request
 	situation
 }
 
@@ -140,8 +142,9 @@ func (s *Simulator) ask(r *Request, purpose history.Purpose) {
 	op.template, op.lasts = s.templateOf(r), max(time.Second, r.For.Truncate(time.Second))
 	op.Operation = history.Operation{
 		ID: s.operationID(), Purpose: purpose, Client: Client, User: cmp.Or(r.User, "admin"), Server: r.Server, Verb: r.Verb,
-		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(),
+		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(), Accept: r.Accept,
 	}
+	op.asked = *r
 	if r.Forged {
 		op.Client = Forger
 		s.reached.note(ReachedForged)
@@ -162,6 +165,8 @@ func (s *Simulator) progressed(op *operation) {
 	case x == nil: // refused before send returned: it is called again
 	case x.err == errRefused:
 		s.completed(op, history.FailureRefused)
+	case x.err == errDistrusted:
+		s.completed(op, history.FailureTLS)
 	case x.err != nil:
 		s.completed(op, history.FailureReset)
 	case x.ended:
@@ -180,6 +185,8 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	}
 	if x.status != 0 {
 		s.read(op)
+		s.noteEdition(op)
+		s.turnPage(op, op.asked)
 	}
 	s.outstanding--
 	s.asked[s.byName[op.Server]]++
@@ -194,11 +201,15 @@ func (s *Simulator) read(op *operation) {
 	x := op.x
 	kind := x.header.Get("Content-Type")
 	op.RetryAfter = x.header.Get("Retry-After")
+	if op.Accept != "" && kind != "" {
+		op.MediaType, _, _ = strings.Cut(kind, ";")
+	}
 	switch {
-	case x.status >= http.StatusBadRequest && strings.HasPrefix(kind, "application/json"):
+	case x.status >= http.StatusBadRequest && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/yaml")):
 		op.Body = history.BodyStatus
 		var status metav1.Status
-		if json.Unmarshal(x.body, &status) != nil {
+		media, _, _ := strings.Cut(kind, ";")
+		if json.Unmarshal(traffic.AsJSON(media, x.body), &status) != nil {
 			op.Body = history.BodyText
 			break
 		}
@@ -211,7 +222,7 @@ func (s *Simulator) read(op *operation) {
 		if x.status == http.StatusNotFound {
 			op.Missing = history.MissingResource
 		}
-	case op.Verb == history.VerbDiscovery:
+	case op.Verb == history.VerbDiscovery, op.Verb == history.VerbNoPeer:
 		op.Body, op.ETag = history.BodyDiscovery, x.header.Get("ETag")
 		if op.Failure == history.FailureNone && x.status == http.StatusOK {
 			op.Document = s.document(x.body)

@@ -74,6 +74,7 @@ func (d *driver) run(t *vtime.Task, c *Case) {
 	for _, srv := range s.servers {
 		d.mend(srv, 0)
 		d.mend(srv, 1)
+		s.relieve(srv)
 	}
 	d.over = true
 }
@@ -126,7 +127,7 @@ func (d *driver) act(step *scenarios.Step, srv *server) error {
 	switch step.Action {
 	case scenarios.Start:
 		d.ended(srv, scenarios.Kill)
-		return d.start(srv, step.Version)
+		return d.start(srv, step)
 	case scenarios.Stop:
 		return d.stop(srv)
 	case scenarios.Kill:
@@ -145,10 +146,11 @@ func (d *driver) act(step *scenarios.Step, srv *server) error {
 			srv.resume()
 		}
 	case scenarios.Restart, scenarios.Replace:
+		d.s.relieve(srv)
 		if err := d.stop(srv); err != nil {
 			return err
 		}
-		return d.start(srv, step.Version)
+		return d.start(srv, step)
 	case scenarios.Spoil:
 		d.mend(srv, rootAt(step.Path))
 		d.spoil(srv, step.Path)
@@ -160,11 +162,11 @@ func (d *driver) act(step *scenarios.Step, srv *server) error {
 	return nil
 }
 
-func (d *driver) start(srv *server, version string) error {
+func (d *driver) start(srv *server, step *scenarios.Step) error {
 	if srv.phase != down {
 		return nil // it is there already: it may have been asked to start before
 	}
-	v := srv.version
+	v, version := srv.version, step.Version
 	if version != "" {
 		var err error
 		if v, err = d.s.setup.Version(version); err != nil {
@@ -172,8 +174,9 @@ func (d *driver) start(srv *server, version string) error {
 		}
 	}
 	d.s.reached.note(ReachedRestart)
+	d.s.configure(srv, step.Setup)
 	srv.start(v)
-	if !d.await(func() bool { return srv.phase == running || srv.phase == down }) || srv.phase == down {
+	if !d.await(func() bool { return srv.phase == running || srv.phase == down }) || srv.phase == down && !srv.refused {
 		return fmt.Errorf("start %s: not ready within %s", srv.name, readyPatience)
 	}
 	return nil

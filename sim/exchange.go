@@ -77,6 +77,9 @@ func (s *Simulator) dial(x *exchange) {
 		s.refuse(x)
 		return
 	}
+	if s.stumble(x) {
+		return
+	}
 	up, down := l.has(fault.Timeout, fault.Up), l.has(fault.Timeout, fault.Down)
 	switch {
 	case up != nil: // on a connection that stands, the request is under way for ever
@@ -92,6 +95,9 @@ func (s *Simulator) dial(x *exchange) {
 		x.shaking = true
 		s.handshake(x)
 		return
+	}
+	if !l.warm {
+		l.carried = 0
 	}
 	x.connected, l.warm = true, true
 	took := s.delay(l, fault.Up, headerBytes)
@@ -202,6 +208,9 @@ func (s *Simulator) arrive(x *exchange) {
 		x.broken(errReset)
 		return
 	}
+	if s.unauthorized(x) {
+		return
+	}
 	if x.root >= 0 {
 		s.arriveFetch(x)
 		return
@@ -233,21 +242,13 @@ func (x *exchange) back(bytes int, arrives func()) {
 		return
 	}
 	at := max(x.lastArrival, s.loop.Now()+s.delay(l, fault.Down, bytes))
-	if a := l.has(fault.LimitData, fault.Down); a != nil && int64(x.sent+bytes) > a.Bytes {
+	if a := l.has(fault.LimitData, fault.Down); a != nil && l.carried+int64(bytes) > a.Bytes {
 		a.record.Evidence.Cut++
-		whole := x.sent == 0 && a.Bytes >= headerBytes
-		x.lost = true
-		s.loop.At(at, nil, func() {
-			if whole && !x.gone {
-				arrives()
-				keep := min(len(x.body), int(a.Bytes)-headerBytes)
-				x.body, x.ended = x.body[:keep], false
-			}
-			x.broken(errReset)
-		})
+		s.cutShort(x, int(a.Bytes-l.carried), at, arrives)
 		return
 	}
 	x.sent += bytes
+	l.carried += int64(bytes)
 	x.lastArrival = at
 	s.loop.At(at, nil, func() {
 		l.heard = s.loop.Now()
@@ -256,6 +257,27 @@ func (x *exchange) back(bytes int, arrives func()) {
 			x.progress()
 		}
 	})
+}
+
+// cutShort lets no more than so many bytes of what is sent back arrive. Then the connection ends, and with it all else that is under way on it.
+func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, arrives func()) {
+	l := x.link
+	begins := x.sent == 0 && left >= headerBytes
+	x.lost = true
+	l.warm = false
+	s.loop.At(at, nil, func() {
+		if begins && !x.gone {
+			arrives()
+			x.body, x.ended = x.body[:min(len(x.body), left-headerBytes)], false
+		}
+		x.broken(errReset)
+	})
+	for _, other := range l.inFlight {
+		if other != x && other.connected && !other.lost {
+			other.lost = true
+			s.loop.At(at, nil, func() { other.broken(errReset) })
+		}
+	}
 }
 
 // broken ends the exchange at both ends: the requester learns of it now, the target that nobody waits any more.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
@@ -53,6 +54,9 @@ func (srv *server) takeIdentity() {
 
 // publish writes the endpoint lease of a server that is ready.
 func (srv *server) publish() {
+	if srv.setup != nil && srv.setup.Proxy == scenarios.Off {
+		return
+	}
 	srv.lease.endpoint, srv.lease.published, srv.lease.beaten, srv.lease.serves = true, srv.incarnation, srv.s.loop.Now(), srv.document().Hash
 	srv.s.announce(srv)
 	srv.s.storageVersions()

@@ -2,16 +2,20 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // Load asks continually: every server the same share, of everything that discovery lists, in the proportions of the real load.
 type Load struct {
 	QPS float64 `json:"qps"` // over all servers
+	// Traffic is where its weight lies. The simulator has no connections that are upgraded, and no OpenAPI; of hostile headers it has that of the hop.
+	Traffic scenarios.Traffic `json:"traffic,omitempty"`
 }
 
 // load is the traffic of a run.
@@ -19,16 +23,27 @@ type load struct {
 	every   time.Duration // between two requests to one server
 	mix     traffic.Mix
 	probes  map[traffic.Class][]traffic.Probe
+	known   traffic.Classifier
 	stale   bool // what servers serve has changed
 	visited map[string]int
 	created int
+
+	profile  scenarios.Traffic
+	last     []edition         // by server: the merged document that it last gave
+	editions map[string]string // documents by ETag
+	tags     []string          // those, in the order in which they were first seen
+	herd     history.GVR
+	grazing  int // objects of the herd so far
 }
 
 // startLoad begins to ask. It goes on until the steps are over.
 func (s *Simulator) startLoad(l *Load) {
 	s.load = load{
 		every: time.Duration(float64(time.Second) * float64(len(s.servers)) / l.QPS), mix: traffic.DefaultMix,
-		stale: true, visited: map[string]int{},
+		stale: true, visited: map[string]int{}, profile: l.Traffic, last: make([]edition, len(s.servers)), editions: map[string]string{},
+	}
+	if l.Traffic == scenarios.SparseTraffic {
+		s.load.every *= sparseness
 	}
 	for i := range s.servers {
 		s.loop.After(s.load.every*time.Duration(i)/time.Duration(len(s.servers)), nil, func() { s.lane(i) })
@@ -43,9 +58,16 @@ func (s *Simulator) lane(i int) {
 	if s.load.stale {
 		s.classify()
 	}
-	r := s.choose()
+	r, ok := s.special(i)
+	if !ok {
+		r = s.choose()
+	}
+	r.Forged = s.load.profile == scenarios.HostileTraffic && s.tape.Choose(tape.Workload, 3) == 0
 	r.Server = s.names[i]
 	r.User = users[s.tape.Choose(tape.Workload, len(users))]
+	if strings.HasPrefix(r.Name, herdPrefix) {
+		r.User = users[0] // who may write everywhere
+	}
 	s.ask(&r, history.PurposeLoad)
 	s.loop.After(s.load.every, nil, func() { s.lane(i) })
 }
@@ -66,7 +88,7 @@ func (s *Simulator) classify() {
 	}
 	s.load.stale = false
 	s.load.probes = map[traffic.Class][]traffic.Probe{}
-	for _, p := range traffic.Classify(documents) {
+	for _, p := range s.load.known.Classify(documents) {
 		s.load.probes[p.Class] = append(s.load.probes[p.Class], p)
 	}
 }
@@ -108,7 +130,7 @@ func (s *Simulator) probe(p traffic.Probe) Request {
 	for range verbs {
 		verb := verbs[s.load.visited[key]%len(verbs)]
 		s.load.visited[key]++
-		if _, ok := methods[verb]; !ok {
+		if _, ok := methods[verb]; !ok || isWrite(verb) && s.keeps(r.GVR) {
 			continue
 		}
 		r.Verb = verb
@@ -118,6 +140,8 @@ func (s *Simulator) probe(p traffic.Probe) Request {
 		case "list":
 			if s.tape.Choose(tape.Workload, 3) == 2 {
 				r.Verb = history.VerbTable
+			} else if s.load.visited[key]%2 == 0 { // as clients do that would rather have protobuf
+				r.Accept = "application/vnd.kubernetes.protobuf,application/json"
 			}
 		case "create":
 			s.load.created++

@@ -36,7 +36,9 @@ type link struct {
 	from, to int
 	on       []*active // faults, in the order in which they were injected
 	// warm is true when a connection stands: then a request needs no handshake.
-	warm     bool
+	warm bool
+	// carried is how many bytes of answers have come over that connection since the last fault was switched on.
+	carried  int64
 	heard    vtime.Time // when something last came back on it
 	watched  bool       // health is looked at
 	changed  vtime.Time // when a fault was last switched on or off
@@ -150,6 +152,7 @@ func (s *Simulator) inject(label string, f fault.Fault) {
 		Blocks: f.Kind == fault.Cut || f.Kind == fault.Timeout && f.After == 0,
 	}}
 	l.on = append(l.on, a)
+	l.carried = 0
 	if impairs(f.Kind) {
 		l.changed = s.loop.Now()
 	}

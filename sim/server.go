@@ -11,6 +11,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/peers"
+	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
@@ -37,6 +38,8 @@ type server struct {
 	version     *recorded.Version
 	policy      proxy.Policy
 	on          bool // the feature
+	setup       *scenarios.Setup
+	refused     bool // it would not start with its setup
 	incarnation int
 	since       vtime.Time // of its present phase
 	readyAt     vtime.Time
@@ -76,6 +79,10 @@ func (srv *server) start(v *recorded.Version) {
 	srv.lifecycle(history.StateStarting, "")
 	srv.policy, srv.on = s.setup.Policy(v.Name)
 	srv.extended.reset()
+	if !srv.applySetup() {
+		s.loop.After(bootsWithin, srv.gate, srv.refuse)
+		return
+	}
 	srv.begin()
 	slower := startsSlower * time.Duration(s.tape.Choose(tape.Delays, 4))
 	s.loop.After(bootsWithin+slower, srv.gate, func() { srv.withEtcd(srv.boot) })

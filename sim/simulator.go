@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -47,7 +48,10 @@ type Simulator struct {
 	active     map[string]*active
 	faults     int
 	extensions []scenarios.Definition
+	setups     map[string]*scenarios.Setup // of servers that have one of their own
+	hinders    []*hindrance
 	objects    map[object]bool
+	herds      map[schema.GroupResource]int // objects by label
 	beating    bool
 
 	driver      driver
@@ -129,7 +133,8 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	if err := s.prepare(c, t, o); err != nil {
 		return nil, err
 	}
-	if c.Settled {
+	plan := scenarios.Plan{Servers: c.Servers}
+	if c.Settled && !plan.Setups() { // a snapshot is of servers that are set up as ever
 		if err := s.settle(c, t, o); err != nil {
 			return nil, err
 		}
@@ -152,6 +157,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 
 // startAll starts every server, one shortly after the other.
 func (s *Simulator) startAll(c *Case) error {
+	s.configureFirst(c.Servers)
 	for i, srv := range s.servers {
 		v, err := s.setup.Version(c.Servers[i].Version)
 		if err != nil {
@@ -164,10 +170,14 @@ func (s *Simulator) startAll(c *Case) error {
 
 // prepare makes everything as it is before anything has happened.
 func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
+	if err := checkSetups(c); err != nil {
+		return err
+	}
 	s.tape = t
 	s.trace.reset(o.Trace)
 	s.active, s.faults, s.extensions = map[string]*active{}, 0, nil
-	s.objects, s.beating = map[object]bool{}, false
+	s.objects, s.herds, s.beating = map[object]bool{}, map[schema.GroupResource]int{}, false
+	s.setups, s.hinders = map[string]*scenarios.Setup{}, nil
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
 	s.exchangesUsed, s.operationsUsed = 0, 0
 	s.driver = driver{s: s, strict: o.StopAtError}

@@ -24,7 +24,7 @@ func (s *Simulator) situate(op *operation) {
 	if asked.phase == running && asked.gate.Open() {
 		op.life = asked.incarnation
 	}
-	if op.Verb == history.VerbDiscovery {
+	if op.Verb == history.VerbDiscovery || op.Verb == history.VerbNoPeer {
 		return
 	}
 	k := op.about()
@@ -81,7 +81,9 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	late := op.End > s.driver.disturbed+history.DefaultBounds.Convergence
 	ignorant := op.Start < asked.since+history.DefaultBounds.Staleness
 	switch {
-	case op.Verb == history.VerbDiscovery:
+	case op.Status == http.StatusForbidden: // to whom, the hops tell
+		return false
+	case op.Verb == history.VerbDiscovery, op.Verb == history.VerbNoPeer, op.Items > 0, op.Accept != "":
 		return true
 	case op.Status == http.StatusNotFound && op.Missing == history.MissingResource:
 		return known && (late || op.local || !ignorant)

@@ -77,7 +77,7 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 		commit = mod.Origin.Hash
 	}
 	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(), ref.Version), nil)
-	_, err = tool.run(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)
+	_, err = tool.run(ctx, "build", "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)
 	done()
 	if err != nil {
 		return "", buildError(ref, err)
@@ -134,8 +134,8 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 	if err := os.WriteFile(filepath.Join(src, "go.mod"), gomod, 0o644); err != nil {
 		return "", err
 	}
-	if ref.Component == KubeAPIServer {
-		return kubernetesModule + "/cmd/kube-apiserver", nil
+	if below := programs[ref.Component].pkg; below != "" {
+		return ref.Component.module() + "/" + below, nil
 	}
 	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(etcdMain), 0o644)
 }

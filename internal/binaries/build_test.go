@@ -65,7 +65,7 @@ func TestBuildEtcd(t *testing.T) {
 	s.Go = "go"
 	_, err := s.Get(t.Context(), Etcd, DefaultEtcd)
 	// The stand-in adds the number of its arguments to the version: the error shows that they reach it.
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), `says "etcd Version: 3.6.8 2", not v3.6.8`) {
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), `says "etcd Version: 3.6.8-2", not v3.6.8`) {
 		t.Errorf("got %v", err)
 	}
 }

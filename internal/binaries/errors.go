@@ -45,7 +45,7 @@ func (e *UnavailableError) Error() string {
 		fmt.Fprintf(&b, "  %s: %s\n", a.Way, strings.ReplaceAll(a.Err.Error(), "\n", "\n    "))
 	}
 	fmt.Fprintf(&b, "  what can be done: ask for a version that exists (%s), go online, or give a binary of your own: %s=%s@%s=PATH",
-		releasesURL(e.Ref.Component), OverrideEnv, e.Ref.Component, e.Ref.Version)
+		programs[e.Ref.Component].releases, OverrideEnv, e.Ref.Component, e.Ref.Version)
 	return b.String()
 }
 
@@ -56,13 +56,6 @@ func (e *UnavailableError) Unwrap() []error {
 		errs = append(errs, a.Err)
 	}
 	return errs
-}
-
-func releasesURL(c Component) string {
-	if c == Etcd {
-		return "https://github.com/etcd-io/etcd/releases"
-	}
-	return "https://kubernetes.io/releases"
 }
 
 // diskFull reports that err is for want of room. There is no use in trying another way then.

@@ -7,12 +7,6 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Where the components are published as Go modules.
-const (
-	kubernetesModule = "k8s.io/kubernetes"
-	etcdModule       = "go.etcd.io/etcd/server/v3"
-)
-
 // stagingPrefix is how Kubernetes' go.mod points at the modules that it publishes from its own tree. They are published
 // with a tag of their own for every release (staging/README.md there), which is what makes a build from modules possible.
 const stagingPrefix = "./staging/src/"
@@ -55,13 +49,3 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 
 // stagingVersion is the version with which the staging modules of a Kubernetes release are published: v0.37.1 for v1.37.1.
 func stagingVersion(v Version) string { return "v0." + strings.TrimPrefix(string(v), "v1.") }
-
-func (c Component) module() string {
-	if c == Etcd {
-		return etcdModule
-	}
-	return kubernetesModule
-}
-
-// buildModulePath cannot be looked up anywhere, and nothing tries to: it is the main module.
-func (c Component) buildModulePath() string { return "skewproof.build/" + string(c) }

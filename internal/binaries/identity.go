@@ -12,14 +12,14 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// versionTimeout bounds one call of a binary with --version. It prints constants: this is for the machine that is
+// versionTimeout bounds one call of a binary that is asked for its version. It prints constants: this is for the machine that is
 // swapping, not for the binary.
 const versionTimeout = 30 * time.Second
 
 // checkVersion asks the binary itself. Build metadata in its answer is no difference (SemVer 2.0.0, section 10):
 // distributions mark their builds so.
 func checkVersion(ctx context.Context, ref Ref, path string) error {
-	said, err := versionOutput(ctx, path)
+	said, err := versionOutput(ctx, ref.Component, path)
 	if err != nil {
 		return fmt.Errorf("ask it for its --version: %w", err)
 	}
@@ -30,12 +30,12 @@ func checkVersion(ctx context.Context, ref Ref, path string) error {
 	return nil
 }
 
-func versionOutput(ctx context.Context, path string) (string, error) {
+func versionOutput(ctx context.Context, c Component, path string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout,
 		fmt.Errorf("no answer within %s", versionTimeout))
 	defer cancel()
 	for {
-		cmd := exec.CommandContext(ctx, path, "--version")
+		cmd := exec.CommandContext(ctx, path, programs[c].ask...)
 		cmd.WaitDelay = time.Second
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.ETXTBSY) && ctx.Err() == nil {
@@ -57,16 +57,13 @@ func versionOutput(ctx context.Context, path string) (string, error) {
 	}
 }
 
-// releaseNamed finds the version in what a binary says of itself: "Kubernetes v1.37.1" (k8s.io/component-base
-// version/verflag) or "etcd Version: 3.6.8" (etcd server/etcdmain/etcd.go). It is "" if there is none.
+// releaseNamed finds the version in what a binary says of itself, such as "Kubernetes v1.37.1" or "etcd Version: 3.6.8". It is
+// "" if there is none. A commit may stand behind it.
 func releaseNamed(c Component, output string) string {
-	prefix, v := "Kubernetes ", ""
-	if c == Etcd {
-		prefix, v = "etcd Version: ", "v"
-	}
 	for line := range strings.Lines(output) {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok {
-			return v + strings.TrimSpace(rest)
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), programs[c].answer)
+		if fields := strings.Fields(rest); ok && len(fields) > 0 {
+			return "v" + strings.TrimPrefix(fields[0], "v")
 		}
 	}
 	return ""

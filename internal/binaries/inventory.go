@@ -106,7 +106,7 @@ func removeLocked(dir string, ref Ref, path string) error {
 // entryDirs finds the <component>/<version>/<platform> directories.
 func entryDirs(dir string) ([]string, error) {
 	var found []string
-	for _, c := range []Component{Etcd, KubeAPIServer} {
+	for _, c := range Components() {
 		entries, err := filepath.Glob(filepath.Join(globEscape(dir), string(c), "v*", "*-*"))
 		if err != nil {
 			return nil, fmt.Errorf("read the cache %s: %w", dir, err)

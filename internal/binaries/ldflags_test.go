@@ -23,6 +23,9 @@ func TestLinkerFlags(t *testing.T) {
 				kube("k8s.io/component-base/version", " -X k8s.io/component-base/version.gitCommit="+commit)},
 		{"etcd", Ref{Etcd, "v3.6.8"}, "", "-s -w"},
 		{"etcd, commit known", Ref{Etcd, "v3.6.8"}, commit, "-s -w -X go.etcd.io/etcd/api/v3/version.GitSHA=012345678"},
+		{"containerd", Ref{Containerd, "v2.3.4"}, commit, "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.3.4"},
+		{"a CNI plugin", Ref{CNIPtp, "v1.9.1"}, commit,
+			"-s -w -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v1.9.1"},
 		{"what a proxy says is no flag", Ref{Etcd, "v3.6.8"}, "x -extld=/bin/sh", "-s -w"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -71,8 +71,23 @@ replace k8s.io/component-base => ./staging/src/k8s.io/component-base
 
 	"go.etcd.io/etcd/server/v3@" + DefaultEtcd: {
 		"go.mod":             "module go.etcd.io/etcd/server/v3\n\ngo 1.24.0\n",
-		"etcdmain/main.go":   "package etcdmain\n\nfunc Main(args []string) { println(\"etcd Version: " + strings.TrimPrefix(DefaultEtcd, "v") + "\", len(args)) }\n",
+		"etcdmain/main.go":   "package etcdmain\n\nfunc Main(args []string) { print(\"etcd Version: " + strings.TrimPrefix(DefaultEtcd, "v") + "-\", len(args), \"\\n\") }\n",
 		"etcdmain/README.md": "etcd",
+	},
+
+	// Says in its version whether it was built with a tag.
+	"github.com/containerd/containerd/v2@v2.3.4": {
+		"go.mod":             "module github.com/containerd/containerd/v2\n\ngo 1.24.0\n",
+		"version/version.go": "package version\n\nvar Version = \"unknown\"\n",
+		"cmd/containerd/main.go": `package main
+
+import "github.com/containerd/containerd/v2/version"
+
+var btrfs = "with btrfs"
+
+func main() { println("containerd github.com/containerd/containerd/v2 " + version.Version + " " + btrfs) }
+`,
+		"cmd/containerd/nobtrfs.go": "//go:build no_btrfs\n\npackage main\n\nfunc init() { btrfs = \"without btrfs\" }\n",
 	},
 }
 

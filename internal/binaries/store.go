@@ -1,5 +1,5 @@
-// Package binaries gets kube-apiserver and etcd of any released version: from a path of the user's, from the cache, from
-// the official release, or, where that cannot be reached, built from the published Go modules.
+// Package binaries gets kube-apiserver and etcd of any released version, and the other programs of a node: from a path of the user's, from
+// the cache, from the official release, or, where that cannot be reached, built from the published Go modules.
 //
 // The cache outlives the checkout and is shared by all processes of a user. What enters it does so atomically and
 // under a lock, and has itself said which version it is; what leaves it has been hashed again.
@@ -149,6 +149,9 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 	}
 	failure := &UnavailableError{Ref: ref}
 	for _, way := range ways {
+		if way.origin == OriginDownload && !programs[ref.Component].download {
+			continue
+		}
 		how, err := way.get(ctx, ref, work, p)
 		if err == nil {
 			err = checkVersion(ctx, ref, work.binary())

@@ -16,15 +16,6 @@ var ErrBadVersion = errors.New("not the version of a release")
 // usage: nothing was looked up.
 var ErrBadRef = errors.New("wrong usage")
 
-// Component is a program that a [Store] can get.
-type Component string
-
-// The components that a [Store] knows.
-const (
-	KubeAPIServer Component = "kube-apiserver"
-	Etcd          Component = "etcd"
-)
-
 // DefaultEtcd is the etcd that runs beside the apiservers unless another is asked for. One and the same etcd serves
 // every kube-apiserver of a run, so that the versions of the apiservers are all that differs. The 3.6 line is the one that
 // Kubernetes v1.34 and later are released with, and earlier apiservers work with it too: what they use of the client
@@ -33,16 +24,6 @@ const DefaultEtcd = "v3.6.8"
 
 // maxVersion bounds what becomes part of a file name. The longest version ever released is far shorter.
 const maxVersion = 64
-
-// ParseComponent returns the component of that name. The error wraps [ErrBadRef].
-func ParseComponent(name string) (Component, error) {
-	switch c := Component(name); c {
-	case KubeAPIServer, Etcd:
-		return c, nil
-	default:
-		return "", fmt.Errorf("%w: unknown component %q: it is %q or %q", ErrBadRef, name, KubeAPIServer, Etcd)
-	}
-}
 
 // Version is the version of a release: "v", major, minor and patch, and a pre-release if there is one, as in
 // "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is no version.
@@ -59,10 +40,11 @@ func ParseVersion(c Component, s string) (Version, error) {
 }
 
 func checkVersionForm(c Component, s string) error {
-	major, example := "v1", "v1.37.1"
-	if c == Etcd {
-		major, example = "v3", DefaultEtcd
+	known, ok := programs[c]
+	if !ok {
+		return errors.New("no such component")
 	}
+	major, example := known.major, known.example
 	switch {
 	case len(s) > maxVersion:
 		return fmt.Errorf("it has more than %d characters; write it like %s", maxVersion, example)

@@ -21,7 +21,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 const (
 	// definitionPatience is how long one server is given to take a definition in, or to be rid of it, before another is asked.
-	definitionPatience = 20 * time.Second
+	definitionPatience = 40 * time.Second
 	definitionInterval = 100 * time.Millisecond
 )
 
@@ -30,28 +30,33 @@ const (
 const storedVersion = "stored"
 
 // define creates the custom resource of a definition, or gives it other versions, and waits until a server has established it. The others
-// see it in their own time. An aggregated API needs a program behind it, which no cluster has.
+// see it in their own time. An aggregated API is registered, with a program behind it.
 func (e *executor) define(ctx context.Context, d scenarios.Definition) error {
 	if d.Aggregated {
-		return fmt.Errorf("define %s: there is no program that an aggregated API could be passed on to", d)
+		return e.aggregate(ctx, d)
 	}
 	object := customResource(d)
-	return e.throughAny(ctx, func(ctx context.Context, api dynamic.ResourceInterface) error {
+	return e.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
+		api := client.Resource(definitions)
 		_, err := api.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "skewproof", Force: true})
 		if err != nil {
 			return err
 		}
 		return wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
 			now, err := api.Get(ctx, object.GetName(), metav1.GetOptions{})
-			return err == nil && established(now), err
+			return err == nil && conditionHolds(now, "Established"), err
 		})
 	})
 }
 
 // undefine deletes the custom resource of a definition and waits until it is gone. One that is gone already is none the worse.
 func (e *executor) undefine(ctx context.Context, d scenarios.Definition) error {
+	if d.Aggregated {
+		return e.disaggregate(ctx, d)
+	}
 	name := customResource(d).GetName()
-	return e.throughAny(ctx, func(ctx context.Context, api dynamic.ResourceInterface) error {
+	return e.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
+		api := client.Resource(definitions)
 		if err := api.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -65,9 +70,9 @@ func (e *executor) undefine(ctx context.Context, d scenarios.Definition) error {
 	})
 }
 
-// throughAny does something with the definitions through a server that is ready: the first that gets it done, since the run may have paused one
+// throughAny does something through a server that is ready: the first that gets it done, since the run may have paused one
 // or cut it off from etcd.
-func (e *executor) throughAny(ctx context.Context, do func(context.Context, dynamic.ResourceInterface) error) error {
+func (e *executor) throughAny(ctx context.Context, do func(context.Context, dynamic.Interface) error) error {
 	var errs []error
 	for _, server := range e.load.servers {
 		if e.cluster.Serving(server) == 0 {
@@ -85,7 +90,7 @@ func (e *executor) throughAny(ctx context.Context, do func(context.Context, dyna
 	return errors.Join(errs...)
 }
 
-func (e *executor) through(ctx context.Context, server string, do func(context.Context, dynamic.ResourceInterface) error) error {
+func (e *executor) through(ctx context.Context, server string, do func(context.Context, dynamic.Interface) error) error {
 	config, err := e.cluster.Direct(server)
 	if err != nil {
 		return err
@@ -96,7 +101,7 @@ func (e *executor) through(ctx context.Context, server string, do func(context.C
 	}
 	attempt, cancel := context.WithTimeout(ctx, definitionPatience)
 	defer cancel()
-	return do(attempt, client.Resource(definitions))
+	return do(attempt, client)
 }
 
 // customResource is the CustomResourceDefinition of a definition: without namespaces, with a schema that takes every object.
@@ -126,14 +131,14 @@ func customResource(d scenarios.Definition) *unstructured.Unstructured {
 	}}
 }
 
-// established reports whether the server serves the custom resource.
-func established(definition *unstructured.Unstructured) bool {
+// conditionHolds reports whether a condition in the status of a definition is true.
+func conditionHolds(definition *unstructured.Unstructured, condition string) bool {
 	conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	if err != nil {
 		return false
 	}
 	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+		if c, ok := c.(map[string]any); ok && c["type"] == condition && c["status"] == "True" {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func TestACustomResourceServesItsVersionsAndStoresAnother(t *testing.T) {
 	}
 }
 
-func TestEstablished(t *testing.T) {
+func TestAConditionHolds(t *testing.T) {
 	with := func(conditions ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
 	}
@@ -53,7 +53,7 @@ func TestEstablished(t *testing.T) {
 		"no list of them": {&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": "True"}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := established(c.object); got != c.want {
+			if got := conditionHolds(c.object, "Established"); got != c.want {
 				t.Errorf("established: %v, want %v", got, c.want)
 			}
 		})
@@ -66,7 +66,7 @@ func TestADefinitionNeedsAServerAndAProgram(t *testing.T) {
 	for want, step := range map[string]scenarios.Step{
 		"no server is ready":        {Action: scenarios.Define, Definition: &widgets},
 		"step 1, delete the defini": {Action: scenarios.Undefine, Definition: &widgets},
-		"there is no program":       {Action: scenarios.Define, Definition: &aggregated},
+		"runs no program that":      {Action: scenarios.Define, Definition: &aggregated},
 	} {
 		if _, err := perform(t, t.Context(), &stage{}, step); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error that says %q", step, err, want)

@@ -52,6 +52,8 @@ type Options struct {
 	Seed   uint64
 	QPS    float64
 	Status func(format string, args ...any)
+	// ReadOnly is for servers that are somebody else's: nothing is set up on them, and the load reads only, as the cluster's administrator.
+	ReadOnly bool
 }
 
 // Run brings the cluster up, puts load on it, carries out the steps, and closes the recorder. The error says why the plan could
@@ -75,6 +77,13 @@ func Run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *hi
 // run returns the faults of links, whose evidence lacks the requests that went through them until the audit logs are read.
 func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) ([]history.Fault, error) {
 	began := recorder.Now()
+	steps := executor{cluster: cluster, recorder: recorder, status: o.Status, active: map[string]active{}}
+	if err := steps.configureFirst(plan); err != nil {
+		return nil, err
+	}
+	if err := checkSpoils(plan, cluster); err != nil {
+		return nil, err
+	}
 	if err := cluster.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -88,7 +97,7 @@ func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *hi
 	ctx, cancel := context.WithCancel(ctx)
 	var loaded sync.WaitGroup
 	loaded.Go(func() { load.run(ctx) })
-	steps := executor{cluster: cluster, recorder: recorder, load: load, status: o.Status, active: map[string]active{}, disturbed: recorder.Now()}
+	steps.load, steps.disturbed = load, recorder.Now()
 	err = steps.all(ctx, plan.Steps)
 	cancel()
 	loaded.Wait()
@@ -106,7 +115,11 @@ type executor struct {
 	healed   []history.Fault   // those that are not any more
 	// disturbed is when the last step that disturbs ended; at first, when the cluster was ready.
 	disturbed history.Time
+	servers   []string // all of the plan, if any is ever set up in a way of its own
+	spoilt    spoils   // documents that fail now
+	aggregated
 	processFaults
+	configuration
 }
 
 // active is a fault of a link that is on, with its number in this run.
@@ -169,6 +182,8 @@ func (e *executor) do(ctx context.Context, s scenarios.Step) error {
 		}
 		e.load.truth.observe(ctx, e.load.servers...)
 		return nil
+	case scenarios.Spoil, scenarios.Mend:
+		return e.spoil(s)
 	}
 	if err := e.act(ctx, s); err != nil {
 		return err
@@ -184,6 +199,9 @@ func (e *executor) act(ctx context.Context, s scenarios.Step) error {
 	switch s.Action {
 	case scenarios.Start:
 		e.endProcessFault(s.Server, scenarios.Kill)
+		if handled, err := e.restart(ctx, s); handled {
+			return err
+		}
 		return e.cluster.StartServer(ctx, s.Server, s.Version)
 	case scenarios.Stop:
 		return e.cluster.StopServer(ctx, s.Server)
@@ -196,9 +214,10 @@ func (e *executor) act(ctx context.Context, s scenarios.Step) error {
 	case scenarios.Resume:
 		e.endProcessFault(s.Server, scenarios.Pause)
 		return e.cluster.ResumeServer(ctx, s.Server)
-	case scenarios.Restart:
-		return e.cluster.ReplaceServer(ctx, s.Server, "")
-	case scenarios.Replace:
+	case scenarios.Restart, scenarios.Replace:
+		if handled, err := e.restart(ctx, s); handled {
+			return err
+		}
 		return e.cluster.ReplaceServer(ctx, s.Server, s.Version)
 	default:
 		return fmt.Errorf("this skewproof does not know how to %s", s.Action)
@@ -225,6 +244,8 @@ func (e *executor) healAll() {
 		}
 	}
 	e.endAllProcessFaults()
+	e.relieveAll()
+	e.mendAll()
 }
 
 func soak(ctx context.Context, d time.Duration) error {

@@ -43,6 +43,18 @@ func (s *stage) Serving(string) int                                 { return 0 }
 // perform carries out steps on a stage and returns what was recorded.
 func perform(t *testing.T, ctx context.Context, s *stage, steps ...scenarios.Step) (*history.History, error) {
 	t.Helper()
+	return performOn(t, ctx, s, s, steps...)
+}
+
+// performOn does it on a cluster that is more than the stage it stands on.
+func performOn(t *testing.T, ctx context.Context, cluster Cluster, s *stage, steps ...scenarios.Step) (*history.History, error) {
+	t.Helper()
+	return performPlan(t, ctx, cluster, s, scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}, {Name: "b"}}, Steps: steps})
+}
+
+// performPlan does it with servers that a plan sets up.
+func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, plan scenarios.Plan) (*history.History, error) {
+	t.Helper()
 	fabric, err := fault.New(fault.Config{
 		Destinations: []fault.Destination{
 			{Name: "a", Advertised: netip.MustParseAddrPort("127.0.0.1:0"), Real: netip.MustParseAddrPort("127.0.0.1:1")},
@@ -58,10 +70,13 @@ func perform(t *testing.T, ctx context.Context, s *stage, steps ...scenarios.Ste
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, nil)
 	e := executor{
-		cluster: s, recorder: recorder, status: t.Logf, active: map[string]active{},
+		cluster: cluster, recorder: recorder, status: t.Logf, active: map[string]active{},
 		load: &load{truth: &truth{serving: s.Serving, recorder: recorder, status: t.Logf, known: map[string]known{}}},
 	}
-	result := e.all(ctx, steps)
+	result := e.configureFirst(plan)
+	if result == nil {
+		result = e.all(ctx, plan.Steps)
+	}
 	for _, f := range e.healed {
 		recorder.Fault(f)
 	}

@@ -23,7 +23,18 @@ type load struct {
 	clients *traffic.Clients
 	traffic *traffic.Load
 	servers []string
-	status  func(string, ...any)
+	// verbs that a sweep tries (nil: all), and how many requests a second it may send.
+	verbs    []string
+	sweepQPS float64
+	status   func(string, ...any)
+}
+
+// callers are the identities of the load. Where nothing may be set up, the administrator of the cluster is the only one.
+func callers(ctx context.Context, cluster Cluster, server string, o Options) ([]traffic.Identity, error) {
+	if o.ReadOnly {
+		return []traffic.Identity{{Name: "admin", User: "admin", Config: *cluster.Admin()}}, nil
+	}
+	return identities(ctx, cluster, server)
 }
 
 func newLoad(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) (*load, error) {
@@ -37,21 +48,26 @@ func newLoad(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder
 		servers = append(servers, s.Name)
 		targets = append(targets, traffic.Target{Server: s.Name, URL: url})
 	}
-	identities, err := identities(ctx, cluster, servers[0])
+	identities, err := callers(ctx, cluster, servers[0], o)
 	if err != nil {
 		return nil, err
 	}
-	l := &load{servers: servers, status: o.Status}
+	l := &load{servers: servers, sweepQPS: sweepQPS, status: o.Status}
+	if o.ReadOnly {
+		l.verbs = traffic.ReadVerbs
+		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // they have other work to do
+	}
 	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
 		return nil, err
 	}
 	if l.clients, err = traffic.NewClients(targets, identities, recorder); err != nil {
 		return nil, err
 	}
-	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed}); err != nil {
+	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: traffic.Profile(plan.Traffic)}); err != nil {
 		return nil, err
 	}
-	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(traffic.Classify(live)) }
+	var classifier traffic.Classifier // truth calls it from one place at a time
+	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(classifier.Classify(live)) }
 	return l, nil
 }
 
@@ -95,7 +111,7 @@ func (l *load) run(ctx context.Context) {
 
 // sweep visits everything that is served or listed anywhere, on every server.
 func (l *load) sweep(ctx context.Context) error {
-	swept, err := traffic.Sweep(ctx, l.clients, l.truth.listed(ctx), traffic.SweepOptions{QPS: sweepQPS})
+	swept, err := traffic.Sweep(ctx, l.clients, l.truth.listed(ctx), traffic.SweepOptions{QPS: l.sweepQPS, Verbs: l.verbs})
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ type Config struct {
 	Destinations []Destination
 	// Sources are the servers known at the start; AddSource adds more. Whoever comes from another address is [Client].
 	Sources []Source
+	// Elsewhere are the links that lead elsewhere than to their destination's real address, by [LinkName], as where each server has an etcd member
+	// of its own. nil: none.
+	Elsewhere map[string]netip.AddrPort
 	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a port, see [Fabric.API].
 	API netip.AddrPort
 	// Log gets toxiproxy's log as JSON lines; nil discards it. It is not written to after Close.
@@ -58,6 +61,7 @@ type Fabric struct {
 	streams sync.WaitGroup
 
 	destinations map[string]Destination // with the port listened on
+	elsewhere    map[string]netip.AddrPort
 	listeners    []net.Listener
 	api          *http.Server
 	apiAddr      netip.AddrPort
@@ -79,7 +83,7 @@ func New(cfg Config) (*Fabric, error) {
 		cfg.ID = counter()
 	}
 	f := &Fabric{
-		now: cfg.Now, id: cfg.ID, log: &logWriter{w: cfg.Log},
+		now: cfg.Now, id: cfg.ID, log: &logWriter{w: cfg.Log}, elsewhere: cfg.Elsewhere,
 		destinations: map[string]Destination{}, sources: map[netip.Addr]string{}, links: map[string]*link{}, active: map[int]*Active{},
 	}
 	f.server = newServer(f.log)
@@ -152,7 +156,7 @@ func (f *Fabric) AddSource(s Source) error {
 // addLink is called with mu held, or before anybody else knows of f.
 func (f *Fabric) addLink(from, to string) error {
 	name := LinkName(from, to)
-	proxy := toxiproxy.NewProxy(f.server, name, anyPort, f.destinations[to].Real.String())
+	proxy := toxiproxy.NewProxy(f.server, name, anyPort, f.realOf(from, to).String())
 	if err := f.server.Collection.Add(proxy, true); err != nil {
 		return fmt.Errorf("start link %s: %w", name, err)
 	}
@@ -161,6 +165,14 @@ func (f *Fabric) addLink(from, to string) error {
 		open: map[*conn]struct{}{}, watches: map[*watch]struct{}{},
 	}
 	return nil
+}
+
+// realOf is where a link leads.
+func (f *Fabric) realOf(from, to string) netip.AddrPort {
+	if real, ok := f.elsewhere[LinkName(from, to)]; ok {
+		return real
+	}
+	return f.destinations[to].Real
 }
 
 // link finds a link, and says what is wrong with the names if there is none.

@@ -27,6 +27,7 @@ type History struct {
 	Faults     []Fault
 	Lifecycle  []Lifecycle
 	Served     []Served
+	Effects    []Effect
 	Documents  map[string]Document // by Document.Hash
 	End        End
 }
@@ -49,6 +50,8 @@ type Run struct {
 	Bounds      Bounds    `json:"bounds"`
 	Reproduce   string    `json:"reproduce"` // the command line that repeats the run
 	Environment []string  `json:"environment,omitempty"`
+	// External is true when the servers are not the run's own: nobody watches their processes, and no log of theirs is at hand.
+	External bool `json:"external,omitempty"`
 }
 
 // Server is one apiserver of the run as it was first started.
@@ -96,13 +99,17 @@ type GVR struct {
 	Resource string `json:"resource,omitempty"`
 }
 
-// String is "version/resource" in the core group and "group/version/resource" elsewhere.
+// String is "version/resource" in the core group and "group/version/resource" elsewhere, or as much of it as is named.
 func (g GVR) String() string {
 	switch {
 	case g == GVR{}:
 		return ""
 	case g.Group == "":
 		return g.Version + "/" + g.Resource
+	case g.Version == "":
+		return g.Group
+	case g.Resource == "":
+		return g.Group + "/" + g.Version
 	default:
 		return g.Group + "/" + g.Version + "/" + g.Resource
 	}
@@ -151,6 +158,8 @@ const (
 const (
 	VerbDiscovery = "discovery" // GET /apis or /api in aggregated form, merged view
 	VerbTable     = "table"     // a list asked for as a Table
+	VerbNoPeer    = "nopeer"    // GET /apis or /api in aggregated form with profile=nopeer: the server's own view
+	VerbOpenAPI   = "openapi"   // GET /openapi/v2 or /openapi/v3; the Document lists the group versions that are described
 )
 
 // Purpose says why an operation was made.
@@ -190,9 +199,18 @@ type Operation struct {
 	Error      string  `json:"error,omitempty"`
 
 	Events int `json:"events,omitempty"` // watch: events received
+	// Items of a list by label; on its last page those of all pages. More is true if there are further pages.
+	Items int  `json:"items,omitempty"`
+	More  bool `json:"more,omitempty"`
 
-	ETag     string `json:"etag,omitempty"`
-	Document string `json:"document,omitempty"` // discovery: the Hash of the Document that was answered
+	// Accept is what media types the client takes, as it said; empty is JSON, or anything. MediaType is that of the answer, without
+	// parameters; empty is JSON, or none.
+	Accept    string `json:"accept,omitempty"`
+	MediaType string `json:"mediaType,omitempty"`
+
+	ETag string `json:"etag,omitempty"`
+	// Document is, of discovery, the Hash of the Document that was answered; of a 304 that of the one that the client has already.
+	Document string `json:"document,omitempty"`
 }
 
 // Hop is one server's own account of an operation it handled: its audit log, or the access log of the sidecar in front of it.
@@ -225,6 +243,14 @@ type Step struct {
 	Disturbs bool `json:"disturbs,omitempty"`
 }
 
+// Kinds of faults that are neither of a link nor of a process, but of how servers are set up.
+const (
+	// FaultMisconfiguration is a way that cannot work (From and To), or a server that is not set up as it should be (Server).
+	FaultMisconfiguration = "misconfiguration"
+	// FaultProxyOff is a Server whose Mixed Version Proxy a step has switched off: what that proxy is there for cannot be asked of it.
+	FaultProxyOff = "proxy-off"
+)
+
 // Fault is one injected fault, written when it has been healed (or the run has ended) with what it really touched.
 type Fault struct {
 	ID   int    `json:"id"`
@@ -247,7 +273,7 @@ type Fault struct {
 // link may well have gone over it unhindered, which is the opposite of what a cut is for.
 func (f Fault) Bit() bool {
 	e := f.Evidence
-	touched := e.Refused+e.Cut+e.Affected > 0
+	touched := e.Refused+e.Cut+e.Affected+e.Seen > 0
 	if f.Server != "" {
 		return touched || e.Requests > 0
 	}
@@ -262,6 +288,29 @@ type Evidence struct {
 	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, in the window
 	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, in the window
 	Requests  int   `json:"requests,omitempty"`  // of a link: requests that went over it in the window; of a process: asked of it
+	// Seen counts what else shows a misconfiguration to be real: an [Effect] that is as it must be with it.
+	Seen int `json:"seen,omitempty"`
+}
+
+// Effect is what the configuration of one process of a server was seen to do, on the wire and in etcd, as opposed to what it was told. It is
+// written when the process is about to end, of servers that were started with a setup of their own.
+type Effect struct {
+	Server      string `json:"server"`
+	Incarnation int    `json:"incarnation"`
+	At          Time   `json:"at"`
+	Setup       string `json:"setup,omitempty"` // what was out of the ordinary, in words
+	// Certificate is the serving certificate that it showed: subject, issuer, serial number and end. Empty if none could be seen.
+	Certificate string `json:"certificate,omitempty"`
+	// Advertised is the host:port at which its endpoint lease told peers to find it. Empty if there was no lease.
+	Advertised string `json:"advertised,omitempty"`
+	Dials      []Dial `json:"dials,omitempty"` // who dialled it while it ran
+}
+
+// Dial is how often somebody connected to an address of a server.
+type Dial struct {
+	From        string `json:"from"` // a server, or "client"
+	Address     string `json:"address"`
+	Connections int    `json:"connections"`
 }
 
 // State is a state that an apiserver process enters.

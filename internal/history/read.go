@@ -90,6 +90,8 @@ func (h *History) add(first bool, line []byte) error {
 		h.Lifecycle = append(h.Lifecycle, *rec.Lifecycle)
 	case rec.Served != nil:
 		h.Served = append(h.Served, *rec.Served)
+	case rec.Effect != nil:
+		h.Effects = append(h.Effects, *rec.Effect)
 	case rec.Document != nil:
 		h.Documents[rec.Document.Hash] = *rec.Document
 	case rec.End != nil:
@@ -144,6 +146,7 @@ func (h *History) sort() {
 	slices.SortStableFunc(h.Steps, func(a, b Step) int { return compare(a.Start, b.Start) })
 	slices.SortStableFunc(h.Faults, func(a, b Fault) int { return compare(a.Start, b.Start) })
 	slices.SortStableFunc(h.Lifecycle, func(a, b Lifecycle) int { return compare(a.At, b.At) })
+	slices.SortStableFunc(h.Effects, func(a, b Effect) int { return compare(a.At, b.At) })
 	slices.SortStableFunc(h.Served, func(a, b Served) int { return compare(a.At, b.At) })
 }
 

@@ -18,6 +18,7 @@ type record struct {
 	Fault     *Fault     `json:"fault,omitempty"`
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
 	Served    *Served    `json:"served,omitempty"`
+	Effect    *Effect    `json:"effect,omitempty"`
 	Document  *Document  `json:"document,omitempty"`
 	End       *End       `json:"end,omitempty"`
 }
@@ -84,6 +85,9 @@ func (r *Recorder) Fault(f Fault) { r.write(record{Fault: &f}) }
 
 // Lifecycle appends a change of a server's state.
 func (r *Recorder) Lifecycle(l Lifecycle) { r.write(record{Lifecycle: &l}) }
+
+// Effect appends what a server's configuration was seen to do.
+func (r *Recorder) Effect(e Effect) { r.write(record{Effect: &e}) }
 
 // Served appends what a server serves by itself, together with the document unless that is known already.
 func (r *Recorder) Served(s Served, d Document) {

@@ -20,7 +20,7 @@ func sample() *History {
 	}}}
 	return &History{
 		Run: Run{
-			Schema: SchemaVersion, Scenario: "rolling-upgrade", Sentence: "Upgrades.", Backend: "local", Subject: "builtin", From: "v1.36.3",
+			Schema: SchemaVersion, Scenario: "rolling-upgrade", Sentence: "Upgrades.", Backend: "local", Subject: "builtin", External: true, From: "v1.36.3",
 			To: "v1.37.1", Seed: 7, QPS: 200, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 			Servers: []Server{{Name: "a", ID: "apiserver-x", Version: "v1.36.3", Address: "10.0.0.1:6443", Args: []string{"--v=2"}, ProxyArgs: []string{"proxy", "--v=1"}}, {Name: "b", Version: "v1.37.1"}},
 			About:   []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
@@ -28,13 +28,17 @@ func sample() *History {
 		Operations: []Operation{{
 			ID: "1", Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"},
 			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
-			Body: BodyStatus, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, ETag: `"e"`, Document: "sha256:1",
+			Body: BodyStatus, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, Accept: "a/b", MediaType: "a/b",
+			ETag: `"e"`, Document: "sha256:1",
 		}},
 		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Rerouted: true, From: "b", Altered: "path"}},
 		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Disturbs: true}},
-		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6}}},
+		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6, 7}}},
 		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", State: StateReady, At: 1, Detail: "d"}},
 		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},
+		Effects: []Effect{{
+			Server: "a", Incarnation: 1, At: 8, Setup: "s", Certificate: "c", Advertised: "10.0.0.1:6443", Dials: []Dial{{From: "b", Address: "10.0.0.1:6443", Connections: 2}},
+		}},
 		Documents: map[string]Document{document.Hash: document},
 		End:       End{At: 9, Error: "step 3: no", Complete: true},
 	}
@@ -49,6 +53,9 @@ func recordAll(h *History, r *Recorder) {
 	}
 	for _, hop := range h.Hops {
 		r.Hop(hop)
+	}
+	for _, e := range h.Effects {
+		r.Effect(e)
 	}
 	for _, s := range h.Steps {
 		r.Step(s)

@@ -34,6 +34,9 @@ func Write(w io.Writer, h *History) error {
 	for i := range h.Served {
 		put(record{Served: &h.Served[i]})
 	}
+	for i := range h.Effects {
+		put(record{Effect: &h.Effects[i]})
+	}
 	for i := range h.Steps {
 		put(record{Step: &h.Steps[i]})
 	}

@@ -135,7 +135,11 @@ func (f *Facts) union(t truth, path string) map[element]bool {
 
 // merged reports whether the operation got a merged discovery document, and which.
 func (f *Facts) merged(op *history.Operation) (*document, bool) {
-	if op.Verb != history.VerbDiscovery || op.Status != http.StatusOK || op.Failure != history.FailureNone {
+	if op.Verb != history.VerbDiscovery || op.Failure != history.FailureNone {
+		return nil, false
+	}
+	// "Not modified" is an answer too: that it is still the document which the client has.
+	if op.Status != http.StatusOK && (op.Status != http.StatusNotModified || op.Document == "") {
 		return nil, false
 	}
 	if op.Path != pathGroups && op.Path != pathCore {

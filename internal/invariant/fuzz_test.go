@@ -162,7 +162,20 @@ func chaos(rng *rand.Rand) *history.History {
 		} else {
 			s.ask(at(), server, resources[rng.IntN(len(resources))], statuses[rng.IntN(len(statuses))], took(rng.ExpFloat64()),
 				failed(failures[rng.IntN(len(failures))]), sub(pick("", "", "status", "resize", "log")), verb(pick("list", "get", "watch", "create")),
-				by(pick("", "admin", "admin", "reader")))
+				by(pick("", "admin", "admin", "reader")), perhaps(rng.IntN(3) > 0, forbidden))
+		}
+		switch rng.IntN(8) {
+		case 0:
+			s.nopeer(at(), server, pick("/apis", "/api"), document())
+		case 1:
+			s.openapi(at(), server, document(), status(statuses[rng.IntN(len(statuses))]))
+		case 2:
+			s.herd(at(), server, rng.IntN(3), rng.IntN(2)*100)
+		case 3:
+			if hops == 0 { // in some histories only
+				break
+			}
+			s.ask(at(), server, gadgets, 200, media(pick("application/yaml", "*/*", "application/json;as=Table"), pick("", "application/yaml")))
 		}
 		for range hops * rng.IntN(2) {
 			from := rng.IntN(10)
@@ -174,6 +187,14 @@ func chaos(rng *rand.Rand) *history.History {
 		s.h.End = history.End{}
 	}
 	return s.h
+}
+
+// perhaps is the option, or nothing.
+func perhaps(yes bool, option func(*history.Operation)) func(*history.Operation) {
+	if yes {
+		return option
+	}
+	return func(*history.Operation) {}
 }
 
 func TestChaosIsJudged(t *testing.T) {

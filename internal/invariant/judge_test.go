@@ -18,6 +18,7 @@ func rich(wrong bool, about ...string) *story {
 		s.ask(at, "a", gadgets, 200, sweep).ask(at, "c", gadgets, 200, sweep)
 		s.ask(at, "b", gadgets, 200, sweep, by("reader")).hop("b", 0, 10, false, as("reader")).hop("a", 2, 8, true, as("reader"))
 		s.ask(at, "b", gadgets, 201, verb("create"), by("admin")).hop("b", 0, 10, false, as("admin"), answering(201)).hop("a", 2, 8, true, as("admin"), answering(201))
+		s.ask(at, "a", gadgets, 403, verb("delete"), by("reader"), forbidden).ask(at, "b", gadgets, 403, verb("delete"), by("reader"), forbidden)
 		s.ask(at, "a", pods, 200, sweep).ask(at, "b", pods, 200, sweep).ask(at, "c", pods, 200, sweep)
 		for _, server := range []string{"a", "b", "c"} {
 			s.discover(at+0.5, server, "/apis", mergedDoc).discover(at+0.5, server, "/api", coreDoc).ask(at+0.5, server, ghosts, 404)
@@ -26,9 +27,15 @@ func rich(wrong bool, about ...string) *story {
 	s.step("cut b→a", 50, 51).cut("b", "a", 50, 90).askEvery(55, 80, "b", gadgets, 503).step("heal", 90, 91)
 	for _, server := range []string{"a", "b", "c"} {
 		s.askEvery(100, 190, server, gadgets, 200).askEvery(100, 190, server, widgets, 200)
+		s.nopeer(110, server, "/apis", map[bool]history.Document{true: mergedDoc, false: doc("own", line(widgets))}[server == "a"])
+		s.openapi(111, server, doc("described", versionOf(pods), versionOf(widgets), versionOf(gadgets)))
+		s.herd(112, server, 300, 0).herd(113, server, 100, 300).ask(114, server, gadgets, 200, media("application/yaml", "application/yaml"))
 	}
 	if wrong {
+		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
+		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).herd(132, "c", 299, 0)
+		s.ask(133, "b", gadgets, 200, media("application/yaml", ""))
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
 		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
@@ -57,14 +64,15 @@ func outcomes(h *history.History) map[string]Outcome {
 
 func TestCatalogue(t *testing.T) {
 	want := []string{
-		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "IdentityPreserved", "PassedOnUnchanged",
-		"WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Available", "NoCrash", "Converges",
+		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike",
+		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
+		"AnsweredInKind", "OpenAPIDescribes", "Available", "NoCrash", "Converges",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)
 	}
 	for _, i := range All() {
-		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != (i.Name == "Available") {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes"}, i.Name) {
 			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
 		}
 	}

@@ -38,6 +38,9 @@ func judgeNoCrash(f *Facts) *tally {
 	if len(processes) == 0 {
 		t.doubt("the history says nothing of any apiserver's process")
 	}
+	if f.run.External {
+		t.doubt("the servers are not the run's own: nobody watches their processes")
+	}
 	t.fact("apiserver processes", len(processes))
 	return t
 }

@@ -52,6 +52,8 @@ func (f *Facts) ruleNotFound(o *observation) ruling {
 		return rulingNone
 	case o.local != claimYes && f.ceased(o):
 		return rulingUnknown
+	case o.local != claimYes && f.proxyOff(o.op.Server, o.window):
+		return rulingNone
 	}
 	denied := resourceNotFound(o.op)
 	switch {

@@ -129,6 +129,14 @@ func (s *story) stop(server string, at float64) *story {
 	return s.state(server, at, history.StateStopping).state(server, at+1, history.StateStopped)
 }
 
+// off has the plan switch the proxy of a server off, which is asked something meanwhile.
+func (s *story) off(server string, from, to float64) *story {
+	s.h.Faults = append(s.h.Faults, history.Fault{
+		ID: len(s.h.Faults) + 1, Kind: history.FaultProxyOff, Server: server, Start: sec(from), End: sec(to), Evidence: history.Evidence{Requests: 1},
+	})
+	return s
+}
+
 func (s *story) kill(server string, at float64) *story {
 	return s.state(server, at, history.StateKilled)
 }

@@ -35,6 +35,8 @@ type Request struct {
 	Addresses    []netip.Addr
 	Server       bool // usable by a TLS server
 	Client       bool // usable by a TLS client
+	// Until is the end of its validity; zero: after [Lifetime]. One in the past makes a certificate that has expired.
+	Until time.Time
 }
 
 // Pair is a certificate and its key on disk.
@@ -85,6 +87,10 @@ func (a *Authority) issue(name string, r Request) (Pair, error) {
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.DNSNames = r.DNSNames
+	if !r.Until.IsZero() {
+		template.NotAfter = r.Until
+		template.NotBefore = template.NotBefore.Add(min(0, time.Until(r.Until)))
+	}
 	for _, address := range r.Addresses {
 		template.IPAddresses = append(template.IPAddresses, address.AsSlice())
 	}

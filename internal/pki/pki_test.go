@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // handshake runs a mutual TLS handshake over loopback and returns the client's error.
@@ -78,6 +79,7 @@ func TestCertificatesAreAcceptedOnlyWhereTheyShould(t *testing.T) {
 	}
 	server := issue(ca, "server", Request{CommonName: "a", Server: true, DNSNames: []string{"kubernetes.default.svc"}, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
 	client := issue(ca, "client", Request{CommonName: "jane", Organization: []string{"readers"}, Client: true})
+	expired := issue(ca, "expired", Request{CommonName: "a", Server: true, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Until: time.Now().Add(-time.Minute)})
 	stranger := issue(other, "stranger", Request{CommonName: "jane", Client: true})
 
 	for name, c := range map[string]struct {
@@ -87,6 +89,7 @@ func TestCertificatesAreAcceptedOnlyWhereTheyShould(t *testing.T) {
 	}{
 		"by DNS name":                         {server, client, ca.CertFile(), "kubernetes.default.svc", ""},
 		"by address":                          {server, client, ca.CertFile(), "127.0.0.1", ""},
+		"expired":                             {expired, client, ca.CertFile(), "127.0.0.1", "has expired"},
 		"wrong name":                          {server, client, ca.CertFile(), "example.test", "not example.test"},
 		"wrong authority":                     {server, client, other.CertFile(), "127.0.0.1", "unknown authority"},
 		"client of another authority":         {server, stranger, ca.CertFile(), "127.0.0.1", "certificate required"},

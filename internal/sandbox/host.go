@@ -150,6 +150,16 @@ func (h *Host) Start(cmd *exec.Cmd) error {
 	return err
 }
 
+// Rename gives the host another name, from now on and for processes that are on it too.
+func (h *Host) Rename(name string) error {
+	var err error
+	h.do(func() { err = unix.Sethostname([]byte(name)) })
+	if err != nil {
+		return fmt.Errorf("rename host %q to %q: %w", h.Name, name, err)
+	}
+	return nil
+}
+
 // do runs f on the host's thread and waits for it.
 func (h *Host) do(f func()) {
 	done := make(chan struct{})

@@ -18,6 +18,7 @@ import (
 type action struct {
 	client string // the name of the client that sends it
 	send   func(ctx context.Context, c *client)
+	first  bool // only the first identity may do it
 }
 
 func gvrOf(r history.Resource) schema.GroupVersionResource {
@@ -34,7 +35,7 @@ func (c *client) dynamicFor(r history.Resource) dynamic.ResourceInterface {
 
 // byDynamic makes an action of a call of the dynamic client.
 func byDynamic(r history.Resource, call func(context.Context, dynamic.ResourceInterface)) action {
-	return action{ClientDynamic, func(ctx context.Context, c *client) { call(ctx, c.dynamicFor(r)) }}
+	return action{client: ClientDynamic, send: func(ctx context.Context, c *client) { call(ctx, c.dynamicFor(r)) }}
 }
 
 // listLimit keeps the lists of a long run small: how many objects there are proves nothing.
@@ -87,7 +88,7 @@ const (
 )
 
 func (r raw) action() action {
-	return action{ClientREST, func(ctx context.Context, c *client) {
+	return action{client: ClientREST, send: func(ctx context.Context, c *client) {
 		method := r.method
 		if method == "" {
 			method = http.MethodGet
@@ -141,7 +142,7 @@ func namespaceOf(r history.Resource) string {
 
 // conditionalDiscovery asks for the merged document unless it is still the one that this server answered last.
 func conditionalDiscovery() action {
-	return action{ClientREST, func(ctx context.Context, c *client) {
+	return action{client: ClientREST, send: func(ctx context.Context, c *client) {
 		headers := accept(acceptAggregated)
 		if etag := c.record.etag.Load(); etag != nil {
 			headers["If-None-Match"] = *etag

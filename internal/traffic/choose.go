@@ -20,6 +20,8 @@ type chooser struct {
 	seq     int            // counts those names
 	groups  []schemaGroup  // for the legacy documents
 	visited map[string]int // rotates through the requests possible for a resource
+	profile Profile
+	herd    herd
 }
 
 // writeShare is how many percent of the requests on resources that can be written to are about objects of ours.
@@ -30,19 +32,23 @@ type schemaGroup struct{ group, version string }
 func newChooser(lane string, random *rand.Rand, mix Mix) *chooser {
 	return &chooser{
 		random: random, mix: mix, decks: decks{}, objects: newObjects(lane, random),
-		absent: "skewproof-absent-" + lane, visited: map[string]int{},
+		absent: "skewproof-absent-" + lane, visited: map[string]int{}, herd: herd{lane: lane},
 	}
 }
 
 // use replaces the probes.
 func (c *chooser) use(probes []Probe) {
 	c.decks, c.write, c.groups = newDecks(probes), deck{}, nil
+	if c.profile == ProfileLargeLists {
+		c.herd.use(probes)
+	}
 	for _, p := range probes {
-		if p.Class == Everywhere && c.objects.canWrite(p.Resource) {
+		if p.Class == Everywhere && c.canWrite(p.Resource) {
 			c.write.probes = append(c.write.probes, p)
 		}
 		known := schemaGroup{p.Resource.Group, p.Resource.Version}
-		if p.Class == Everywhere && known.group != "" && !slices.Contains(c.groups, known) {
+		listed := p.Class == Everywhere || p.Class == Somewhere && c.profile == ProfileDiscovery
+		if listed && known.group != "" && !slices.Contains(c.groups, known) {
 			c.groups = append(c.groups, known)
 		}
 	}
@@ -50,6 +56,9 @@ func (c *chooser) use(probes []Probe) {
 
 // next is the next request.
 func (c *chooser) next() action {
+	if request, ok := c.own(); ok {
+		return request
+	}
 	probe, ok := c.decks.pick(c.mix, c.random)
 	if !ok {
 		return c.discovery()
@@ -62,7 +71,7 @@ func (c *chooser) next() action {
 		return c.objects.next(c.write.deal(c.random).Resource)
 	}
 	r := probe.Resource
-	if probe.Class != Everywhere && c.objects.canWrite(r) && c.random.IntN(100) < writeShare {
+	if probe.Class != Everywhere && c.canWrite(r) && c.random.IntN(100) < writeShare {
 		return c.objects.next(r)
 	}
 	possible := c.possible(r)
@@ -72,6 +81,9 @@ func (c *chooser) next() action {
 	c.visited[key]++
 	return chosen()
 }
+
+// canWrite reports whether objects of the resource can be made, and may be.
+func (c *chooser) canWrite(r history.Resource) bool { return c.objects.canWrite(r) && !c.herd.keeps(r) }
 
 // subresource asks for the one subresource that a probe is about, with one verb of it after the other.
 func (c *chooser) subresource(p Probe) action {
@@ -136,6 +148,9 @@ func (c *chooser) possible(r history.Resource) []func() action {
 // discovery asks for a discovery document: mostly the merged one, whose quarter of conditional requests is answered 304
 // by a server whose document is still the one it last gave; seldom the local and legacy ones.
 func (c *chooser) discovery() action {
+	if c.profile == ProfileDiscovery && c.random.IntN(2) == 0 {
+		return c.rareDiscovery()
+	}
 	switch n := c.random.IntN(100); {
 	case n < 55:
 		return raw{path: "/apis", header: accept(acceptAggregated)}.action()

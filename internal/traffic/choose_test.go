@@ -83,7 +83,7 @@ func TestChoicesVisitEverything(t *testing.T) {
 		if op.Verb == "patch" {
 			patches[op.Subresource] = true
 		}
-		if op.GVR == (history.GVR{}) {
+		if op.GVR.Resource == "" {
 			path := op.Path
 			if strings.HasPrefix(path, "/apis/") {
 				path = "/apis/…"

@@ -32,6 +32,7 @@ type client struct {
 	typed   *kubernetes.Clientset
 	dynamic *dynamic.DynamicClient
 	rest    *rest.RESTClient
+	socket  *socket
 }
 
 // NewClients builds the clients. No connection is made before the first request. Errors name the identity and server.
@@ -39,6 +40,7 @@ func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Cl
 	if len(targets) == 0 || len(identities) == 0 {
 		return nil, errors.New("build traffic clients: at least one target and one identity are needed")
 	}
+	documents := &documents{}
 	all := &Clients{targets: targets, identities: identities, clients: map[clientKey]*client{}}
 	for _, identity := range identities {
 		for _, target := range targets {
@@ -46,7 +48,7 @@ func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Cl
 			if all.clients[key] != nil {
 				return nil, fmt.Errorf("build traffic clients: identity %q or server %q is listed twice", identity.Name, target.Server)
 			}
-			c, err := newClient(target, identity, recorder)
+			c, err := newClient(target, identity, recorder, documents)
 			if err != nil {
 				return nil, fmt.Errorf("build traffic client of %q for server %q: %w", identity.Name, target.Server, err)
 			}
@@ -66,7 +68,7 @@ func (c *Clients) Close() {
 
 func (c *Clients) get(identity, server string) *client { return c.clients[clientKey{identity, server}] }
 
-func newClient(target Target, identity Identity, recorder Recorder) (*client, error) {
+func newClient(target Target, identity Identity, recorder Recorder, documents *documents) (*client, error) {
 	if u, err := url.Parse(target.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is no https URL", target.URL)
 	}
@@ -88,7 +90,7 @@ func newClient(target Target, identity Identity, recorder Recorder) (*client, er
 	config.WarningHandlerWithContext = nil
 	conns := &connections{}
 	config.Dial = conns.dial
-	record := &recordingTransport{server: target.Server, user: identity.User, recorder: recorder, gate: newGate()}
+	record := &recordingTransport{server: target.Server, user: identity.User, recorder: recorder, gate: newGate(), documents: documents}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		record.next = next // called once: HTTPClientFor builds the one chain that all clients below share
 		return record
@@ -99,6 +101,9 @@ func newClient(target Target, identity Identity, recorder Recorder) (*client, er
 		return nil, err
 	}
 	c := &client{conns: conns, record: record}
+	if c.socket, err = newSocket(config, conns, record); err != nil {
+		return nil, err
+	}
 
 	typed := rest.CopyConfig(config)
 	typed.ContentType = runtime.ContentTypeProtobuf

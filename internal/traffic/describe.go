@@ -28,8 +28,16 @@ func describe(req *http.Request) history.Operation {
 	op.Verb = info.Verb
 	accept := req.Header.Get("Accept")
 	if !info.IsResourceRequest {
-		// profile=nopeer asks for the local view, which is no business of the proxy.
-		if (req.URL.Path == "/apis" || req.URL.Path == "/api") && strings.Contains(accept, asDiscovery) && !strings.Contains(accept, profileNoPeer) {
+		switch path := req.URL.Path; {
+		case path == openAPIv2, path == openAPIv3:
+			op.Verb = history.VerbOpenAPI
+		case strings.HasPrefix(path, "/apis/"): // the document of one group, or of one of its versions
+			group, version, _ := strings.Cut(strings.Trim(path[len("/apis/"):], "/"), "/")
+			op.GVR = history.GVR{Group: group, Version: version}
+		case path != "/apis" && path != "/api", !strings.Contains(accept, acceptAggregated):
+		case strings.Contains(accept, profileNoPeer):
+			op.Verb = history.VerbNoPeer
+		default:
 			op.Verb = history.VerbDiscovery
 		}
 		return op
@@ -37,6 +45,7 @@ func describe(req *http.Request) history.Operation {
 	if info.Verb == "list" && strings.Contains(accept, "as=Table") {
 		op.Verb = history.VerbTable
 	}
+	op.Accept = special(accept)
 	op.GVR = history.GVR{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
 	op.Subresource, op.Namespace, op.Name = info.Subresource, info.Namespace, info.Name
 	return op

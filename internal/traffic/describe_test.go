@@ -15,6 +15,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"list", "GET", "/apis/apps/v1/deployments?limit=1", "", history.Operation{Verb: "list", GVR: deployments}},
 		{"table", "GET", "/apis/apps/v1/deployments", acceptTable, history.Operation{Verb: "table", GVR: deployments}},
+		{"protobuf", "GET", "/apis/apps/v1/deployments", acceptProtobuf, history.Operation{Verb: "list", GVR: deployments, Accept: acceptProtobuf}},
 		{"get asked for as a table is a get", "GET", "/apis/apps/v1/namespaces/n/deployments/x", acceptTable,
 			history.Operation{Verb: "get", GVR: deployments, Namespace: "n", Name: "x"}},
 		{"watch", "GET", "/apis/apps/v1/deployments?watch=true", "", history.Operation{Verb: "watch", GVR: deployments}},
@@ -25,10 +26,14 @@ func TestDescribe(t *testing.T) {
 			history.Operation{Verb: "deletecollection", GVR: deployments, Namespace: "n"}},
 		{"core group", "PUT", "/api/v1/nodes/x", "", history.Operation{Verb: "update", GVR: history.GVR{Version: "v1", Resource: "nodes"}, Name: "x"}},
 		{"merged discovery", "GET", "/apis", acceptAggregated, history.Operation{Verb: "discovery"}},
-		{"local discovery is no merged discovery", "GET", "/apis", acceptNoPeer, history.Operation{Verb: "get"}},
+		{"local discovery is no merged discovery", "GET", "/apis", acceptNoPeer, history.Operation{Verb: "nopeer"}},
+		{"an older form of aggregated discovery", "GET", "/apis", acceptBeta, history.Operation{Verb: "get"}},
+		{"the index of OpenAPI", "GET", "/openapi/v3", "application/json", history.Operation{Verb: "openapi"}},
+		{"a part of OpenAPI", "GET", "/openapi/v3/apis/apps/v1", "application/json", history.Operation{Verb: "get"}},
 		{"the core group's discovery", "GET", "/api", acceptAggregated, history.Operation{Verb: "discovery"}},
 		{"nor is the legacy form", "GET", "/apis", "application/json", history.Operation{Verb: "get"}},
-		{"nor a group's document", "GET", "/apis/apps/v1", acceptAggregated, history.Operation{Verb: "get"}},
+		{"nor a version's document", "GET", "/apis/apps/v1", acceptAggregated, history.Operation{Verb: "get", GVR: history.GVR{Group: "apps", Version: "v1"}}},
+		{"nor a group's", "GET", "/apis/apps/", "", history.Operation{Verb: "get", GVR: history.GVR{Group: "apps"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(withOrigin(t.Context(), "c", "p"), tt.method, "https://127.0.0.1"+tt.path, nil)

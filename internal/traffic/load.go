@@ -31,8 +31,12 @@ type Options struct {
 	InFlight int
 	// Timeout of one request, watches included. Default: DefaultTimeout.
 	Timeout time.Duration
-	// Mix of what is asked for. The zero value means DefaultMix.
+	// Mix of what is asked for. The zero value means DefaultMix, or what suits the profile.
 	Mix Mix
+	// Profile is where the weight of the load lies. The zero value is the general load.
+	Profile Profile
+	// ReadOnly keeps to requests that read: no object is made, and nothing is asked to change, dry run or not.
+	ReadOnly bool
 }
 
 // Load is background traffic: make it with NewLoad, give it probes, Run it. All methods may be called concurrently.
@@ -47,6 +51,10 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 	options.QPS = cmp.Or(options.QPS, 200)
 	options.InFlight = cmp.Or(options.InFlight, 512)
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	if err := options.Profile.check(); err != nil {
+		return nil, fmt.Errorf("prepare load: %w", err)
+	}
+	options.adapt()
 	options.Mix = cmp.Or(options.Mix, DefaultMix)
 	if options.QPS < 0 || options.InFlight < 0 || options.Timeout < 0 {
 		return nil, fmt.Errorf("prepare load: rate %v/s, %d in flight and timeout %s must be positive",
@@ -62,6 +70,9 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 
 // SetProbes replaces what is asked for, from the next request on. Call it whenever what servers serve has changed.
 func (l *Load) SetProbes(probes []Probe) {
+	if l.options.ReadOnly {
+		probes = readable(probes)
+	}
 	probes = slices.Clone(probes)
 	l.probes.Store(&probes)
 }
@@ -82,6 +93,7 @@ func (l *Load) Run(ctx context.Context) error {
 func (l *Load) runLane(ctx context.Context, index uint64, server string) {
 	random := rand.New(rand.NewPCG(l.options.Seed, index))
 	choose := newChooser(server, random, l.options.Mix)
+	choose.profile = l.options.Profile
 	share := l.options.QPS / float64(len(l.clients.targets))
 	limiter := rate.NewLimiter(rate.Limit(share), max(1, int(share/10)))
 
@@ -94,7 +106,14 @@ func (l *Load) runLane(ctx context.Context, index uint64, server string) {
 			choose.use(*current)
 		}
 		identity := l.clients.identities[random.IntN(len(l.clients.identities))]
-		c, request := l.clients.get(identity.Name, server), choose.next()
+		request := choose.next()
+		if request.first {
+			identity = l.clients.identities[0]
+		}
+		if l.options.Profile == ProfileHostile && random.IntN(100) < hostileShare {
+			request = request.forged(random)
+		}
+		c := l.clients.get(identity.Name, server)
 		requests.Go(func() error {
 			attempt, cancel := withAttemptTimeout(ctx, l.options.Timeout)
 			defer cancel()

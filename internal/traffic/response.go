@@ -20,7 +20,11 @@ var protobufMagic = []byte("k8s\x00")
 
 // readBody fills in what a complete response says. A discovery document is parsed once for each hash.
 func (t *recordingTransport) readBody(op *history.Operation, contentType string, body []byte) {
-	kind, status := inspect(body)
+	got := mediaType(contentType)
+	if op.Accept != "" {
+		op.MediaType = got
+	}
+	kind, status := inspect(AsJSON(got, body))
 	op.Body = bodyOf(kind, body)
 	switch {
 	case status != nil:
@@ -36,13 +40,25 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 		if t.recorder.HasDocument(op.Document) {
 			return
 		}
-		doc, err := ParseDiscovery(body)
-		if err != nil {
-			op.Document, op.Message = "", err.Error()
-			return
-		}
-		t.recorder.Document(doc)
+		t.keep(op, body, ParseDiscovery)
 	}
+	if op.Status == http.StatusOK && op.Verb == history.VerbOpenAPI {
+		op.Document, op.Message = hashOf(body), ""
+		if !t.recorder.HasDocument(op.Document) {
+			t.keep(op, body, ParseOpenAPI)
+		}
+	}
+}
+
+// keep records a document that nobody was given before.
+func (t *recordingTransport) keep(op *history.Operation, body []byte, parse func([]byte) (history.Document, error)) {
+	doc, err := parse(body)
+	if err != nil {
+		op.Document, op.Message = "", err.Error()
+		return
+	}
+	t.documents.known.Store(doc.Hash, doc)
+	t.recorder.Document(doc)
 }
 
 // inspect returns the kind of an API object, JSON or protobuf, without decoding it, and the object itself if it is a

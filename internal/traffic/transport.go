@@ -31,6 +31,11 @@ type recordingTransport struct {
 	recorder Recorder
 	etag     atomic.Pointer[string] // of the last merged document at /apis, for conditional requests
 	gate     *gate
+	// documents are those that any client was given, editions the ETags that this one was given them with.
+	documents *documents
+	editions  sync.Map // from an ETag to the hash of a document
+	mu        sync.Mutex
+	tags      []string // in editions, in the order in which they were first given
 }
 
 // WrappedRoundTripper lets client-go find the http.Transport below.
@@ -44,6 +49,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	op.ID = uuid.NewString()
 	op.Server, op.User = t.server, t.user
 	req.Header.Set(auditIDHeader, op.ID)
+	forge(req)
 	op.Start = t.recorder.Now()
 	answered, err := t.gate.pass(req.Context())
 	if err != nil {
@@ -76,9 +82,8 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}
 	op.End = t.recorder.Now()
 	t.readBody(&op, resp.Header.Get("Content-Type"), body)
-	if op.Verb == history.VerbDiscovery && req.URL.Path == "/apis" && op.Document != "" {
-		t.etag.Store(&op.ETag)
-	}
+	countItems(&op, req.Context(), body)
+	t.noteEdition(&op, req)
 	t.recorder.Operation(op)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

@@ -56,7 +56,7 @@ func (o *objects) typed(r history.Resource) (typedLife, bool) {
 }
 
 func (t typedResource[T]) call(do func(context.Context, typedAPI[T])) action {
-	return action{ClientTyped, func(ctx context.Context, c *client) { do(ctx, t.api(c.typed)) }}
+	return action{client: ClientTyped, send: func(ctx context.Context, c *client) { do(ctx, t.api(c.typed)) }}
 }
 
 func (t typedResource[T]) named(name string) T {

@@ -22,6 +22,9 @@
 //   - (e) Silence is evidence only while anything is heard. A lease is expired when others, or its own, have been seen to change for that
 //     long and it has not; of the time between two such sightings five seconds count. A server that is cut off from etcd, or whose
 //     watch hangs, hears nothing of anybody: without this rule it would believe all peers gone, and answer 404 for what they serve.
+//   - (f) An endpoint lease that is written by another holder, at another address, while the one before is still valid, is that of a second server
+//     of the same identity: of one on a host of the same name. Each counts, at its own address, for as long as it renews the lease that they
+//     share. Otherwise who asks for what one of them serves would be told by turns that nobody does.
 //
 // A renewal is judged by this server's clock from when it was seen to change, as leader election does, so clocks need not agree. Only
 // the first sight of a lease is judged by the time written in it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type leaseWatch struct {
 
 	mu     sync.Mutex
 	roster *Roster
+	// namesakes are those that were said to be.
+	namesakes []proxy.ServerID
 }
 
 // run watches both kinds of leases until the context ends. synced is called once all that existed at the start is in the roster.
@@ -172,4 +175,14 @@ func (w *leaseWatch) pass() {
 	if events := w.roster.Changes(); len(events) > 0 {
 		w.tell(events)
 	}
+	w.warnOfNamesakes()
+}
+
+// warnOfNamesakes says that servers share an identity, when that begins.
+func (w *leaseWatch) warnOfNamesakes() {
+	now := w.roster.Namesakes()
+	if len(now) > 0 && !slices.Equal(now, w.namesakes) {
+		w.log.Error("two servers have one identity, which is made of the host name: give each host a name of its own", "namesakes", now)
+	}
+	w.namesakes = now
 }

@@ -23,6 +23,9 @@ const (
 type RosterConfig struct {
 	// Self is the local server. Its leases prove that the watch works, and name no peer.
 	Self proxy.ServerID
+	// Address is where the local server tells its peers that it is. A lease in its name that says another is a namesake's. Empty: every lease in its
+	// name is its own.
+	Address string
 	// Static are peers that always live.
 	Static []StaticPeer
 	// StaleAfter is for how long an identity lease counts after its last renewal. Zero: 60 s; negative: for ever.
@@ -49,6 +52,9 @@ type member struct {
 	address  string        // as the endpoint lease says
 	duration time.Duration // of the endpoint lease
 	serves   string        // as the endpoint lease says
+
+	// latest is the server that the endpoint lease was last about: this one, or a namesake.
+	latest proxy.ServerID
 
 	// suspended: the endpoint lease was deleted, and the identity lease has not been renewed since (rule b).
 	suspended bool
@@ -118,7 +124,9 @@ func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
 
 // Endpoint takes in an endpoint lease that was added or has changed.
 func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
-	m := r.member(l.ID)
+	name := r.whose(l)
+	r.member(l.ID).latest = name
+	m := r.member(name)
 	m.endpoint, _ = r.look(m.endpoint, l.Holder, l.Renewed, now)
 	m.address, m.duration, m.serves, m.suspended = l.Address, l.Duration, l.Serves, false
 }
@@ -127,6 +135,9 @@ func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
 func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	r.hear(now)
 	m := r.member(id)
+	if latest, ok := r.members[m.latest]; ok {
+		m = latest // whoever wrote it last: only its holder deletes a lease
+	}
 	if m.endpoint != nil {
 		m.endpoint, m.address, m.serves, m.suspended = nil, "", "", true
 	}
@@ -135,7 +146,9 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 // Changes returns what is different from what was last returned, sorted by peer. Between calls of the other methods nothing changes.
 func (r *Roster) Changes() []proxy.Event {
 	var events []proxy.Event
-	for _, id := range slices.Sorted(maps.Keys(r.members)) {
+	names := r.names()
+	r.settleNamesakes(names)
+	for _, id := range names {
 		m := r.members[id]
 		now := r.join(m)
 		if id == r.config.Self {
@@ -152,6 +165,8 @@ func (r *Roster) Changes() []proxy.Event {
 	}
 	return events
 }
+
+func (r *Roster) names() []proxy.ServerID { return slices.Sorted(maps.Keys(r.members)) }
 
 func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	var events []proxy.Event

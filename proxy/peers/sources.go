@@ -24,6 +24,9 @@ import (
 type Config struct {
 	Store *proxy.Store // what the sources feed; required
 
+	// Address is where the local server tells its peers that it is. Empty: it tells nobody. See [RosterConfig].
+	Address string
+
 	// Client watches leases, and StorageVersion objects under a policy that uses them. Nil: neither; there are only the Static peers.
 	Client kubernetes.Interface
 	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: there are no extensions.
@@ -92,7 +95,7 @@ func New(config Config) (*Sources, error) {
 	s.leases = &leaseWatch{
 		log:    s.log,
 		tell:   s.tell,
-		roster: NewRoster(RosterConfig{Self: table.Self(), Static: config.Static, StaleAfter: stale, GoneAfter: config.GoneAfter}),
+		roster: NewRoster(RosterConfig{Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: stale, GoneAfter: config.GoneAfter}),
 	}
 	return s, s.makeWatchers()
 }

@@ -137,7 +137,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 // knowledge makes the sources of what is known, and the publisher of what others are to know.
 func (s *sidecar) knowledge(clients *clients, written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names identityNames) error {
 	config := peers.Config{
-		Store: s.store, Dynamic: clients.dynamic, Static: s.static,
+		Store: s.store, Dynamic: clients.dynamic, Static: s.static, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}

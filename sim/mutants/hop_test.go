@@ -20,6 +20,17 @@ var hops = []mutant{
 		},
 	},
 	{
+		part: "hop", name: "passed-back", rare: true,
+		wrong:   "A request is passed on without the header that says so, and custom resources are taken from peers like everything else.",
+		changes: []string{"Knowledge.Extensions=0", "Fetching.AfterChange=0s"},
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				acted()
+				r.Header.Del(proxy.HopHeader)
+			})
+		},
+	},
+	{
 		part: "hop", name: "refusal-not-understood", rare: true,
 		wrong: "A peer's word that it does not serve the request is lost: its 503 is taken for the answer.",
 		plant: func(acted func()) sim.Defects {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
@@ -41,12 +42,12 @@ type Version struct {
 	cuts cuts
 }
 
-// release reads one release when it is first asked for.
-type release = func() (*Version, error)
+// reading reads one release when it is first asked for.
+type reading = func() (*Version, error)
 
 // releases are all that is recorded, by name.
-var releases = sync.OnceValue(func() map[string]release {
-	all := map[string]release{}
+var releases = sync.OnceValue(func() map[string]reading {
+	all := map[string]reading{}
 	paths, err := fs.Glob(documents, "documents/*-apis.json")
 	if err != nil { // the pattern is constant
 		panic(err)
@@ -70,7 +71,12 @@ func Names() []string {
 
 // Get returns a release by its full name, such as "v1.37.1". The error says which there are. A release is parsed when it is first asked
 // for, which takes a few milliseconds. Safe for concurrent use.
+//
+// A release with some of its APIs switched off ([release.Parse]) is made of the whole one, once.
 func Get(name string) (*Version, error) {
+	if release.Of(name) != name {
+		return less(name)
+	}
 	read, ok := releases()[name]
 	if !ok {
 		return nil, fmt.Errorf("release %q: what it serves is not recorded; ask for one of %s, or record it as sim/recorded/documents/README.md says",

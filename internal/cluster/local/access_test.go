@@ -150,7 +150,7 @@ func write(t *testing.T, path string, lines ...string) {
 func TestHopsOfARunWithSidecars(t *testing.T) {
 	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
 	servers := []history.Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	id := func(name string) string { return identity(name) }
+	id := func(name string) string { return Identity(name) }
 	write(t, files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
 		r.Decision, r.Peer = "forward", id("a")
 		r.Attempts = []sidecar.AccessAttempt{{Peer: id("c"), Outcome: "refused"}, {Peer: id("a"), Outcome: "answered"}}

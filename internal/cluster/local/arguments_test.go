@@ -80,7 +80,7 @@ func TestAPIServerArguments(t *testing.T) {
 
 func TestAPIServerArgumentsRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ version, subject, want string }{
-		"a subject the version lacks":              {"v1.33.1", SubjectBuiltin, "older than v1.34"},
+		"a subject the version lacks":              {"v1.33.1", SubjectBuiltin, "has no Mixed Version Proxy that can be tested"},
 		"a version that no sidecar was tried with": {"v1.29.9", SubjectReference, "older than v1.30"},
 		"a subject this backend knows not":         {"v1.37.1", "alpha", "knows builtin, reference, none"},
 	} {

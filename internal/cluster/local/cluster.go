@@ -48,10 +48,13 @@ type Cluster struct {
 	servers map[string]*server
 	etcd    *unit
 	fabric  *fault.Fabric
-	probe   *http.Client // admin, straight to the real addresses
+	ways    *ways
+	probe   *http.Client // by the ways
 
-	authority *pki.Authority
-	up        atomic.Bool // every server has been ready at once
+	authorities *authorities
+	up          atomic.Bool // every server has been ready at once
+	spoilers    spoilers
+	extension   extensionServer
 }
 
 // New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside a sandbox.
@@ -74,14 +77,18 @@ func (c *Cluster) build() error {
 		}
 	}
 	var err error
-	if c.authority, err = credentials(c.places, c.config.Files); err != nil {
+	if c.authorities, err = credentials(c.places, c.config.Files); err != nil {
 		return err
 	}
-	transport, err := rest.TransportFor(c.direct())
-	if err != nil {
-		return fmt.Errorf("prepare the readiness probe: %w", err)
+	if c.ways, err = newWays(c.config.Files.key("admin.crt"), c.config.Files.key("admin.key"), c.present); err != nil {
+		return err
 	}
-	c.probe = &http.Client{Transport: transport}
+	for _, p := range c.places {
+		if err := c.ways.accept(c.config.Files.key(p.serving() + ".crt")); err != nil {
+			return err
+		}
+	}
+	c.probe = &http.Client{Transport: c.ways}
 	if err := sandbox.Own(etcdAdvertised.Addr()); err != nil {
 		return err
 	}
@@ -96,6 +103,7 @@ func (c *Cluster) build() error {
 			return err
 		}
 		c.servers[p.Name] = &server{cluster: c, place: p, host: host, version: c.config.Servers[i].Version}
+		c.servers[p.Name].current.Store(&p)
 		if err := sandbox.Own(p.Advertised.Addr()); err != nil {
 			return err
 		}
@@ -181,9 +189,11 @@ func (c *Cluster) Close() {
 		all.Go(s.close)
 	}
 	all.Wait()
+	c.extension.close()
 	if c.etcd != nil {
 		_ = c.etcd.kill()
 	}
+	c.spoilers.close()
 	if c.fabric != nil {
 		_ = c.fabric.Close()
 		c.fabric = nil
@@ -214,9 +224,17 @@ func (c *Cluster) around(name string, door func(Place) netip.AddrPort) (*rest.Co
 	if err != nil {
 		return nil, err
 	}
-	config := c.direct()
-	config.Host = "https://" + door(s.place).String()
-	return config, nil
+	return &rest.Config{Host: "https://" + door(s.place).String(), Transport: c.ways}, nil
+}
+
+// present is where what is to be found at an address is at present: a server whose proxy is switched off is one program at the front door.
+func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
+	for _, s := range c.servers {
+		if s.place.Own == at {
+			return s.present().Own
+		}
+	}
+	return at
 }
 
 // URL is what clients dial to reach a server: its advertised address, which leads through the client's link.
@@ -233,7 +251,7 @@ func (c *Cluster) Admin() *rest.Config { return c.direct() }
 
 // User is the identity of a user with a client certificate, without a host. What the user may do is for others to grant.
 func (c *Cluster) User(name string) (*rest.Config, error) {
-	pair, err := c.authority.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
+	pair, err := c.authorities.servers.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type Component struct {
 // one before it is ready. It is a function of its arguments alone.
 func Components(version, subject string, p Place, f Files) ([]Component, error) {
 	args, err := APIServerArguments(version, subject, p, f)
+	subject, p = p.configured(subject)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (s *server) watch(i *incarnation) {
 // crash records, once, that an incarnation has ended as it should not, by the end of p.
 func (s *server) crash(i *incarnation, p *process) {
 	detail := p.name + ": "
-	if found := panics(p.logPath, p.logFrom, -1); len(found) > 0 { // of which the last lines, a stack, say nothing
+	if found := Panics(p.logPath, p.logFrom, -1); len(found) > 0 { // of which the last lines, a stack, say nothing
 		detail += found[0] + "; "
 	}
 	detail += p.epitaph()
@@ -52,7 +52,7 @@ func (c *Cluster) RecordPanics() {
 		for n, i := range s.incarnations {
 			var found []string
 			for _, process := range i.processes {
-				found = append(found, panics(process.logPath, process.logFrom, logEnd(process, s.incarnations[n+1:]))...)
+				found = append(found, Panics(process.logPath, process.logFrom, logEnd(process, s.incarnations[n+1:]))...)
 			}
 			if len(found) > 0 {
 				s.recordCrash(i, fmt.Sprintf("its logs tell of %d panics; the first: %s", len(found), found[0]))
@@ -74,10 +74,10 @@ func logEnd(p *process, later []*incarnation) int64 {
 	return -1
 }
 
-// panics returns the lines between two offsets of a log (to the end, if to is negative) that tell of a panic.
+// Panics returns the lines between two offsets of a log (to the end, if to is negative) that tell of a panic.
 // Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic"; net/http logs "http: panic serving" of a handler;
 // the others are the Go runtime's.
-func panics(logPath string, from, to int64) []string {
+func Panics(logPath string, from, to int64) []string {
 	log, err := readFrom(logPath, from)
 	if err != nil {
 		return nil

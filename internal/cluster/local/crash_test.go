@@ -18,10 +18,10 @@ func TestPanicsAreFoundInTheLogOfTheirIncarnation(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-second.done
-	if got := panics(first.logPath, first.logFrom, second.logFrom); len(got) != 1 || !strings.Contains(got[0], "nil map") {
+	if got := Panics(first.logPath, first.logFrom, second.logFrom); len(got) != 1 || !strings.Contains(got[0], "nil map") {
 		t.Errorf("found %q in the first, want the one line about a panic", got)
 	}
-	if got := panics(second.logPath, second.logFrom, -1); len(got) != 2 {
+	if got := Panics(second.logPath, second.logFrom, -1); len(got) != 2 {
 		t.Errorf("found %q in the second, want both lines", got)
 	}
 }
@@ -29,7 +29,7 @@ func TestPanicsAreFoundInTheLogOfTheirIncarnation(t *testing.T) {
 func TestAPanicInAStructuredLogIsCutDownToWhatPeopleRead(t *testing.T) {
 	p := shell(t, `printf '%s\n' 'level=WARN msg="http2: panic serving 198.18.0.5:60814: nil map\ngoroutine 4481 [running]:\nnet/http..."'; printf 'panic: %01000d\n' 7`)
 	<-p.done
-	got := panics(p.logPath, p.logFrom, -1)
+	got := Panics(p.logPath, p.logFrom, -1)
 	if len(got) != 2 || !strings.HasSuffix(got[0], "nil map") || len(got[1]) > 310 {
 		t.Errorf("found %q", got)
 	}

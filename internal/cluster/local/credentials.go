@@ -4,15 +4,24 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
-// credentials writes every key, certificate and kubeconfig of the run. It returns the authority of servers and clients.
-func credentials(places []Place, f Files) (*pki.Authority, error) {
+// authorities sign the certificates of a run.
+type authorities struct {
+	servers      *pki.Authority // and clients
+	frontProxies *pki.Authority
+	stranger     *pki.Authority // nobody trusts it; nil before it is needed
+}
+
+// credentials writes every key, certificate and kubeconfig that a run needs in any case.
+func credentials(places []Place, f Files) (*authorities, error) {
 	ca, err := pki.NewAuthority(f.Keys, "ca")
 	if err != nil {
 		return nil, err
@@ -28,15 +37,15 @@ func credentials(places []Place, f Files) (*pki.Authority, error) {
 	if _, err := pki.SigningKey(f.Keys, "service-account"); err != nil {
 		return nil, err
 	}
-	loopback := netip.MustParseAddr("127.0.0.1")
 	issues := []struct {
 		by   *pki.Authority
 		name string
 		pki.Request
 	}{
-		{etcd, "etcd-server", pki.Request{CommonName: "etcd", Server: true, Addresses: []netip.Addr{loopback, etcdAdvertised.Addr()}}},
+		// etcd's gateway for JSON dials etcd itself with this certificate.
+		{etcd, "etcd-server", pki.Request{CommonName: "etcd", Server: true, Client: true, Addresses: []netip.Addr{loopback, etcdAdvertised.Addr()}}},
 		{etcd, "etcd-client", pki.Request{CommonName: "kube-apiserver", Client: true}},
-		{frontProxy, "front-proxy-client", pki.Request{CommonName: "front-proxy-client", Client: true}},
+		{frontProxy, frontProxyName, frontProxyRequest()},
 		{ca, "admin", pki.Request{CommonName: "admin", Organization: []string{"system:masters"}, Client: true}},
 		// A name of its own, so that audit logs tell a sidecar's own requests from those of others.
 		{ca, "proxy", pki.Request{CommonName: "skewproof-proxy", Organization: []string{"system:masters"}, Client: true}},
@@ -46,13 +55,7 @@ func credentials(places []Place, f Files) (*pki.Authority, error) {
 			by   *pki.Authority
 			name string
 			pki.Request
-		}{ca, "serving-" + p.Name, pki.Request{
-			CommonName: p.Name,
-			Server:     true,
-			// Peers verify kubernetes.default.svc; clients dial the advertised address.
-			DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-			Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), netip.MustParseAddr("10.96.0.1")},
-		}})
+		}{ca, p.serving(), servingRequest(p)})
 	}
 	for _, i := range issues {
 		if _, err := i.by.Issue(i.name, i.Request); err != nil {
@@ -70,7 +73,50 @@ func credentials(places []Place, f Files) (*pki.Authority, error) {
 	}
 	// Every request at metadata level, but not twice: who served what is all that is asked of the log.
 	const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\nrules:\n- level: Metadata\n"
-	return ca, os.WriteFile(f.auditPolicy(), []byte(policy), 0o600)
+	return &authorities{servers: ca, frontProxies: frontProxy}, os.WriteFile(f.auditPolicy(), []byte(policy), 0o600)
+}
+
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+// servingRequest is for the certificate that a server shows to clients and peers.
+func servingRequest(p Place) pki.Request {
+	return pki.Request{
+		CommonName: p.Name,
+		Server:     true,
+		// Peers verify kubernetes.default.svc; clients dial the advertised address.
+		DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), netip.MustParseAddr("10.96.0.1")},
+	}
+}
+
+// frontProxyRequest is for the certificate by which servers prove to each other that they may speak for users.
+func frontProxyRequest() pki.Request { return pki.Request{CommonName: frontProxyName, Client: true} }
+
+// unusual issues a certificate that differs from the one requested, or is a new one.
+func (a *authorities) unusual(by *pki.Authority, name string, r pki.Request, how scenarios.Certificate) (pki.Pair, error) {
+	switch how {
+	case scenarios.CertificateExpired:
+		r.Until = time.Now().Add(-time.Minute)
+	case scenarios.CertificateStranger:
+		by = a.stranger
+	case scenarios.CertificateOther:
+		if r.Server {
+			r.CommonName, r.DNSNames, r.Addresses = "somewhere-else", []string{"somewhere-else.example"}, nil
+		} else {
+			r.CommonName = otherFrontProxyName
+		}
+	}
+	return by.Issue(name, r)
+}
+
+// meetStranger makes the authority that nobody trusts.
+func (a *authorities) meetStranger(dir string) error {
+	if a.stranger != nil {
+		return nil
+	}
+	var err error
+	a.stranger, err = pki.NewAuthority(dir, strangerAuthority)
+	return err
 }
 
 // writeKubeconfig writes a way to one server for a user whose certificate lies with the keys.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // Addresses come from 198.18.0.0/15, which RFC 2544 sets aside for benchmarks between devices: it is routed nowhere, so even
@@ -45,6 +46,8 @@ type Place struct {
 	Real netip.AddrPort
 	// Own is where the kube-apiserver itself listens: at the front door, or behind the sidecar.
 	Own netip.AddrPort
+	// Setup is how what runs there is configured other than the subject says; nil: not at all.
+	Setup *scenarios.Setup
 }
 
 // Places returns where each server will live, in order.
@@ -62,7 +65,7 @@ func place(subject string, i int, name string) Place {
 	host := cable.Addr().Next().Next()
 	p := Place{
 		Name:       name,
-		ID:         identity(name),
+		ID:         Identity(name),
 		Cable:      cable,
 		Advertised: netip.AddrPortFrom(offset(advertisedBlock, i+1), securePort),
 		Real:       netip.AddrPortFrom(host, securePort),
@@ -74,9 +77,9 @@ func place(subject string, i int, name string) Place {
 	return p
 }
 
-// identity is the apiserver identity that a kube-apiserver takes on a host of that name: a hash of two strings, each after its length.
+// Identity is the apiserver identity that a kube-apiserver takes on a host of that name: a hash of two strings, each after its length.
 // Source: NewConfig in k8s.io/apiserver/pkg/server/config.go.
-func identity(hostname string) string {
+func Identity(hostname string) string {
 	var data []byte
 	for _, part := range []string{hostname, "kube-apiserver"} {
 		data = binary.BigEndian.AppendUint16(data, uint16(len(part)))

@@ -17,7 +17,9 @@ import (
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 const (
@@ -36,10 +38,13 @@ type server struct {
 	place   Place
 	host    *sandbox.Host
 
-	serving atomic.Int64 // the incarnation that is ready, 0 if none is
+	serving atomic.Int64          // the incarnation that is ready, 0 if none is
+	current atomic.Pointer[Place] // with what its present process, or the last one, was started
 
 	mu           sync.Mutex // held through each change of state, which may take long
 	version      string
+	next         *scenarios.Setup // of the next start
+	astray       *astray          // an address that it may wrongly advertise; nil if it never has
 	incarnations []*incarnation
 }
 
@@ -74,17 +79,24 @@ func (s *server) start(ctx context.Context, version string) error {
 			return err
 		}
 	}
-	components, err := Components(version, s.cluster.config.Subject, s.place, s.cluster.config.Files)
+	place := s.place
+	place.Setup, s.next = s.next, nil
+	components, err := Components(version, s.cluster.config.Subject, place, s.cluster.config.Files)
 	if err != nil {
 		return fmt.Errorf("start server %q (%s): %w", s.place.Name, version, err)
 	}
 	s.version = version
+	_, place = place.configured(s.cluster.config.Subject)
+	s.current.Store(&place)
 	now := &incarnation{unit: newUnit(), number: len(s.incarnations) + 1, version: version}
 	s.incarnations = append(s.incarnations, now)
 	s.record(history.StateStarting, "")
 	s.cluster.config.Status("%s: starting %s", s.place.Name, version)
 	for _, c := range components {
 		if err := s.launch(ctx, now, c); err != nil {
+			if why := s.refusal(ctx, now, place); why != nil {
+				return why
+			}
 			if s.cluster.up.Load() && now.ended() { // a version that cannot start beside the others is a finding, not our failure
 				s.crash(now, now.first)
 				err = errors.Join(err, now.kill())
@@ -92,11 +104,33 @@ func (s *server) start(ctx context.Context, version string) error {
 			return err
 		}
 	}
+	if err := s.checkShown(ctx, place); err != nil {
+		return err
+	}
 	s.record(history.StateReady, "")
 	s.serving.Store(int64(now.number))
 	go s.watch(now)
 	s.cluster.config.Status("%s: %s is ready", s.place.Name, version)
 	return nil
+}
+
+// present is the place with what the present process was started with.
+func (s *server) present() Place { return *s.current.Load() }
+
+// refusal ends an incarnation that would not start with a setup of its own, and says so; nil if it was not that.
+func (s *server) refusal(ctx context.Context, now *incarnation, place Place) error {
+	if place.Setup == nil || !now.ended() || len(Panics(now.first.logPath, now.first.logFrom, -1)) > 0 {
+		return nil
+	}
+	s.expectEnd()
+	why := now.first.tail(4)
+	s.record(history.StateStopping, "it refuses its configuration: "+why)
+	if _, err := now.stop(ctx, stopTimeout); err != nil { // the others of its processes
+		return err
+	}
+	s.record(history.StateStopped, "")
+	s.cluster.config.Status("%s: refuses to start, %s: %s", s.place.Name, place.Setup, why)
+	return &scenarios.RefusedError{Server: s.place.Name, Why: why}
 }
 
 // launch starts one program of an incarnation and waits until it is ready.
@@ -123,14 +157,14 @@ func (s *server) launch(ctx context.Context, i *incarnation, c Component) error 
 // checkVersion asks a kube-apiserver for /version: a binary that is not what it is called would make every verdict worthless.
 func (s *server) checkVersion(ctx context.Context, p *process, want string) error {
 	var body bytes.Buffer
-	if err := get(ctx, s.cluster.probe, "https://"+s.place.Own.String()+"/version", &body); err != nil {
+	if err := get(ctx, s.cluster.probe, "https://"+s.present().Own.String()+"/version", &body); err != nil {
 		return fmt.Errorf("ask %s for its version: %w", p.name, err)
 	}
 	var info apimachineryversion.Info
 	if err := json.Unmarshal(body.Bytes(), &info); err != nil {
 		return fmt.Errorf("ask %s for its version: %w", p.name, err)
 	}
-	if info.GitVersion != want {
+	if info.GitVersion != release.Of(want) {
 		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, info.GitVersion)
 	}
 	return nil
@@ -249,6 +283,10 @@ func (s *server) close() {
 	if s.last() != nil {
 		s.expectEnd()
 		_ = s.last().kill()
+	}
+	if s.astray != nil {
+		s.astray.close()
+		s.astray = nil
 	}
 	if s.host != nil {
 		s.host.Close()

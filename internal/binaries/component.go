@@ -1,0 +1,101 @@
+package binaries
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Component is a program that a [Store] can get.
+type Component string
+
+// The components that a [Store] knows: what a control plane on processes takes, then what else a node of a cluster needs.
+const (
+	KubeAPIServer Component = "kube-apiserver"
+	Etcd          Component = "etcd"
+
+	KubeControllerManager Component = "kube-controller-manager"
+	KubeScheduler         Component = "kube-scheduler"
+	Kubeadm               Component = "kubeadm"
+	Kubectl               Component = "kubectl"
+	Kubelet               Component = "kubelet"
+
+	Containerd     Component = "containerd"
+	ContainerdShim Component = "containerd-shim-runc-v2"
+	ContainerdCtr  Component = "ctr"
+
+	CNIHostLocal Component = "host-local"
+	CNILoopback  Component = "loopback"
+	CNIPortmap   Component = "portmap"
+	CNIPtp       Component = "ptp"
+)
+
+// project is what programs of one origin have in common.
+type project struct {
+	module   string // that it is published as
+	major    string // of all its releases
+	example  string // a version of it
+	releases string // where people find them
+	download bool   // a Store knows where its binaries are
+	tags     string // build tags
+}
+
+// Where the components are published as Go modules, and as releases.
+var (
+	kubernetes = &project{module: "k8s.io/kubernetes", major: "v1", example: "v1.37.1", releases: "https://kubernetes.io/releases", download: true}
+	etcd       = &project{module: "go.etcd.io/etcd/server/v3", major: "v3", example: DefaultEtcd, releases: "https://github.com/etcd-io/etcd/releases",
+		download: true}
+	// The tags are those of kind's images/base/Dockerfile: snapshotters that nothing selects.
+	containerd = &project{module: "github.com/containerd/containerd/v2", major: "v2", example: "v2.3.4",
+		releases: "https://github.com/containerd/containerd/releases", tags: "no_aufs no_zfs no_btrfs no_devmapper"}
+	cniPlugins = &project{module: "github.com/containernetworking/plugins", major: "v1", example: "v1.9.1",
+		releases: "https://github.com/containernetworking/plugins/releases"}
+)
+
+// program is what is particular about one component.
+type program struct {
+	*project
+	pkg    string   // to build, below the module; "": its main function is written by us
+	ask    []string // arguments with which it tells its version
+	answer string   // what stands before the version in a line of what it says then
+}
+
+var programs = map[Component]program{
+	// What they say of themselves: k8s.io/component-base version/verflag, and etcd server/etcdmain/etcd.go.
+	KubeAPIServer:         {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
+	KubeControllerManager: {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
+	KubeScheduler:         {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},
+	Kubelet:               {kubernetes, "cmd/kubelet", []string{"--version"}, "Kubernetes "},
+	Kubeadm:               {kubernetes, "cmd/kubeadm", []string{"version", "--output=short"}, ""},
+	Kubectl:               {kubernetes, "cmd/kubectl", []string{"version", "--client"}, "Client Version: "},
+	Etcd:                  {etcd, "", []string{"--version"}, "etcd Version: "},
+	Containerd:            {containerd, "cmd/containerd", []string{"--version"}, "containerd github.com/containerd/containerd/v2 "},
+	ContainerdShim:        {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},
+	ContainerdCtr:         {containerd, "cmd/ctr", []string{"--version"}, "ctr github.com/containerd/containerd/v2 "},
+	// A plugin that is not told what to do says what it is.
+	CNIHostLocal: {cniPlugins, "plugins/ipam/host-local", nil, "CNI host-local plugin "},
+	CNILoopback:  {cniPlugins, "plugins/main/loopback", nil, "CNI loopback plugin "},
+	CNIPortmap:   {cniPlugins, "plugins/meta/portmap", nil, "CNI portmap plugin "},
+	CNIPtp:       {cniPlugins, "plugins/main/ptp", nil, "CNI ptp plugin "},
+}
+
+// Components are all components that a [Store] knows, by name.
+func Components() []Component { return slices.Sorted(maps.Keys(programs)) }
+
+// ParseComponent returns the component of that name. The error wraps [ErrBadRef].
+func ParseComponent(name string) (Component, error) {
+	if _, ok := programs[Component(name)]; ok {
+		return Component(name), nil
+	}
+	var names []string
+	for _, c := range Components() {
+		names = append(names, string(c))
+	}
+	return "", fmt.Errorf("%w: unknown component %q: it is one of %s", ErrBadRef, name, strings.Join(names, ", "))
+}
+
+func (c Component) module() string { return programs[c].module }
+
+// buildModulePath cannot be looked up anywhere, and nothing tries to: it is the main module.
+func (c Component) buildModulePath() string { return "skewproof.build/" + string(c) }

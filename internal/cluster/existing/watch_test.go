@@ -1,0 +1,145 @@
+package existing
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// ledger keeps what was recorded.
+type ledger struct {
+	mu    sync.Mutex
+	start time.Time
+	all   []history.Lifecycle
+}
+
+func (l *ledger) Now() history.Time { return time.Since(l.start) }
+
+func (l *ledger) Lifecycle(r history.Lifecycle) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, r)
+}
+
+// told is what was recorded of a server.
+func (l *ledger) told(server string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var words []string
+	for _, r := range l.all {
+		if r.Server == server {
+			words = append(words, fmt.Sprintf("%d %s", r.Incarnation, r.State))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// endpoint answers /readyz and /version on loopback, and nothing else.
+func endpoint(t *testing.T, ready *atomic.Bool) Way {
+	t.Helper()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet:
+			t.Errorf("%s %s: nothing may be done but read", r.Method, r.URL.Path)
+		case r.URL.Path == "/version":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
+		case r.URL.Path == "/readyz" && !ready.Load():
+			http.Error(w, "not now", http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(s.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	config := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	return Way{Name: "a", Door: config, Direct: config}
+}
+
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain for: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// A server that is gone for a while is noticed, and nobody is blamed: that would be a crash.
+func TestAServerThatComesAndGoes(t *testing.T) {
+	var ready atomic.Bool
+	ready.Store(true)
+	way := endpoint(t, &ready)
+	versions, err := Versions(t.Context(), []Way{way})
+	if err != nil || versions["a"] != "v1.37.1" {
+		t.Fatalf("versions %v, error %v", versions, err)
+	}
+	record := &ledger{start: time.Now()}
+	c, err := New([]Way{way}, versions, record, func(string, ...any) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.Serving("a") != 1 || c.Serving("nobody") != 0 {
+		t.Errorf("a serves as %d, want 1", c.Serving("a"))
+	}
+	ready.Store(false)
+	until(t, "the server to be gone", func() bool { return c.Serving("a") == 0 })
+	ready.Store(true)
+	until(t, "the server to be back", func() bool { return c.Serving("a") == 2 })
+	c.Close()
+	if got := record.told("a"); got != "1 ready, 1 stopping, 1 stopped, 2 ready" {
+		t.Errorf("recorded: %s", got)
+	}
+}
+
+func TestStartNeedsEveryServer(t *testing.T) {
+	var ready atomic.Bool
+	way := endpoint(t, &ready)
+	c, err := New([]Way{way}, map[string]string{"a": "v1.37.1"}, &ledger{start: time.Now()}, func(string, ...any) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), `server "a" at https://127.0.0.1`) || !strings.Contains(err.Error(), "not ready") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Servers that are somebody else's are not changed, whatever a plan may say.
+func TestNothingIsChanged(t *testing.T) {
+	var ready atomic.Bool
+	ready.Store(true)
+	c, err := New([]Way{endpoint(t, &ready)}, nil, &ledger{start: time.Now()}, func(string, ...any) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for what, err := range map[string]error{
+		"start": c.StartServer(ctx, "a", ""), "stop": c.StopServer(ctx, "a"), "kill": c.KillServer(ctx, "a"), "pause": c.PauseServer(ctx, "a"),
+		"resume": c.ResumeServer(ctx, "a"), "replace": c.ReplaceServer(ctx, "a", ""),
+	} {
+		if err == nil {
+			t.Errorf("%s is not refused", what)
+		}
+	}
+	if admin := c.Admin(); admin.Host != "" || len(admin.CAData) == 0 {
+		t.Errorf("the identity of the load has the host %q and %d bytes of CA", admin.Host, len(admin.CAData))
+	}
+}

@@ -1,0 +1,132 @@
+package local
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/extension"
+	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/internal/sandbox"
+)
+
+// extensionAddress is where the extension apiserver listens: in the run's own namespace, where etcd lives too. Every host reaches it by its gateway.
+var extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
+
+const (
+	// ProgramExtension is the extension apiserver; this very executable.
+	ProgramExtension = "skewproof extension"
+	// extensionPatience is how long it may take to start.
+	extensionPatience = 20 * time.Second
+)
+
+// extensionServer is the program behind aggregated APIs: started when there is the first one, ended when there is none left.
+type extensionServer struct {
+	mu    sync.Mutex
+	owned bool // its address and keys are there
+	unit  *unit
+}
+
+// Extend lets an extension apiserver serve these APIs and no others, and says where. It returns when it does; with no API it has ended.
+func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address netip.AddrPort, ca []byte, err error) {
+	e := &c.extension
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fail := func(err error) (netip.AddrPort, []byte, error) {
+		return netip.AddrPort{}, nil, fmt.Errorf("serve aggregated APIs: %w", err)
+	}
+	if err := c.prepareExtension(); err != nil {
+		return fail(err)
+	}
+	if err := extension.WriteAPIs(c.config.Files.key("extension-apis.json"), apis); err != nil {
+		return fail(err)
+	}
+	switch {
+	case len(apis) == 0 && e.unit != nil:
+		_, err := e.unit.stop(ctx, stopTimeout)
+		e.unit = nil
+		if err != nil {
+			return fail(err)
+		}
+	case len(apis) > 0 && (e.unit == nil || e.unit.ended()):
+		if err := c.startExtension(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	ca, err = os.ReadFile(c.config.Files.key("ca.crt"))
+	if err != nil {
+		return fail(err)
+	}
+	return extensionAddress, ca, nil
+}
+
+// prepareExtension makes its address and certificate, once.
+func (c *Cluster) prepareExtension() error {
+	if c.extension.owned {
+		return nil
+	}
+	if err := sandbox.Own(extensionAddress.Addr()); err != nil {
+		return err
+	}
+	_, err := c.authorities.servers.Issue("extension", pki.Request{
+		CommonName: "extension", Server: true, DNSNames: []string{extension.ServiceName + "." + extension.ServiceNamespace + ".svc"},
+		Addresses: []netip.Addr{extensionAddress.Addr()},
+	})
+	c.extension.owned = err == nil
+	return err
+}
+
+func (c *Cluster) startExtension(ctx context.Context) error {
+	binary, err := c.config.binary(ProgramProxy, "") // this executable
+	if err != nil {
+		return err
+	}
+	p, err := startProcess(ProgramExtension, binary, ExtensionArguments(c.config.Files), c.config.Files.log("extension"), (*exec.Cmd).Start)
+	if err != nil {
+		return err
+	}
+	c.extension.unit = newUnit()
+	c.extension.unit.add(p)
+	ca, err := os.ReadFile(c.config.Files.key("ca.crt"))
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	defer client.CloseIdleConnections()
+	return c.extension.unit.await(ctx, p, extensionPatience, func(ctx context.Context) error {
+		return get(ctx, client, "https://"+extensionAddress.String()+"/readyz", io.Discard)
+	})
+}
+
+// ExtensionArguments returns the command line of the extension apiserver, without the program's name.
+func ExtensionArguments(f Files) []string {
+	return []string{
+		"extension",
+		"--address=" + extensionAddress.String(),
+		"--tls-cert-file=" + f.key("extension.crt"),
+		"--tls-private-key-file=" + f.key("extension.key"),
+		"--requestheader-client-ca-file=" + f.key("front-proxy-ca.crt"),
+		"--requestheader-allowed-name=front-proxy-client",
+		"--apis=" + f.key("extension-apis.json"),
+	}
+}
+
+// close ends it at once.
+func (e *extensionServer) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.unit != nil {
+		_ = e.unit.kill()
+		e.unit = nil
+	}
+}

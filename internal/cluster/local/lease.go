@@ -1,0 +1,108 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/peers"
+)
+
+// Where endpoint leases are in etcd: that of a kube-apiserver (CreatePeerEndpointLeaseReconciler in k8s.io/kubernetes,
+// pkg/controlplane/apiserver/peer.go), and that of a sidecar, which is a Lease like any other.
+const (
+	builtinLeases = "/registry/peerserverleases/"
+	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"
+)
+
+// advertised is the host:port at which the endpoint lease of a server tells its peers to find it, as etcd has it. It is empty if there is no
+// such lease.
+func (c *Cluster) advertised(ctx context.Context, id string) (string, error) {
+	client, err := c.etcdClient()
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	for _, key := range []string{builtinLeases + id, sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id))} {
+		value, err := etcdValue(ctx, client, key)
+		if err != nil {
+			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
+		}
+		if value == nil {
+			continue
+		}
+		address, err := leasedAddress(value, time.Now())
+		if err != nil {
+			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
+		}
+		return address, nil
+	}
+	return "", nil
+}
+
+// leasedAddress is what an endpoint lease says, as it is in etcd. One that has expired says nothing: a kube-apiserver's is gone then, a sidecar's
+// may remain.
+func leasedAddress(value []byte, now time.Time) (string, error) {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(value, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	switch lease := object.(type) {
+	//lint:ignore SA1019 it is what kube-apiserver keeps there
+	case *corev1.Endpoints:
+		for _, s := range lease.Subsets {
+			if len(s.Addresses) > 0 && len(s.Ports) > 0 {
+				return net.JoinHostPort(s.Addresses[0].IP, strconv.Itoa(int(s.Ports[0].Port))), nil
+			}
+		}
+	case *coordinationv1.Lease:
+		seconds, renewed := lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime
+		if seconds == nil || renewed == nil || now.Sub(renewed.Time) > time.Duration(*seconds)*time.Second {
+			return "", nil
+		}
+		return lease.Annotations[peers.AddressAnnotation], nil
+	}
+	return "", nil
+}
+
+// etcdValue reads one key through etcd's gateway for JSON, nil if it is not there.
+func etcdValue(ctx context.Context, client *http.Client, key string) ([]byte, error) {
+	question, err := json.Marshal(map[string][]byte{"key": []byte(key)})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+etcdReal.String()+"/v3/kv/range", bytes.NewReader(question))
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("etcd answered %s", response.Status)
+	}
+	var answer struct {
+		KVs []struct {
+			Value []byte `json:"value"`
+		} `json:"kvs"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	if len(answer.KVs) == 0 {
+		return nil, nil
+	}
+	return answer.KVs[0].Value, nil
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// spoilingStage is a stage on which documents can fail: three fetches of each do.
+type spoilingStage struct{ stage }
+
+func (s *spoilingStage) Spoil(server, path string) error { return s.act("spoil " + server + path) }
+func (s *spoilingStage) Mend(server, path string) (int, error) {
+	return 3, s.act("mend " + server + path)
+}
+
+func TestASpoiltDocumentIsMendedAndRecorded(t *testing.T) {
+	s := &spoilingStage{}
+	spoil := func(action scenarios.Action, path string) scenarios.Step {
+		return scenarios.Step{Action: action, Server: "a", Path: path}
+	}
+	h, err := performOn(t, t.Context(), s, &s.stage, spoil(scenarios.Spoil, "/api"), spoil(scenarios.Mend, "/api"), spoil(scenarios.Spoil, "/apis"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"spoil a/api", "mend a/api", "spoil a/apis", "mend a/apis"}; !slices.Equal(s.acts, want) {
+		t.Errorf("the cluster was asked for %q, want %q", s.acts, want)
+	}
+	if len(h.Faults) != 2 {
+		t.Fatalf("%d faults recorded, want one for each document", len(h.Faults))
+	}
+	for i, f := range h.Faults {
+		if f.Kind != "spoil" || f.To != "a" || f.From != "" || f.Blocks || f.Evidence.Affected != 3 || f.ID != i+1 {
+			t.Errorf("recorded %+v", f)
+		}
+	}
+}
+
+func TestSpoilingNeedsABackendThatCan(t *testing.T) {
+	step := scenarios.Step{Action: scenarios.Spoil, Server: "a", Path: "/api"}
+	if err := checkSpoils(scenarios.Plan{Steps: []scenarios.Step{step}}, &stage{}); !errors.Is(err, errCannotSpoil) {
+		t.Errorf("before anything is started: %v", err)
+	}
+	if err := checkSpoils(scenarios.Plan{Steps: []scenarios.Step{{Action: scenarios.Sweep}}}, &stage{}); err != nil {
+		t.Errorf("a plan that spoils nothing is refused: %v", err)
+	}
+	s := &spoilingStage{}
+	step.Action = scenarios.Mend
+	if _, err := performOn(t, t.Context(), s, &s.stage, step); err == nil || !strings.Contains(err.Error(), "/api of a does not fail") {
+		t.Errorf("mend what is well: %v", err)
+	}
+}

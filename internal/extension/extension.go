@@ -1,0 +1,106 @@
+// Package extension is an extension apiserver: the program that stands behind an aggregated API. It serves whatever resources it is told to,
+// keeps their objects in memory, and believes who asks for whom by the front proxy's certificate, as real ones do.
+package extension
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// The Service by which kube-apiservers know the program. Its certificate is good for NAME.NAMESPACE.svc.
+const (
+	ServiceName      = "extension"
+	ServiceNamespace = "default"
+)
+
+// API is one resource that the program serves.
+type API struct {
+	Group    string   `json:"group"`
+	Resource string   `json:"resource"`
+	Versions []string `json:"versions"`
+}
+
+// Config says where and how it serves. All fields are needed.
+type Config struct {
+	Address           string // host:port to listen on
+	CertFile, KeyFile string // its serving certificate
+	// ClientCAFile is the authority of front proxies, and AllowedName the common name of the one that may speak for others.
+	ClientCAFile, AllowedName string
+	// APIs is the file that says what to serve, as [WriteAPIs] writes it. It may be written anew at any time, and counts from the next request on.
+	APIs string
+}
+
+// shutdownPatience is how long requests that are under way may take after the program was told to end.
+const shutdownPatience = 3 * time.Second
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, c Config) error {
+	if _, err := readAPIs(c.APIs); err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(c.ClientCAFile)
+	if err != nil {
+		return fmt.Errorf("read the authority of front proxies: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return fmt.Errorf("read the authority of front proxies: %s has no certificate", c.ClientCAFile)
+	}
+	listener, err := net.Listen("tcp", c.Address)
+	if err != nil {
+		return fmt.Errorf("listen for kube-apiservers: %w", err)
+	}
+	server := &http.Server{
+		Handler:           newHandler(c.AllowedName, func() ([]API, error) { return readAPIs(c.APIs) }),
+		ReadHeaderTimeout: 10 * time.Second,
+		// Who shows no certificate can still ask whether it is ready.
+		TLSConfig: &tls.Config{ClientCAs: pool, ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12},
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownPatience)
+		defer cancel()
+		stopped <- errors.Join(server.Shutdown(patience), server.Close())
+	})
+	err = server.ServeTLS(listener, c.CertFile, c.KeyFile)
+	if !stop() { // it was told to end
+		<-stopped
+		return nil
+	}
+	return fmt.Errorf("serve kube-apiservers: %w", err)
+}
+
+// WriteAPIs writes what is to be served, at once: whoever reads the file sees all of it or what was before.
+func WriteAPIs(path string, apis []API) error {
+	encoded, err := json.Marshal(apis)
+	if err != nil {
+		return fmt.Errorf("write the extension apiserver's APIs: %w", err)
+	}
+	if err := os.WriteFile(path+".new", encoded, 0o600); err != nil {
+		return fmt.Errorf("write the extension apiserver's APIs: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("write the extension apiserver's APIs: %w", err)
+	}
+	return nil
+}
+
+func readAPIs(path string) ([]API, error) {
+	encoded, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read what to serve: %w", err)
+	}
+	var apis []API
+	if err := json.Unmarshal(encoded, &apis); err != nil {
+		return nil, fmt.Errorf("read what to serve from %s: %w", path, err)
+	}
+	return apis, nil
+}

@@ -1,0 +1,139 @@
+package extension
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// maxObject is how large an object may be, in bytes.
+const maxObject = 1 << 20
+
+// store is the objects of all resources; one that is served in several versions is one object. The zero value is empty. It is safe for
+// concurrent use.
+type store struct {
+	mu       sync.Mutex
+	revision int
+	objects  map[schema.GroupResource]map[string]*unstructured.Unstructured
+}
+
+// serve answers a request about a resource that is served.
+func (s *store) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+	gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	switch info.Verb {
+	case "list":
+		answer(w, http.StatusOK, s.list(gr, gv))
+	case "watch":
+		s.watch(w, r, gv, info.Resource)
+	case "create":
+		s.create(w, r, gr, gv)
+	default: // get, delete
+		s.mu.Lock()
+		object := s.objects[gr][info.Name]
+		if object != nil && info.Verb == "delete" && !dryRun(r) {
+			delete(s.objects[gr], info.Name)
+			s.revision++
+		}
+		s.mu.Unlock()
+		if object == nil {
+			fail(w, apierrors.NewNotFound(gr, info.Name))
+			return
+		}
+		answer(w, http.StatusOK, as(object, gv, info.Resource))
+	}
+}
+
+func (s *store) list(gr schema.GroupResource, gv schema.GroupVersion) *unstructured.UnstructuredList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := &unstructured.UnstructuredList{}
+	all.SetAPIVersion(gv.String())
+	all.SetKind(gr.Resource + "List")
+	all.SetResourceVersion(strconv.Itoa(s.revision))
+	for _, name := range slices.Sorted(maps.Keys(s.objects[gr])) {
+		all.Items = append(all.Items, *as(s.objects[gr][name], gv, gr.Resource))
+	}
+	if all.Items == nil {
+		all.Items = []unstructured.Unstructured{}
+	}
+	return all
+}
+
+func (s *store) create(w http.ResponseWriter, r *http.Request, gr schema.GroupResource, gv schema.GroupVersion) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxObject))
+	var object unstructured.Unstructured
+	if err == nil {
+		err = json.Unmarshal(body, &object.Object)
+	}
+	if err != nil {
+		fail(w, apierrors.NewBadRequest(fmt.Sprintf("read the object to create: %v", err)))
+		return
+	}
+	if object.GetName() == "" {
+		fail(w, apierrors.NewBadRequest("the object to create has no name"))
+		return
+	}
+	s.mu.Lock()
+	exists := s.objects[gr][object.GetName()] != nil
+	if !exists && !dryRun(r) {
+		s.revision++
+		object.SetResourceVersion(strconv.Itoa(s.revision))
+		if s.objects == nil {
+			s.objects = map[schema.GroupResource]map[string]*unstructured.Unstructured{}
+		}
+		if s.objects[gr] == nil {
+			s.objects[gr] = map[string]*unstructured.Unstructured{}
+		}
+		s.objects[gr][object.GetName()] = &object
+	}
+	s.mu.Unlock()
+	if exists {
+		fail(w, apierrors.NewAlreadyExists(gr, object.GetName()))
+		return
+	}
+	answer(w, http.StatusCreated, as(&object, gv, gr.Resource))
+}
+
+// watch holds the stream open for as long as it was asked to, and ends with a bookmark. It tells of no object: what is tested is the way.
+func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, kind string) {
+	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
+	if err != nil || seconds < 1 {
+		seconds = 60
+	}
+	w.Header().Set("Content-Type", "application/json;stream=watch")
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	over := time.NewTimer(time.Duration(seconds) * time.Second)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-r.Context().Done():
+		return
+	}
+	s.mu.Lock()
+	revision := s.revision
+	s.mu.Unlock()
+	fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"}}}`+"\n", gv, kind, revision)
+}
+
+// as is an object in a version.
+func as(object *unstructured.Unstructured, gv schema.GroupVersion, kind string) *unstructured.Unstructured {
+	out := object.DeepCopy()
+	out.SetAPIVersion(gv.String())
+	out.SetKind(kind)
+	return out
+}
+
+func dryRun(r *http.Request) bool { return r.URL.Query().Get("dryRun") == "All" }

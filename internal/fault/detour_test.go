@@ -1,0 +1,43 @@
+package fault
+
+import (
+	"net"
+	"testing"
+)
+
+// A detour that missed a connection, or took a client along, would let a fetch through that is to fail, or change what clients see.
+func TestDetourIsForOtherServersOnly(t *testing.T) {
+	b := newBench(t)
+	via := serveTCP(t, func(c *net.TCPConn) {
+		_, _ = c.Write([]byte("detour"))
+		_ = c.CloseWrite()
+	})
+	before, own, client := b.dial("b", "a"), b.dial("a", "a"), b.dial(Client, "a")
+	for _, c := range []*net.TCPConn{before, own, client} {
+		b.talk(c)
+	}
+	end, err := b.Detour("a", via)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantReset(t, before)
+	b.talk(own)
+	b.talk(client)
+	led := func(from string) bool {
+		c := b.dial(from, "a")
+		buffer := make([]byte, 6)
+		_, _ = c.Write([]byte("hello!"))
+		_, err := c.Read(buffer)
+		return err == nil && string(buffer[:1]) == "d"
+	}
+	for from, want := range map[string]bool{"a": false, "b": true, "c": true, Client: false} {
+		if got := led(from); got != want {
+			t.Errorf("a connection of %s is led through the detour: %v, want %v", from, got, want)
+		}
+	}
+	end()
+	b.talk(b.dial("b", "a"))
+	if _, err := b.Detour("d", via); err == nil {
+		t.Error("a detour to an unknown server was taken")
+	}
+}

@@ -1,0 +1,41 @@
+package fault
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// Where every server has an etcd member of its own, one address leads each to its own; cutting one leaves the others alone.
+func TestLinksMayLeadElsewhere(t *testing.T) {
+	says := func(word string) netip.AddrPort {
+		return serveTCP(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, word) })
+	}
+	f := startFabric(t, Config{
+		Destinations: []Destination{{Etcd, netip.MustParseAddrPort("127.0.1.1:0"), says("usual")}},
+		Sources:      []Source{{Name: "a", Addr: netip.MustParseAddr("127.0.0.2")}, {Name: "b", Addr: netip.MustParseAddr("127.0.0.3")}},
+		Elsewhere:    map[string]netip.AddrPort{LinkName("b", Etcd): says("other")},
+	})
+	for from, want := range map[string]string{"127.0.0.2": "usual", "127.0.0.3": "other"} {
+		receive(t, dialFrom(t, from, f.Advertised(Etcd).String()), want)
+	}
+	if _, err := f.Inject(t.Context(), Fault{Kind: Cut, From: "b", To: Etcd}); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, dialFrom(t, "127.0.0.2", f.Advertised(Etcd).String()), "usual")
+	// It is turned away while it dials, or as soon as it listens.
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.3")}, Timeout: patience}
+	c, err := dialer.DialContext(t.Context(), "tcp", f.Advertised(Etcd).String())
+	if err != nil {
+		return
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Error("b, which is cut off from its etcd, got an answer")
+	}
+}

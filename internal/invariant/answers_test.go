@@ -1,0 +1,143 @@
+package invariant
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// nopeer adds an answer with profile=nopeer.
+func (s *story) nopeer(at float64, server, path string, d history.Document) *story {
+	return s.discover(at, server, path, d, verb(history.VerbNoPeer))
+}
+
+// openapi adds an OpenAPI description of the group versions of a document.
+func (s *story) openapi(at float64, server string, d history.Document, options ...func(*history.Operation)) *story {
+	return s.discover(at, server, "/openapi/v3", d, append([]func(*history.Operation){verb(history.VerbOpenAPI)}, options...)...)
+}
+
+func versionOf(g history.GVR) history.Resource {
+	return history.Resource{GVR: history.GVR{Group: g.Group, Version: g.Version}}
+}
+
+// herd adds a list by label of some objects, or its last page if others came before.
+func (s *story) herd(at float64, server string, items, before int) *story {
+	return s.ask(at, server, gadgets, 200, func(o *history.Operation) {
+		o.Items, o.Path = items+before, "/apis/apps/v2/gadgets?labelSelector=herd"
+		if before > 0 {
+			o.Items, o.Path = 300, fmt.Sprintf("%s&limit=%d&continue=x", o.Path, before)
+		}
+	})
+}
+
+func media(accept, got string) func(*history.Operation) {
+	return func(o *history.Operation) { o.Accept, o.MediaType, o.Body = accept, got, history.BodyList }
+}
+
+func status(code int) func(*history.Operation) {
+	return func(o *history.Operation) { o.Status = code }
+}
+
+func more(o *history.Operation) { o.More = true }
+
+func at(path string) func(*history.Operation) { return func(o *history.Operation) { o.Path = path } }
+
+func TestNoPeerIsLocal(t *testing.T) {
+	const name = "NoPeerIsLocal"
+	ownOfB := doc("own-of-b", line(widgets))
+	checkStories(t, name, []storyCase{
+		{"each its own", tell(name).nopeer(20, "a", "/apis", mergedDoc).nopeer(20, "b", "/apis", ownOfB).nopeer(20, "a", "/api", coreDoc),
+			want{outcome: OutcomePass, checked: 3}},
+		{"that of its peers too", tell(name).nopeer(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lists what the server does not serve itself", sentence: "lists apps/v2/gadgets"}},
+		{"less than its own", tell(name).nopeer(20, "a", "/apis", ownOfB),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lacks what the server serves itself"}},
+		{"of the core group too", tell(name).nopeer(20, "b", "/api", coreDoc),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/api lists what the server does not serve itself"}},
+		{"the merged view is not its business", tell(name).discover(20, "b", "/apis", ownOfB),
+			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"while it changes", tell(name).changed("b", 19, 21, newDoc).nopeer(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+		{"an error lists nothing", tell(name).discover(20, "b", "/apis", mergedDoc, verb(history.VerbNoPeer), status(503)),
+			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"at once after it changed", tell(name).served("b", 19, newDoc).nopeer(20, "b", "/apis", ownOfB),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "lacks"}},
+	})
+}
+
+func TestOpenAPIDescribes(t *testing.T) {
+	const name = "OpenAPIDescribes"
+	all := doc("described", versionOf(pods), versionOf(widgets), versionOf(gadgets))
+	checkStories(t, name, []storyCase{
+		{"all, and what peers serve too", tell(name).openapi(20, "a", all).openapi(20, "b", all), want{outcome: OutcomePass, checked: 2}},
+		{"its own only", tell(name).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))), want{outcome: OutcomePass, checked: 1}},
+		{"a version left out", tell(name).openapi(20, "a", doc("old-described", versionOf(pods), versionOf(widgets))),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "leaves out", sentence: "nothing of apps/v2"}},
+		{"the core group left out", tell(name).openapi(20, "b", doc("coreless", versionOf(widgets))),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "nothing of v1,"}},
+		{"an error", tell(name).openapi(20, "b", all, status(500)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 500"}},
+		{"no such thing", tell(name).openapi(20, "b", all, status(404)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 404"}},
+		{"not modified", tell(name).openapi(20, "b", all, status(304)), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"too soon after a change", tell(name).served("b", 15, newDoc).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+		{"too soon after a start", tell(name).openapi(5, "b", doc("nothing"), status(503)), want{outcome: OutcomeInconclusive, reason: notExercised}},
+	})
+}
+
+func TestListsAgree(t *testing.T) {
+	const name = "ListsAgree"
+	created := func(s *story, at float64, options ...func(*history.Operation)) *story {
+		return s.ask(at, "a", gadgets, 201, append([]func(*history.Operation){verb("create")}, options...)...)
+	}
+	checkStories(t, name, []storyCase{
+		{"whole and in pages", tell(name).herd(20, "a", 300, 0).herd(21, "b", 300, 0).herd(22, "c", 100, 50),
+			want{outcome: OutcomePass, checked: 3, fact: "objects in the longest list: 300"}},
+		{"one is short", tell(name).herd(20, "a", 300, 0).herd(21, "b", 250, 0).herd(22, "c", 300, 0),
+			want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "another length", sentence: "listed 250 objects, when most lists had 300"}},
+		{"a page that is not the last", tell(name).herd(20, "a", 300, 0).ask(21, "b", gadgets, 200, at("/x?labelSelector=herd"), more),
+			want{outcome: OutcomePass, checked: 1}},
+		{"lists of something else", tell(name).herd(20, "a", 300, 0).ask(21, "a", widgets, 200, at("/x?labelSelector=herd")),
+			want{outcome: OutcomePass, checked: 2}},
+		{"not by label", tell(name).ask(20, "a", gadgets, 200).ask(21, "b", gadgets, 200), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"one was created in between", created(tell(name).herd(20, "a", 300, 0), 30).herd(50, "b", 301, 0), want{outcome: OutcomePass, checked: 2}},
+		{"the one that was created is not seen by all", created(tell(name), 30).herd(50, "b", 301, 0).herd(51, "c", 300, 0).herd(52, "a", 301, 0),
+			want{outcome: OutcomeFail, checked: 3, violations: 1, sentence: "listed 300 objects, when most lists had 301"}},
+		{"a dry run creates nothing", created(tell(name).herd(20, "a", 300, 0), 30, at("/x?dryRun=All")).herd(50, "b", 301, 0),
+			want{outcome: OutcomeFail, checked: 2, violations: 1}},
+		{"what is refused creates nothing", created(tell(name).herd(20, "a", 300, 0), 30, status(403)).herd(50, "b", 301, 0),
+			want{outcome: OutcomeFail, checked: 2, violations: 1}},
+		{"one created a moment before", created(tell(name), 30).herd(31, "b", 301, 0),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+		{"one that may be created at any moment", created(tell(name), 30, status(504)).herd(55, "b", 301, 0),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+	})
+}
+
+func TestAnsweredInKind(t *testing.T) {
+	const name, yaml = "AnsweredInKind", "application/yaml"
+	checkStories(t, name, []storyCase{
+		{"as asked", tell(name).ask(20, "b", gadgets, 200, media(yaml, yaml)).ask(21, "b", gadgets, 200, media("application/json;as=Table;v=v1,"+yaml, "")),
+			want{outcome: OutcomePass, checked: 2, fact: "answers to what had to be passed on: 2"}},
+		{"anything will do", tell(name).ask(20, "b", gadgets, 200, media("*/*", yaml)).ask(21, "b", gadgets, 200, media("application/*", yaml)),
+			want{outcome: OutcomePass, checked: 2}},
+		{"another type", tell(name).ask(20, "b", gadgets, 200, media(yaml, "")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "application/json for application/yaml", sentence: "in application/json, to a client that reads"}},
+		{"a sequence", tell(name).ask(20, "b", gadgets, 200, media("application/cbor", "application/cbor-seq")), want{outcome: OutcomePass, checked: 1}},
+		{"errors come as they may", tell(name).ask(20, "b", gadgets, 503, media(yaml, "text/plain")), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"nothing was asked for", tell(name).ask(20, "b", gadgets, 200), want{outcome: OutcomeInconclusive, reason: notExercised}},
+	})
+}
+
+// "Not modified" is an answer like the document that the client has: to be told so of an old one is to be answered the old one.
+func TestNotModifiedCountsAsTheDocument(t *testing.T) {
+	const name = "DiscoveryDeterministic"
+	poor := doc("poor", line(widgets))
+	again := tell(name).discover(20, "a", "/apis", mergedDoc).discover(21, "b", "/apis", mergedDoc).discover(22, "c", "/apis", mergedDoc, status(304))
+	want{outcome: OutcomePass, checked: 3}.check(t, verdictOf(t, again.h, name))
+	stale := tell(name).discover(20, "a", "/apis", mergedDoc).discover(21, "b", "/apis", mergedDoc).discover(22, "c", "/apis", poor, status(304))
+	want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "other resources"}.check(t, verdictOf(t, stale.h, name))
+	want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "lacks what is served"}.check(t, verdictOf(t, stale.h, "DiscoveryComplete"))
+}

@@ -1,0 +1,57 @@
+package invariant
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// forbidden is a refusal in the authorizer's words. It must come after by.
+func forbidden(o *history.Operation) {
+	o.Reason, o.Message = "Forbidden", fmt.Sprintf("gadgets is forbidden: User %q cannot %s resource \"gadgets\" in API group \"apps\" at the cluster scope", o.User, o.Verb)
+}
+
+// denied is a refusal in the words of an admission plugin.
+func denied(o *history.Operation) {
+	o.Reason, o.Message = "Forbidden", `gadgets "x" is forbidden: exceeded quota`
+}
+
+func in(namespace string) func(*history.Operation) {
+	return func(o *history.Operation) { o.Namespace = namespace }
+}
+
+func TestAuthorizedAlike(t *testing.T) {
+	const name = "AuthorizedAlike"
+	reader, writing := by("reader"), verb("create")
+	refused := func() *story {
+		return tell(name).ask(15, "a", widgets, 200).ask(30, "a", gadgets, 403, reader, writing, forbidden).ask(30, "b", gadgets, 403, reader, writing, forbidden)
+	}
+	checkStories(t, name, []storyCase{
+		{"refused everywhere", refused(), want{outcome: OutcomePass, checked: 2, fact: "kinds of requests that users were refused: 1"}},
+		{"another user may", refused().ask(31, "b", gadgets, 201, by("admin"), writing), want{outcome: OutcomePass, checked: 3}},
+		{"the user may do something else", refused().ask(31, "b", gadgets, 200, reader), want{outcome: OutcomePass, checked: 3}},
+		{"the user may do it in another namespace", refused().ask(31, "b", gadgets, 201, reader, writing, in("own")), want{outcome: OutcomePass, checked: 3}},
+		{"one server lets it in", refused().ask(31, "c", gadgets, 201, reader, writing),
+			want{outcome: OutcomeFail, checked: 3, violations: 2, cause: "reader was refused what c let it do",
+				sentence: "though c had answered the same user 201 to such a request at 31s"}},
+		{"the same server lets it in, by whom it passed it on to", refused().ask(31, "b", gadgets, 409, reader, writing),
+			want{outcome: OutcomeFail, checked: 3, violations: 2, cause: "reader was refused what b let it do"}},
+		{"only the object is missing", refused().ask(31, "b", gadgets, 404, reader, writing, missingObject),
+			want{outcome: OutcomeFail, checked: 3, violations: 2}},
+		{"a table is a list", tell(name).ask(15, "a", widgets, 200).ask(30, "a", gadgets, 403, reader, forbidden).
+			ask(31, "b", gadgets, 200, reader, verb(history.VerbTable)), want{outcome: OutcomeFail, checked: 2, violations: 1}},
+		{"the resource is missing", refused().ask(31, "b", gadgets, 404, reader, writing), want{outcome: OutcomePass, checked: 2}},
+		{"nobody can be reached", refused().ask(31, "b", gadgets, 503, reader, writing), want{outcome: OutcomePass, checked: 2}},
+		{"an admission plugin refuses", refused().ask(31, "b", gadgets, 403, by("admin"), writing, denied).ask(32, "b", gadgets, 201, by("admin"), writing),
+			want{outcome: OutcomePass, checked: 3}},
+		{"rights have not spread", tell(name).ask(14, "a", widgets, 200).ask(15, "c", gadgets, 403, reader, forbidden).
+			ask(30, "b", gadgets, 200, reader).ask(31, "b", gadgets, 403, reader, writing, forbidden),
+			want{outcome: OutcomePass, checked: 2, fact: "not counted while rights spread: 1"}},
+		{"a server has just been started", refused().stop("c", 40).start("c", 50, oldDoc).ask(52, "c", gadgets, 201, reader, writing),
+			want{outcome: OutcomePass, checked: 2}},
+		{"nobody is refused anything", tell(name).ask(15, "a", widgets, 200).ask(30, "b", gadgets, 200, reader),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "nobody was refused anything"}},
+		{"who asked is not known", tell(name).ask(30, "b", gadgets, 403, writing, forbidden), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+	})
+}

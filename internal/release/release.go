@@ -1,0 +1,70 @@
+// Package release reads what a run calls the version of a server: a released kube-apiserver, and which of its APIs are switched off.
+//
+// Two servers of one release that serve different things are how upstream itself tests the proxy of 1.28 to 1.32, whose releases cannot be
+// mixed with those that came after.
+package release
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// without begins the build metadata that names what is switched off.
+const without = "+without."
+
+// Release is a version with some of its APIs switched off.
+type Release struct {
+	// Version is the release itself, "v1.30.14".
+	Version string
+	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1". Sorted.
+	Without []string
+}
+
+// Parse reads "v1.30.14", or "v1.30.14+without.batch.v1" for a server with batch/v1 switched off; several are joined by ".and.". It is the
+// build metadata of semantic versioning, so that both compare as the same release. Whether there is such a release is for others to say.
+func Parse(s string) (Release, error) {
+	version, list, cut := strings.Cut(s, without)
+	if !cut {
+		return Release{Version: s}, nil
+	}
+	r := Release{Version: version}
+	fail := func(err error) (Release, error) {
+		return Release{}, fmt.Errorf("version %q: %w; write it like v1.30.14+without.batch.v1", s, err)
+	}
+	if !semver.IsValid(s) {
+		return fail(errors.New("it is no semantic version"))
+	}
+	for word := range strings.SplitSeq(list, ".and.") {
+		at := strings.LastIndexByte(word, '.')
+		if at <= 0 || at == len(word)-1 {
+			return fail(fmt.Errorf("%q names no group and version", word))
+		}
+		r.Without = append(r.Without, word[:at]+"/"+word[at+1:])
+	}
+	slices.Sort(r.Without)
+	return r, nil
+}
+
+// Of is the release of a server, without what is switched off. What cannot be read is returned as it is.
+func Of(s string) string {
+	version, _, _ := strings.Cut(s, without)
+	return version
+}
+
+// RuntimeConfig is the value of --runtime-config that switches off what is to be; empty if nothing is.
+func (r Release) RuntimeConfig() string {
+	var words []string
+	for _, w := range r.Without {
+		words = append(words, w+"=false")
+	}
+	return strings.Join(words, ",")
+}
+
+// Serves reports whether a group version is not switched off.
+func (r Release) Serves(group, version string) bool {
+	return !slices.Contains(r.Without, group+"/"+version)
+}

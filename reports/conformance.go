@@ -1,0 +1,171 @@
+package reports
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// ConformanceKind identifies a conformance report, together with [APIVersion]. [ReadConformance] refuses any other.
+const ConformanceKind = "ConformanceReport"
+
+// ConformanceFile is the name of the file of a conformance report.
+const ConformanceFile = "conformance.yaml"
+
+// Result is what a scenario, a profile or a whole conformance run came to.
+type Result string
+
+// The results. Only ResultPassed is good news; the three others always come with a reason.
+const (
+	ResultPassed       Result = "passed"
+	ResultFailed       Result = "failed"       // an invariant was violated
+	ResultInconclusive Result = "inconclusive" // it was tried, and nothing was proved
+	ResultSkipped      Result = "skipped"      // it was not tried, or nothing of the kind could be observed
+)
+
+// ConformanceReport says how one Mixed Version Proxy, in one pair of versions, did in the scenarios of the catalogue.
+type ConformanceReport struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [ConformanceKind].
+	Kind string `json:"kind"`
+	// Metadata says when it was tested, by what, and which scenarios were chosen.
+	Metadata ConformanceMetadata `json:"metadata"`
+	// Product is what was tested.
+	Product Product `json:"product"`
+	// Result is that of the profile core, and of extended as well with strict; it is "inconclusive" if the negative control did not
+	// fail as it must, whatever the profiles say. It is never "skipped".
+	Result Result `json:"result"`
+	// Sentence says in one sentence what it came to, and why.
+	Sentence string `json:"sentence"`
+	// Profiles are "core" (what KEP-4020 demands) and "extended" (beyond it), in that order.
+	Profiles []Profile `json:"profiles"`
+	// Control says whether this very run could have failed.
+	Control ConformanceControl `json:"control"`
+	// Scenarios are those that were chosen, in the order of the catalogue.
+	Scenarios []ConformanceScenario `json:"scenarios"`
+	// Reproduce is the command line that repeats the conformance run; empty if it is not known.
+	Reproduce string `json:"reproduce,omitempty"`
+	// Environment lists what the run depended on, such as kernel and processors; one fact per entry.
+	Environment []string `json:"environment,omitempty"`
+}
+
+// ConformanceMetadata says when it was tested, by what, and which scenarios were chosen.
+type ConformanceMetadata struct {
+	// StartedAt is the wall time of the start.
+	StartedAt time.Time `json:"startedAt"`
+	// DurationSeconds is how long everything took, the negative control included.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// SkewproofVersion is the version of the program that tested.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// Labels is the expression that chose the scenarios, in Ginkgo's language of labels; empty: all of them.
+	Labels string `json:"labels,omitempty"`
+	// Strict is true when the profile extended counts like core.
+	Strict bool `json:"strict"`
+	// Complete is false when the run was ended before every chosen scenario had its turn; such a run never passes.
+	Complete bool `json:"complete"`
+}
+
+// Product is what was tested.
+type Product struct {
+	// Name is that of the Mixed Version Proxy, such as "kube-apiserver" or "skewproof reference proxy".
+	Name string `json:"name"`
+	// Version is that of the product, where it has one of its own beside those of the kube-apiservers.
+	Version string `json:"version,omitempty"`
+	// URL is where to read about it.
+	URL string `json:"url,omitempty"`
+	// Backend is what the servers ran on: "local", "kind", "sim", or "existing" for servers that were there already.
+	Backend string `json:"backend"`
+	// Subject is what was in front of, or inside of, the kube-apiservers, as 'skewproof run --subject' names it.
+	Subject string `json:"subject"`
+	// From and To are the versions of the kube-apiservers; both are empty for servers that were there already, whose versions stand
+	// in the report of each scenario.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// Profile is one part of what is demanded, with what the scenarios came to in it.
+type Profile struct {
+	// Name is "core" or "extended".
+	Name invariant.Grade `json:"name"`
+	// Result is "failed" if any scenario failed; else "inconclusive" if any was, or if none passed; else "passed".
+	Result Result `json:"result"`
+	// Passed, Failed, Inconclusive and Skipped count the scenarios with that result.
+	Passed       int `json:"passed"`
+	Failed       int `json:"failed"`
+	Inconclusive int `json:"inconclusive"`
+	Skipped      int `json:"skipped"`
+}
+
+// ConformanceScenario is what one scenario came to.
+type ConformanceScenario struct {
+	// Name is that of the catalogue. It is stable.
+	Name string `json:"name"`
+	// Family is the part of the catalogue that it belongs to.
+	Family string `json:"family"`
+	// Happens says in a sentence what is done to the control plane.
+	Happens string `json:"happens"`
+	// Core and Extended are the results by profile.
+	Core     ProfileResult `json:"core"`
+	Extended ProfileResult `json:"extended"`
+	// DurationSeconds is how long it took; 0 if it was not carried out.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
+	Directory string `json:"directory,omitempty"`
+	// Reproduce is the command line that repeats this one run.
+	Reproduce string `json:"reproduce,omitempty"`
+}
+
+// ProfileResult is what one scenario came to in one profile.
+type ProfileResult struct {
+	Result Result `json:"result"`
+	// Reason says why it did not pass; empty if it did.
+	Reason string `json:"reason,omitempty"`
+	// Violated and Undecided name the invariants of the profile that were violated, or about which nothing could be said, in catalogue
+	// order. What is undecided matters only where the scenario exists for it: Reason says so then.
+	Violated  []string `json:"violated,omitempty"`
+	Undecided []string `json:"undecided,omitempty"`
+}
+
+// ConformanceControl is the proof that a run could have failed: the same scenarios on a subject on which they must.
+type ConformanceControl struct {
+	// Result is "passed" when every control run violated what it must, "failed" when one did not, "inconclusive" when one could not be
+	// carried out, "skipped" when there was none. Anything but "passed" makes the whole conformance run inconclusive.
+	Result Result `json:"result"`
+	// Reason says why the result is not "passed"; empty if it is.
+	Reason string `json:"reason,omitempty"`
+	// Runs are the control runs, in the order of the catalogue.
+	Runs []ControlRun `json:"runs"`
+	// Unproven are the scenarios that had no control run here, each with the reason.
+	Unproven []Unproven `json:"unproven,omitempty"`
+}
+
+// ControlRun is a scenario on a subject on which it must fail.
+type ControlRun struct {
+	// Scenario is the name of the scenario.
+	Scenario string `json:"scenario"`
+	// Subject is what it must fail on, and Backend on what it was carried out.
+	Subject string `json:"subject"`
+	Backend string `json:"backend"`
+	// MustViolate is the invariant that must be violated.
+	MustViolate string `json:"mustViolate"`
+	// Result is "passed" if it was.
+	Result Result `json:"result"`
+	// Reason says why the result is not "passed".
+	Reason string `json:"reason,omitempty"`
+	// Violated are the core invariants that were violated.
+	Violated []string `json:"violated,omitempty"`
+	// DurationSeconds is how long it took.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// Directory holds history, logs and the full report, relative to this file.
+	Directory string `json:"directory,omitempty"`
+	// Reproduce is the command line that repeats the run.
+	Reproduce string `json:"reproduce,omitempty"`
+}
+
+// Unproven is a scenario of which this run does not show that it can fail.
+type Unproven struct {
+	Scenario string `json:"scenario"`
+	// Reason says why it had no control run, and where its proof is to be had.
+	Reason string `json:"reason"`
+}

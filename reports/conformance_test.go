@@ -1,0 +1,216 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// smallConformance is what a conformance run may come to, with something in every field.
+func smallConformance() ConformanceReport {
+	passed := ProfileResult{Result: ResultPassed, Undecided: []string{"NoLoop"}}
+	c := ConformanceReport{
+		Metadata: ConformanceMetadata{
+			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 345.678, SkewproofVersion: "v0.1.0", Labels: "smoke", Complete: true,
+		},
+		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local", Subject: "builtin", From: "v1.36.3", To: "v1.37.1"},
+		Scenarios: []ConformanceScenario{
+			{
+				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
+				DurationSeconds: 50.5, Directory: "scenarios/quiet", Reproduce: "skewproof run quiet",
+			},
+			{
+				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
+				Core:     ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}},
+				Extended: ProfileResult{Result: ResultInconclusive, Reason: "Available: too little pressure", Undecided: []string{"Available"}},
+			},
+			{
+				Name: "many-peers", Family: "scale", Happens: "Fifty servers.",
+				Core: ProfileResult{Result: ResultSkipped, Reason: "it does not run on local"}, Extended: ProfileResult{Result: ResultSkipped, Reason: "it does not run on local"},
+			},
+		},
+		Control: ConformanceControl{
+			Runs: []ControlRun{{
+				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: "NoFalseNotFound", Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
+				DurationSeconds: 51, Directory: "control/quiet", Reproduce: "skewproof run quiet --subject none",
+			}},
+			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},
+		},
+		Reproduce: "skewproof conformance --labels smoke", Environment: []string{"2 CPUs"},
+	}
+	c.Conclude()
+	return c
+}
+
+func encodedConformance(t testing.TB, c ConformanceReport) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteConformance(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The document, its fields and the summary are read by others: none of them may change unseen.
+func TestConformanceGolden(t *testing.T) {
+	var summary bytes.Buffer
+	if err := WriteConformanceSummary(&summary, smallConformance(), SummaryOptions{Dir: "_out"}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, map[string]string{
+		ConformanceFile: encodedConformance(t, smallConformance()), "conformance.txt": summary.String(),
+		"conformance-schema.txt": strings.Join(schema(reflect.TypeFor[ConformanceReport](), ""), "\n") + "\n",
+	})
+}
+
+func golden(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, got := range files {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("differs from %s; if that is meant, run the test with -update and look at the change (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// schema lists the fields of a document: where each is, and of what type.
+func schema(of reflect.Type, at string) []string {
+	switch {
+	case of == reflect.TypeFor[time.Time]():
+		return []string{at + " time"}
+	case of.Kind() == reflect.Slice:
+		return schema(of.Elem(), at+"[]")
+	case of.Kind() != reflect.Struct:
+		return []string{at + " " + of.Kind().String()}
+	}
+	var lines []string
+	for i := range of.NumField() {
+		name, option, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		for _, line := range schema(of.Field(i).Type, at+"."+name) {
+			if option != "" {
+				line += ", " + option
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestConformanceRoundTrip(t *testing.T) {
+	want := smallConformance()
+	dir := t.TempDir()
+	if err := SaveConformance(dir, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadConformance(filepath.Join(dir, ConformanceFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("read back differently (-written +read):\n%s", diff)
+	}
+}
+
+// A result cannot be had by editing one line.
+func TestReadConformanceRefuses(t *testing.T) {
+	good := encodedConformance(t, smallConformance())
+	for name, c := range map[string]struct{ document, want string }{
+		"nothing":              {" \n", "the file is empty"},
+		"no YAML":              {"a: b: c", "not a YAML document"},
+		"another kind":         {"apiVersion: v1\nkind: Pod\n", `apiVersion "v1", kind "Pod"`},
+		"an unknown field":     {good + "colour: red\n", "colour"},
+		"an altered result":    {strings.Replace(good, "\nresult: failed", "\nresult: passed", 1), "the file was altered"},
+		"an altered count":     {strings.Replace(good, "failed: 1", "failed: 0", 1), "the file was altered"},
+		"an altered scenario":  {strings.Replace(good, "result: failed\n    violated", "result: passed\n    violated", 1), "the file was altered"},
+		"an altered control":   {strings.Replace(good, "reproduce: skewproof run quiet --subject none\n    result: passed", "reason: x\n    result: failed", 1), "the file was altered"},
+		"an unknown result":    {strings.Replace(good, "result: skipped", "result: maybe", 1), `result "maybe"`},
+		"no reason for a skip": {strings.Replace(good, "reason: it does not run on local", "violated: []", 1), "without a reason"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.document == good {
+				t.Fatal("the document was not broken: this test would prove nothing")
+			}
+			if _, err := DecodeConformance(strings.NewReader(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Whatever the scenarios say, a run whose negative control did not fail proves nothing, nor does one that was ended early and found nothing.
+func TestConformanceConclusion(t *testing.T) {
+	scenario := func(core, extended Result) ConformanceScenario {
+		return ConformanceScenario{Name: "x", Core: ProfileResult{Result: core, Reason: "r"}, Extended: ProfileResult{Result: extended, Reason: "r"}}
+	}
+	fails := []ControlRun{{Result: ResultPassed}}
+	for name, c := range map[string]struct {
+		scenarios []ConformanceScenario
+		control   []ControlRun
+		strict    bool
+		early     bool
+		want      Result
+	}{
+		"all passed":                       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: fails, want: ResultPassed},
+		"passed and skipped":               {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed), scenario(ResultSkipped, ResultSkipped)}, control: fails, want: ResultPassed},
+		"one inconclusive":                 {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed), scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultInconclusive},
+		"one failed":                       {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed), scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultFailed},
+		"all skipped":                      {scenarios: []ConformanceScenario{scenario(ResultSkipped, ResultSkipped)}, control: fails, want: ResultInconclusive},
+		"no scenario":                      {control: fails, want: ResultInconclusive},
+		"extended failed":                  {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, want: ResultPassed},
+		"extended failed, strict":          {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, strict: true, want: ResultFailed},
+		"extended inconclusive, strict":    {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultInconclusive)}, control: fails, strict: true, want: ResultInconclusive},
+		"a blind control":                  {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: []ControlRun{{Result: ResultPassed}, {Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
+		"a blind control, and a violation": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)}, control: []ControlRun{{Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
+		"a control that was not run":       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: []ControlRun{{Result: ResultInconclusive, Reason: "r"}}, want: ResultInconclusive},
+		"no control":                       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, want: ResultInconclusive},
+		"ended early":                      {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: fails, early: true, want: ResultInconclusive},
+		"ended early after a violation":    {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)}, control: fails, early: true, want: ResultFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := ConformanceReport{Metadata: ConformanceMetadata{Complete: !c.early, Strict: c.strict}, Scenarios: c.scenarios, Control: ConformanceControl{Runs: c.control}}
+			report.Conclude()
+			if report.Result != c.want || report.Sentence == "" {
+				t.Errorf("%s: %s, want %s", report.Result, report.Sentence, c.want)
+			}
+		})
+	}
+}
+
+// What decides a run decides its profile: no run may pass in one place and fail in the other.
+func TestProfilesAgreeWithTheVerdict(t *testing.T) {
+	result := map[invariant.Outcome]Result{
+		invariant.OutcomePass: ResultPassed, invariant.OutcomeFail: ResultFailed, invariant.OutcomeInconclusive: ResultInconclusive,
+	}
+	outcomes := []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive}
+	for n := range 9 * 4 {
+		verdicts := []invariant.Verdict{
+			{Invariant: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
+			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18 == 0, Reason: "r"},
+		}
+		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
+		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {
+			t.Errorf("%s: the profile says %s, the verdict %s", fmt.Sprint(verdicts), got, want)
+		}
+		if got := r.InProfile(invariant.GradeExtended); got.Result != ResultSkipped || got.Reason == "" {
+			t.Errorf("no extended invariant gives %+v", got)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// InProfile is what a judged run came to in one profile: in the invariants of that grade.
+func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
+	p := ProfileResult{Result: ResultSkipped}
+	var reasons []string
+	for _, i := range r.Invariants {
+		if i.Grade != grade {
+			continue
+		}
+		switch i.Verdict {
+		case invariant.OutcomePass:
+			if p.Result == ResultSkipped {
+				p.Result = ResultPassed
+			}
+		case invariant.OutcomeFail:
+			p.Violated = append(p.Violated, i.Name)
+		case invariant.OutcomeInconclusive:
+			p.Undecided = append(p.Undecided, i.Name)
+			if i.About {
+				reasons = append(reasons, i.Name+": "+i.Reason)
+			}
+		}
+	}
+	switch {
+	case len(p.Violated) > 0:
+		p.Result, p.Reason = ResultFailed, "violated: "+strings.Join(p.Violated, ", ")
+		if slices.Equal(r.Verdict.Failed, p.Violated) {
+			p.Reason = r.Verdict.Sentence
+		}
+	case len(reasons) > 0:
+		p.Result, p.Reason = ResultInconclusive, strings.Join(reasons, "; ")
+	case !r.Metadata.Complete || r.Metadata.Error != "":
+		p.Result, p.Reason = ResultInconclusive, "the run ended early: "+r.Metadata.Error
+	case p.Result == ResultSkipped:
+		p.Reason = "the run showed nothing that an invariant of this profile is about"
+		if grade == invariant.GradeCore { // what the KEP demands cannot be beside the point
+			p.Result = ResultInconclusive
+		}
+	}
+	return p
+}
+
+// Conclude fills in what follows from the scenarios and the control runs: the profiles, the results of control and report, the sentence.
+func (c *ConformanceReport) Conclude() {
+	c.APIVersion, c.Kind = APIVersion, ConformanceKind
+	c.Profiles = []Profile{
+		profile(invariant.GradeCore, c.Scenarios, func(s ConformanceScenario) Result { return s.Core.Result }),
+		profile(invariant.GradeExtended, c.Scenarios, func(s ConformanceScenario) Result { return s.Extended.Result }),
+	}
+	c.Control.conclude()
+	c.Result, c.Sentence = c.conclusion()
+}
+
+func profile(name invariant.Grade, all []ConformanceScenario, result func(ConformanceScenario) Result) Profile {
+	p := Profile{Name: name}
+	for _, s := range all {
+		switch result(s) {
+		case ResultPassed:
+			p.Passed++
+		case ResultFailed:
+			p.Failed++
+		case ResultInconclusive:
+			p.Inconclusive++
+		default:
+			p.Skipped++
+		}
+	}
+	switch {
+	case p.Failed > 0:
+		p.Result = ResultFailed
+	case p.Inconclusive > 0 || p.Passed == 0:
+		p.Result = ResultInconclusive
+	default:
+		p.Result = ResultPassed
+	}
+	return p
+}
+
+func (c *ConformanceControl) conclude() {
+	c.Result, c.Reason = ResultPassed, ""
+	if len(c.Runs) == 0 {
+		c.Result, c.Reason = ResultSkipped, "there was no control run"
+	}
+	for _, r := range c.Runs {
+		switch {
+		case r.Result == ResultPassed:
+		case r.Result == ResultFailed:
+			c.Result, c.Reason = ResultFailed, fmt.Sprintf("%s on %s: %s", r.Scenario, r.Subject, r.Reason)
+			return
+		case c.Result == ResultPassed:
+			c.Result, c.Reason = ResultInconclusive, fmt.Sprintf("%s on %s: %s", r.Scenario, r.Subject, r.Reason)
+		}
+	}
+}
+
+func (c *ConformanceReport) conclusion() (Result, string) {
+	core, extended := c.Profiles[0], c.Profiles[1]
+	result := core.Result
+	if c.Metadata.Strict && result == ResultPassed && extended.Failed+extended.Inconclusive > 0 {
+		result = extended.Result
+	}
+	told := fmt.Sprintf("%d of %d scenarios passed core", core.Passed, len(c.Scenarios))
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{core.Failed, "failed"}, {core.Inconclusive, "proved nothing"}, {core.Skipped, "were skipped"}} {
+		if part.n > 0 {
+			told += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	switch {
+	case c.Control.Result != ResultPassed:
+		return ResultInconclusive, "the negative control did not show that this run could have failed (" + c.Control.Reason + "); " + told
+	case !c.Metadata.Complete && result != ResultFailed:
+		return ResultInconclusive, "the run was ended early; " + told
+	case result != core.Result:
+		return result, fmt.Sprintf("%s; beyond the KEP, which counts with strict, %d failed and %d proved nothing", told, extended.Failed, extended.Inconclusive)
+	default:
+		return result, told
+	}
+}

@@ -1,0 +1,160 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// MatrixKind identifies a version matrix, together with [APIVersion].
+const MatrixKind = "VersionMatrix"
+
+// The names of the files of a version matrix.
+const (
+	MatrixHTML = "matrix.html"
+	MatrixJSON = "matrix.json"
+	MatrixText = "matrix.txt"
+)
+
+// VersionMatrix is what a set of scenarios came to on several subjects in several pairs of versions.
+type VersionMatrix struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [MatrixKind].
+	Kind string `json:"kind"`
+	// Metadata says when it was run, by what and on what.
+	Metadata MatrixMetadata `json:"metadata"`
+	// Result is "failed" if any subject but the negative control violated what the KEP demands; else "inconclusive" if any run proved
+	// nothing, or if the negative control did not fail; else "passed".
+	Result Result `json:"result"`
+	// Sentence says in one sentence what it came to.
+	Sentence string `json:"sentence"`
+	// Invariants are those that every run was held against, in the order of the catalogue.
+	Invariants []MatrixInvariant `json:"invariants"`
+	// Pairs are the pairs of versions, in the order in which they were asked for.
+	Pairs []VersionPair `json:"pairs"`
+	// Cells are the runs, by pair, scenario and subject.
+	Cells []MatrixCell `json:"cells"`
+	// Reproduce is the command line that repeats the whole matrix.
+	Reproduce string `json:"reproduce"`
+	// Environment lists what the runs depended on; one fact per entry.
+	Environment []string `json:"environment,omitempty"`
+}
+
+// MatrixMetadata says when a matrix was run, by what and on what.
+type MatrixMetadata struct {
+	// StartedAt is the wall time of the start.
+	StartedAt time.Time `json:"startedAt"`
+	// DurationSeconds is how long all runs took together.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// SkewproofVersion is the version of the program that ran it.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// Backend is what the servers ran on.
+	Backend string `json:"backend"`
+	// Complete is false when it was ended before every run had its turn.
+	Complete bool `json:"complete"`
+}
+
+// MatrixInvariant is one column.
+type MatrixInvariant struct {
+	Name  string          `json:"name"`
+	Grade invariant.Grade `json:"grade"`
+	// Sentence says what must hold.
+	Sentence string `json:"sentence"`
+}
+
+// VersionPair is the versions of one part of the matrix.
+type VersionPair struct {
+	// From and To are as 'skewproof run' takes them.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Note says what is special about the pair; empty for two minors that follow each other.
+	Note string `json:"note,omitempty"`
+}
+
+// String is "v1.36.3 → v1.37.1".
+func (p VersionPair) String() string { return p.From + " → " + p.To }
+
+// MatrixCell is one run.
+type MatrixCell struct {
+	// Pair is the index of the pair of versions, counted from 0.
+	Pair     int    `json:"pair"`
+	Scenario string `json:"scenario"`
+	Subject  string `json:"subject"`
+	// Core and Extended are the results by profile.
+	Core     ProfileResult `json:"core"`
+	Extended ProfileResult `json:"extended"`
+	// Verdicts are one for each of the invariants of the matrix, in their order; empty where the run was not judged.
+	Verdicts []invariant.Outcome `json:"verdicts,omitempty"`
+	// Trouble says that the run did not go to its end: a server that crashed or could not start, a hang, or what kept it from being run.
+	Trouble         string  `json:"trouble,omitempty"`
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// Directory holds the evidence: history, logs and the full report, relative to this file; empty if nothing was run.
+	Directory string `json:"directory,omitempty"`
+	// Reproduce is the command line that repeats the run.
+	Reproduce string `json:"reproduce,omitempty"`
+}
+
+// subjectNone is the negative control.
+const subjectNone = "none"
+
+// NewMatrix makes a matrix of cells that have been run.
+func NewMatrix(metadata MatrixMetadata, pairs []VersionPair, cells []MatrixCell) VersionMatrix {
+	m := VersionMatrix{APIVersion: APIVersion, Kind: MatrixKind, Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: []MatrixInvariant{}}
+	for _, i := range invariant.All() {
+		m.Invariants = append(m.Invariants, MatrixInvariant{Name: i.Name, Grade: i.Grade, Sentence: i.Sentence})
+	}
+	m.Result, m.Sentence = m.conclusion()
+	return m
+}
+
+// SetVerdicts takes over what a run came to.
+func (c *MatrixCell) SetVerdicts(r RunReport) {
+	c.Core, c.Extended, c.Reproduce = r.InProfile(invariant.GradeCore), r.InProfile(invariant.GradeExtended), r.Reproduce
+	c.Trouble = r.Metadata.Error
+	c.Verdicts = nil
+	for _, i := range invariant.All() {
+		verdict := invariant.OutcomeInconclusive
+		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
+			verdict = r.Invariants[n].Verdict
+		}
+		c.Verdicts = append(c.Verdicts, verdict)
+	}
+}
+
+func (m *VersionMatrix) conclusion() (Result, string) {
+	var failed, undecided, skipped, blind int
+	for _, c := range m.Cells {
+		switch {
+		case c.Core.Result == ResultSkipped:
+			skipped++
+		case c.Subject == subjectNone:
+			if c.Core.Result != ResultFailed {
+				blind++
+			}
+		case c.Core.Result == ResultFailed:
+			failed++
+		case c.Core.Result == ResultInconclusive:
+			undecided++
+		}
+	}
+	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(len(m.Cells), "run"))
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{undecided, "proved nothing"}, {skipped, "could not be asked for"}, {blind, "with no proxy did not fail, as they must"}} {
+		if part.n > 0 {
+			told += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	switch {
+	case failed > 0:
+		return ResultFailed, told
+	case undecided+blind > 0 || skipped == len(m.Cells) || !m.Metadata.Complete:
+		return ResultInconclusive, told
+	default:
+		return ResultPassed, told
+	}
+}

@@ -1,0 +1,155 @@
+package reports
+
+import (
+	"bytes"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+func smallMatrix() VersionMatrix {
+	invariants := []MatrixInvariant{
+		{"NoFalseNotFound", invariant.GradeCore, "No request is told that a resource does not exist."}, {"Available", invariant.GradeExtended, "No request fails."},
+	}
+	passed, failed := ProfileResult{Result: ResultPassed}, ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}}
+	m := VersionMatrix{
+		APIVersion: APIVersion, Kind: MatrixKind, Invariants: invariants,
+		Metadata: MatrixMetadata{StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", Backend: "local", Complete: true},
+		Pairs:    []VersionPair{{From: "v1.35.4", To: "v1.36.3"}, {From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake"}},
+		Cells: []MatrixCell{
+			{Scenario: "quiet", Subject: "builtin", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "pass"}, DurationSeconds: 80, Directory: "1-quiet-builtin", Reproduce: "skewproof run quiet"},
+			{Scenario: "quiet", Subject: "none", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "inconclusive"}, DurationSeconds: 80, Directory: "1-quiet-none"},
+			{Pair: 1, Scenario: "quiet", Subject: "builtin", Core: ProfileResult{Result: ResultInconclusive, Reason: "exit code 3: a crashed"}, Trouble: "exit code 3: a crashed\nand said this", DurationSeconds: 80, Directory: "2-quiet-builtin"},
+			{Pair: 1, Scenario: "quiet", Subject: "alpha", Core: ProfileResult{Result: ResultSkipped, Reason: "no such subject"}},
+		},
+		Reproduce: "skewproof matrix", Environment: []string{"2 CPUs"},
+	}
+	m.Result, m.Sentence = m.conclusion()
+	return m
+}
+
+func renderMatrix(t *testing.T, m VersionMatrix) *html.Node {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteMatrixHTML(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestMatrixGolden(t *testing.T) {
+	var page, table bytes.Buffer
+	if err := WriteMatrixHTML(&page, smallMatrix()); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteMatrixText(&table, smallMatrix(), SummaryOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, map[string]string{
+		MatrixHTML: page.String(), MatrixText: table.String(),
+		"matrix-schema.txt": strings.Join(schema(reflect.TypeFor[VersionMatrix](), ""), "\n") + "\n",
+	})
+}
+
+func TestMatrixRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	if err := SaveMatrix(dir, smallMatrix()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadMatrix(filepath.Join(dir, MatrixJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(smallMatrix(), got); diff != "" {
+		t.Errorf("read back differently (-written +read):\n%s", diff)
+	}
+}
+
+// The negative control is there to fail, and a matrix in which it does not proves nothing.
+func TestMatrixConclusion(t *testing.T) {
+	cell := func(subject string, r Result) MatrixCell {
+		return MatrixCell{Subject: subject, Core: ProfileResult{Result: r}}
+	}
+	for name, c := range map[string]struct {
+		cells []MatrixCell
+		want  Result
+	}{
+		"as it should be":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultFailed)}, ResultPassed},
+		"a violation":         {[]MatrixCell{cell("builtin", ResultFailed), cell("none", ResultFailed)}, ResultFailed},
+		"a blind control":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultPassed)}, ResultInconclusive},
+		"a run for nothing":   {[]MatrixCell{cell("reference", ResultPassed), cell("builtin", ResultInconclusive)}, ResultInconclusive},
+		"nothing to ask for":  {[]MatrixCell{cell("builtin", ResultSkipped)}, ResultInconclusive},
+		"something left out":  {[]MatrixCell{cell("builtin", ResultSkipped), cell("reference", ResultPassed)}, ResultPassed},
+		"nothing was to be":   {nil, ResultInconclusive},
+		"control that stayed": {[]MatrixCell{cell("none", ResultInconclusive)}, ResultInconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := NewMatrix(MatrixMetadata{Complete: true}, []VersionPair{{}}, c.cells)
+			if m.Result != c.want {
+				t.Errorf("%s (%s), want %s", m.Result, m.Sentence, c.want)
+			}
+			m = NewMatrix(MatrixMetadata{}, []VersionPair{{}}, c.cells)
+			if m.Result == ResultPassed {
+				t.Error("a matrix that was ended early passes")
+			}
+		})
+	}
+}
+
+func TestHostileMatricesStayText(t *testing.T) {
+	poisoned := smallMatrix()
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	names := func(m VersionMatrix) []string {
+		var out []string
+		for _, n := range elements(renderMatrix(t, m), "") {
+			out = append(out, n.Data)
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" {
+					t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
+				}
+				if a.Key == "href" && strings.HasPrefix(strings.ToLower(a.Val), "javascript:") {
+					t.Errorf("a link leads to %q", a.Val)
+				}
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	if got, want := names(poisoned), names(smallMatrix()); !slices.Equal(got, want) {
+		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
+	}
+	if !strings.Contains(text(renderMatrix(t, poisoned)), hostile) {
+		t.Error("the string is not in the text of the page as it was")
+	}
+}
+
+// A run that did not go to its end shows where its evidence is.
+func TestAMatrixSaysWhatMatters(t *testing.T) {
+	var table bytes.Buffer
+	if err := WriteMatrixText(&table, smallMatrix(), SummaryOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a crashed", "evidence: 2-quiet-builtin", "mixed by mistake", "✗✓", "✗·", "no such subject"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table does not say %q:\n%s", want, &table)
+		}
+	}
+	page := text(renderMatrix(t, smallMatrix()))
+	for _, want := range []string{"v1.34.4 → v1.37.1", "exit code 3: a crashed", "b answered 404.", "1 of 4 runs violated", "skewproof matrix"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var advertisedAddressUnroutable = Scenario{
+	Name: "advertised-address-unroutable",
+	Happens: "The first server alone runs TO. It is restarted with no address for its peers at all: what it finds on its own host leads nowhere from theirs. " +
+		"Then it is given the right one.",
+	Holds: "As long as they cannot reach it, the others answer 503 within a bounded time, and never 404, for what it alone serves; " +
+		"all is well with the right address.",
+	Source:           "KEP-4020, proposal: without --advertise-address the address is that of --bind-address, or of the host's default interface; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("a", Setup{Advertise: AdvertiseHost})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
+		return *plan
+	},
+}

@@ -1,0 +1,22 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var advertisedAddressWrong = Scenario{
+	Name:             "advertised-address-wrong",
+	Happens:          "The first server alone runs TO. It is restarted telling its peers an address at which nobody listens, and then the right one.",
+	Holds:            "As long as they cannot find it, the others answer 503, and never 404, for what it alone serves; all is well with the right address.",
+	Source:           "KEP-4020, proposal: --peer-advertise-ip, --peer-advertise-port; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("a", Setup{Advertise: AdvertiseWrong})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
+		return *plan
+	},
+}

@@ -1,0 +1,28 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var aggregatedAPILifecycle = Scenario{
+	Name: "aggregated-api-lifecycle",
+	Happens: "While versions are mixed, an API that another program serves is registered with the servers, gets a second version, loses the first, " +
+		"and is removed.",
+	Holds:      "Every server passes it on to that program itself and lists exactly the versions that there are.",
+	Source:     "KEP-4020, design details: aggregated APIs are served by every apiserver and are no business of peers",
+	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers: 2,
+	Family:     Discovery,
+	Limits:     Limits{Backends: []string{BackendLocal, BackendSim}, Reason: "because it needs a program behind the API, which other backends do not run"},
+	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(2 * time.Second)
+		plan.lifecycle(gauges, 8*time.Second, 8*time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
+		return *plan
+	},
+}

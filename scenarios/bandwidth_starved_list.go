@@ -1,0 +1,31 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var bandwidthStarvedList = Scenario{
+	Name:             "bandwidth-starved-list",
+	Happens:          "The first server alone runs TO. While clients list many objects, answers from it to the others trickle at a few hundred kilobytes a second.",
+	Holds:            "A list that takes long comes whole; requests beside it are answered; nobody takes the first server for gone.",
+	Source:           "KEP-4020, goals; client-go: a list is read to its end",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Network,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = LargeListTraffic
+		plan.settle(4 * time.Second)
+		heal := plan.suffer(from(plan.names(), fault.Fault{Kind: fault.Bandwidth, To: "a", Rate: 300_000, Direction: fault.Down})...)
+		plan.soak(25 * time.Second)
+		heal()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 300, Unserved: 50}
+		return *plan
+	},
+}

@@ -1,0 +1,31 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var blackHole = Scenario{
+	Name:             "black-hole",
+	Happens:          "The first server alone runs TO. Connections from the others to it stay open, and new ones are accepted, but nothing comes back; the process itself is well.",
+	Holds:            "Meanwhile the others answer 503, within a bounded time and never 404, for what only the first serves; all is well soon after.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Network,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(4 * time.Second)
+		heal := plan.suffer(from(plan.names(), fault.Fault{Kind: fault.Timeout, To: "a"})...)
+		plan.soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
+		heal()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 100}
+		return *plan
+	},
+}

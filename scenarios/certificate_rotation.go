@@ -1,0 +1,32 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var certificateRotation = Scenario{
+	Name:    "certificate-rotation",
+	Happens: "The first server alone runs TO. One after the other the servers are restarted with new serving and front-proxy certificates of the same authorities.",
+	Holds:   "Nothing breaks: old and new certificates are as good as each other, and every server goes on passing requests to every other.",
+	Source:  "KEP-4020, proposal: peers trust authorities (--peer-ca-file, --requestheader-client-ca-file), not certificates",
+	About: []string{"NoFalseNotFound", "TrueNotFound", "IdentityPreserved", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+		"NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(4 * time.Second)
+		for _, s := range plan.Servers {
+			plan.setUp(s.Name, Setup{Serving: CertificateRotated, FrontProxy: CertificateRotated})
+			plan.settle(4 * time.Second)
+		}
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
+		return *plan
+	},
+}

@@ -1,0 +1,35 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// crashes is how often the server is killed.
+const crashes = 4
+
+var crashLoop = Scenario{
+	Name:             "crash-loop",
+	Happens:          "The first server alone runs TO. It is killed and started again, again and again, a few seconds after it was ready each time.",
+	Holds:            "Whenever it is up and the others have had the time to know, what only it serves can be had from them; nobody else is harmed; all is well after the last start.",
+	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's lease may outlive its process, and a new process holds the same identity",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Processes,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(2 * time.Second)
+		for range crashes {
+			plan.kill("a")
+			plan.soak(2 * time.Second)
+			plan.start("a")
+			plan.settle(2 * time.Second)
+		}
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
+		return *plan
+	},
+}

@@ -1,0 +1,39 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// gracePeriod is how long upstream remembers a group version of a custom resource or aggregated API after it is gone, so as not to take it for a
+// peer's own (defaultExclusionGracePeriod in k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
+const gracePeriod = 5 * time.Minute
+
+var crdGracePeriod = Scenario{
+	Name: "crd-grace-period",
+	Happens: "While versions are mixed, a custom resource of two versions is defined, and a server is restarted, so that all fetch each other's documents " +
+		"while it is there. It loses a version and is deleted, and the servers are watched until everybody has forgotten that there was one.",
+	Holds:      "What is gone stays gone when the memory of it ends.",
+	Source:     "KEP-4020, goals: discovery reports the same set of resources; k8s.io/apiserver keeps deleted group versions apart for five minutes",
+	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers: 2,
+	Family:     Discovery,
+	Labels:     []string{"slow"},
+	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(2 * time.Second)
+		plan.define(widgets("v1", "v2"))
+		plan.settle(4 * time.Second)
+		plan.restart(plan.Servers[len(plan.Servers)-1].Name)
+		plan.settle(4 * time.Second)
+		plan.define(widgets("v2"))
+		plan.settle(4 * time.Second)
+		plan.undefine(widgets("v2"))
+		plan.soak(gracePeriod + 45*time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
+		return *plan
+	},
+}

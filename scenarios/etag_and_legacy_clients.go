@@ -1,0 +1,32 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var etagAndLegacyClients = Scenario{
+	Name: "etag-and-legacy-clients",
+	Happens: "The first server runs TO, the others FROM; a server is upgraded in between. Clients of every age ask for discovery: aggregated and not, of one group " +
+		"or version, JSON and protobuf, and conditionally by the ETag that they were last given.",
+	Holds:            "A client is told that nothing has changed only when nothing has, and an old one that a group or version does not exist only when nobody serves it.",
+	Source:           "KEP-4020, design details (ETag of merged discovery); KEP-3352; RFC 9110, 13.1.2",
+	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Discovery,
+	Labels:           []string{"conformance"},
+	Control:          Control{Defect: "nothing-is-ever-modified", Invariant: "DiscoveryDeterministic"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = DiscoveryTraffic
+		plan.settle(8 * time.Second)
+		plan.replace("b", p.To)
+		plan.settle(8 * time.Second)
+		plan.restart("c")
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 100}
+		return *plan
+	},
+}

@@ -1,0 +1,31 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var etcdCutOffOneServer = Scenario{
+	Name: "etcd-cut-off-one-server",
+	Happens: "The first server alone runs TO. It loses its connection to etcd for longer than its leases there last: " +
+		"it runs, can be reached, and is no longer where peers look for it. Then it has the connection back.",
+	Holds:            "Meanwhile nobody says 404 for what only the first server serves; the others are not harmed; all is well soon after.",
+	Source:           "KEP-4020, goals: 503, not 404; k8s.io/apiserver, pkg/reconcilers: a peer's endpoint lease lapses after 15 s",
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Processes,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(4 * time.Second)
+		heal := plan.suffer(cut("a", fault.Etcd))
+		plan.soak(25 * time.Second)
+		heal()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300}
+		return *plan
+	},
+}

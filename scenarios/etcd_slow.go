@@ -1,0 +1,34 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var etcdSlow = Scenario{
+	Name:             "etcd-slow",
+	Happens:          "The first server alone runs TO. Whatever servers ask of etcd takes longer by a tenth of a second, give or take half of that; meanwhile one is restarted.",
+	Holds:            "Everything takes longer and nothing else changes: leases are kept up, peers are found, and a server that starts learns of the others.",
+	Source:           "KEP-4020, scalability: leases in etcd say where peers are",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Processes,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(2 * time.Second)
+		heal := plan.suffer(from(plan.names(), fault.Fault{
+			Kind: fault.Latency, To: fault.Etcd, Latency: 50 * time.Millisecond, Jitter: 25 * time.Millisecond,
+		})...)
+		plan.soak(10 * time.Second)
+		plan.restart("b")
+		plan.settle(10 * time.Second)
+		heal()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
+		return *plan
+	},
+}

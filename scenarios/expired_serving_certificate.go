@@ -1,0 +1,22 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var expiredServingCertificate = Scenario{
+	Name:    "expired-serving-certificate",
+	Happens: "The first server alone runs TO. It is restarted with a serving certificate that has expired, and then with a good one.",
+	Holds: "If it starts at all, the others answer 503, and never 404, for what it alone serves, as long as they cannot trust it; nobody crashes; " +
+		"all is well with the good one.",
+	Source:           "KEP-4020, risks: peers verify each other's serving certificates; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("a", Setup{Serving: CertificateExpired})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
+		return *plan
+	},
+}

@@ -1,0 +1,23 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var frontProxyNameNotAllowed = Scenario{
+	Name:    "front-proxy-name-not-allowed",
+	Happens: "The first server alone runs TO. The second is restarted with a front-proxy certificate of a name that no other server allows; then it is put right.",
+	Holds: "Meanwhile its peers refuse the second server, which answers 503, and never 404, for what only the first serves; the others notice nothing; " +
+		"all is well once it is put right.",
+	Source:           "KEP-4020, proposal: peers prove who they are by the front-proxy certificate (--requestheader-allowed-names); goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "IdentityPreserved", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("b", Setup{FrontProxy: CertificateOther})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
+		return *plan
+	},
+}

@@ -1,0 +1,43 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var gateRollout = Scenario{
+	Name: "gate-rollout",
+	Happens: "The first server alone runs TO, and the feature is switched off everywhere. It is switched on server by server, that of the first server last, " +
+		"and off again in the same order.",
+	Holds: "A server whose feature is on never answers 404 for what a live one serves, whether that one's is on or off. With all on, discovery is complete and " +
+		"the same everywhere. Nobody crashes and nothing loops.",
+	Source:           "KEP-4020, upgrade and downgrade strategy: the feature is enabled and disabled on one server after the other",
+	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Upgrades,
+	Labels:           []string{"slow"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		for i := range plan.Servers {
+			plan.Servers[i].Setup = &Setup{Proxy: Off}
+		}
+		plan.settle(0)
+		order := plan.names()
+		slices.Reverse(order)
+		for _, server := range order {
+			plan.restart(server)
+			plan.settle(3 * time.Second)
+		}
+		plan.soak(5 * time.Second) // with all on
+		for _, server := range order {
+			plan.setUp(server, Setup{Proxy: Off})
+			plan.settle(3 * time.Second)
+		}
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
+		return *plan
+	},
+}

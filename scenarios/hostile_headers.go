@@ -1,0 +1,30 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var hostileHeaders = Scenario{
+	Name: "hostile-headers",
+	Happens: "The first server alone runs TO. Clients send headers that only servers may: that a peer has passed the request on, that it is for another user, " +
+		"who may do anything, and nonsense of every length.",
+	Holds:            "Nobody is taken for somebody else, nobody is refused or told 404 because of a header, and nothing goes round in circles.",
+	Source:           "KEP-4020, security: identity headers count only from a peer that has proved itself with a front-proxy certificate",
+	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "NoCrash", "Available"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Safety,
+	Labels:           []string{"smoke", "conformance"},
+	Control:          Control{Defect: "client-believed", Invariant: "Available"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = HostileTraffic
+		plan.settle(15 * time.Second)
+		plan.restart("b")
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 500}
+		return *plan
+	},
+}

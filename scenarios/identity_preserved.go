@@ -1,0 +1,35 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var identityPreserved = Scenario{
+	Name: "identity-preserved",
+	Happens: "The first server alone runs TO. Users who may do everything, who may only read, and who may write in one place ask every server for everything; " +
+		"a server is restarted and a connection between servers is reset on the way.",
+	Holds:            "What is passed on is carried out as who asked, and who may do it does not depend on which server was asked.",
+	Source:           "KEP-4020, proxy transport between apiservers and authn: the destination takes the user from headers of a trusted peer",
+	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "PassedOnUnchanged", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Safety,
+	Labels:           []string{"conformance"},
+	Control:          Control{Defect: "proxy-asks-for-itself", Invariant: "IdentityPreserved"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(15 * time.Second)
+		plan.restart("b")
+		plan.settle(5 * time.Second)
+		heal := plan.suffer(fault.Fault{Kind: fault.Reset, From: "b", To: "a"})
+		plan.soak(2 * time.Second)
+		heal()
+		plan.sweep()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 500}
+		return *plan
+	},
+}

@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var kubeadmDefaults = Scenario{
+	Name:             "kubeadm-defaults",
+	Happens:          "Nothing is done to a control plane whose first server runs TO and whose others run FROM, all with the flags that kubeadm gives them and no more.",
+	Holds:            "A feature that is on by default does what it promises by default.",
+	Source:           "KEP-4020, graduation criteria: beta, enabled by default",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		for i := range plan.Servers {
+			plan.Servers[i].Setup = &Setup{Flags: FlagsKubeadm}
+		}
+		plan.settle(10 * time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 200, Unserved: 50}
+		return *plan
+	},
+}

@@ -1,0 +1,28 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var largeList = Scenario{
+	Name: "large-list",
+	Happens: "The first server runs TO, the others FROM. There are hundreds of objects of what only one of them serves, and clients list them from every server, " +
+		"whole and page by page.",
+	Holds:            "Every list is whole, whoever was asked and in however many pages.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, as that one would",
+	About:            []string{"ListsAgree", "NoFalseNotFound", "PassedOnUnchanged", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Requests,
+	Control:          Control{Defect: "last-object-lost", Invariant: "ListsAgree"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = LargeListTraffic
+		plan.settle(40 * time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
+		return *plan
+	},
+}

@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var lastPeerLeaves = Scenario{
+	Name:             "last-peer-leaves",
+	Happens:          "The first server alone runs TO. It is stopped for good.",
+	Holds:            "What nobody serves any more is 404 on every server, after a while in which 503 is right as well; discovery does not list it any longer.",
+	Source:           "KEP-4020, proposal: a request that no apiserver can serve is handled locally, as without the proxy",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Processes,
+	Labels:           []string{"smoke", "conformance"},
+	Control:          Control{Defect: "gone-peer-kept", Invariant: "TrueNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(10 * time.Second)
+		plan.stop("a")
+		plan.converge()
+		plan.soak(10 * time.Second)
+		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 300, Skewed: 300}
+		return *plan
+	},
+}

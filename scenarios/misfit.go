@@ -1,0 +1,108 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+// Obstacle is what stands between two servers, or between clients and a server, because of how they are set up. Nothing that depends on it
+// can work for as long as they are, whatever the network does. The empty one is none.
+type Obstacle string
+
+// The obstacles, as people read them.
+const (
+	NoObstacle   Obstacle = ""
+	Distrusted   Obstacle = "the certificate is not accepted"              // the TLS handshake fails
+	NotAllowed   Obstacle = "the front-proxy certificate is not accepted"  // 401
+	Astray       Obstacle = "the address advertised is nobody's"           // connection refused
+	Unroutable   Obstacle = "no way leads to the address advertised"       // no answer
+	Unadvertised Obstacle = "its proxy is switched off: it has no address" // never dialled
+)
+
+// Misfit is an obstacle on one way: connections that From makes to To.
+type Misfit struct {
+	From, To string // servers; From is "" for clients
+	Obstacle Obstacle
+}
+
+// Misfits returns what the setup of one server hinders, with the setups of all others that have one: both ways, in the order of servers, which are all of
+// the plan. It is what must follow from the setups if they have the effect that they are meant to have.
+func Misfits(servers []string, setups map[string]*Setup, about string) []Misfit {
+	var all []Misfit
+	add := func(from, to string, o Obstacle) {
+		if o != NoObstacle {
+			all = append(all, Misfit{from, to, o})
+		}
+	}
+	own := setups[about]
+	add("", about, own.fromClients())
+	for _, other := range servers {
+		if other == about {
+			continue
+		}
+		add(about, other, obstacle(own, setups[other]))
+		add(other, about, obstacle(setups[other], own))
+	}
+	return all
+}
+
+// obstacle is what stands between two servers when the first asks the second.
+func obstacle(from, to *Setup) Obstacle {
+	switch {
+	case from != nil && from.Proxy == Off:
+		return NoObstacle // it asks nobody
+	case to != nil && to.Proxy == Off:
+		return Unadvertised
+	case to != nil && to.Advertise == AdvertiseWrong:
+		return Astray
+	case to != nil && to.Advertise == AdvertiseHost:
+		return Unroutable
+	case from != nil && from.PeerCA == TrustStranger, to.fromClients() != NoObstacle:
+		return Distrusted
+	case from != nil && (from.FrontProxy == CertificateExpired || from.FrontProxy == CertificateStranger || from.FrontProxy == CertificateOther):
+		return NotAllowed
+	}
+	return NoObstacle
+}
+
+// fromClients is what stands between clients and a server.
+func (s *Setup) fromClients() Obstacle {
+	if s != nil && (s.Serving == CertificateExpired || s.Serving == CertificateStranger || s.Serving == CertificateOther) {
+		return Distrusted
+	}
+	return NoObstacle
+}
+
+// RefusedError says that a server would not start with the setup that it was given. That is no failure of the run: to refuse what cannot work
+// does less harm than to go ahead with it.
+type RefusedError struct {
+	Server string
+	Why    string // in the words of the server, on one or more lines
+}
+
+// Error names the server and gives its own words.
+func (e *RefusedError) Error() string {
+	return "server " + e.Server + " refuses its configuration: " + e.Why
+}
+
+// String is what people read.
+func (o Obstacle) String() string { return string(o) }
+
+// Fault is the kind of the fault that it is in histories.
+func (o Obstacle) Fault() string {
+	if o == Unadvertised {
+		return history.FaultProxyOff
+	}
+	return history.FaultMisconfiguration
+}
+
+// Wrong says of a setup that hinders no way, and yet lets something be desired, of what kind of fault it is and what; the kind is "" if it does
+// not. A setup by which everything should work is not wrong, however unusual.
+func (s *Setup) Wrong() (kind, what string) {
+	switch {
+	case s == nil:
+		return "", ""
+	case s.Proxy == Off:
+		return history.FaultProxyOff, s.String()
+	case s.PeerCA == TrustMissing, s.HostnameOf != "":
+		return history.FaultMisconfiguration, s.String()
+	}
+	return "", ""
+}

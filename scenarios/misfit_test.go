@@ -1,0 +1,119 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestMisfits(t *testing.T) {
+	servers := []string{"a", "b", "c"}
+	fromB := func(o Obstacle) []Misfit { return []Misfit{{"b", "a", o}, {"b", "c", o}} }
+	toB := func(o Obstacle) []Misfit { return []Misfit{{"a", "b", o}, {"c", "b", o}} }
+	untrusted := append([]Misfit{{"", "b", Distrusted}}, toB(Distrusted)...)
+	for name, c := range map[string]struct {
+		setups map[string]*Setup
+		want   []Misfit
+	}{
+		"no setup":                     {nil, nil},
+		"trusts a stranger":            {map[string]*Setup{"b": {PeerCA: TrustStranger}}, fromB(Distrusted)},
+		"trusts nobody":                {map[string]*Setup{"b": {PeerCA: TrustMissing}}, nil}, // it asks nobody, or does not run
+		"an expired certificate":       {map[string]*Setup{"b": {Serving: CertificateExpired}}, untrusted},
+		"a stranger's certificate":     {map[string]*Setup{"b": {Serving: CertificateStranger}}, untrusted},
+		"another name's certificate":   {map[string]*Setup{"b": {Serving: CertificateOther}}, untrusted},
+		"a new certificate":            {map[string]*Setup{"b": {Serving: CertificateRotated, FrontProxy: CertificateRotated}}, nil},
+		"a front proxy not allowed":    {map[string]*Setup{"b": {FrontProxy: CertificateOther}}, fromB(NotAllowed)},
+		"a front proxy that expired":   {map[string]*Setup{"b": {FrontProxy: CertificateExpired}}, fromB(NotAllowed)},
+		"an address of nobody":         {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(Astray)},
+		"an address to which no way":   {map[string]*Setup{"b": {Advertise: AdvertiseHost}}, toB(Unroutable)},
+		"a fallback address":           {map[string]*Setup{"b": {Advertise: AdvertiseNothing}}, nil},
+		"half an address":              {map[string]*Setup{"b": {Advertise: AdvertiseIP}}, nil},
+		"kubeadm's flags":              {map[string]*Setup{"b": {Flags: FlagsKubeadm}}, nil},
+		"switched off":                 {map[string]*Setup{"b": {Proxy: Off}}, toB(Unadvertised)},
+		"two switched off":             {map[string]*Setup{"a": {Proxy: Off}, "b": {Proxy: Off}}, []Misfit{{"c", "b", Unadvertised}}},
+		"one name for two":             {map[string]*Setup{"b": {HostnameOf: "a"}}, nil},
+		"a setup of another":           {map[string]*Setup{"c": {PeerCA: TrustStranger}}, []Misfit{{"c", "b", Distrusted}}},
+		"distrust on top of a bad way": {map[string]*Setup{"a": {PeerCA: TrustStranger}, "b": {Advertise: AdvertiseWrong}}, toB(Astray)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Misfits(servers, c.setups, "b")
+			byEnds := func(ms []Misfit) map[[2]string]Obstacle {
+				m := map[[2]string]Obstacle{}
+				for _, x := range ms {
+					m[[2]string{x.From, x.To}] = x.Obstacle
+				}
+				return m
+			}
+			if diff := cmp.Diff(byEnds(c.want), byEnds(got)); diff != "" || len(got) != len(c.want) {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrongWithoutHinderingAnyWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		setup *Setup
+		want  string
+	}{
+		"nothing":               {nil, ""},
+		"switched off":          {&Setup{Proxy: Off}, history.FaultProxyOff},
+		"no peer authority":     {&Setup{PeerCA: TrustMissing}, history.FaultMisconfiguration},
+		"another's name":        {&Setup{HostnameOf: "a"}, history.FaultMisconfiguration},
+		"new certificates":      {&Setup{Serving: CertificateRotated}, ""},
+		"what is told by a way": {&Setup{Serving: CertificateExpired}, ""},
+		"kubeadm's flags":       {&Setup{Flags: FlagsKubeadm}, ""}, // by them everything should work
+	} {
+		if kind, what := c.setup.Wrong(); kind != c.want || (what == "") != (kind == "") {
+			t.Errorf("%s: %q, %q; want kind %q", name, kind, what, c.want)
+		}
+	}
+}
+
+func TestASetupIsChecked(t *testing.T) {
+	servers := []Server{{Name: "a", Version: "v1.36.3"}, {Name: "b", Version: "v1.36.3"}}
+	for name, c := range map[string]struct {
+		setup Setup
+		good  bool
+	}{
+		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", "1.36"}, true},
+		"nothing":                     {Setup{}, false},
+		"a name of nobody":            {Setup{HostnameOf: "z"}, false},
+		"an unknown trust":            {Setup{PeerCA: "blind"}, false},
+		"an unknown certificate":      {Setup{Serving: "forged"}, false},
+		"an unknown front proxy":      {Setup{FrontProxy: "forged"}, false},
+		"an unknown address":          {Setup{Advertise: "everywhere"}, false},
+		"flags of an unknown":         {Setup{Flags: "kops"}, false},
+		"a switch between on and off": {Setup{Proxy: "half"}, false},
+	} {
+		plan := Plan{Servers: servers}
+		plan.setUp("b", c.setup)
+		if err := plan.Validate(); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.good && !plan.Setups() {
+			t.Errorf("%s: the plan does not know that it has setups", name)
+		}
+	}
+}
+
+// The sentence is all that a reader of a report sees of a setup.
+func TestAStepTellsItsSetup(t *testing.T) {
+	plan := Plan{}
+	plan.setUp("b", Setup{PeerCA: TrustStranger, HostnameOf: "a"})
+	step := plan.Steps[0]
+	if got, want := step.String(), "restart b, its peer authority: stranger, with the host name of a"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	encoded, err := json.Marshal(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded Step
+	if err := json.Unmarshal(encoded, &decoded); err != nil || *decoded.Setup != *step.Setup {
+		t.Errorf("it came back from %s as %+v, error %v", encoded, decoded.Setup, err)
+	}
+}

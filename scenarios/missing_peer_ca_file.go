@@ -1,0 +1,22 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var missingPeerCAFile = Scenario{
+	Name:    "missing-peer-ca-file",
+	Happens: "The first server alone runs TO. The second is restarted with the feature on and no --peer-ca-file; then it is given one.",
+	Holds: "It refuses to start, or it does what the feature promises: it does not run on without a word, answering 404 for what only the first serves. " +
+		"The others notice nothing; all is well once it is put right.",
+	Source:           "KEP-4020, proposal: --peer-ca-file; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("b", Setup{PeerCA: TrustMissing})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
+		return *plan
+	},
+}

@@ -1,0 +1,30 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var oneWayPartition = Scenario{
+	Name:             "one-way-partition",
+	Happens:          "The first server alone runs TO. The second cannot connect to it for a while, though it can connect to the second.",
+	Holds:            "Meanwhile the second answers 503, and never 404, for what only the first serves; the first goes on passing requests on to it; all is well soon after.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Network,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(4 * time.Second)
+		heal := plan.suffer(cut("b", "a"))
+		plan.soak(20 * time.Second)
+		heal()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 100}
+		return *plan
+	},
+}

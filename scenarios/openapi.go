@@ -1,0 +1,31 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var openAPI = Scenario{
+	Name: "openapi",
+	Happens: "The first server runs TO, the others FROM, and a custom resource is defined. Clients ask every server for its description " +
+		"of the API, OpenAPI 2 and 3.",
+	Holds:            "Every server answers, and describes at least what it serves itself.",
+	Source:           "beyond KEP-4020, which leaves OpenAPI as it is: kubectl and controllers validate and convert by it",
+	About:            []string{"OpenAPIDescribes", "NoFalseNotFound"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Discovery,
+	Limits:           Limits{Backends: []string{BackendLocal, BackendKind, BackendExisting}, Reason: "because the simulator's apiservers describe nothing"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = DiscoveryTraffic
+		plan.settle(10 * time.Second)
+		plan.define(widgets("v1"))
+		plan.settle(15 * time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}
+		return *plan
+	},
+}

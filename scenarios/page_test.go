@@ -1,0 +1,62 @@
+package scenarios
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var updatePage = flag.Bool("update", false, "write docs/scenarios.md anew")
+
+// TestCataloguePage holds docs/scenarios.md to the catalogue.
+func TestCataloguePage(t *testing.T) {
+	const path = "../docs/scenarios.md"
+	want := cataloguePage()
+	if *updatePage {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the catalogue says; run: go test ./scenarios -run TestCataloguePage -update", path)
+	}
+}
+
+func cataloguePage() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Scenarios
+
+All %d, as the catalogue in [scenarios/](../scenarios) has them; this page is made from it. FROM is the older version, TO the newer one. Each is judged by every
+invariant; those named are what it is about, and must not stay inconclusive. *Control* is a subject, or a planted defect, on which it must fail: the proof
+that it can.
+`, len(All()))
+	family := Family("")
+	for _, s := range All() {
+		if s.Family != family {
+			family = s.Family
+			fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(string(family[:1]))+string(family[1:]))
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n**Must hold:** %s\n\n", s.Name, s.Happens, s.Holds)
+		fmt.Fprintf(&b, "- Source: %s\n- About: %s\n", s.Source, strings.Join(s.About, ", "))
+		switch c := s.Control; {
+		case c.Subject != "":
+			fmt.Fprintf(&b, "- Control: subject `%s` violates %s\n", c.Subject, c.Invariant)
+		case c.Defect != "":
+			fmt.Fprintf(&b, "- Control: the planted defect `%s` violates %s\n", c.Defect, c.Invariant)
+		}
+		if len(s.Limits.Backends) > 0 {
+			fmt.Fprintf(&b, "- Runs on %s only, because %s\n", strings.Join(s.Limits.Backends, ", "), s.Limits.Reason)
+		}
+		if len(s.Labels) > 0 {
+			fmt.Fprintf(&b, "- Labels: %s\n", strings.Join(s.Labels, ", "))
+		}
+	}
+	return b.String()
+}

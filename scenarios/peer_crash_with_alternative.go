@@ -1,0 +1,30 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var peerCrashWithAlternative = Scenario{
+	Name:             "peer-crash-with-alternative",
+	Happens:          "The first two servers run TO, the others FROM. The first is killed without warning, and started again after a while.",
+	Holds:            "What only TO serves can be had from every server all the time, since the second one serves it too.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Processes,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newestTwo)
+		plan.settle(4 * time.Second)
+		plan.kill("a")
+		plan.soak(20 * time.Second)
+		plan.start("a")
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100, Skewed: 300}
+		return *plan
+	},
+}

@@ -1,0 +1,52 @@
+package scenarios
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+// ways are the links of faults, "b→a".
+func ways(faults []fault.Fault) (all []string) {
+	for _, f := range faults {
+		all = append(all, f.From+"→"+f.To)
+	}
+	return all
+}
+
+func TestShapesOfFaults(t *testing.T) {
+	servers := []string{"a", "b", "c"}
+	for name, c := range map[string]struct{ got, want []string }{
+		"from all others":      {ways(from(servers, cut("", "a"))), []string{"b→a", "c→a"}},
+		"to etcd":              {ways(from(servers, cut("", fault.Etcd))), []string{"a→etcd", "b→etcd", "c→etcd"}},
+		"both ways":            {ways(bothWays(from(servers, cut("", "a")))), []string{"b→a", "c→a", "a→b", "a→c"}},
+		"around":               {ways(around(servers, cut("", ""))), []string{"a→b", "b→c", "c→a", "b→a", "c→b", "a→c"}},
+		"around two":           {ways(around(servers[:2], cut("", ""))), []string{"a→b", "b→a"}},
+		"around four, no more": {ways(around([]string{"a", "b", "c", "d"}, cut("", "")))[:4], []string{"a→b", "b→c", "c→d", "d→a"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", name, c.got, c.want)
+		}
+	}
+}
+
+// A toxic behind another one has to be taken away first, see internal/fault.
+func TestWhatIsSufferedIsRelievedInReverse(t *testing.T) {
+	plan := parameters(2, "v1.36.3", "v1.37.1").cluster(func(int) string { return "v1.36.3" })
+	relieve := plan.suffer(cut("a", "b"), cut("b", "a"))
+	plan.soak(time.Second)
+	relieve()
+	var steps []string
+	for _, s := range plan.Steps {
+		steps = append(steps, s.String())
+	}
+	want := []string{"cut, a→b", "cut, b→a", "let the load run for 1s", "heal: cut, b→a", "heal: cut, a→b"}
+	if !slices.Equal(steps, want) {
+		t.Errorf("%q, want %q", steps, want)
+	}
+	if err := plan.Validate(); err != nil {
+		t.Error(err)
+	}
+}

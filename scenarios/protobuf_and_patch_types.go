@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var protobufAndPatchTypes = Scenario{
+	Name: "protobuf-and-patch-types",
+	Happens: "The first server runs TO, the others FROM. Requests come in every media type that servers speak (JSON, protobuf, YAML, CBOR, tables, partial " +
+		"metadata) and with every type of patch.",
+	Holds:            "A request that is passed on arrives as it was sent, and its answer is one that the client can read.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.6 and 12.5.1",
+	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "AnsweredInKind", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Requests,
+	Labels:           []string{"conformance"},
+	Control:          Control{Defect: "always-called-text", Invariant: "AnsweredInKind"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = FormatTraffic
+		plan.settle(25 * time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
+		return *plan
+	},
+}

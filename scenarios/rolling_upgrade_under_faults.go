@@ -1,0 +1,49 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var rollingUpgradeUnderFaults = Scenario{
+	Name: "rolling-upgrade-under-faults",
+	Happens: "The servers are upgraded one by one over a bad network: between neighbours everything is late by a tenth of a second, more or less, " +
+		"answers trickle, and after each upgrade the connections from the last server to the new one are reset for a while.",
+	Holds:            "Requests may take longer, and some fail, but none is told that something does not exist which some server serves; all is well once the network is.",
+	Source:           "KEP-4020, goals, and risks: a peer that is slow or cannot be reached for a moment",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Upgrades,
+	Labels:           []string{"slow"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(func(int) string { return p.From })
+		servers := plan.names()
+		last := servers[p.Servers-1]
+		plan.soak(3 * time.Second)
+		// Nothing shares a direction with a reset.
+		late := plan.suffer(around(servers, fault.Fault{
+			Kind: fault.Latency, Latency: 100 * time.Millisecond, Jitter: 50 * time.Millisecond, Direction: fault.Up,
+		})...)
+		for i, server := range servers {
+			plan.replace(server, p.To)
+			if i == p.Servers-1 {
+				break
+			}
+			reset := plan.suffer(fault.Fault{Kind: fault.Reset, From: last, To: server, Direction: fault.Down})
+			plan.soak(3 * time.Second)
+			reset()
+			trickle := plan.suffer(fault.Fault{Kind: fault.Bandwidth, From: last, To: server, Rate: 200_000, Direction: fault.Down})
+			plan.settle(6 * time.Second)
+			trickle()
+		}
+		plan.soak(4 * time.Second)
+		late()
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unserved: 100}
+		return *plan
+	},
+}

@@ -1,0 +1,39 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var truncatedDiscovery = Scenario{
+	Name: "truncated-discovery",
+	Happens: "The first server alone runs TO. When peers fetch what it serves, one of the two documents fails (500): first /apis, later /api. " +
+		"Each time another server is restarted, so that everybody asks.",
+	Holds:            "Half an answer is not the whole one: what the others knew of the first server they do not forget, and what they could not learn they do not take for absent.",
+	Source:           "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: /api and /apis are fetched one after the other",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Network,
+	Labels:           []string{"conformance"},
+	Limits: Limits{
+		Backends: []string{BackendLocal, BackendSim},
+		Reason:   "because to let a document fail somebody has to stand between two servers with the keys of both",
+	},
+	Control: Control{Defect: "half-a-fetch-wipes-the-other-half", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.settle(2 * time.Second)
+		for _, path := range []string{"/apis", "/api"} {
+			plan.add(Step{Action: Spoil, Server: "a", Path: path})
+			plan.restart("c")
+			plan.settle(10 * time.Second)
+			plan.add(Step{Action: Mend, Server: "a", Path: path})
+			plan.settle(10 * time.Second)
+		}
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
+		return *plan
+	},
+}

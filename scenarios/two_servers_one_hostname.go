@@ -1,0 +1,26 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var twoServersOneHostname = Scenario{
+	Name:    "two-servers-one-hostname",
+	Happens: "The first server alone runs TO. The second is restarted on a host of the same name as the first, so that the two have one identity; then it is given its own.",
+	Holds: "Neither takes the other's requests for its own, nobody crashes, and nobody is told 404 for what the first serves; " +
+		"all is well once each has a name of its own.",
+	Source:           "KEP-4020, proposal: a server's identity is a hash of its host name; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Limits: Limits{
+		Backends: []string{BackendLocal},
+		Reason:   "it needs servers whose host names are a matter of a start: the simulator tells servers apart by them, and a node of kind keeps its own",
+	},
+	Control: Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("b", Setup{HostnameOf: "a"})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
+		return *plan
+	},
+}

@@ -1,0 +1,21 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var untrustedServingCertificate = Scenario{
+	Name:             "untrusted-serving-certificate",
+	Happens:          "The first server alone runs TO. It is restarted with a serving certificate of an authority that nobody trusts, and then with a good one.",
+	Holds:            "As long as they cannot trust it, the others answer 503, and never 404, for what it alone serves; all is well with the good one.",
+	Source:           "KEP-4020, proposal: --peer-ca-file verifies peers' serving certificates; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("a", Setup{Serving: CertificateStranger})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
+		return *plan
+	},
+}

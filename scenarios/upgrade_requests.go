@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var upgradeRequests = Scenario{
+	Name: "upgrade-requests",
+	Happens: "The first server runs TO, the others FROM. Beside the general load, clients ask for connections to be upgraded: watches by WebSocket, of what " +
+		"all serve and of what only some do, and exec, attach and port-forward to a pod that is not there.",
+	Holds:            "An upgraded connection to what only another server serves stands, and carries events, as one to the server itself.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
+	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "NoLoop", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Requests,
+	Limits:           Limits{Backends: []string{BackendLocal, BackendKind}, Reason: "because it needs connections that can be upgraded, which the simulator has not"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = UpgradeTraffic
+		plan.settle(25 * time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
+		return *plan
+	},
+}

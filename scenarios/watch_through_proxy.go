@@ -1,0 +1,31 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var watchThroughProxy = Scenario{
+	Name: "watch-through-proxy",
+	Happens: "The first server runs TO, the others FROM. Most requests are watches, of one second to ten, many of them passed on. In the middle " +
+		"of it the server that they are passed on to is restarted.",
+	Holds:            "Watches of what only another server serves are established and last as they were asked to; those that the restart breaks can be begun anew.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by watches",
+	About:            []string{"NoFalseNotFound", "NoLoop", "PassedOnUnchanged", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Requests,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.Traffic = WatchTraffic
+		plan.settle(20 * time.Second)
+		plan.restart("a")
+		plan.settle(10 * time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
+		return *plan
+	},
+}

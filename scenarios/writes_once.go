@@ -1,0 +1,41 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// resets is how often connections are reset under the writes.
+const resets = 15
+
+var writesOnce = Scenario{
+	Name: "writes-once",
+	Happens: "The first two servers run TO, the others FROM. Again and again, for a second, the connections from the last server to both are reset " +
+		"when an answer comes back over them: what was asked has been done by then.",
+	Holds:            "A write whose answer was lost is not sent to the other server: it is carried out at most once, and its client told that something went wrong.",
+	Source:           "RFC 9110, 9.2.2: a proxy must not automatically retry what is not idempotent",
+	About:            []string{"NoFalseNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Safety,
+	Labels:           []string{"conformance"},
+	Control:          Control{Defect: "broken-counts-as-undelivered", Invariant: "WritesOnce"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newestTwo)
+		last := plan.names()[p.Servers-1]
+		plan.settle(2 * time.Second)
+		for range resets {
+			heal := plan.suffer(
+				fault.Fault{Kind: fault.Reset, From: last, To: "a", Direction: fault.Down},
+				fault.Fault{Kind: fault.Reset, From: last, To: "b", Direction: fault.Down})
+			plan.soak(time.Second)
+			heal()
+			plan.soak(700 * time.Millisecond)
+		}
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500}
+		return *plan
+	},
+}

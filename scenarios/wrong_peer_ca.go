@@ -1,0 +1,22 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var wrongPeerCA = Scenario{
+	Name:             "wrong-peer-ca",
+	Happens:          "The first server alone runs TO. The second is restarted trusting an authority that has signed nobody's certificate; then it is put right.",
+	Holds:            "Meanwhile the second server answers 503, and never 404, for what only the first serves; the others notice nothing; all is well once it is put right.",
+	Source:           "KEP-4020, proposal: --peer-ca-file verifies peers' serving certificates; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Labels:           []string{"conformance"},
+	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("b", Setup{PeerCA: TrustStranger})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
+		return *plan
+	},
+}

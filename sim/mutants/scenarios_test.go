@@ -1,0 +1,78 @@
+package mutants
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// scenarioQPS is a little more than the pressure that scenarios ask for.
+const scenarioQPS = 110
+
+// TestScenariosFailOnTheirDefects plants the defect that a scenario names as its control: without one on which it fails, nobody knows that it can.
+func TestScenariosFailOnTheirDefects(t *testing.T) {
+	for _, s := range scenarios.All() {
+		if s.Control.Defect == "" || !s.Limits.Allows(scenarios.BackendSim) {
+			continue
+		}
+		t.Run(s.Name+"/"+s.Control.Defect, func(t *testing.T) {
+			known := slices.Concat(catalogue(), byScenario)
+			i := slices.IndexFunc(known, func(m mutant) bool { return m.name == s.Control.Defect })
+			if i < 0 {
+				t.Fatalf("there is no defect of that name")
+			}
+			t.Parallel()
+			if outcome := outcomeOf(t, s, mutant{}, s.Control.Invariant); outcome != invariant.OutcomePass {
+				t.Errorf("without the defect %s is %s", s.Control.Invariant, outcome)
+			}
+			if outcome := outcomeOf(t, s, known[i], s.Control.Invariant); outcome != invariant.OutcomeFail {
+				t.Errorf("with the defect %s is %s", s.Control.Invariant, outcome)
+			}
+		})
+	}
+}
+
+// outcomeOf runs a scenario on the reference with a defect and returns what one invariant says of it.
+func outcomeOf(t *testing.T, s scenarios.Scenario, m mutant, name string) invariant.Outcome {
+	t.Helper()
+	changed := spec
+	changed.Changes = m.changes
+	policy, _, err := changed.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup := sim.Setup{Version: recorded.Get, Policy: func(string) (proxy.Policy, bool) { return policy, true }}
+	acted := func() {}
+	if m.plant != nil {
+		setup.Defects = m.plant(acted)
+	}
+	if m.setup != nil {
+		setup = m.setup(setup, acted)
+	}
+	simulator := sim.New(setup)
+	defer simulator.Close()
+	plan := s.Plan(scenarios.Parameters{Servers: max(3, s.MinServers), From: spec.From, To: spec.To, Bounds: history.DefaultBounds})
+	result, err := simulator.Run(
+		&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: scenarioQPS, Traffic: plan.Traffic}}, tape.Seeded(firstSeed),
+		sim.Options{Run: history.Run{About: s.About, Pressure: plan.Pressure, Bounds: plan.Bounds}, StopAtError: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.History.End.Error != "" {
+		t.Fatal(result.History.End.Error)
+	}
+	for _, v := range invariant.Judge(result.History) {
+		if v.Invariant == name {
+			return v.Outcome
+		}
+	}
+	t.Fatalf("there is no invariant %s", name)
+	return ""
+}

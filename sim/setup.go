@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// How servers are set up in ways of their own, and what comes of it: what real processes do, see docs/findings.md and internal/cluster/local.
+
+// errDistrusted ends a TLS handshake: nothing was delivered.
+var errDistrusted = &netError{text: "tls: failed to verify certificate", undelivered: true}
+
+// hindrance is a fault of how servers are set up that is on.
+type hindrance struct {
+	scenarios.Misfit // empty for a fault of a server
+	record           history.Fault
+	asked            int
+}
+
+// checkSetups refuses what the simulator does not know the effect of.
+func checkSetups(c *Case) error {
+	check := func(server string, s *scenarios.Setup) error {
+		switch {
+		case s == nil:
+			return nil
+		case s.HostnameOf != "":
+			return fmt.Errorf("server %q cannot have the host name of %q in the simulator, which tells servers apart by their identities", server, s.HostnameOf)
+		case s.EmulatedVersion != "", s.Proxy == scenarios.On:
+			return fmt.Errorf("server %q, %s: the simulator does not know what such a server does", server, s)
+		}
+		return nil
+	}
+	for _, server := range c.Servers {
+		if err := check(server.Name, server.Setup); err != nil {
+			return err
+		}
+	}
+	for _, step := range c.Steps {
+		if err := check(step.Server, step.Setup); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configureFirst sets up those that are first started with a setup of their own.
+func (s *Simulator) configureFirst(servers []scenarios.Server) {
+	for i, srv := range s.servers {
+		if srv.setup = servers[i].Setup; srv.setup != nil {
+			s.setups[srv.name] = srv.setup
+		}
+	}
+	for _, srv := range s.servers {
+		if srv.setup != nil {
+			s.suspect = true // what is looked at as it comes is looked at without regard to setups
+			s.hinder(srv)
+		}
+	}
+}
+
+// configure sets a server that is not running up for its next start.
+func (s *Simulator) configure(srv *server, setup *scenarios.Setup) {
+	s.relieve(srv)
+	srv.setup, srv.refused = setup, false
+	if setup == nil {
+		delete(s.setups, srv.name)
+	} else {
+		s.setups[srv.name] = setup
+	}
+	s.suspect = s.suspect || setup != nil
+	s.hinder(srv)
+}
+
+// applySetup makes the policy of a process that starts what its setup makes of it, and reports whether it starts at all.
+func (srv *server) applySetup() bool {
+	setup := srv.setup
+	if setup == nil || !srv.on {
+		return true
+	}
+	if setup.Proxy == scenarios.Off {
+		srv.on = false
+		return true
+	}
+	if srv.sidecar() {
+		return !refusedBySidecar(setup)
+	}
+	if setup.PeerCA == scenarios.TrustMissing || setup.Flags == scenarios.FlagsKubeadm {
+		srv.on = false // without --peer-ca-file upstream builds no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver)
+	}
+	return true
+}
+
+// sidecar reports whether the server's proxy is this repository's own process, which looks at its configuration before it starts.
+func (srv *server) sidecar() bool { return srv.on && srv.policy.Knowledge.DoubtUnknown }
+
+// refusedBySidecar is what a sidecar will not start with (proxy/sidecar, Options.Validate).
+func refusedBySidecar(s *scenarios.Setup) bool {
+	switch {
+	case s.PeerCA == scenarios.TrustMissing:
+	case s.Serving == scenarios.CertificateExpired, s.Serving == scenarios.CertificateOther:
+	case s.FrontProxy == scenarios.CertificateExpired, s.FrontProxy == scenarios.CertificateStranger:
+	case s.Advertise == scenarios.AdvertiseIP, s.Advertise == scenarios.AdvertisePort:
+	default:
+		return false
+	}
+	return true
+}
+
+// refuse ends a process that will not start with its setup.
+func (srv *server) refuse() {
+	s := srv.s
+	srv.refused = true
+	srv.phase = down
+	srv.gate.Close()
+	srv.lifecycle(history.StateStopping, "it refuses its configuration: "+srv.setup.String())
+	srv.lifecycle(history.StateStopped, "")
+	for i := len(s.hinders) - 1; i >= 0; i-- { // what it would have hindered it does not
+		if h := s.hinders[i]; h.From == srv.name || h.To == srv.name || h.record.Server == srv.name {
+			s.hinders = append(s.hinders[:i], s.hinders[i+1:]...)
+		}
+	}
+	h := s.begin(history.FaultMisconfiguration, "refused to start, "+srv.setup.String())
+	h.record.Server, h.record.Evidence.Refused = srv.name, 1
+	s.driver.wake()
+}
+
+// hinder begins what a server's setup hinders, beside what goes on.
+func (s *Simulator) hinder(srv *server) {
+	for _, m := range scenarios.Misfits(s.names, s.setups, srv.name) {
+		if s.hindered(m.From, m.To) != nil {
+			continue
+		}
+		h := s.begin(m.Obstacle.Fault(), m.Obstacle.String())
+		h.Misfit = m
+		h.record.From, h.record.To, h.record.Blocks = cmp.Or(m.From, fault.Client), m.To, true
+		if m.Obstacle == scenarios.Unadvertised || m.Obstacle == scenarios.Unroutable {
+			h.record.Evidence.Seen = 1 // its lease is as it is set up, here
+		}
+	}
+	if kind, what := srv.setup.Wrong(); kind != "" {
+		h := s.begin(kind, what)
+		h.record.Server, h.asked = srv.name, s.asked[srv.index]
+	}
+}
+
+func (s *Simulator) begin(kind, detail string) *hindrance {
+	s.faults++
+	h := &hindrance{record: history.Fault{ID: s.faults, Kind: kind, Detail: detail, Start: s.loop.Now()}}
+	s.hinders = append(s.hinders, h)
+	return h
+}
+
+// relieve ends what a server's setup hinders, with its record.
+func (s *Simulator) relieve(srv *server) {
+	var still []*hindrance
+	for _, h := range s.hinders {
+		if h.From != srv.name && h.To != srv.name && h.record.Server != srv.name {
+			still = append(still, h)
+			continue
+		}
+		h.record.End = s.loop.Now()
+		if h.record.Server != "" {
+			h.record.Evidence.Requests = s.asked[srv.index] - h.asked
+		}
+		s.history.Faults = append(s.history.Faults, h.record)
+	}
+	s.hinders = still
+}
+
+// hindered is what stands between two ends, by name, "" for clients; nil if nothing does.
+func (s *Simulator) hindered(from, to string) *hindrance {
+	for _, h := range s.hinders {
+		if h.To == to && h.To != "" && h.From == from {
+			return h
+		}
+	}
+	return nil
+}
+
+// misfit is what stands in the way of a link.
+func (s *Simulator) misfit(l *link) *hindrance {
+	if len(s.hinders) == 0 || l.to >= len(s.servers) || l.from > len(s.servers) {
+		return nil
+	}
+	from := ""
+	if l.from < len(s.servers) {
+		from = s.names[l.from]
+	}
+	return s.hindered(from, s.names[l.to])
+}
+
+// stumble lets a connection end at what stands in its way, and reports whether it does. A front proxy that is not allowed is let in: what it asks
+// is refused.
+func (s *Simulator) stumble(x *exchange) bool {
+	h := s.misfit(x.link)
+	if h == nil {
+		return false
+	}
+	h.record.Evidence.Affected++
+	switch h.Obstacle {
+	case scenarios.Distrusted:
+		s.loop.After(s.latency(), nil, func() { x.broken(errDistrusted) })
+	case scenarios.Unroutable:
+		s.handshake(x)
+	case scenarios.NotAllowed:
+		return false
+	default:
+		s.refuse(x)
+	}
+	return true
+}
+
+// unauthorized answers what a server does that does not believe its peer's certificate, and reports whether it did.
+func (s *Simulator) unauthorized(x *exchange) bool {
+	if h := s.misfit(x.link); h == nil || h.Obstacle != scenarios.NotAllowed {
+		return false
+	}
+	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`
+	x.back(headerBytes+len(body), func() {
+		x.status, x.body, x.ended = http.StatusUnauthorized, []byte(body), true
+		x.header = http.Header{"Content-Type": jsonHeader, "Content-Length": {itoa(len(body))}}
+	})
+	return true
+}

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// What comes of a request that b, or a client of a, makes for what a alone serves, when one of the two was started with a setup of its own.
+func TestSetups(t *testing.T) {
+	reference, upstream := proxy.Reference(), proxy.Upstream137()
+	for name, c := range map[string]struct {
+		server  string // that is set up
+		setup   scenarios.Setup
+		policy  proxy.Policy
+		status  int
+		from    string // of the fault that it is, "" if it is none of a way
+		refuses bool
+	}{
+		"trusts a stranger":                     {"b", scenarios.Setup{PeerCA: scenarios.TrustStranger}, reference, 503, "b", false},
+		"trusts a stranger, upstream":           {"b", scenarios.Setup{PeerCA: scenarios.TrustStranger}, upstream, 404, "b", false},
+		"trusts nobody":                         {"b", scenarios.Setup{PeerCA: scenarios.TrustMissing}, reference, 0, "", true},
+		"trusts nobody, upstream":               {"b", scenarios.Setup{PeerCA: scenarios.TrustMissing}, upstream, 404, "", false},
+		"shows an expired certificate":          {"a", scenarios.Setup{Serving: scenarios.CertificateExpired}, reference, 404, "", true}, // nobody serves it then
+		"shows an expired one, upstream":        {"a", scenarios.Setup{Serving: scenarios.CertificateExpired}, upstream, 404, "b", false},
+		"shows a stranger's certificate":        {"a", scenarios.Setup{Serving: scenarios.CertificateStranger}, reference, 503, "b", false},
+		"shows a new certificate":               {"a", scenarios.Setup{Serving: scenarios.CertificateRotated}, reference, 200, "", false},
+		"is not allowed to speak for users":     {"b", scenarios.Setup{FrontProxy: scenarios.CertificateOther}, reference, 503, "b", false},
+		"is not allowed to, upstream":           {"b", scenarios.Setup{FrontProxy: scenarios.CertificateOther}, upstream, 404, "b", false},
+		"leads nowhere":                         {"a", scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, reference, 503, "b", false},
+		"leads nowhere, upstream":               {"a", scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, upstream, 404, "b", false},
+		"leads to where no way goes":            {"a", scenarios.Setup{Advertise: scenarios.AdvertiseHost}, reference, 503, "b", false},
+		"falls back":                            {"a", scenarios.Setup{Advertise: scenarios.AdvertiseNothing}, reference, 200, "", false},
+		"says half of where it is":              {"a", scenarios.Setup{Advertise: scenarios.AdvertisePort}, reference, 404, "", true},
+		"says half of where it is, upstream":    {"a", scenarios.Setup{Advertise: scenarios.AdvertisePort}, upstream, 200, "", false},
+		"has kubeadm's flags":                   {"b", scenarios.Setup{Flags: scenarios.FlagsKubeadm}, reference, 200, "", false},
+		"has kubeadm's flags, upstream":         {"b", scenarios.Setup{Flags: scenarios.FlagsKubeadm}, upstream, 404, "", false},
+		"is switched off":                       {"b", scenarios.Setup{Proxy: scenarios.Off}, reference, 404, "", false},
+		"asks one that is switched off":         {"a", scenarios.Setup{Proxy: scenarios.Off}, reference, 503, "b", false},
+		"asks one that is switched off, before": {"a", scenarios.Setup{Proxy: scenarios.Off}, upstream, 404, "b", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restart := scenarios.Step{Action: scenarios.Restart, Server: c.server, Setup: &c.setup}
+			mend := scenarios.Step{Action: scenarios.Restart, Server: c.server}
+			// Asked when ignorance is no excuse, and again when it was put right.
+			kase := three(soak(10*time.Second), restart, soak(30*time.Second), mend, soak(time.Minute)).
+				asking(2, "b", onlyNew, 20*time.Second, 1).asking(4, "b", onlyNew, 50*time.Second, 1)
+			h := run(t, only(t, c.policy), kase, 1).History
+			if len(h.Operations) != 2 {
+				t.Fatalf("%d operations", len(h.Operations))
+			}
+			if o := h.Operations[0]; o.Status != c.status {
+				t.Errorf("answered %d %s (%s), want %d", o.Status, o.Failure, o.Message, c.status)
+			}
+			if o := h.Operations[1]; o.Status != 200 {
+				t.Errorf("when it was put right: %d %s (%s)", o.Status, o.Failure, o.Message)
+			}
+			var way, refusal *history.Fault
+			for i, f := range h.Faults {
+				if f.From == c.from && f.To == "a" {
+					way = &h.Faults[i]
+				}
+				if strings.HasPrefix(f.Detail, "refused to start") {
+					refusal = &h.Faults[i]
+				}
+				if f.End <= f.Start {
+					t.Errorf("fault %+v took no time", f)
+				}
+			}
+			if c.from != "" && (way == nil || !way.Blocks || !way.Bit()) {
+				t.Errorf("faults %+v: want one of the way from %s to a, with evidence", h.Faults, c.from)
+			}
+			if (refusal != nil) != c.refuses {
+				t.Errorf("faults %+v: it refused: %v, want %v", h.Faults, refusal != nil, c.refuses)
+			}
+		})
+	}
+}
+
+// Clients of a server whose certificate has expired get no further than the handshake, and that is no fault of the server's answers.
+func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
+	c := three(soak(10*time.Second)).asking(0, "a", onlyNew, 5*time.Second, 1)
+	c.Servers[0].Setup = &scenarios.Setup{Serving: scenarios.CertificateExpired}
+	h := run(t, only(t, proxy.Upstream137()), c, 1).History
+	if o := h.Operations[0]; o.Failure != history.FailureTLS || o.Status != 0 {
+		t.Errorf("%d %s, want a TLS failure", o.Status, o.Failure)
+	}
+	found := false
+	for _, f := range h.Faults {
+		found = found || f.From == "client" && f.To == "a" && f.Blocks && f.Evidence.Affected == 1
+	}
+	if !found {
+		t.Errorf("faults %+v: none says that a client was kept from a", h.Faults)
+	}
+}
+
+func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
+	for _, setup := range []scenarios.Setup{{HostnameOf: "a"}, {EmulatedVersion: "1.36"}, {Proxy: scenarios.On}} {
+		first, later := three(), three(scenarios.Step{Action: scenarios.Restart, Server: "b", Setup: &setup})
+		first.Servers[1].Setup = &setup
+		for _, c := range []*Case{first, later} {
+			s := New(only(t, proxy.Reference()))
+			if _, err := s.Run(c, &tape.Tape{}, Options{}); err == nil || !strings.Contains(err.Error(), `server "b"`) {
+				t.Errorf("%s: %v", &setup, err)
+			}
+			s.Close()
+		}
+	}
+}
+
+// A snapshot is of servers that are set up as ever.
+func TestASettledClusterKeepsItsSetups(t *testing.T) {
+	c := three(soak(time.Minute)).asking(0, "b", onlyNew, 30*time.Second, 1)
+	c.Settled = true
+	setup := only(t, proxy.Reference())
+	if o := run(t, setup, c, 1).History.Operations[0]; o.Status != 200 {
+		t.Fatalf("without a setup: %d (%s)", o.Status, o.Message)
+	}
+	c.Servers[1].Setup = &scenarios.Setup{PeerCA: scenarios.TrustStranger}
+	if o := run(t, setup, c, 1).History.Operations[0]; o.Status != 503 {
+		t.Errorf("with one: %d (%s), want 503", o.Status, o.Message)
+	}
+}
