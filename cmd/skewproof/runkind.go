@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// backendKind is a kind cluster whose control-plane nodes run different versions.
+const backendKind = "kind"
+
+// checkKind refuses what means nothing where everything comes out of a node image.
+func (f *runFlags) checkKind(plan scenarios.Plan) error {
+	for _, name := range []string{"binary", "etcd"} {
+		if f.given != nil && f.given(name) {
+			return fmt.Errorf("--%s means nothing with --backend %s: the node image has the programs", name, backendKind)
+		}
+	}
+	if err := carriedOutOnKind(plan); err != nil {
+		return err
+	}
+	for _, s := range plan.Servers { // a subject that a version does not have
+		if _, err := local.APIServerArguments(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carriedOutOnKind refuses plans of which a kind cluster cannot do a part.
+func carriedOutOnKind(plan scenarios.Plan) error {
+	refuse := func(what string) error {
+		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", backendKind, what, backendLocal)
+	}
+	for _, s := range plan.Servers {
+		if s.Setup != nil {
+			return refuse("sets server " + s.Name + " up in a way of its own (" + s.Setup.String() + ")")
+		}
+	}
+	for _, s := range plan.Steps {
+		switch {
+		case s.Setup != nil:
+			return refuse("sets server " + s.Server + " up in a way of its own (" + s.Setup.String() + ")")
+		case s.Action == scenarios.Spoil:
+			return refuse("lets a discovery document fail")
+		case s.Definition != nil && s.Definition.Aggregated:
+			return refuse("has an aggregated API, behind which no program of ours runs there")
+		}
+	}
+	return nil
+}
+
+// describeKind adds to the description of a run what its servers are told beside what kubeadm tells them.
+func (f *runFlags) describeKind(run *history.Run) {
+	arguments, err := kind.APIServerArguments(f.from, f.subject)
+	if err != nil {
+		return // checkKind has seen that there is none
+	}
+	for i := range run.Servers {
+		s := &run.Servers[i]
+		for _, a := range arguments {
+			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
+		}
+		if f.subject == local.SubjectReference {
+			s.ProxyArgs = kind.ProxyArguments()
+		}
+	}
+}
+
+// dryRunKind prints what kind would be told.
+func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
+	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
+	for i, s := range plan.Steps {
+		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
+	}
+	configuration := kind.Configuration{
+		Name: kind.Prefix + "…", Image: kind.ImageName(plan.Versions()), Subject: run.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
+	}
+	if run.Subject == local.SubjectReference {
+		configuration.Proxy = "SKEWPROOF"
+	}
+	for _, s := range plan.Servers {
+		configuration.Nodes = append(configuration.Nodes, kind.Node{Version: s.Version})
+	}
+	yaml, err := configuration.YAML()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	_, err = fmt.Fprintf(out, "\nThe cluster:\n%s", yaml)
+	return err
+}
+
+// runKind carries out a plan on a kind cluster and judges it.
+func (f *runFlags) runKind(ctx context.Context, run history.Run, plan scenarios.Plan, out, progress io.Writer) error {
+	var proxy string
+	if f.subject == local.SubjectReference {
+		self, err := os.Executable() // the sidecars are this program too
+		if err != nil {
+			return notRun(err)
+		}
+		proxy = self
+	}
+	found, err := kind.Check(ctx, plan.Versions(), len(plan.Servers), proxy)
+	if err != nil {
+		return notRun(err)
+	}
+	name, err := kind.NewName()
+	if err != nil {
+		return notRun(err)
+	}
+	dir, err := newRunDir(f.out, run.Scenario, f.subject, time.Now())
+	if err != nil {
+		return err
+	}
+	defer dir.tidy()
+	for i, p := range kind.Places(name, run.Servers) {
+		run.Servers[i].ID, run.Servers[i].Address = p.ID, p.Node
+	}
+	run.Environment = append(environment(), found.Facts...)
+	if err := dir.writeSpec(spec{Run: run, Plan: plan, Keep: f.keep}); err != nil {
+		return notRun(err)
+	}
+	return f.onKind(ctx, dir, plan, kind.Config{
+		Name: name, Image: found.Image, Subject: f.subject, Servers: run.Servers, Proxy: proxy, Status: statusTo(progress),
+		Files: kind.Files{Keys: filepath.Join(dir.scratch(), "keys"), Nodes: dir.file("kind"), Logs: dir.files().Logs},
+	}, run, out, progress)
+}
+
+// onKind makes the cluster, carries out the plan, and removes the cluster, whatever happens: only a killed process leaves it behind.
+func (f *runFlags) onKind(ctx context.Context, dir runDir, plan scenarios.Plan, config kind.Config, run history.Run, out, progress io.Writer) (err error) {
+	// Whoever root is in the containers has to read what the nodes see.
+	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
+		return notRun(fmt.Errorf("write to output directory: %w", err))
+	}
+	file, err := os.OpenFile(dir.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return notRun(fmt.Errorf("create the history: %w", err))
+	}
+	run.StartedAt = time.Now()
+	recorder := history.NewRecorder(file, run, nil)
+	config.Recorder = recorder
+	cluster, err := kind.New(config)
+	if err != nil {
+		return notRun(errors.Join(err, recorder.Close(err), file.Close()))
+	}
+	defer func() {
+		if left := cluster.Close(); left != nil {
+			fmt.Fprintf(progress, "%v\nSomething of the cluster %s may be left: 'skewproof kind-clean' removes it.\n", left, config.Name)
+		}
+	}()
+	failed := engine.Run(ctx, plan, cluster, recorder, engine.Options{Seed: run.Seed, QPS: run.QPS, Status: config.Status})
+	failed = errors.Join(failed, file.Close())
+	if ctx.Err() != nil {
+		return notRun(errors.New("interrupted before there was a verdict"))
+	}
+	cluster.Collect(ctx)
+	if !cluster.Up() {
+		return notRun(fmt.Errorf("%w; logs are in %s", failed, config.Files.Logs))
+	}
+	if failed != nil {
+		fmt.Fprintf(progress, "skewproof: %v\n", failed)
+	}
+	if !f.keep {
+		return f.judge(dir, failed == nil, out)
+	}
+	verdict := f.judge(dir, failed == nil, out)
+	fmt.Fprintf(progress, "The cluster stays up: kubectl --kubeconfig %s, docker exec -it %s bash. End it with Ctrl-C here.\n",
+		config.Files.Kubeconfig(), run.Servers[0].Address)
+	<-ctx.Done()
+	return verdict
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
+)
+
+// What only some backends can do is refused before anything is started, with what to do instead.
+func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"etcd of another version": {[]string{"quiet", "--etcd", "v3.6.8"}, "--etcd means nothing"},
+		"too many servers":        {[]string{"quiet", "--servers", "8"}, "2 to 7"},
+		"a setup of its own":      {[]string{"kubeadm-defaults"}, "use --backend local"},
+	} {
+		_, err := call(t, append([]string{"run", "--backend", "kind"}, c.args...)...)
+		var exit *exitError
+		if !errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want wrong usage that says %q", name, err, c.want)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("something was left: %v (%v)", left, err)
+	}
+}
+
+func TestDryRunOnKindShowsTheCluster(t *testing.T) {
+	out, err := call(t, "run", "rolling-upgrade", "--backend", "kind", "--dry-run", "--subject", "reference")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"replace c by v1.37.1", "kind: Cluster", "image: skewproof/node:v1.36.3_v1.37.1", "name: secure-port"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the dry run does not show %q", want)
+		}
+	}
+}
+
+// The sidecar in a node would not start with a flag that it does not know.
+func TestTheSidecarInANodeKnowsItsFlags(t *testing.T) {
+	cmd := newProxy()
+	if err := cmd.Flags().Parse(kind.ProxyArguments()[1:]); err != nil {
+		t.Error(err)
+	}
+}

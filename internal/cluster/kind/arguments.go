@@ -1,0 +1,95 @@
+package kind
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/cluster/local"
+)
+
+// The directories and files of a node that runs add to.
+const (
+	pkiDir       = "/etc/kubernetes/pki" // kubeadm's
+	manifestsDir = "/etc/kubernetes/manifests"
+	filesDir     = "/kind/skewproof"      // what the run brings: patches and the audit policy; read only
+	recordsDir   = "/var/lib/skewproof"   // what servers write: not below /var/log, of which kind makes a copy of its own
+	proxyProgram = "/usr/local/skewproof" // the reference proxy's executable
+	auditLog     = recordsDir + "/audit.jsonl"
+	accessLog    = recordsDir + "/access.jsonl"
+	auditPolicy  = filesDir + "/audit-policy.yaml"
+)
+
+// Argument is one argument of a kube-apiserver, with what an operator should know of it.
+type Argument struct {
+	Name, Value string
+	Why         string
+	// Observing is true for what a run needs to see and to prove something, and an operator does not.
+	Observing bool
+}
+
+// APIServerArguments are those that a kube-apiserver gets beside what kubeadm gives it, for every node alike. oldest is the oldest version that
+// has to understand them.
+func APIServerArguments(oldest, subject string) ([]Argument, error) {
+	arguments := []Argument{
+		{"runtime-config", "api/all=true", "Every API a version has, so that versions differ in both directions.", true},
+		{"audit-policy-file", auditPolicy, "The audit logs tell who served which request, and who passed it on.", true},
+		{"audit-log-path", auditLog, "", true},
+		{"audit-log-maxsize", "4096", "", true},
+	}
+	if semver.Compare(oldest, "v1.34") >= 0 {
+		arguments = append(arguments, Argument{
+			Name: "requestheader-uid-headers", Value: "X-Remote-Uid",
+			Why: "Peers pass on for whom they ask. kubeadm sets the other requestheader-* and proxy-client-* arguments by itself, but not this one.",
+		})
+	}
+	switch subject {
+	case local.SubjectBuiltin:
+		return append(arguments, Argument{
+			Name: "feature-gates", Value: local.Gate + "=true",
+			Why: "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.",
+		}, Argument{
+			Name: "peer-ca-file", Value: pkiDir + "/ca.crt",
+			Why: "Peers verify each other's serving certificates by it. kubeadm signs these with the cluster's authority, for the name\n" +
+				"kubernetes.default.svc too. Peers find each other at --advertise-address, which kubeadm sets to the node's address.",
+		}), nil
+	case local.SubjectNone:
+		return append(arguments, Argument{
+			Name: "feature-gates", Value: local.Gate + "=false", Why: "The Mixed Version Proxy is switched off: the negative control.",
+		}), nil
+	case local.SubjectReference:
+		return append(arguments, Argument{
+			Name: "feature-gates", Value: local.Gate + "=false",
+			Why: "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.",
+		}, Argument{
+			Name: "secure-port", Value: strconv.Itoa(behindPort),
+			Why: "The sidecar has the node's port " + strconv.Itoa(securePort) + ", and stands in front.",
+		}), nil
+	default:
+		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(local.Subjects, ", "))
+	}
+}
+
+// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the program's name. To clients and peers it is the
+// server: the same certificate, the same authorities.
+func ProxyArguments() []string {
+	return []string{
+		"proxy",
+		"--policy=reference",
+		"--bind-address=0.0.0.0",
+		"--secure-port=" + strconv.Itoa(securePort),
+		"--tls-cert-file=" + pkiDir + "/apiserver.crt",
+		"--tls-private-key-file=" + pkiDir + "/apiserver.key",
+		"--client-ca-file=" + pkiDir + "/ca.crt",
+		"--peer-ca-file=" + pkiDir + "/ca.crt",
+		"--upstream=https://127.0.0.1:" + strconv.Itoa(behindPort),
+		"--upstream-ca-file=" + pkiDir + "/ca.crt",
+		"--proxy-client-cert-file=" + pkiDir + "/front-proxy-client.crt",
+		"--proxy-client-key-file=" + pkiDir + "/front-proxy-client.key",
+		"--requestheader-client-ca-file=" + pkiDir + "/front-proxy-ca.crt",
+		"--requestheader-allowed-names=front-proxy-client",
+		"--access-log=" + accessLog,
+	}
+}

@@ -1,0 +1,51 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// remove removes the nodes, volumes and network of a cluster. What is not there is none the worse.
+func remove(ctx context.Context, cluster string) error {
+	var errs []error
+	containers, err := dockerLines(ctx, "ps", "--all", "--quiet", "--filter", "label="+kindLabel+"="+cluster)
+	errs = append(errs, err)
+	if len(containers) > 0 {
+		_, err := docker(ctx, nil, append([]string{"rm", "--force", "--volumes"}, containers...)...)
+		errs = append(errs, err)
+	}
+	networks, err := dockerLines(ctx, "network", "ls", "--quiet", "--filter", "label="+runLabel+"="+cluster)
+	errs = append(errs, err)
+	if len(networks) > 0 {
+		_, err := docker(ctx, nil, append([]string{"network", "rm"}, networks...)...)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Leftovers are the clusters of runs, those of runs under way included. Only a run that was killed leaves one behind.
+func Leftovers(ctx context.Context) ([]string, error) {
+	if _, err := ask(ctx); err != nil {
+		return nil, err
+	}
+	nodes, err := dockerLines(ctx, "ps", "--all", "--filter", "label="+kindLabel, "--format", `{{.Label "`+kindLabel+`"}}`)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := dockerLines(ctx, "network", "ls", "--filter", "label="+runLabel, "--format", `{{.Label "`+runLabel+`"}}`)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.DeleteFunc(append(nodes, networks...), func(name string) bool { return !ours(name) })
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// Clean removes a cluster that a run left behind. Of names that no run gives it removes nothing.
+func Clean(ctx context.Context, cluster string) error {
+	if !ours(cluster) {
+		return errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")
+	}
+	return remove(ctx, cluster)
+}

@@ -1,0 +1,61 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// docker runs Docker's client, which finds its engine as ever (DOCKER_HOST, contexts), and returns what it printed. kind's package does the
+// same. A process group of its own keeps Ctrl-C, which is for us to understand, from it.
+func docker(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
+	cmd := dockerCommand(ctx, args...)
+	var out, printed bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &printed
+	err := cmd.Run()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		return out.Bytes(), nil
+	}
+	var exit *exec.ExitError
+	if text := strings.TrimSpace(printed.String()); text != "" && errors.As(err, &exit) {
+		err = fmt.Errorf("%s", text)
+	}
+	return out.Bytes(), fmt.Errorf("docker %s: %w", strings.Join(args[:min(len(args), 3)], " "), err)
+}
+
+func dockerCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// dockerLines are the words that a command of Docker's client prints, a line each.
+func dockerLines(ctx context.Context, args ...string) ([]string, error) {
+	out, err := docker(ctx, nil, args...)
+	return strings.Fields(string(out)), err
+}
+
+// inNode runs a program in a node.
+func inNode(ctx context.Context, node string, args ...string) ([]byte, error) {
+	return docker(ctx, nil, append([]string{"exec", "--privileged", node}, args...)...)
+}
+
+// script runs a few lines of bash in a node, which gets args as $1 and following.
+func script(ctx context.Context, node, lines string, args ...string) ([]byte, error) {
+	return inNode(ctx, node, append([]string{"bash", "-euc", lines, "bash"}, args...)...)
+}
+
+// write puts a file into a node, whole or not at all: nobody sees half of it.
+func write(ctx context.Context, node, path string, content []byte) error {
+	const lines = `mkdir -p "$(dirname "$1")"; cat >"$1.new"; chmod 600 "$1.new"; mv "$1.new" "$1"`
+	_, err := docker(ctx, bytes.NewReader(content), "exec", "-i", node, "bash", "-euc", lines, "bash", path)
+	return err
+}

@@ -1,0 +1,71 @@
+package kind
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+
+	"sigs.k8s.io/kind/pkg/log"
+)
+
+// logger is what kind tells as it makes a cluster: all of it into a file, its stages to people as well. kind calls it between its stages, in
+// its own goroutine, and goes on when it returns; so stage is where something can be done in between.
+type logger struct {
+	mu     sync.Mutex
+	all    io.Writer
+	status func(string, ...any)
+	stage  func()
+}
+
+var _ log.Logger = (*logger)(nil)
+
+func (l *logger) write(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = io.WriteString(l.all, strings.TrimRight(text, "\n")+"\n")
+}
+
+// Warn and the others implement [log.Logger]. Warnings are about the network variable and cgroup v1, which we know.
+func (l *logger) Warn(message string)            { l.write(message) }
+func (l *logger) Warnf(format string, a ...any)  { l.write(fmt.Sprintf(format, a...)) }
+func (l *logger) Error(message string)           { l.write(message) }
+func (l *logger) Errorf(format string, a ...any) { l.write(fmt.Sprintf(format, a...)) }
+func (l *logger) V(level log.Level) log.InfoLogger {
+	return info{l, level}
+}
+
+type info struct {
+	*logger
+	level log.Level
+}
+
+// Info implements [log.InfoLogger].
+func (i info) Info(message string) { i.Infof("%s", message) }
+
+// Infof implements [log.InfoLogger].
+func (i info) Infof(format string, a ...any) {
+	text := fmt.Sprintf(format, a...)
+	i.write(text)
+	if i.level > 0 {
+		return
+	}
+	if begun, ok := strings.CutPrefix(strings.TrimSpace(text), "•"); ok {
+		i.status("kind: %s", plain(begun))
+	}
+	i.stage()
+}
+
+// Enabled implements [log.InfoLogger]: the file gets everything, what kubeadm prints above all.
+func (info) Enabled() bool { return true }
+
+// plain is a stage without the pictures and dots that kind ends it with.
+func plain(stage string) string {
+	return strings.TrimRight(strings.Map(func(r rune) rune {
+		if r > unicode.MaxLatin1 {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(stage)), " .")
+}

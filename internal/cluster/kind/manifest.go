@@ -1,0 +1,65 @@
+package kind
+
+import (
+	"bytes"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// The static pods of a server, which are the names of their manifests too.
+const (
+	apiserverPod = "kube-apiserver"
+	proxyPod     = "skewproof-proxy"
+)
+
+// incarnationAnnotation makes the manifest of every incarnation another one. A kubelet starts a static pod anew when its manifest has changed,
+// and knows nothing of a restart.
+const incarnationAnnotation = "skewproof/incarnation"
+
+// edit makes a static pod's manifest that of an incarnation, whose first container runs that image. Everything else stays as it is.
+func edit(manifest []byte, image string, incarnation int) ([]byte, error) {
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
+		return nil, fmt.Errorf("read the static-pod manifest: %w", err)
+	}
+	if len(pod.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("the static-pod manifest of %q has no container", pod.Name)
+	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, incarnationAnnotation, fmt.Sprint(incarnation))
+	pod.Spec.Containers[0].Image = image
+	return yaml.Marshal(pod)
+}
+
+// ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is linked statically, lies on the node, and runs in the
+// image of a kube-apiserver, which is on the node as well.
+func ProxyManifest(version string) ([]byte, error) {
+	var mounts []corev1.VolumeMount
+	var volumes []corev1.Volume
+	mount := func(name, path string, kind corev1.HostPathType) {
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: path != recordsDir})
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &kind}}})
+	}
+	mount("program", proxyProgram, corev1.HostPathFile)
+	mount("pki", pkiDir, corev1.HostPathDirectory)
+	mount("records", recordsDir, corev1.HostPathDirectoryOrCreate)
+	manifest, err := yaml.Marshal(corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: proxyPod, Namespace: metav1.NamespaceSystem, Labels: map[string]string{"component": proxyPod, "tier": "control-plane"}},
+		Spec: corev1.PodSpec{
+			HostNetwork:       true,
+			PriorityClassName: "system-node-critical",
+			Containers: []corev1.Container{{
+				Name: proxyPod, Image: apiserverImage(version), ImagePullPolicy: corev1.PullIfNotPresent,
+				Command: append([]string{proxyProgram}, ProxyArguments()...), VolumeMounts: mounts,
+			}},
+			Volumes: volumes,
+		},
+	})
+	for _, empty := range []string{"    resources: {}\n", "status: {}\n"} { // which the type has, and nobody wants to read
+		manifest = bytes.Replace(manifest, []byte(empty), nil, 1)
+	}
+	return manifest, err
+}

@@ -1,0 +1,77 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// runLabel marks what a run makes in the engine, where it can be marked; its value is the cluster's name. kind marks containers with labels of its own.
+const runLabel = "skewproof.cluster"
+
+// kindLabel is kind's mark of the containers of a cluster. Source: sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/constants.go.
+const kindLabel = "io.x-k8s.kind.cluster"
+
+// networkVariable tells kind which network to use. It takes one that exists as it is.
+// Source: Provision in sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/provider.go.
+const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
+
+// createNetwork makes the network of a cluster and returns our own address on it: that of the bridge, which nodes reach without leaving it.
+func createNetwork(ctx context.Context, name string) (netip.Addr, error) {
+	if _, err := docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, name); err != nil {
+		return netip.Addr{}, fmt.Errorf("create the cluster's network: %w", err)
+	}
+	out, err := docker(ctx, nil, "network", "inspect", "--format", "{{(index .IPAM.Config 0).Gateway}}", name)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	gateway, err := netip.ParseAddr(strings.TrimSpace(string(out)))
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("find our address on the cluster's network: %w", err)
+	}
+	own, err := ownAddresses()
+	if err == nil && !own[gateway] {
+		err = notHere(gateway.String())
+	}
+	return gateway, err
+}
+
+// ownAddresses are those of this machine, or network namespace.
+func ownAddresses() (map[netip.Addr]bool, error) {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("list this machine's addresses: %w", err)
+	}
+	own := map[netip.Addr]bool{}
+	for _, a := range interfaces {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own[prefix.Addr()] = true
+		}
+	}
+	return own, nil
+}
+
+// notHere says that the engine's networks are not on this machine.
+func notHere(gateway string) error {
+	return fmt.Errorf("containers cannot be reached from here: the Docker engine's own address, %s, is none of this machine's\n"+
+		"  It is in a virtual machine (Docker Desktop), on another machine, or in another network namespace ('.ci/docker run COMMAND' runs a command in that of '.ci/docker start')",
+		gateway)
+}
+
+// addresses are those of the containers of a cluster that have one, by container.
+func addresses(ctx context.Context, cluster string) (map[string]netip.Addr, error) {
+	out, err := docker(ctx, nil, "network", "inspect", "--format", `{{range .Containers}}{{.Name}} {{.IPv4Address}}{{"\n"}}{{end}}`, cluster)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]netip.Addr{}
+	for line := range strings.Lines(string(out)) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			all[name] = prefix.Addr()
+		}
+	}
+	return all, nil
+}

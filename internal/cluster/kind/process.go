@@ -1,0 +1,128 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// process is one running program of a server in its node, with its output in a log of ours.
+type process struct {
+	pod, node string
+	pid       string // in the node
+	logPath   string
+	logFrom   int64 // where this process's output begins in the log, which incarnations share
+	done      chan struct{}
+}
+
+// programs are the names of the processes of pods, as the kernel knows them.
+var programs = map[string]string{apiserverPod: "kube-apiserver", proxyPod: "skewproof"}
+
+// awaitProcess waits until a pod's program runs in a node, for a kubelet starts it in its own time, and returns its PID there.
+func awaitProcess(ctx context.Context, node, pod string) (string, error) {
+	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`
+	out, err := script(ctx, node, lines, programs[pod], fmt.Sprint(startTimeout.Milliseconds()/100))
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("the kubelet of node %s has not started %s within %s", node, pod, startTimeout)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// follow copies what a process writes into a log of ours, since kubelets throw logs away with the pods they belong to, and finds out when the process
+// ends: tail(1) does both, the latter with --pid. It ends with ctx too.
+func follow(ctx context.Context, node, pod, pid, logPath string) (*process, error) {
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", pod, err)
+	}
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", pod, err)
+	}
+	p := &process{pod: pod, node: node, pid: pid, logPath: logPath, logFrom: from, done: make(chan struct{})}
+	go func() {
+		defer func() { _ = log.Close() }()
+		p.tail(ctx, &unwrapped{w: log})
+		if ctx.Err() == nil {
+			close(p.done)
+		}
+	}()
+	return p, nil
+}
+
+// The container's ID is the last part of the process's cgroup, and the name of its log ends with it.
+const tailLines = `
+id=$(grep -oE '[0-9a-f]{64}' "/proc/$1/cgroup" | tail -n 1)
+log=/dev/null
+for i in $(seq 50); do for f in /var/log/containers/*-"$id".log; do [ -e "$f" ] && log=$f && break 2; done; sleep 0.1; done
+exec tail -s 0.1 -n +1 -F --pid="$1" "$log" 2>/dev/null`
+
+// tail returns when the process has ended, or ctx. Docker's client may end before that; then nothing more of the log is copied.
+func (p *process) tail(ctx context.Context, out io.Writer) {
+	lines := tailLines
+	for ctx.Err() == nil {
+		cmd := dockerCommand(ctx, "exec", p.node, "bash", "-euc", lines, "bash", p.pid)
+		cmd.Stdout = out
+		_ = cmd.Run()
+		if !p.runs(ctx) {
+			return
+		}
+		lines = `exec tail -s 0.1 -f --pid="$1" /dev/null`
+	}
+}
+
+// runs asks the node whether the process is there, as something else than a zombie.
+func (p *process) runs(ctx context.Context) bool {
+	_, err := script(ctx, p.node, `[ -e "/proc/$1/exe" ] && readlink "/proc/$1/exe"`, p.pid)
+	return err == nil
+}
+
+// lastLines are those of the process's log.
+func (p *process) lastLines(n int) string {
+	content, err := os.ReadFile(p.logPath)
+	if err != nil || int64(len(content)) < p.logFrom {
+		return ""
+	}
+	all := strings.Split(strings.TrimSpace(string(content[p.logFrom:])), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}
+
+// unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME STREAM TAG TEXT", where the tag P says that the
+// line goes on in the next. Source: the CRI logging format, kubernetes/design-proposals-archive, node/kubelet-cri-logging.md.
+type unwrapped struct {
+	w    io.Writer
+	rest []byte // a line that has not come to its end
+}
+
+// Write implements io.Writer.
+func (u *unwrapped) Write(b []byte) (int, error) {
+	u.rest = append(u.rest, b...)
+	for {
+		line, rest, whole := bytes.Cut(u.rest, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if _, err := u.w.Write(text(line)); err != nil {
+			return 0, err
+		}
+		u.rest = append([]byte(nil), rest...)
+	}
+}
+
+func text(line []byte) []byte {
+	fields := bytes.SplitN(line, []byte(" "), 4)
+	switch {
+	case len(fields) < 4:
+		return append(bytes.Clone(line), '\n')
+	case string(fields[2]) == "P":
+		return fields[3]
+	default:
+		return append(bytes.Clone(fields[3]), '\n')
+	}
+}

@@ -1,0 +1,98 @@
+package kindconfigs
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the files anew")
+
+// The files that people read and copy are those that the code makes.
+func TestFilesAreWhatTheCodeMakes(t *testing.T) {
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, string(got)); d != "" {
+			t.Errorf("%s is not what the code makes; 'go test ./kindconfigs -update' writes it anew (-code +file):\n%s", name, d)
+		}
+	}
+}
+
+// Files that no example makes any more would be copied for ever.
+func TestNoFileIsLeftOver(t *testing.T) {
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"*.yaml", "kubeadm/*", "files/*.yaml", "files/patches/*/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no file is like %s (%v)", pattern, err)
+		}
+		for _, name := range found {
+			if _, ok := files[name]; !ok {
+				t.Errorf("%s belongs to no example: remove it", name)
+			}
+		}
+	}
+}
+
+// kind refuses fields that it does not know, and so does this test: indentation of blocks in blocks is easily got wrong.
+func TestKindUnderstandsTheExamples(t *testing.T) {
+	for _, e := range examples() {
+		content, err := os.ReadFile(e.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c v1alpha4.Cluster
+		if err := yaml.UnmarshalStrict(content, &c); err != nil {
+			t.Errorf("%s: %v", e.file, err)
+		}
+		if len(c.Nodes) != 3 {
+			t.Errorf("%s has %d nodes, want 3", e.file, len(c.Nodes))
+		}
+		for _, n := range c.Nodes {
+			for _, patch := range n.KubeadmConfigPatches {
+				dir, ok := patchDirectory(t, patch)
+				if !ok {
+					t.Errorf("%s: a node's patch of kubeadm's configuration names no directory:\n%s", e.file, patch)
+				}
+				if _, err := os.Stat(filepath.Join("files", strings.TrimPrefix(dir, "/kind/skewproof/"))); err != nil {
+					t.Errorf("%s: kubeadm would find no patches in %s: %v", e.file, dir, err)
+				}
+			}
+		}
+	}
+}
+
+func patchDirectory(t *testing.T, patch string) (string, bool) {
+	t.Helper()
+	var c struct {
+		Patches struct{ Directory string }
+	}
+	if err := yaml.Unmarshal([]byte(patch), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Patches.Directory, c.Patches.Directory != ""
+}

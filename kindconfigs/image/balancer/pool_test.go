@@ -1,0 +1,72 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+)
+
+// serveTLS starts a server that says who it is, and whether it is healthy.
+func serveTLS(t *testing.T, name string, healthy bool) string {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" && !healthy {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = io.WriteString(w, name)
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// gone is an address that nothing listens at.
+func gone(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+func TestOrder(t *testing.T) {
+	p := newPool()
+	if got := p.order(); len(got) != 0 {
+		t.Errorf("no backends: got %v", got)
+	}
+	good, bad, other := serveTLS(t, "good", true), serveTLS(t, "bad", false), serveTLS(t, "other", true)
+	addresses := []string{bad, good, other}
+	p.set(addresses)
+	if got := p.order(); len(got) != 3 {
+		t.Errorf("before any check every one is tried, got %v", got)
+	}
+	p.checkAll(t.Context())
+	counts := map[string]int{}
+	for range 4 {
+		got := p.order()
+		if len(got) != 2 || slices.Contains(got, bad) {
+			t.Fatalf("got %v of which %s is not healthy", got, bad)
+		}
+		counts[got[0]]++
+	}
+	if counts[good] == 0 || counts[other] == 0 {
+		t.Errorf("they do not take turns: %v", counts)
+	}
+	// One failed check may be an accident, two are not.
+	p.record(good, io.EOF)
+	if got := p.order(); !slices.Contains(got, good) {
+		t.Errorf("after one failed check: got %v", got)
+	}
+	p.record(good, io.EOF)
+	if got := p.order(); !slices.Equal(got, []string{other}) {
+		t.Errorf("after two failed checks: got %v, want %s", got, other)
+	}
+	p.set([]string{good, other})
+	if got := p.order(); !slices.Equal(got, []string{other}) {
+		t.Errorf("those that stay keep their health: got %v", got)
+	}
+}

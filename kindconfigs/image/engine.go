@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// engine is the Docker engine, which Docker's client finds as ever (DOCKER_HOST, contexts).
+type engine struct {
+	root string // its data directory, on its own machine
+}
+
+// docker runs Docker's client and returns what it printed. The error is the last of what it said.
+func (engine) docker(ctx context.Context, input io.Reader, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	var out, said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &said
+	err := cmd.Run()
+	if err == nil {
+		return strings.TrimSpace(out.String()), nil
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if text := cmp.Or(tail(said.String()), tail(out.String())); text != "" {
+		err = errors.New(text)
+	}
+	return "", fmt.Errorf("docker %s: %w", args[0], err)
+}
+
+// tail is the last lines of what a program said.
+func tail(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
+}
+
+// has reports whether the engine has the image, made from that recipe; "" stands for an image that is not ours.
+func (e engine) has(ctx context.Context, image, recipe string) bool {
+	got, err := e.docker(ctx, nil, "image", "inspect", "--format", fmt.Sprintf("{{index .Config.Labels %q}}", recipeLabel), image)
+	return err == nil && got == recipe
+}
+
+// size is in bytes.
+func (e engine) size(ctx context.Context, image string) (int64, error) {
+	text, err := e.docker(ctx, nil, "image", "inspect", "--format", "{{.Size}}", image)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// id is "" if there is no such image.
+func (e engine) id(ctx context.Context, image string) string {
+	id, err := e.docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// baking says how an image is made from another.
+type baking struct {
+	from, to string
+	recipe   string
+	options  []string // of 'docker create': what they set stays in the image
+	files    []file
+	script   []byte // bash, run in the container once the files are there
+	changes  []string
+}
+
+// container is the name of the container that becomes the image.
+func (b baking) container() string {
+	return "making-" + strings.NewReplacer("/", "-", ":", "-").Replace(b.to)
+}
+
+// bake makes an image as kind does (pkg/build/nodeimage): it creates a container, copies files into it, runs a script in it, and commits what the
+// container has become. This needs no builder and no privileges. What the script has removed is not in the image.
+func (e engine) bake(ctx context.Context, b baking) error {
+	before := e.id(ctx, b.to)
+	remove := func(ctx context.Context) { _, _ = e.docker(ctx, nil, "rm", "--force", "--volumes", b.container()) }
+	remove(ctx) // what a killed call left
+	// seccomp: containerd makes system calls that Docker's profile forbids.
+	create := append([]string{"create", "--name=" + b.container(), "--interactive", "--network=none", "--security-opt=seccomp=unconfined",
+		"--entrypoint=bash"}, b.options...)
+	container, err := e.docker(ctx, nil, append(create, b.from)...)
+	defer remove(context.WithoutCancel(ctx))
+	if err != nil {
+		return fmt.Errorf("make %s: %w", b.to, err)
+	}
+
+	r, w := io.Pipe()
+	go func() { _ = w.CloseWithError(writeLayer(w, b.files)) }()
+	_, err = e.docker(ctx, r, "cp", "-", container+":/")
+	_ = r.Close()
+	if err != nil {
+		return fmt.Errorf("copy files into %s: %w", b.to, err)
+	}
+	if len(b.script) > 0 {
+		if _, err := e.docker(ctx, bytes.NewReader(b.script), "start", "--attach", "--interactive", container); err != nil {
+			return fmt.Errorf("make %s in a container: %w", b.to, err)
+		}
+	}
+	commit := []string{"commit", "--change=LABEL " + recipeLabel + "=" + b.recipe}
+	for _, c := range b.changes {
+		commit = append(commit, "--change="+c)
+	}
+	if _, err := e.docker(ctx, nil, append(commit, container, b.to)...); err != nil {
+		return fmt.Errorf("make %s: %w", b.to, err)
+	}
+	if before != "" && before != e.id(ctx, b.to) {
+		// It fails if something uses it: then it is left to its user.
+		_, _ = e.docker(ctx, nil, "rmi", before)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+// Command image makes the images that the kind backend runs on: one node image that holds the kube-apiservers of several versions, and the
+// image of kind's load balancer.
+//
+//	go run ./kindconfigs/image v1.36.3 v1.37.1
+//
+// makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of the oldest version. Its base is kind's own,
+// kindest/base, where the engine can pull it; where not, the same is put together from Debian packages and Go modules. What was downloaded
+// or built stays in the user's cache directory, and what is in the engine already is not made again.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+)
+
+// Exit codes, as those of skewproof.
+const (
+	exitFailed = 1
+	exitNeeds  = 3 // this machine lacks something
+	exitUsage  = 4
+)
+
+// errFlags is wrapped by errors about flags.
+var errFlags = errors.New("wrong flags")
+
+// errNeeds is wrapped by errors about what this machine lacks.
+var errNeeds = errors.New("this machine lacks something")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return
+	case errors.Is(err, errFlags): // the flag package has said it
+		os.Exit(exitUsage)
+	}
+	fmt.Fprintln(os.Stderr, "kind-images:", err)
+	switch {
+	case errors.Is(err, binaries.ErrBadVersion), errors.Is(err, binaries.ErrBadRef):
+		os.Exit(exitUsage)
+	case errors.Is(err, errNeeds), errors.Is(err, binaries.ErrUnavailable):
+		os.Exit(exitNeeds)
+	default:
+		os.Exit(exitFailed)
+	}
+}
+
+// builder is what making images takes.
+type builder struct {
+	engine engine
+	cache  string // directory
+	store  *binaries.Store
+	pull   bool   // try to
+	mirror string // of Debian
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("kind-images", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), "usage: go run ./kindconfigs/image [flags] VERSION...   (such as v1.36.3 v1.37.1)")
+		flags.PrintDefaults()
+	}
+	pull := flags.Bool("pull", true, "try to pull kind's own images before putting them together here")
+	mirror := flags.String("debian-mirror", "http://deb.debian.org/debian", "where Debian packages come from; their signatures are checked")
+	if err := flags.Parse(args); err != nil {
+		return errors.Join(errFlags, err)
+	}
+	versions, err := parseVersions(flags.Args())
+	if err != nil {
+		return err
+	}
+	overrides, err := binaries.OverridesFromEnv(os.Getenv(binaries.OverrideEnv))
+	if err != nil {
+		return err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	b := &builder{cache: cache, store: &binaries.Store{Overrides: overrides, Progress: os.Stderr}, pull: *pull, mirror: *mirror}
+	if b.engine, err = findEngine(ctx); err != nil {
+		return err
+	}
+	unlock, err := lockCache(ctx, cache)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	start := time.Now()
+	made, err := b.images(ctx, versions)
+	if err != nil {
+		if ctx.Err() != nil {
+			return errors.New("stopped; what is finished is kept, and the next call goes on from there")
+		}
+		return err
+	}
+	for _, image := range made {
+		size, err := b.engine.size(ctx, image)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s\t%d MB\n", image, size/1e6)
+	}
+	say("done in %s", time.Since(start).Round(time.Second))
+	return nil
+}
+
+// images makes what is not there yet, and returns the names of all that the kind backend needs.
+func (b *builder) images(ctx context.Context, versions []string) ([]string, error) {
+	node, err := b.nodeImage(ctx, versions)
+	if err != nil {
+		return nil, err
+	}
+	balancer, err := b.balancerImage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []string{node, balancer}, nil
+}
+
+// say writes a line of progress.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "kind-images: "+format+"\n", args...) }

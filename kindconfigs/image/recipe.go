@@ -1,0 +1,91 @@
+package main
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+)
+
+// What the images are made of, beside Kubernetes. kindVersion is that of the module in go.mod, and the two images are the ones it wants
+// (pkg/build/nodeimage/defaults.go and pkg/cluster/internal/loadbalancer/const.go there): a test compares. containerd and the CNI plugins are those
+// of its images/base/Dockerfile.
+const (
+	kindVersion       = "v0.33.0"
+	kindBaseImage     = "docker.io/kindest/base:v20260820-69b56db7"
+	envoyImage        = "docker.io/envoyproxy/envoy:v1.36.2"
+	containerdVersion = "v2.3.4"
+	cniPluginsVersion = "v1.9.1"
+)
+
+// Names of what is made.
+const (
+	debianImage   = "skewproof/node-base:debian"
+	baseImage     = "skewproof/node-base:" + kindVersion
+	standInImage  = "skewproof/loadbalancer:dev"
+	nodeImageName = "skewproof/node"
+	registry      = "registry.k8s.io"
+)
+
+// recipeLabel names what an image was made from: one with another recipe is made anew.
+const recipeLabel = "dev.skewproof.recipe"
+
+//go:embed node pause/main.go balancer/main.go balancer/config.go balancer/pool.go balancer/front.go
+var sources embed.FS
+
+// parseVersions checks, sorts and deduplicates the versions wanted. The error wraps [binaries.ErrBadVersion] or [binaries.ErrBadRef].
+func parseVersions(words []string) ([]string, error) {
+	if len(words) == 0 {
+		return nil, fmt.Errorf("%w: name the versions of kube-apiserver that the node image is to hold, such as v1.36.3 v1.37.1", binaries.ErrBadRef)
+	}
+	for _, v := range words {
+		if _, err := binaries.ParseVersion(binaries.KubeAPIServer, v); err != nil {
+			return nil, err
+		}
+	}
+	sorted := slices.Clone(words)
+	semver.Sort(sorted)
+	return slices.Compact(sorted), nil
+}
+
+// nodeImage is the name of the node image that holds these versions, which are sorted.
+func nodeImage(versions []string) string { return nodeImageName + ":" + strings.Join(versions, "_") }
+
+// recipe is a hash over what goes into an image: our own files, and parts.
+func recipe(parts ...string) string {
+	h := sha256.New()
+	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(sources, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
+		return nil
+	})
+	if err != nil {
+		panic(err) // they are part of this program
+	}
+	for _, part := range append(parts, kindVersion, containerdVersion, cniPluginsVersion) {
+		fmt.Fprintf(h, "%q\n", part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// source is one of our own files.
+func source(path string) []byte {
+	text, err := sources.ReadFile(path)
+	if err != nil {
+		panic(err) // they are part of this program
+	}
+	return text
+}
