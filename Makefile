@@ -7,6 +7,9 @@ FROM    ?=
 TO      ?=
 SERVERS ?=
 OUT     ?=
+# Of conformance: which scenarios, in Ginkgo's language of labels. Of kind-images: what the nodes can run.
+LABELS   ?=
+VERSIONS ?= v1.36.3 v1.37.1
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
@@ -17,7 +20,7 @@ RUN_FLAGS := --backend $(BACKEND) --subject $(SUBJECT) \
 	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(if $(OUT),--out $(OUT))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e parity mutants lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix parity mutants kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -26,8 +29,20 @@ help: ## Show the targets
 scenario: build ## Run a scenario and leave a report: make scenario NAME=rolling-upgrade
 	bin/skewproof run $(NAME) $(RUN_FLAGS)
 
-build: ## Build bin/skewproof
-	go build -o bin/skewproof ./cmd/skewproof
+build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
+	CGO_ENABLED=0 go build -o bin/skewproof ./cmd/skewproof
+
+CONFORM = bin/skewproof conformance --backend $(BACKEND) $(if $(filter existing,$(BACKEND)),--kubeconfig $(KUBECONFIG),--subject $(SUBJECT) \
+	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO))) $(if $(OUT),--out $(OUT))
+
+conformance: build ## Run the conformance suite: make conformance [BACKEND SUBJECT FROM TO LABELS]
+	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)')
+
+smoke: build ## Run the smoke set of it, with the quickest negative controls
+	$(CONFORM) --labels smoke --controls few
+
+matrix: build ## Scenarios over pairs of versions and subjects, as one table
+	bin/skewproof matrix --backend $(BACKEND) $(if $(OUT),--out $(OUT))
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
 
@@ -38,7 +53,19 @@ unit: ## Run the unit tests with the race detector; skipped ones are shown with 
 	exit $$status
 
 e2e: ## Run the scenarios for real; what this machine cannot run is skipped with the reason
-	go test -v -count=1 -timeout 60m ./internal/e2e
+	go test -v -count=1 -timeout 60m -skip OnKind ./internal/e2e
+
+e2e-all: ## The same with every scenario, not the smoke set alone: an hour and a half
+	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
+
+kind-images: ## Make the images of the kind backend: make kind-images VERSIONS="v1.36.3 v1.37.1"
+	go build -o bin/kind-images ./kindconfigs/image && bin/kind-images $(VERSIONS)
+
+test-kind: ## Run scenarios on kind clusters, where Docker and the images are there
+	go test -v -count=1 -timeout 60m ./internal/e2e -run OnKind
+
+kind-clean: build ## Remove what runs on kind that were killed have left behind
+	bin/skewproof kind-clean
 
 parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (half an hour)
 	bin/skewproof parity $(if $(OUT),--out $(OUT))

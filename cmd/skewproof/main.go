@@ -132,6 +132,6 @@ Exit codes, the same for every command:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; 'skewproof %s --help' shows the flags", err, cmd.Name())
 	})
-	root.AddCommand(newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newReplay(), newShell(), newBinaries(), newProxy(), newInside(), newRehearse())
+	root.AddCommand(newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(), newExtension(), newInside(), newRehearse())
 	return root
 }

@@ -59,7 +59,9 @@ type pair struct {
 func (f *parityFlags) compare(ctx context.Context, names []string, out, progress io.Writer) error {
 	if len(names) == 0 {
 		for _, s := range scenarios.All() {
-			names = append(names, s.Name)
+			if s.Limits.Allows(backendLocal) && s.Limits.Allows(backendSim) {
+				names = append(names, s.Name)
+			}
 		}
 	}
 	var plans []*pair

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/release"
 )
 
 // programs are the binaries of a run, and where they come from.
@@ -36,7 +37,7 @@ func (f *runFlags) binaries(ctx context.Context, versions []string, progress io.
 	}
 	var err error
 	for _, v := range versions {
-		if got.apiservers[v], err = get(binaries.KubeAPIServer, v); err != nil {
+		if got.apiservers[v], err = get(binaries.KubeAPIServer, release.Of(v)); err != nil {
 			return programs{}, err
 		}
 	}

@@ -14,8 +14,10 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -38,6 +40,7 @@ type runFlags struct {
 	keep, dryRun     bool
 	strict           bool
 	overrides        binaries.Overrides
+	existing         existingFlags
 }
 
 func newRun() *cobra.Command {
@@ -51,13 +54,21 @@ On the backend local the control plane is made of real kube-apiservers in Linux 
 this machine, and nothing can leave it. Binaries that are not in the cache are downloaded, or built from the published Go modules
 (4 to 5 minutes each, once).
 
+On the backend kind it is a kind cluster whose control-plane nodes run different versions; it needs a Docker engine, and node images made by
+'make kind-images'.
+
 On the backend sim the real proxy code runs on a virtual clock and a simulated network, in seconds and without binaries; what each
-version serves was recorded from real ones. The same --seed gives the same run, to the byte.`,
+version serves was recorded from real ones. The same --seed gives the same run, to the byte.
+
+On the backend existing the servers are those that a kubeconfig names, a context for each. They are only read: scenarios that change or
+harm a control plane are refused, and what cannot be seen without its logs is not judged.`,
 		Example: `  skewproof run rolling-upgrade
   skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
   skewproof run rolling-upgrade --subject reference
   skewproof run rolling-upgrade --subject none     # the negative control: it must fail
+  skewproof run rolling-upgrade --backend kind
   skewproof run peer-partition --backend sim --servers 20
+  skewproof run quiet --backend existing --kubeconfig FILE --contexts cp-1,cp-2,cp-3
   skewproof run quiet --keep                       # look around with 'skewproof shell'`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,6 +77,7 @@ version serves was recorded from real ones. The same --seed gives the same run, 
 		},
 	}
 	f.register(cmd.Flags())
+	f.existing.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
 	return cmd
@@ -73,7 +85,8 @@ version serves was recorded from real ones. The same --seed gives the same run, 
 
 // register declares the flags that every way of running a scenario has.
 func (f *runFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on: local (real processes) or sim (virtual time)")
+	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on: local (real processes), kind (the nodes of a kind cluster), sim (virtual time) "+
+		"or, for 'skewproof run', existing (servers that run already, which are only read)")
 	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
 		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
 		"alpha (the design of 1.28 in every server)")
@@ -87,13 +100,16 @@ func (f *runFlags) registerPlan(flags *pflag.FlagSet) {
 	flags.StringVar(&f.from, "from", defaultFrom, "the older kube-apiserver version")
 	flags.StringVar(&f.to, "to", defaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
 	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version")
-	flags.IntVar(&f.servers, "servers", 3, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d", local.MaxServers, maxSimulated))
+	flags.IntVar(&f.servers, "servers", 3, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, maxSimulated, kind.MaxServers))
 	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the load's choices; in sim of everything that is left to chance")
 	flags.StringVar(&f.out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
 }
 
 func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer) error {
+	if f.backend == backendExisting {
+		return f.runExisting(ctx, name, out, progress)
+	}
 	scenario, plan, err := f.plan(name)
 	if err != nil {
 		return err
@@ -102,12 +118,17 @@ func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer
 	switch {
 	case f.dryRun && f.backend == backendSim:
 		return f.dryRunSimulated(out, run, plan)
+	case f.dryRun && f.backend == backendKind:
+		return dryRunKind(out, run, plan)
 	case f.dryRun:
 		return dryRun(out, run, plan)
 	}
 	run.Reproduce = f.commandLine(name)
 	if f.backend == backendSim {
 		return f.simulate(ctx, run, plan, out)
+	}
+	if f.backend == backendKind {
+		return f.runKind(ctx, run, plan, out, progress)
 	}
 	_, err = f.runReal(ctx, run, plan, out, progress)
 	return err
@@ -123,18 +144,27 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(err)
 	}
 	for flag, version := range map[string]string{"--from": f.from, "--to": f.to} {
-		if _, err := binaries.ParseVersion(binaries.KubeAPIServer, version); err != nil {
+		r, err := release.Parse(version)
+		if err == nil {
+			_, err = binaries.ParseVersion(binaries.KubeAPIServer, r.Version)
+		}
+		if err != nil {
 			return fail(fmt.Errorf("%s: %w", flag, err))
 		}
 	}
 	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
 		return fail(fmt.Errorf("--etcd: %w", err))
 	}
+	if f.given == nil || !f.given("servers") { // the default is for scenarios that do with few
+		f.servers = max(f.servers, scenario.MinServers)
+	}
 	switch {
-	case !slices.Contains([]string{backendLocal, backendSim}, f.backend):
-		return fail(fmt.Errorf("--backend %q: this skewproof has %s and %s", f.backend, backendLocal, backendSim))
+	case !slices.Contains([]string{backendLocal, backendKind, backendSim}, f.backend):
+		return fail(fmt.Errorf("--backend %q: this skewproof has %s, %s and %s", f.backend, backendLocal, backendKind, backendSim))
 	case !slices.Contains(f.knownSubjects(), f.subject):
 		return fail(fmt.Errorf("--subject %q: the backend %s has %s", f.subject, f.backend, strings.Join(f.knownSubjects(), ", ")))
+	case !scenario.Limits.Allows(f.backend):
+		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", f.backend, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
 	case semver.Compare(f.to, f.from) < 0:
 		return fail(fmt.Errorf("--to %s is older than --from %s: give the older version as --from", f.to, f.from))
 	case scenario.NeedsTwoVersions && f.from == f.to:
@@ -162,16 +192,23 @@ func (f *runFlags) knownSubjects() []string {
 }
 
 func (f *runFlags) mostServers() int {
-	if f.backend == backendSim {
+	switch f.backend {
+	case backendSim:
 		return maxSimulated
+	case backendKind:
+		return kind.MaxServers
+	default:
+		return local.MaxServers
 	}
-	return local.MaxServers
 }
 
 // checkBackend checks what one backend can do and the other cannot.
 func (f *runFlags) checkBackend(plan scenarios.Plan) error {
-	if f.backend == backendSim {
+	switch f.backend {
+	case backendSim:
 		return f.checkSimulated(plan)
+	case backendKind:
+		return f.checkKind(plan)
 	}
 	for _, s := range plan.Servers { // a subject that a version does not have
 		if _, err := local.Components(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
@@ -189,11 +226,16 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 	for _, s := range plan.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version})
 	}
-	if f.backend == backendSim {
+	switch f.backend {
+	case backendSim:
+		return run
+	case backendKind:
+		f.describeKind(&run)
 		return run
 	}
 	for i, p := range local.Places(run.Subject, run.Servers) {
 		s := &run.Servers[i]
+		p.Setup = plan.Servers[i].Setup
 		s.ID, s.Address = p.ID, p.Advertised.String()
 		components, _ := local.Components(s.Version, f.subject, p, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"}) // f.plan has seen that there is no error
 		for _, c := range components {
@@ -210,7 +252,7 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
 	words := []string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to}
-	if f.backend != backendSim {
+	if f.backend == backendLocal {
 		words = append(words, "--etcd", f.etcd)
 	}
 	words = append(words, "--servers", strconv.Itoa(f.servers), "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64),

@@ -68,7 +68,7 @@ func (f *runFlags) carryOut(ctx context.Context, run history.Run, plan scenarios
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		c := sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: f.qps}}
+		c := sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: f.qps, Traffic: plan.Traffic}}
 		result, err := simulator.Run(&c, tape.Seeded(f.seed), sim.Options{Run: run, StopAtError: true})
 		simulator.Close()
 		done <- outcome{result, err}

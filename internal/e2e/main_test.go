@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,6 +26,17 @@ const (
 	notRun       = 3
 	usage        = 4
 )
+
+// all asks for every test. Without it the smoke set is run: what 'make test' has time for.
+var all = flag.Bool("all", false, "run every scenario that has a test here, not the smoke set alone")
+
+// onlyWithAll skips a test that is not in the smoke set.
+func onlyWithAll(t *testing.T) {
+	t.Helper()
+	if !*all {
+		t.Skip("not in the smoke set: 'make e2e-all' runs it")
+	}
+}
 
 // skewproof is the program under test, built once.
 var skewproof string

@@ -132,6 +132,7 @@ func TestRollingUpgrade(t *testing.T) {
 }
 
 func TestPeerPartition(t *testing.T) {
+	onlyWithAll(t)
 	r, report := scenario(t, "peer-partition")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
@@ -170,8 +171,9 @@ func TestPeerPartition(t *testing.T) {
 	}
 }
 
-func TestPeerCrash(t *testing.T) {
-	r, report := scenario(t, "peer-crash")
+func TestPeerCrashWithAlternative(t *testing.T) {
+	onlyWithAll(t)
+	r, report := scenario(t, "peer-crash-with-alternative")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomeFail,
@@ -193,6 +195,7 @@ func TestPeerCrash(t *testing.T) {
 }
 
 func TestPeerPause(t *testing.T) {
+	onlyWithAll(t)
 	r, report := scenario(t, "peer-pause")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
@@ -240,6 +243,7 @@ func noFailover(t *testing.T, report reports.RunReport) {
 
 // A server that starts while it cannot reach a peer reports ready, and takes what it could not learn for absent.
 func TestStartupDuringPartition(t *testing.T) {
+	onlyWithAll(t)
 	r, report := scenario(t, "startup-during-partition")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
@@ -262,6 +266,7 @@ func TestStartupDuringPartition(t *testing.T) {
 // v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is the real crash that NoCrash is
 // tried on.
 func TestStartupDuringPartitionEndsV134(t *testing.T) {
+	onlyWithAll(t)
 	needsCluster(t)
 	needsVersions(t, oldPair.from, oldPair.to)
 	r, report := scenario(t, "startup-during-partition", "--from", oldPair.from, "--to", oldPair.to)

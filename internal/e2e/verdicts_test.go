@@ -33,6 +33,12 @@ const either invariant.Outcome = "pass or fail"
 // verdicts checks that the report has the wanted verdicts, and that nothing is left open: every core invariant must be wanted.
 func verdicts(t *testing.T, r reports.RunReport, want map[string]invariant.Outcome) {
 	t.Helper()
+	want = maps.Clone(want)
+	for name, usual := range underGeneralLoad {
+		if _, said := want[name]; !said {
+			want[name] = usual
+		}
+	}
 	for _, i := range r.Invariants {
 		if _, ok := want[i.Name]; !ok && i.Grade == invariant.GradeCore {
 			t.Errorf("%s: %s, and the test does not say what is wanted", i.Name, i.Verdict)
@@ -48,6 +54,14 @@ func verdicts(t *testing.T, r reports.RunReport, want map[string]invariant.Outco
 			t.Logf("%s, %d times: %s", name, e.Count, e.Sentence)
 		}
 	}
+}
+
+// underGeneralLoad is what the invariants come to that are about what only a profile of traffic asks for, and that no fault should break.
+var underGeneralLoad = map[string]invariant.Outcome{
+	"NoPeerIsLocal":   invariant.OutcomeInconclusive,
+	"ListsAgree":      invariant.OutcomeInconclusive,
+	"AnsweredInKind":  invariant.OutcomePass, // part of the general load speaks protobuf
+	"AuthorizedAlike": invariant.OutcomePass, // one of its users may only read
 }
 
 // csiNodeStatus shows the one defect that needs no fault: requests are passed on by resource, and csinodes/status, which v1.37

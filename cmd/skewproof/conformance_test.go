@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios/conformance"
+)
+
+// programVariable makes a copy of this test binary the program itself: what runs other runs runs itself.
+const programVariable = "SKEWPROOF_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(programVariable) != "" {
+		os.Exit(execute(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// program prepares the program with its output kept.
+func program(t *testing.T, output *bytes.Buffer, words ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, words...)
+	cmd.Env = append(os.Environ(), programVariable+"=1")
+	cmd.Stdout, cmd.Stderr = output, output
+	return cmd
+}
+
+// conformed runs a conformance suite to its end.
+func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, append([]string{"conformance", "--out", dir}, words...)...)
+	_ = cmd.Run() // the exit code says what became of it
+	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
+	if err != nil {
+		t.Fatalf("%v; it said:\n%s", err, &output)
+	}
+	if junit, err := os.ReadFile(filepath.Join(dir, reports.JUnitFile)); err != nil || !bytes.Contains(junit, []byte("[It] conformance upgrades quiet")) {
+		t.Errorf("the JUnit file has no stable name of the scenario quiet, error %v", err)
+	}
+	return cmd.ProcessState.ExitCode(), report, output.String()
+}
+
+func TestConformanceOfTheReferencePasses(t *testing.T) {
+	t.Parallel()
+	code, report, out := conformed(t, "--backend", "sim", "--subject", "reference", "--labels", "quiet || two-servers-one-hostname", "--product-version", "v9")
+	if code != exitPass || report.Result != reports.ResultPassed || report.Product.Version != "v9" {
+		t.Errorf("exit code %d, report %s: %s", code, report.Result, out)
+	}
+	if core := report.Profiles[0]; core.Passed != 1 || core.Skipped != 1 {
+		t.Errorf("%+v, want one passed and one skipped", core)
+	}
+	if s := report.Scenarios[1]; s.Core.Result != reports.ResultSkipped || !strings.Contains(s.Core.Reason, "does not run on sim") {
+		t.Errorf("%s: %+v, want it skipped with the reason", s.Name, s.Core)
+	}
+	if len(report.Control.Runs) != 1 || report.Control.Result != reports.ResultPassed {
+		t.Errorf("control %+v", report.Control)
+	}
+	if want := "skewproof conformance --backend=sim --labels='quiet || two-servers-one-hostname' --product-version=v9 --subject=reference"; report.Reproduce != want {
+		t.Errorf("to be reproduced by %s, want %s", report.Reproduce, want)
+	}
+}
+
+func TestConformanceOfABrokenProxyFails(t *testing.T) {
+	t.Parallel()
+	code, report, out := conformed(t, "--backend", "sim", "--labels", "quiet")
+	if code != exitFail || report.Result != reports.ResultFailed || report.Scenarios[0].Core.Result != reports.ResultFailed {
+		t.Errorf("exit code %d, report %s: %s", code, report.Result, out)
+	}
+}
+
+// Ctrl-C ends the run that is under way, and what is left is a report that says so: never a pass.
+func TestConformanceInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, "conformance", "--backend", "sim", "--subject", "reference", "--labels", "quiet || long-campaign", "--servers", "12", "--out", dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begun := filepath.Join(dir, "scenarios", "long-campaign", "run.json")
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it never began")
+		case <-tick.C:
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
+	if err != nil {
+		t.Fatalf("%v; it said:\n%s", err, &output)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitInconclusive || report.Metadata.Complete || report.Result != reports.ResultInconclusive {
+		t.Errorf("exit code %d, complete %v, result %s; it said:\n%s", code, report.Metadata.Complete, report.Result, &output)
+	}
+	for _, s := range report.Scenarios {
+		if s.Name == "long-campaign" && (s.Core.Result != reports.ResultInconclusive || !strings.Contains(s.Core.Reason, "interrupted")) {
+			t.Errorf("%s: %+v, want it interrupted", s.Name, s.Core)
+		}
+	}
+}
+
+func TestConformanceRefusesWrongUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for words, want := range map[string]string{
+		"--labels nosuch":                       "choose no scenario",
+		"--subject nobodys":                     "--subject",
+		"--from v1.37.1 --to v1.36.3":           "older",
+		"--backend moon":                        "--backend",
+		"--backend existing":                    "kubeconfig",
+		"--controls none":                       "want each or few",
+		"--backend sim --from v1.2.3":           "v1.2.3",
+		"--backend sim --kubeconfig /dev/null":  "are for the backend existing",
+		"--backend existing --kubeconfig x -x":  "unknown shorthand",
+		"--backend existing --subject builtin ": "kubeconfig",
+	} {
+		_, err := call(t, append([]string{"conformance"}, strings.Fields(words)...)...)
+		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, error %v", left, err)
+	}
+}
+
+// The suite and 'skewproof run' must mean the same versions when nobody names any.
+func TestDefaultsOfTheSuite(t *testing.T) {
+	if conformance.DefaultFrom != defaultFrom || conformance.DefaultTo != defaultTo {
+		t.Errorf("the suite takes %s to %s, a run %s to %s", conformance.DefaultFrom, conformance.DefaultTo, defaultFrom, defaultTo)
+	}
+}

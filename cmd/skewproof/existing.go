@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/cluster/existing"
+	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/scenarios/conformance"
+)
+
+// backendExisting is a control plane that runs already and is somebody else's.
+const backendExisting = scenarios.BackendExisting
+
+// gentleQPS is the rate for servers that have other work to do.
+const gentleQPS = 60
+
+// existingFlags say where the servers are.
+type existingFlags struct {
+	kubeconfig               string
+	contexts, directContexts []string
+}
+
+func (f *existingFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
+	flags.StringSliceVar(&f.contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
+	flags.StringSliceVar(&f.directContexts, "direct-contexts", nil,
+		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
+}
+
+// fromOutside are the invariants that can be judged without logs of the servers and without watching their processes.
+var fromOutside = map[string]bool{
+	"NoFalseNotFound": true, "TrueNotFound": true, "UnavailableOnPeerFailure": true, "Available": true, "Converges": true,
+	"DiscoveryDeterministic": true, "DiscoveryComplete": true, "DiscoveryAccessible": true,
+	"NoPeerIsLocal": true, "ListsAgree": true, "AnsweredInKind": true, "OpenAPIDescribes": true,
+}
+
+// runExisting carries out a scenario that only reads, on servers that are somebody else's, and judges what can be seen from outside.
+func (f *runFlags) runExisting(ctx context.Context, name string, out, progress io.Writer) error {
+	scenario, ways, err := f.checkExisting(name)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	versions, err := existing.Versions(ctx, ways)
+	if err != nil {
+		return notRun(err)
+	}
+	if err := f.takeVersions(scenario, versions); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: f.from, To: f.to, Bounds: history.DefaultBounds})
+	plan.Servers = nil
+	for _, way := range ways { // whichever of them is newer: a plan that only reads names none
+		plan.Servers = append(plan.Servers, scenarios.Server{Name: way.Name, Version: versions[way.Name]})
+	}
+	run, unseen := f.describeExisting(scenario, plan, ways)
+	if len(run.About) == 0 {
+		return usage("%s is about %s, which cannot be judged from outside", name, strings.Join(scenario.About, ", "))
+	}
+	dir, err := newRunDir(f.out, name, f.subject, time.Now())
+	if err != nil {
+		return err
+	}
+	defer dir.tidy()
+	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
+	if err := dir.writeSpec(spec{Run: run, Plan: plan}); err != nil {
+		return notRun(err)
+	}
+	status := statusTo(progress)
+	status("reading only, %g requests a second; not judged, since it cannot be seen from outside: %s", f.qps, strings.Join(unseen, ", "))
+	err = recordExisting(ctx, dir, run, plan, ways, versions, status)
+	if ctx.Err() != nil {
+		return notRun(errors.New("interrupted before there was a verdict"))
+	}
+	verdict := judgeRun(dir, f.strict, out)
+	var exit *exitError
+	if err == nil || errors.As(verdict, &exit) && exit.code == exitFail {
+		return verdict
+	}
+	return notRun(err)
+}
+
+// recordExisting runs the plan and writes the history.
+func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scenarios.Plan, ways []existing.Way, versions map[string]string,
+	status func(string, ...any),
+) (err error) {
+	file, err := os.OpenFile(dir.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("create the history: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	run.StartedAt = time.Now()
+	recorder := history.NewRecorder(file, run, nil)
+	cluster, err := existing.New(ways, versions, recorder, status)
+	if err != nil {
+		return errors.Join(err, recorder.Close(err))
+	}
+	defer cluster.Close()
+	return engine.Run(ctx, plan, cluster, recorder, engine.Options{Seed: run.Seed, QPS: run.QPS, Status: status, ReadOnly: true})
+}
+
+// checkExisting checks what can be checked before any server is dialled.
+func (f *runFlags) checkExisting(name string) (scenarios.Scenario, []existing.Way, error) {
+	fail := func(err error) (scenarios.Scenario, []existing.Way, error) { return scenarios.Scenario{}, nil, err }
+	scenario, err := scenarios.Find(name)
+	if err != nil {
+		return fail(err)
+	}
+	for _, flag := range []string{"subject", "from", "to", "servers", "etcd", "binary", "keep", "dry-run"} {
+		if f.given != nil && f.given(flag) {
+			return fail(fmt.Errorf("--%s means nothing with --backend %s: the servers are what they are, and somebody else's", flag, backendExisting))
+		}
+	}
+	if f.existing.kubeconfig == "" {
+		return fail(fmt.Errorf("--backend %s needs --kubeconfig: the file that names the servers, a context for each", backendExisting))
+	}
+	if !(f.qps > 0 && f.qps <= 100000) {
+		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
+	}
+	ways, err := existing.Ways(f.existing.kubeconfig, f.existing.contexts, f.existing.directContexts)
+	if err != nil {
+		return fail(err)
+	}
+	if len(ways) < scenario.MinServers {
+		return fail(fmt.Errorf("%d servers: %s needs %d", len(ways), name, scenario.MinServers))
+	}
+	if !scenario.Limits.Allows(backendExisting) {
+		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", backendExisting, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
+	}
+	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: defaultFrom, To: defaultTo, Bounds: history.DefaultBounds})
+	if err := plan.OnlyReads(); err != nil {
+		return fail(fmt.Errorf("%s is not for servers that are somebody else's: %w", name, err))
+	}
+	return scenario, ways, nil
+}
+
+// takeVersions makes the run one from the oldest to the newest of the servers' versions.
+func (f *runFlags) takeVersions(scenario scenarios.Scenario, versions map[string]string) error {
+	f.subject = conformance.External
+	if f.given == nil || !f.given("qps") {
+		f.qps = gentleQPS
+	}
+	f.from, f.to = "", ""
+	for _, v := range versions {
+		if f.from == "" || semver.Compare(v, f.from) < 0 {
+			f.from = v
+		}
+		if f.to == "" || semver.Compare(v, f.to) > 0 {
+			f.to = v
+		}
+	}
+	if scenario.NeedsTwoVersions && f.from == f.to {
+		return fmt.Errorf("all servers are %s: %s is about what only some servers serve, and needs two versions", f.to, scenario.Name)
+	}
+	return nil
+}
+
+// describeExisting describes the run, and names the invariants that nothing can be said about from outside.
+func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.Plan, ways []existing.Way) (run history.Run, unseen []string) {
+	run = history.Run{
+		Scenario: scenario.Name, Sentence: scenario.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
+		Seed: f.seed, QPS: f.qps, Pressure: plan.Pressure, Bounds: plan.Bounds, External: true,
+	}
+	for _, about := range scenario.About {
+		if fromOutside[about] {
+			run.About = append(run.About, about)
+		}
+	}
+	for _, i := range invariant.All() {
+		if !fromOutside[i.Name] {
+			unseen = append(unseen, i.Name)
+		}
+	}
+	var names []string
+	for i, s := range plan.Servers {
+		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version, Address: strings.TrimPrefix(ways[i].Door.Host, "https://")})
+		names = append(names, s.Name)
+	}
+	run.Environment = append(environment(),
+		"servers that ran already; requests that read, no audit logs", "not judged from outside: "+strings.Join(unseen, ", "))
+	words := []string{
+		"skewproof run", scenario.Name, "--backend", f.backend, "--kubeconfig", f.existing.kubeconfig, "--contexts", strings.Join(names, ","),
+		"--qps", strconv.FormatFloat(f.qps, 'g', -1, 64), "--seed", strconv.FormatUint(f.seed, 10),
+	}
+	if len(f.existing.directContexts) > 0 {
+		words = slices.Concat(words, []string{"--direct-contexts", strings.Join(f.existing.directContexts, ",")})
+	}
+	run.Reproduce = strings.Join(words, " ")
+	return run, unseen
+}

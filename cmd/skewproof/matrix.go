@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/release"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/scenarios/conformance"
+)
+
+// matrixPairs are the pairs of versions of the matrix, oldest first.
+var matrixPairs = []reports.VersionPair{
+	{From: "v1.30.14+without.batch.v1", To: "v1.30.14", Note: "the design of 1.28, which knows who serves what by StorageVersion objects; one release, " +
+		"of which the older servers have batch/v1 switched off"},
+	{From: "v1.34.4", To: "v1.35.4"},
+	{From: "v1.35.4", To: "v1.36.3"},
+	{From: "v1.36.3", To: "v1.37.1"},
+	{From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake: further apart than Kubernetes supports"},
+}
+
+// matrixScenarios are those of the matrix unless others are named: an upgrade with nothing else, and the two in which knowledge is lost.
+var matrixScenarios = []string{"rolling-upgrade", "restart-during-partition", "peer-crash"}
+
+// matrixFlags are the flags of 'skewproof matrix'.
+type matrixFlags struct {
+	backend          string
+	names, subjects  []string
+	pairs            []string
+	qps              float64
+	out, commandLine string
+}
+
+func newMatrix() *cobra.Command {
+	var f matrixFlags
+	cmd := &cobra.Command{
+		Use:   "matrix",
+		Short: "Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table",
+		Long: `Run scenarios over several pairs of versions and all subjects, one run after the other, and show all verdicts in one table: as text, JSON and
+HTML. A server that crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence.
+
+The pair v1.30.14+without.batch.v1..v1.30.14 is the design of 1.28 for real: servers of one release, some of which have an API switched off.
+
+Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail.`,
+		Example: `  skewproof matrix --backend sim
+  skewproof matrix --scenarios rolling-upgrade --pairs v1.35.4..v1.36.3,v1.36.3..v1.37.1 --subjects builtin,reference`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.commandLine = "skewproof matrix" + given(cmd.Flags())
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	var pairs []string
+	for _, p := range matrixPairs {
+		pairs = append(pairs, p.From+".."+p.To)
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on, as in 'skewproof run'")
+	flags.StringSliceVar(&f.names, "scenarios", matrixScenarios, "scenarios, separated by commas")
+	flags.StringSliceVar(&f.subjects, "subjects", local.Subjects, "subjects, separated by commas")
+	flags.StringSliceVar(&f.pairs, "pairs", pairs, "pairs of versions as FROM..TO, separated by commas")
+	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
+	flags.StringVar(&f.out, "out", "", "directory for the tables and all runs (default _out/matrix-BACKEND-TIME)")
+	return cmd
+}
+
+// planned is a cell that has not been run yet.
+type planned struct {
+	reports.MatrixCell
+	words []string
+	limit time.Duration
+}
+
+func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
+	pairs, err := f.versionPairs()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	cells, err := f.plan(pairs)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return notRun(err)
+	}
+	if f.out == "" {
+		f.out = filepath.Join("_out", "matrix-"+f.backend+"-"+time.Now().Format("20060102-150405"))
+	}
+	if f.out, err = freshDir(f.out); err != nil {
+		return err
+	}
+	if err := f.fetch(ctx, pairs, progress); err != nil {
+		return err
+	}
+	began := time.Now()
+	var done []reports.MatrixCell
+	for i, c := range cells {
+		if ctx.Err() != nil {
+			break
+		}
+		cell := c.carryOut(ctx, conformance.Program{Path: self}, f.out)
+		fmt.Fprintf(progress, "%d of %d: %s, %s, %s: %s, %.0f s\n", i+1, len(cells), pairs[cell.Pair], cell.Scenario, cell.Subject, cell.Core.Result, float64(cell.DurationSeconds))
+		done = append(done, cell)
+	}
+	m := reports.NewMatrix(reports.MatrixMetadata{
+		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: version(), Backend: f.backend,
+		Complete: len(done) == len(cells) && ctx.Err() == nil,
+	}, pairs, done)
+	m.Reproduce, m.Environment = f.commandLine, environment()
+	if err := reports.SaveMatrix(f.out, m); err != nil {
+		return notRun(err)
+	}
+	if err := reports.WriteMatrixText(out, m, reports.SummaryOptions{Color: isTerminal(out)}); err != nil {
+		return notRun(err)
+	}
+	fmt.Fprintf(out, "\n%s\n%s\n", filepath.Join(f.out, reports.MatrixHTML), filepath.Join(f.out, reports.MatrixJSON))
+	return resultError(m.Result)
+}
+
+// versionPairs reads the pairs that were asked for. Known ones keep their note.
+func (f *matrixFlags) versionPairs() ([]reports.VersionPair, error) {
+	var pairs []reports.VersionPair
+	for _, word := range f.pairs {
+		from, to, ok := strings.Cut(word, "..")
+		if !ok {
+			return nil, fmt.Errorf("--pairs %q: write FROM..TO, such as v1.36.3..v1.37.1", word)
+		}
+		pair := reports.VersionPair{From: from, To: to}
+		if i := slices.IndexFunc(matrixPairs, func(known reports.VersionPair) bool { return known.From == from && known.To == to }); i >= 0 {
+			pair = matrixPairs[i]
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs, nil
+}
+
+// plan checks every run before the first one starts. What a subject or version cannot do is a cell that says so; everything else that is wrong
+// is wrong usage.
+func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
+	var cells []planned
+	for n, pair := range pairs {
+		for _, name := range f.names {
+			if _, err := scenarios.Find(name); err != nil {
+				return nil, &exitError{exitUsage, err}
+			}
+			for _, subject := range f.subjects {
+				cell := planned{MatrixCell: reports.MatrixCell{Pair: n, Scenario: name, Subject: subject}}
+				run := runFlags{
+					backend: f.backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: f.qps, seed: 1,
+					overrides: binaries.Overrides{},
+				}
+				if !slices.Contains(simulatedSubjects, subject) {
+					return nil, usage("--subjects %q: there are %s", subject, strings.Join(simulatedSubjects, ", "))
+				}
+				_, plan, err := run.plan(name)
+				if err != nil {
+					cell.Trouble = err.Error()
+				}
+				cell.words = []string{name, "--backend", f.backend, "--subject", subject, "--from", pair.From, "--to", pair.To, "--qps", fmt.Sprint(f.qps)}
+				cell.limit = conformance.Patience(plan)
+				cells = append(cells, cell)
+			}
+		}
+	}
+	if len(cells) == 0 || !slices.ContainsFunc(cells, func(c planned) bool { return c.Trouble == "" }) {
+		return nil, usage("nothing of this matrix can be run: %s", firstTrouble(cells))
+	}
+	return cells, nil
+}
+
+func firstTrouble(cells []planned) string {
+	if len(cells) == 0 {
+		return "no pair, scenario or subject is named"
+	}
+	return cells[0].Trouble
+}
+
+// fetch gets the binaries of all versions, so that no run pays for that.
+func (f *matrixFlags) fetch(ctx context.Context, pairs []reports.VersionPair, progress io.Writer) error {
+	if f.backend != backendLocal {
+		return nil
+	}
+	run := runFlags{etcd: binaries.DefaultEtcd, overrides: binaries.Overrides{}}
+	if err := run.environmentOverrides(); err != nil {
+		return err
+	}
+	var versions []string
+	for _, pair := range pairs {
+		for _, v := range []string{release.Of(pair.From), release.Of(pair.To)} {
+			if !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	_, err := run.binaries(ctx, versions, progress)
+	return err
+}
+
+// carryOut runs one cell.
+func (c planned) carryOut(ctx context.Context, program conformance.Program, out string) reports.MatrixCell {
+	cell := c.MatrixCell
+	if cell.Trouble != "" {
+		cell.Core = reports.ProfileResult{Result: reports.ResultSkipped, Reason: cell.Trouble}
+		cell.Extended, cell.Trouble = cell.Core, ""
+		return cell
+	}
+	cell.Directory = fmt.Sprintf("%d-%s-%s", cell.Pair+1, cell.Scenario, cell.Subject)
+	f := program.Run(ctx, c.limit, filepath.Join(out, cell.Directory), c.words...)
+	cell.DurationSeconds = reports.SecondsOf(f.Took)
+	if f.Report != nil {
+		cell.SetVerdicts(*f.Report)
+	}
+	if f.Problem != "" {
+		if cell.Trouble == "" {
+			cell.Trouble = f.Problem
+		}
+		if f.Report == nil || f.Report.Verdict.Outcome != invariant.OutcomeFail {
+			cell.Core = reports.ProfileResult{Result: reports.ResultInconclusive, Reason: cell.Trouble}
+			cell.Extended = cell.Core
+		}
+	}
+	return cell
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+func TestMatrixInTheSimulator(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "quiet", "--subjects", "reference,none,alpha", "--out", dir,
+		"--pairs", "v1.30.14+without.batch.v1..v1.30.14,v1.36.3..v1.37.1")
+	_ = cmd.Run()
+	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
+	if err != nil {
+		t.Fatalf("%v; it said:\n%s", err, &output)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitFail { // alpha does not merge discovery
+		t.Errorf("exit code %d, want %d; it said:\n%s", code, exitFail, &output)
+	}
+	if len(m.Cells) != 6 || !m.Metadata.Complete || !strings.Contains(m.Pairs[0].Note, "StorageVersion") {
+		t.Fatalf("%d cells of %+v", len(m.Cells), m.Pairs)
+	}
+	for _, c := range m.Cells {
+		want := reports.ResultFailed
+		if c.Subject == "reference" {
+			want = reports.ResultPassed
+		}
+		if c.Core.Result != want || len(c.Verdicts) != len(invariant.All()) {
+			t.Errorf("%s on %s: %s (%s) with %d verdicts, want %s", c.Subject, m.Pairs[c.Pair], c.Core.Result, c.Core.Reason, len(c.Verdicts), want)
+		}
+		if _, err := os.Stat(filepath.Join(dir, c.Directory, reports.HTMLFile)); err != nil {
+			t.Errorf("a cell leads to no report: %v", err)
+		}
+	}
+	for _, name := range []string{reports.MatrixHTML, reports.MatrixText} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestMatrixRefusesWrongUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for words, want := range map[string]string{
+		"--pairs v1.36.3":                          "write FROM..TO",
+		"--scenarios nosuch":                       "no scenario",
+		"--subjects nobodys":                       "--subjects",
+		"--pairs 1.2..3.4":                         "nothing of this matrix can be run",
+		"--backend moon":                           "nothing of this matrix can be run",
+		"--pairs v1.30.14+without.batch..v1.30.14": "names no group and version",
+	} {
+		_, err := call(t, append([]string{"matrix"}, strings.Fields(words)...)...)
+		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
+		}
+	}
+}
+
+// Every pair of the matrix can be asked for with the subjects and scenarios that it has by default, on both backends that the machine alone is
+// enough for.
+func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
+	for _, backend := range []string{backendLocal, backendSim} {
+		for _, pair := range matrixPairs {
+			for _, subject := range local.Subjects {
+				for _, name := range matrixScenarios {
+					f := runFlags{backend: backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: 240, overrides: binaries.Overrides{}}
+					if _, _, err := f.plan(name); err != nil {
+						t.Errorf("%s, %s, %s, %s: %v", backend, pair, subject, name, err)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// A control plane that is kept up stands for one that is somebody else's: it is judged by what it answers, and, as its own audit logs say, asked
+// for nothing but to be read.
+func TestServersThatRunAlready(t *testing.T) {
+	needsTools(t, "nsenter")
+	kept := begin(t, "The cluster stays up", "--keep", "--subject", "reference")
+	dir := filepath.Join(t.TempDir(), "existing")
+	before := time.Now()
+	judged := run(t, "shell", kept.dir, "--", "sh", "-c", skewproof+` run quiet --backend existing --kubeconfig "$KUBECONFIG" --out `+dir)
+	exits(t, judged, pass)
+	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
+	if err != nil {
+		t.Fatalf("%v; it said:\n%s", err, judged.output)
+	}
+	for name, want := range map[string]invariant.Outcome{
+		"NoFalseNotFound": invariant.OutcomePass, "TrueNotFound": invariant.OutcomePass, "DiscoveryDeterministic": invariant.OutcomePass,
+		"DiscoveryComplete": invariant.OutcomePass, "DiscoveryAccessible": invariant.OutcomePass, "Converges": invariant.OutcomePass,
+		// Logs and processes of other people's servers are not at hand.
+		"NoLoop": invariant.OutcomeInconclusive, "IdentityPreserved": invariant.OutcomeInconclusive,
+		"WritesOnce": invariant.OutcomeInconclusive, "NoCrash": invariant.OutcomeInconclusive,
+	} {
+		if v := verdict(t, report, name); v.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", name, v.Verdict, v.Reason, want)
+		}
+	}
+	onlyRead(t, kept.dir, before)
+	refused := run(t, "shell", kept.dir, "--", "sh", "-c", skewproof+` run rolling-upgrade --backend existing --kubeconfig "$KUBECONFIG" --out `+dir+`-2`)
+	exits(t, refused, usage)
+	kept.end(t, syscall.SIGINT)
+	nothingIsLeft(t, kept.dir)
+}
+
+// onlyRead checks in the audit logs of a run what its administrator, in whose name everything from outside is asked, has asked since then.
+func onlyRead(t *testing.T, dir string, since time.Time) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*-audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	for _, path := range logs {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var e auditv1.Event
+			if json.Unmarshal(lines.Bytes(), &e) != nil || e.User.Username != "admin" || e.RequestReceivedTimestamp.Time.Before(since) {
+				continue // the last line may be half written
+			}
+			switch e.Verb {
+			case "get", "list", "watch":
+				reads++
+			default:
+				t.Errorf("%s: %s %s", filepath.Base(path), e.Verb, e.RequestURI)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			t.Errorf("read %s: %v", path, err)
+		}
+		_ = file.Close()
+	}
+	if reads < 1000 {
+		t.Errorf("the audit logs of %d servers tell of %d requests that read: this test would prove nothing", len(logs), reads)
+	}
+}

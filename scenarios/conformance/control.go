@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// control is a scenario that is run on what it must fail on.
+type control struct {
+	scenarios.Scenario
+	backend string
+	words   []string
+	limit   time.Duration
+}
+
+// controls are the control runs of a suite, in the order of the catalogue, and the scenarios that have none, with the reason.
+func (o *Options) controls() (runs []control, unproven []reports.Unproven) {
+	for _, s := range o.chosen() {
+		if !s.Limits.Allows(o.Backend) {
+			continue // it is skipped, so there is nothing to prove
+		}
+		plan := s.Plan(o.parameters(s))
+		c := control{Scenario: s, backend: o.Backend, limit: Patience(plan)}
+		on := *o
+		on.Subject, on.Strict = s.Control.Subject, false
+		if o.Backend == scenarios.BackendExisting {
+			if plan.OnlyReads() != nil {
+				continue
+			}
+			// Servers that are somebody else's cannot be made worse. The simulator shows that the same plan, load and invariants can fail.
+			c.backend = scenarios.BackendSim
+			on = Options{Backend: c.backend, Subject: s.Control.Subject}
+		}
+		c.words = on.words(s)
+		switch {
+		case s.Control.Subject == "" && s.Control.Defect == "":
+			unproven = append(unproven, reports.Unproven{Scenario: s.Name, Reason: "the catalogue names nothing that it must fail on"})
+		case s.Control.Subject == "":
+			unproven = append(unproven, reports.Unproven{
+				Scenario: s.Name,
+				Reason:   fmt.Sprintf("it must fail on the planted defect %q, which only the simulator's own tests plant ('make mutants')", s.Control.Defect),
+			})
+		case !s.Limits.Allows(c.backend):
+			unproven = append(unproven, reports.Unproven{Scenario: s.Name, Reason: "it does not run on " + c.backend + ": " + s.Limits.Reason})
+		default:
+			runs = append(runs, c)
+		}
+	}
+	if o.Controls != ControlsFew {
+		return runs, unproven
+	}
+	few := quickest(runs)
+	for _, c := range runs {
+		if !slices.ContainsFunc(few, func(f control) bool { return f.Name == c.Name }) {
+			unproven = append(unproven, reports.Unproven{Scenario: c.Name, Reason: "only a few control runs were asked for"})
+		}
+	}
+	return few, unproven
+}
+
+// quickest are, for each invariant that is to be violated and each subject, the run that takes the least time, in the order of runs.
+func quickest(runs []control) []control {
+	type aim struct{ subject, invariant string }
+	best := map[aim]string{}
+	for _, c := range slices.SortedStableFunc(slices.Values(runs), func(a, b control) int { return cmp.Compare(b.limit, a.limit) }) {
+		best[aim{c.Control.Subject, c.Control.Invariant}] = c.Name // the last one, which is the quickest
+	}
+	return slices.DeleteFunc(slices.Clone(runs), func(c control) bool {
+		return best[aim{c.Control.Subject, c.Control.Invariant}] != c.Name
+	})
+}

@@ -1,0 +1,115 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
+	for words, want := range map[string]string{
+		"--labels=quiet&&":   "labels",
+		"--labels=nosuch":    "choose no scenario",
+		"--kubeconfig=x":     "are for the backend existing",
+		"--backend=existing": "needs a kubeconfig",
+		"--backend=existing --kubeconfig=x --from=v1": "are what they are",
+	} {
+		var o Options
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.Register(flags)
+		flags.StringVar(&o.Labels, "labels", "", "")
+		if err := flags.Parse(strings.Fields(words)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that says %q", words, err, want)
+		}
+	}
+	var c Controls
+	if err := c.Set("none"); err == nil {
+		t.Error("a conformance run without a negative control can be asked for")
+	}
+}
+
+// A scenario is chosen by its name, its family and its labels.
+func TestChosen(t *testing.T) {
+	for _, s := range scenarios.All() {
+		for _, label := range append([]string{s.Name, string(s.Family)}, s.Labels...) {
+			o := Options{Labels: label}
+			if !slices.ContainsFunc(o.chosen(), func(c scenarios.Scenario) bool { return c.Name == s.Name }) {
+				t.Errorf("%q does not choose %s", label, s.Name)
+			}
+		}
+	}
+	if n := len((&Options{}).chosen()); n != len(scenarios.All()) {
+		t.Errorf("no labels choose %d scenarios, want all", n)
+	}
+}
+
+// Every chosen scenario that is carried out is proved by a control run, or it is said why not.
+func TestEveryScenarioHasItsControl(t *testing.T) {
+	for _, backend := range []string{scenarios.BackendLocal, scenarios.BackendSim} {
+		for _, controls := range []Controls{ControlsEach, ControlsFew} {
+			o := Options{Backend: backend, Controls: controls}
+			runs, unproven := o.controls()
+			if len(runs) == 0 {
+				t.Errorf("%s, %s: no control run", backend, controls)
+			}
+			for _, s := range o.chosen() {
+				n := 0
+				for _, r := range runs {
+					if r.Name == s.Name {
+						n++
+					}
+				}
+				for _, u := range unproven {
+					if u.Scenario == s.Name && u.Reason != "" {
+						n++
+					}
+				}
+				if carriedOut := s.Limits.Allows(backend); carriedOut && n != 1 || !carriedOut && n != 0 {
+					t.Errorf("%s, %s: %s has %d controls or reasons for none", backend, controls, s.Name, n)
+				}
+			}
+			if controls == ControlsFew {
+				aims := map[string]bool{}
+				for _, r := range runs {
+					if aims[r.Control.Invariant] {
+						t.Errorf("%s: %s is shown twice", backend, r.Control.Invariant)
+					}
+					aims[r.Control.Invariant] = true
+				}
+			}
+		}
+	}
+}
+
+// Somebody else's servers cannot be made to fail: the simulator is, and with scenarios only that can be carried out on them.
+func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
+	o := Options{Backend: scenarios.BackendExisting, Kubeconfig: "x", Labels: "quiet || rolling-upgrade"}
+	runs, _ := o.controls()
+	if len(runs) != 1 || runs[0].Name != "quiet" || runs[0].backend != scenarios.BackendSim {
+		t.Fatalf("control runs %+v, want quiet in the simulator", runs)
+	}
+	if words := strings.Join(runs[0].words, " "); strings.Contains(words, "kubeconfig") || !strings.Contains(words, "--subject none") {
+		t.Errorf("it is run as %s", words)
+	}
+}
+
+func TestWordsOfARun(t *testing.T) {
+	o := Options{Backend: "local", Subject: "reference", From: "v1.35.4", To: "v1.36.3", Servers: 2, Strict: true}
+	if got := strings.Join(o.Words("rolling-upgrade"), " "); got != "rolling-upgrade --backend local --subject reference --from v1.35.4 --to v1.36.3 --servers 2 --strict" {
+		t.Errorf("words %s", got)
+	}
+	o = Options{Backend: "existing", Kubeconfig: "/a:/b", Contexts: []string{"x", "y"}}
+	if got := strings.Join(o.Words("quiet"), " "); got != "quiet --backend existing --kubeconfig /a:/b --contexts x,y" {
+		t.Errorf("words %s", got)
+	}
+	if o.Words("nosuch") != nil {
+		t.Error("there are words for a scenario that there is not")
+	}
+}

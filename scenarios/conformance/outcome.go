@@ -1,0 +1,89 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// entry is the name under which a spec leaves what it came to, for the report at the end. It is JSON by then, since the specs of a suite
+// may have run in several processes.
+const entry = "outcome"
+
+// outcome is what a spec came to: one of the two is set.
+type outcome struct {
+	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
+	Control  *reports.ControlRun          `json:"control,omitempty"`
+}
+
+// ofScenario is a scenario of which nothing is known yet.
+func ofScenario(s scenarios.Scenario) *reports.ConformanceScenario {
+	return &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
+}
+
+// unsaid is a result in both profiles that has one reason.
+func unsaid(s *reports.ConformanceScenario, result reports.Result, reason string) {
+	s.Core = reports.ProfileResult{Result: result, Reason: reason}
+	s.Extended = s.Core
+}
+
+// judgeScenario says what a run of a scenario came to.
+func judgeScenario(s *reports.ConformanceScenario, f Finished) {
+	s.DurationSeconds = reports.SecondsOf(f.Took)
+	switch {
+	case f.Code == codeUsage:
+		unsaid(s, reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
+		return
+	case f.Report == nil || f.Problem != "" && f.Report.Verdict.Outcome != invariant.OutcomeFail:
+		unsaid(s, reports.ResultInconclusive, f.Problem)
+		return
+	}
+	s.Core, s.Extended = f.Report.InProfile(invariant.GradeCore), f.Report.InProfile(invariant.GradeExtended)
+	s.Reproduce = f.Report.Reproduce
+}
+
+// judgeControl says whether a control run failed as it must.
+func judgeControl(c *reports.ControlRun, f Finished) {
+	c.DurationSeconds = reports.SecondsOf(f.Took)
+	if f.Report == nil || f.Problem != "" {
+		c.Result, c.Reason = reports.ResultInconclusive, f.Problem
+		return
+	}
+	c.Reproduce = f.Report.Reproduce
+	core := f.Report.InProfile(invariant.GradeCore)
+	extended := f.Report.InProfile(invariant.GradeExtended)
+	c.Violated = core.Violated
+	if slices.Contains(core.Violated, c.MustViolate) || slices.Contains(extended.Violated, c.MustViolate) {
+		c.Result = reports.ResultPassed
+		return
+	}
+	c.Result = reports.ResultFailed
+	c.Reason = "it must violate " + c.MustViolate + " and violated " + orNothing(core.Violated) + ": the harness does not see what it is there to see"
+	if slices.Contains(append(core.Undecided, extended.Undecided...), c.MustViolate) {
+		c.Result, c.Reason = reports.ResultInconclusive, "nothing could be said about "+c.MustViolate
+	}
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Patience is how long a run of the plan may take at the most. Servers are ready within seconds, but on a loaded machine not always.
+func Patience(plan scenarios.Plan) time.Duration {
+	limit := 5 * time.Minute
+	for _, s := range plan.Steps {
+		limit += 2 * s.For
+		switch s.Action {
+		case scenarios.Start, scenarios.Stop, scenarios.Restart, scenarios.Replace, scenarios.Sweep:
+			limit += 20 * time.Second
+		}
+	}
+	return limit
+}

@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// acts are what a program may do that no scenario can be made to do.
+var acts = map[string]func(words []string) int{
+	"cannot run": func([]string) int {
+		fmt.Fprintln(os.Stderr, "skewproof: start etcd: no space left")
+		return 3
+	},
+	"wrong usage": func([]string) int {
+		fmt.Fprintln(os.Stderr, "skewproof: --subject \"builtin\": not in this version")
+		return 4
+	},
+	"says pass and leaves nothing": func([]string) int { return 0 },
+	"dies":                         func([]string) int { panic("of a test") },
+	"hangs": func(words []string) int {
+		ended := make(chan os.Signal, 1)
+		signal.Notify(ended, syscall.SIGTERM)
+		if err := os.WriteFile(words[len(words)-1]+".begun", nil, 0o600); err != nil {
+			return 1
+		}
+		<-ended
+		if err := os.WriteFile(words[len(words)-1]+".tidied", nil, 0o600); err != nil {
+			return 1
+		}
+		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once\nskewproof: interrupted before there was a verdict")
+		return 3
+	},
+}
+
+// act runs this test binary in the place of skewproof.
+func act(t *testing.T, ctx context.Context, limit time.Duration, what string) (Finished, string) {
+	t.Helper()
+	t.Setenv(actVariable, what)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "runs", "quiet")
+	return Program{Path: self}.Run(ctx, limit, dir, "quiet"), dir
+}
+
+func TestRunsThatGoWrong(t *testing.T) {
+	for what, problem := range map[string]string{
+		"cannot run":                   "exit code 3: start etcd: no space left",
+		"wrong usage":                  "exit code 4: --subject",
+		"says pass and leaves nothing": "no readable report",
+		"dies":                         "exit code 2, and no readable report",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f, dir := act(t, t.Context(), time.Minute, what)
+			if f.Report != nil || !strings.Contains(f.Problem, problem) {
+				t.Errorf("the problem is %q, want one that says %q", f.Problem, problem)
+			}
+			if _, err := os.Stat(dir + ".log"); err != nil {
+				t.Errorf("what it said was not kept: %v", err)
+			}
+		})
+	}
+	if f := (Program{Path: filepath.Join(t.TempDir(), "nothing")}).Run(t.Context(), time.Minute, filepath.Join(t.TempDir(), "run"), "quiet"); f.Code != -1 || f.Problem == "" {
+		t.Errorf("a program that is not there: code %d, %q", f.Code, f.Problem)
+	}
+}
+
+// A run that takes too long is ended, and never taken for more than it is.
+func TestARunThatHangsIsEnded(t *testing.T) {
+	f, _ := act(t, t.Context(), time.Second, "hangs")
+	if f.Report != nil || !strings.Contains(f.Problem, "not over after 1s") {
+		t.Errorf("the problem is %q", f.Problem)
+	}
+}
+
+// An interrupted run is told to end, and is given the time to tidy up.
+func TestAnInterruptedRunIsEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	t.Setenv(actVariable, "hangs")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "quiet")
+	done := make(chan Finished, 1)
+	go func() { done <- Program{Path: self}.Run(ctx, time.Minute, dir, "quiet") }()
+	for _, err := os.Stat(dir + ".begun"); err != nil; _, err = os.Stat(dir + ".begun") {
+		select {
+		case f := <-done:
+			t.Fatalf("it ended before it had begun: %+v", f)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	cancel()
+	if f := <-done; f.Problem != "interrupted before there was a verdict" {
+		t.Errorf("the problem is %q", f.Problem)
+	}
+	if _, err := os.Stat(dir + ".tidied"); err != nil {
+		t.Errorf("it was not given the time to tidy up: %v", err)
+	}
+}
+
+// report is what a run may leave.
+func report(outcome invariant.Outcome, verdicts ...reports.Invariant) *reports.RunReport {
+	return &reports.RunReport{
+		Metadata: reports.Metadata{Complete: true}, Invariants: verdicts,
+		Verdict: reports.Verdict{Outcome: outcome, Sentence: "It was seen that…"}, Reproduce: "skewproof run quiet",
+	}
+}
+
+func core(name string, v invariant.Outcome) reports.Invariant {
+	i := reports.Invariant{Name: name, Grade: invariant.GradeCore, Verdict: v, About: true}
+	if v == invariant.OutcomeInconclusive {
+		i.Reason = "too little pressure"
+	}
+	return i
+}
+
+// Only a run that was judged, and passed, passes.
+func TestWhatAScenarioComesTo(t *testing.T) {
+	passed, failed, open := invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
+	for name, c := range map[string]struct {
+		run    Finished
+		want   reports.Result
+		reason string
+	}{
+		"passed":                    {Finished{Code: 0, Report: report(passed, core("NoLoop", passed))}, reports.ResultPassed, ""},
+		"violated":                  {Finished{Code: 1, Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated: NoLoop"},
+		"proved nothing":            {Finished{Code: 2, Report: report(open, core("NoLoop", open))}, reports.ResultInconclusive, "too little pressure"},
+		"nothing passed":            {Finished{Code: 2, Report: report(open)}, reports.ResultInconclusive, "showed nothing"},
+		"not for it":                {Finished{Code: 4, Problem: "exit code 4: needs two versions"}, reports.ResultSkipped, "needs two versions"},
+		"could not be run":          {Finished{Code: 3, Problem: "exit code 3: no etcd"}, reports.ResultInconclusive, "no etcd"},
+		"cut short and passed":      {Finished{Code: 3, Problem: "cut short", Report: report(passed, core("NoLoop", passed))}, reports.ResultInconclusive, "cut short"},
+		"cut short and violated":    {Finished{Code: 1, Problem: "", Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated"},
+		"hung with a verdict: fail": {Finished{Code: -1, Problem: "not over", Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s reports.ConformanceScenario
+			judgeScenario(&s, c.run)
+			if s.Core.Result != c.want || !strings.Contains(s.Core.Reason, c.reason) {
+				t.Errorf("%s (%s), want %s with a reason like %q", s.Core.Result, s.Core.Reason, c.want, c.reason)
+			}
+		})
+	}
+}
+
+// A control run passes by violating the very invariant that it must; anything else is a blind harness, or nothing.
+func TestWhatAControlRunComesTo(t *testing.T) {
+	passed, failed, open := invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
+	for name, c := range map[string]struct {
+		run  Finished
+		want reports.Result
+	}{
+		"violated what it must":    {Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", failed))}, reports.ResultPassed},
+		"violated something else":  {Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", passed), core("NoLoop", failed))}, reports.ResultFailed},
+		"passed":                   {Finished{Code: 0, Report: report(passed, core("NoFalseNotFound", passed))}, reports.ResultFailed},
+		"proved nothing of it":     {Finished{Code: 2, Report: report(open, core("NoFalseNotFound", open))}, reports.ResultInconclusive},
+		"could not be carried out": {Finished{Code: 3, Problem: "no etcd"}, reports.ResultInconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := reports.ControlRun{MustViolate: "NoFalseNotFound"}
+			judgeControl(&run, c.run)
+			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
+				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+var (
+	options    Options
+	labelsFlag = flag.String("labels", "", "which scenarios, by labels; that of Ginkgo, --label-filter, does as well")
+)
+
+// actVariable tells a copy of this test binary what to do in the place of skewproof; see TestRunsThatGoWrong.
+const actVariable = "SKEWPROOF_CONFORMANCE_ACT"
+
+func TestMain(m *testing.M) {
+	if act := os.Getenv(actVariable); act != "" {
+		os.Exit(acts[act](os.Args[1:]))
+	}
+	flags := pflag.NewFlagSet("conformance", pflag.ContinueOnError)
+	options.Register(flags)
+	flags.StringVar(&options.Program, "program", "", "the skewproof to run (default: it is built from the sources)")
+	flags.VisitAll(func(f *pflag.Flag) { flag.Var(f.Value, f.Name, f.Usage) })
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// TestConformance is the suite for 'go test -args' and for the ginkgo program. Without arguments it is the smallest one that means anything: the
+// reference in the simulator, with its negative control.
+func TestConformance(t *testing.T) {
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	if *labelsFlag != "" {
+		suite.LabelFilter = *labelsFlag
+	}
+	alone := suite.ParallelTotal == 1 && flag.CommandLine.NFlag() == onlyTestFlags()
+	if alone {
+		options.Backend, options.Subject, options.Controls, options.Out = "sim", "reference", ControlsFew, t.TempDir()
+		suite.LabelFilter = "quiet || peer-crash"
+	}
+	reporter.SilenceSkips = true
+	suite.GracePeriod = grace
+	options.Labels, options.Version, options.Reproduce = suite.LabelFilter, "built from source", commandLine(suite.LabelFilter)
+	if err := options.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	Declare(options)
+	ginkgo.RunSpecs(t, "skewproof conformance", suite, reporter)
+	if !alone {
+		return
+	}
+	report, err := reports.ReadConformance(filepath.Join(options.Out, reports.ConformanceFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Result != reports.ResultPassed || report.Profiles[0].Passed != 2 || len(report.Control.Runs) != 1 || len(report.Control.Unproven) != 1 {
+		t.Errorf("the report says %s, %s; %+v, control %+v", report.Result, report.Sentence, report.Profiles, report.Control)
+	}
+}
+
+// commandLine repeats the suite, without the programs and directories of this machine.
+func commandLine(labels string) string {
+	words := []string{"go test ./scenarios/conformance -timeout 3h -args"}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.Contains(f.Name, ".") && f.Name != "out" && f.Name != "program" && f.Name != "labels" {
+			value := f.Value.String()
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			words = append(words, "-"+f.Name+"="+value)
+		}
+	})
+	if labels != "" {
+		words = append(words, "-labels='"+labels+"'")
+	}
+	return strings.Join(words, " ")
+}
+
+// onlyTestFlags counts the flags of the testing package that are set.
+func onlyTestFlags() (n int) {
+	flag.Visit(func(f *flag.Flag) {
+		if strings.HasPrefix(f.Name, "test.") {
+			n++
+		}
+	})
+	return n
+}
