@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func codeOf(t *testing.T, err error) int {
 // Without the proxy, and with upstream's, every scenario shows what is wrong; with the reference it holds, and the faults bite.
 func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 	for _, s := range scenarios.All() {
-		if !s.Limits.Allows(backendSim) {
+		if !s.Limits.Allows(backendSim) || raceEnabled && !slices.Contains(s.Labels, "smoke") { // all of them are run without the detector: see the Makefile
 			continue
 		}
 		expected := map[string]int{"builtin": exitFail, "none": exitFail, "reference": exitPass}
