@@ -62,7 +62,7 @@ func newBinariesGet() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&component, "component", string(binaries.KubeAPIServer), "kube-apiserver or etcd")
+	cmd.Flags().StringVar(&component, "component", string(binaries.KubeAPIServer), "kube-apiserver, etcd, kubelet, …")
 	return cmd
 }
 
