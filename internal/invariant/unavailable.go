@@ -67,7 +67,7 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	if !s.skewed() || !f.severed(o, s, w) {
 		return rulingNone, ""
 	}
-	if f.ceased(o) {
+	if f.ceased(o, s) {
 		return rulingUnknown, ""
 	}
 	for _, u := range s.unsure {
