@@ -20,6 +20,8 @@ const (
 	// the last look that confirmed a document and the first that found another, nothing is known.
 	truthInterval = time.Second
 	truthTimeout  = 5 * time.Second
+	// late is how long an answer takes that is written down as such: a hundred times as long as on a machine that keeps up.
+	late = 2 * time.Second
 )
 
 // truth keeps what every ready server serves by itself, as told by its own profile=nopeer discovery, asked around all links
@@ -96,8 +98,12 @@ func (t *truth) look(ctx context.Context, name string) {
 	defer cancel()
 	began := t.recorder.Now()
 	document, err := traffic.Discover(attempt, t.clients[name])
+	same := t.serving(name) == incarnation
+	if end := t.recorder.Now(); same && ctx.Err() == nil && end-began >= late {
+		t.recorder.Late(history.Late{Server: name, Start: began, End: end})
+	}
 	switch {
-	case t.serving(name) != incarnation: // an answer of two incarnations, or of one that is going
+	case !same: // an answer of two incarnations, or of one that is going
 	case err != nil && ctx.Err() == nil:
 		t.status("%s: ask what it serves: %v", name, err)
 	case err == nil:

@@ -28,6 +28,7 @@ type History struct {
 	Lifecycle  []Lifecycle
 	Served     []Served
 	Effects    []Effect
+	Lates      []Late
 	Documents  map[string]Document // by Document.Hash
 	End        End
 }
@@ -349,6 +350,14 @@ type Served struct {
 	// went over from the one to the other, nobody knows when.
 	Confirmed Time   `json:"confirmed,omitempty"`
 	Document  string `json:"document"` // Document.Hash
+}
+
+// Late is a question that the run put to a server directly, around all links and faults, and that waited long for its answer or never got one.
+// Where that befalls all servers at once the machine does not keep up.
+type Late struct {
+	Server string `json:"server"`
+	Start  Time   `json:"start"`
+	End    Time   `json:"end"`
 }
 
 // Document is one discovery document in the form that invariants compare.

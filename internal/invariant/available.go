@@ -19,7 +19,7 @@ var available = Invariant{
 }
 
 func judgeAvailable(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated, proxied, proxiedFailed := 0, 0, 0
 	for _, o := range f.observations {
 		r, cause := f.ruleAvailable(o)

@@ -17,7 +17,7 @@ var noFalseNotFound = Invariant{
 }
 
 func judgeNoFalseNotFound(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated, passedOn := 0, 0
 	for _, o := range f.observations {
 		r := f.ruleNotFound(o)

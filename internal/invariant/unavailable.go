@@ -18,7 +18,7 @@ var unavailableOnPeerFailure = Invariant{
 }
 
 func judgeUnavailable(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated, contradicted := 0, 0
 	var slowest history.Time
 	for _, o := range f.observations {
