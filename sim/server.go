@@ -160,6 +160,7 @@ func (srv *server) makeHandler() {
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:    splice,
 		Observer:  observer{srv},
 	})
 	if err != nil {
