@@ -71,7 +71,7 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 		return rulingUnknown, ""
 	}
 	for _, u := range s.unsure {
-		if r, _ := f.reach(o.op.Server, u.name, w); r != reachClosed {
+		if r, _ := f.reach(o.op.Server, u.name, w); r != reachClosed && !u.starts(o.resource.key, w) {
 			return rulingUnknown, "" // it may serve the resource, and can be reached
 		}
 	}
