@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -85,13 +86,14 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 		want    []history.Late
 	}{
 		{"at once", late - 1, false, nil},
-		{"late", late, false, []history.Late{{Server: "a", Start: 0, End: late}}},
+		{"late", late, false, []history.Late{{Server: "a", Start: 0, End: late, Queued: late / 2}}},
 		{"late, of a server that is going", late, true, nil},
 	} {
 		var now history.Time
 		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
 		cluster.own.Config.Handler = after(cluster.own.Config.Handler, func() {
 			now = tc.took
+			cluster.waited = tc.took / 2
 			if tc.stopped {
 				cluster.incarnation = 0
 			}
@@ -121,7 +123,10 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 type leaving struct {
 	doors
 	incarnation int
+	waited      time.Duration
 }
+
+func (l *leaving) Queued(string) time.Duration { return l.waited }
 
 func (l *leaving) Serving(string) int { return l.incarnation }
 

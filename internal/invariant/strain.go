@@ -7,18 +7,22 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// indexStrain finds the times in which the machine did not keep up: all servers that were ready, two at the least, let a question wait that was put to
-// them around every link and fault. What they answered for others in that time, and until knowledge and leases can have come right again, may
-// be wrong for that reason alone. A server that is slow while others are not strains nothing: that may well be its own defect.
+// indexStrain finds the times in which the machine did not keep up: a server let a question wait that was put to it around every link and fault, and
+// for half of that time could have run and was not let; or all servers that were ready, two at the least, let questions wait. What they answered for others in that time, and until knowledge and leases can have come right again, may
+// be wrong for that reason alone. A server that is slow by itself strains nothing: that may well be its own defect.
 func (f *Facts) indexStrain(h *history.History) {
 	late := map[string][]window{}
 	var times []history.Time
+	var starved []window
 	for _, l := range h.Lates {
 		w := window{l.Start, l.End}
 		if s := f.byName[l.Server]; s != nil && w.from < w.to {
 			if span, whole := s.line.during(w); whole && span.phase == phaseReady {
 				late[l.Server] = append(late[l.Server], w)
 				times = append(times, w.from, w.to)
+				if l.Queued >= (w.to-w.from)/2 {
+					starved = append(starved, w)
+				}
 			}
 		}
 	}
@@ -31,7 +35,8 @@ func (f *Facts) indexStrain(h *history.History) {
 		return
 	}
 	for i := 1; i < len(times); i++ {
-		if w := (window{times[i-1], times[i]}); f.allLate(late, w) {
+		w := window{times[i-1], times[i]}
+		if f.allLate(late, w) || slices.ContainsFunc(starved, func(l window) bool { return l.from <= w.from && w.to <= l.to }) {
 			f.addStrain(w)
 		}
 	}
@@ -88,7 +93,7 @@ func (t *tally) excused(at history.Time) bool {
 func (t *tally) doubtStrain() {
 	if n := t.verdict.Strained; n > 0 {
 		t.fact("wrong while the machine did not keep up, and not counted", n)
-		t.doubt("the machine did not keep up: for %s in all every server let a question wait that went around all faults, and %s of that time and soon after may come of it; "+
+		t.doubt("the machine did not keep up: for %s in all servers let questions wait that went around all faults, all of them or for want of a processor, and %s of that time and soon after may come of it; "+
 			"run again with fewer --qps or on a quieter machine", clock(t.strain), counted(n, "wrong answer"))
 	}
 }

@@ -15,6 +15,12 @@ func (s *story) late(from, to float64, servers ...string) *story {
 	return s
 }
 
+// starved has a direct question wait while the server was not let run for so long.
+func (s *story) starved(from, to float64, server string, queued float64) *story {
+	s.h.Lates = append(s.h.Lates, history.Late{Server: server, Start: sec(from), End: sec(to), Queued: sec(queued)})
+	return s
+}
+
 func TestStrain(t *testing.T) {
 	const name = "NoFalseNotFound"
 	wrong := func(at float64) *story { return tell(name).ask(20, "b", gadgets, 200).ask(at, "b", gadgets, 404) }
@@ -27,6 +33,8 @@ func TestStrain(t *testing.T) {
 		{"long after the first and soon after the second", wrong(99).late(50, 55, "a", "b", "c").late(80, 85, "a", "b", "c"), excused},
 		{"before", wrong(49).late(50, 55, "a", "b", "c"), fails},
 		{"while one does not", wrong(52).late(50, 55, "a", "b"), fails},
+		{"while one does that is not let run", wrong(52).starved(50, 54, "a", 2), excused},
+		{"while one does that is let run", wrong(52).starved(50, 54, "a", 1.9), fails},
 		{"while they do so one after the other", wrong(54).late(50, 52, "a").late(52, 54, "b").late(54, 56, "c"), fails},
 		{"while one is paused and the others let questions wait", wrong(52).pause("c", 45, 60).late(50, 55, "a", "b"), excused},
 		{"while all but one are paused", wrong(52).pause("c", 45, 60).pause("a", 45, 60).late(50, 55, "b"), fails},
