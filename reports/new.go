@@ -33,6 +33,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Invariants:  newInvariants(verdicts),
 		Steps:       newSteps(h, end),
 		Faults:      newFaults(h, end),
+		Effects:     newEffects(h, end),
 		Counts:      newCounts(facts),
 		Reproduce:   h.Run.Reproduce,
 		Environment: h.Run.Environment,

@@ -45,6 +45,8 @@ type RunReport struct {
 	Steps []Step `json:"steps"`
 	// Faults are the injected faults with what they touched, in time order.
 	Faults []Fault `json:"faults"`
+	// Effects are what configurations out of the ordinary were seen to do, in time order; empty in a run that has none.
+	Effects []Effect `json:"effects,omitempty"`
 	// Timeline shows states, faults, outcomes and violations over time, one lane per server.
 	Timeline Timeline `json:"timeline"`
 	// Counts are the operations by server, class and status, in that order.
