@@ -112,7 +112,10 @@ type ConformanceScenario struct {
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
 	Directory string `json:"directory,omitempty"`
-	// Reproduce is the command line that repeats this one run.
+	// Page is the report of the run for people, relative to this file; empty if the run left none.
+	Page string `json:"page,omitempty"`
+	// Reproduce is the command line that repeats this one run; empty if it is not for this backend, or servers that were there already
+	// are meant and nobody else has them.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 
@@ -157,8 +160,10 @@ type ControlRun struct {
 	Violated []string `json:"violated,omitempty"`
 	// DurationSeconds is how long it took.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file.
+	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
 	Directory string `json:"directory,omitempty"`
+	// Page is the report of the run for people, relative to this file; empty if the run left none.
+	Page string `json:"page,omitempty"`
 	// Reproduce is the command line that repeats the run.
 	Reproduce string `json:"reproduce,omitempty"`
 }

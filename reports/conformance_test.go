@@ -26,7 +26,7 @@ func smallConformance() ConformanceReport {
 		Scenarios: []ConformanceScenario{
 			{
 				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
-				DurationSeconds: 50.5, Directory: "scenarios/quiet", Reproduce: "skewproof run quiet",
+				DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet",
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
@@ -41,7 +41,7 @@ func smallConformance() ConformanceReport {
 		Control: ConformanceControl{
 			Runs: []ControlRun{{
 				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: "NoFalseNotFound", Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
-				DurationSeconds: 51, Directory: "control/quiet", Reproduce: "skewproof run quiet --subject none",
+				DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none",
 			}},
 			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},
 		},
@@ -66,7 +66,12 @@ func TestConformanceGolden(t *testing.T) {
 	if err := WriteConformanceSummary(&summary, smallConformance(), SummaryOptions{Dir: "_out"}); err != nil {
 		t.Fatal(err)
 	}
+	var page bytes.Buffer
+	if err := WriteConformanceHTML(&page, smallConformance()); err != nil {
+		t.Fatal(err)
+	}
 	golden(t, map[string]string{
+		ConformanceHTML: page.String(),
 		ConformanceFile: encodedConformance(t, smallConformance()), "conformance.txt": summary.String(),
 		"conformance-schema.txt": strings.Join(schema(reflect.TypeFor[ConformanceReport](), ""), "\n") + "\n",
 	})

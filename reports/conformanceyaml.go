@@ -22,17 +22,20 @@ func WriteConformance(w io.Writer, c ConformanceReport) error {
 	return err
 }
 
-// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile]. As with [WriteAll] no reader ever
-// sees half a file.
+// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML]. As with
+// [WriteAll] no reader ever sees half a file.
 func SaveConformance(dir string, c ConformanceReport) error {
-	var b bytes.Buffer
-	if err := WriteConformance(&b, c); err != nil {
+	var document, page bytes.Buffer
+	if err := WriteConformance(&document, c); err != nil {
 		return err
+	}
+	if err := WriteConformanceHTML(&page, c); err != nil {
+		return fmt.Errorf("render %s: %w", ConformanceHTML, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory %s: %w%s", dir, err, wayOut(err))
 	}
-	return replace([]file{{filepath.Join(dir, ConformanceFile), b.Bytes()}})
+	return replace([]file{{filepath.Join(dir, ConformanceFile), document.Bytes()}, {filepath.Join(dir, ConformanceHTML), page.Bytes()}})
 }
 
 // ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,

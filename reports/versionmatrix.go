@@ -125,12 +125,13 @@ func (c *MatrixCell) SetVerdicts(r RunReport) {
 }
 
 func (m *VersionMatrix) conclusion() (Result, string) {
-	var failed, undecided, skipped, blind int
+	var failed, undecided, skipped, blind, controls int
 	for _, c := range m.Cells {
 		switch {
 		case c.Core.Result == ResultSkipped:
 			skipped++
 		case c.Subject == subjectNone:
+			controls++
 			if c.Core.Result != ResultFailed {
 				blind++
 			}
@@ -140,14 +141,17 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 			undecided++
 		}
 	}
-	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(len(m.Cells), "run"))
+	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(len(m.Cells)-controls-skipped, "run"))
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{undecided, "proved nothing"}, {skipped, "could not be asked for"}, {blind, "with no proxy did not fail, as they must"}} {
+	}{{undecided, "proved nothing"}, {skipped, "could not be asked for"}, {blind, "with no proxy did not, as they must"}} {
 		if part.n > 0 {
 			told += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
+	}
+	if controls > 0 && blind == 0 {
+		told += fmt.Sprintf("; with no proxy %d of %d did, as they must", controls, controls)
 	}
 	switch {
 	case failed > 0:
