@@ -122,7 +122,7 @@ func schema(of reflect.Type, at string) []string {
 func TestConformanceRoundTrip(t *testing.T) {
 	want := smallConformance()
 	dir := t.TempDir()
-	if err := SaveConformance(dir, want); err != nil {
+	if err := SaveConformance(dir, want, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadConformance(filepath.Join(dir, ConformanceFile))

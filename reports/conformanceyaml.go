@@ -22,9 +22,9 @@ func WriteConformance(w io.Writer, c ConformanceReport) error {
 	return err
 }
 
-// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML]. As with
-// [WriteAll] no reader ever sees half a file.
-func SaveConformance(dir string, c ConformanceReport) error {
+// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML], and junit,
+// which may be nil, beside them as [JUnitFile]. As with [WriteAll] no reader ever sees half a file.
+func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 	var document, page bytes.Buffer
 	if err := WriteConformance(&document, c); err != nil {
 		return err
@@ -35,7 +35,11 @@ func SaveConformance(dir string, c ConformanceReport) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory %s: %w%s", dir, err, wayOut(err))
 	}
-	return replace([]file{{filepath.Join(dir, ConformanceFile), document.Bytes()}, {filepath.Join(dir, ConformanceHTML), page.Bytes()}})
+	files := []file{{filepath.Join(dir, ConformanceFile), document.Bytes()}, {filepath.Join(dir, ConformanceHTML), page.Bytes()}}
+	if junit != nil {
+		files = append(files, file{filepath.Join(dir, JUnitFile), junit})
+	}
+	return replace(files)
 }
 
 // ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,
