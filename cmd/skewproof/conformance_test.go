@@ -51,6 +51,7 @@ func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, s
 	if junit, err := os.ReadFile(filepath.Join(dir, reports.JUnitFile)); err != nil || !bytes.Contains(junit, []byte("[It] conformance upgrades quiet")) {
 		t.Errorf("the JUnit file has no stable name of the scenario quiet, error %v", err)
 	}
+	rendersAgain(t, dir, reports.ConformanceHTML, cmd.ProcessState.ExitCode())
 	return cmd.ProcessState.ExitCode(), report, output.String()
 }
 

@@ -123,10 +123,15 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 	if err := reports.SaveMatrix(f.out, m); err != nil {
 		return notRun(err)
 	}
+	return tellMatrix(m, f.out, out)
+}
+
+// tellMatrix prints a matrix, where to read on, and turns its result into an exit code.
+func tellMatrix(m reports.VersionMatrix, dir string, out io.Writer) error {
 	if err := reports.WriteMatrixText(out, m, reports.SummaryOptions{Color: isTerminal(out)}); err != nil {
 		return notRun(err)
 	}
-	fmt.Fprintf(out, "\n%s\n%s\n", filepath.Join(f.out, reports.MatrixHTML), filepath.Join(f.out, reports.MatrixJSON))
+	fmt.Fprintf(out, "\n%s\n%s\n", filepath.Join(dir, reports.MatrixHTML), filepath.Join(dir, reports.MatrixJSON))
 	return resultError(m.Result)
 }
 

@@ -43,9 +43,7 @@ func TestMatrixInTheSimulator(t *testing.T) {
 		}
 	}
 	for _, name := range []string{reports.MatrixHTML, reports.MatrixText} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
-		}
+		rendersAgain(t, dir, name, exitFail)
 	}
 }
 
