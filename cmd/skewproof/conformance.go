@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/existing"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 )
@@ -83,6 +84,9 @@ func conform(ctx context.Context, o conformance.Options, out io.Writer) error {
 // plausible lets what is wrong with versions, backend or subject show at once, as wrong usage, instead of in every single run.
 func plausible(o conformance.Options) error {
 	if o.Backend == backendExisting {
+		if _, err := existing.Ways(o.Kubeconfig, o.Contexts, o.DirectContexts); err != nil {
+			return &exitError{exitUsage, err}
+		}
 		return nil
 	}
 	f := runFlags{overrides: binaries.Overrides{}}

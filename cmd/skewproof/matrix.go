@@ -155,6 +155,13 @@ func (f *matrixFlags) versionPairs() ([]reports.VersionPair, error) {
 // plan checks every run before the first one starts. What a subject or version cannot do is a cell that says so; everything else that is wrong
 // is wrong usage.
 func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
+	for flag, words := range map[string][]string{"pairs": f.pairs, "scenarios": f.names, "subjects": f.subjects} {
+		for n, word := range words {
+			if slices.Contains(words[:n], word) {
+				return nil, usage("--%s names %s twice", flag, word)
+			}
+		}
+	}
 	var cells []planned
 	for n, pair := range pairs {
 		for _, name := range f.names {
