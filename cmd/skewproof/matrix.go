@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -120,8 +121,8 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 		Complete: len(done) == len(cells) && ctx.Err() == nil,
 	}, pairs, done)
 	m.Reproduce, m.Environment = f.commandLine, environment()
-	if err := reports.SaveMatrix(f.out, m); err != nil {
-		return notRun(err)
+	if err := reports.SaveMatrix(f.out, m); err != nil { // what was run for an hour is shown all the same
+		return notRun(errors.Join(reports.WriteMatrixText(out, m, reports.SummaryOptions{Color: isTerminal(out)}), err))
 	}
 	return tellMatrix(m, f.out, out)
 }

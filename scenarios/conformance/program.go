@@ -117,5 +117,8 @@ func lastSaid(log io.ReadSeeker) string {
 			return strings.Join(append([]string{message}, lines[i+1:]...), " ")
 		}
 	}
-	return lines[len(lines)-1]
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return "it left no word in its log; is there no space left?"
 }
