@@ -121,6 +121,8 @@ type ConformanceScenario struct {
 
 // ProfileResult is what one scenario came to in one profile.
 type ProfileResult struct {
+	// Result is "failed" if an invariant of the profile was violated; "inconclusive" if nothing could be said about one that the scenario exists
+	// for, or the run was not carried out to its end; "skipped" if it was not tried, or showed nothing of the kind; else "passed".
 	Result Result `json:"result"`
 	// Reason says why it did not pass; empty if it did.
 	Reason string `json:"reason,omitempty"`
@@ -170,6 +172,7 @@ type ControlRun struct {
 
 // Unproven is a scenario of which this run does not show that it can fail.
 type Unproven struct {
+	// Scenario is its name.
 	Scenario string `json:"scenario"`
 	// Reason says why it had no control run, and where its proof is to be had.
 	Reason string `json:"reason"`

@@ -59,6 +59,7 @@ type MatrixMetadata struct {
 
 // MatrixInvariant is one column.
 type MatrixInvariant struct {
+	// Name is the name in the catalogue; Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
 	Name  string          `json:"name"`
 	Grade invariant.Grade `json:"grade"`
 	// Sentence says what must hold.
@@ -80,7 +81,8 @@ func (p VersionPair) String() string { return p.From + " → " + p.To }
 // MatrixCell is one run.
 type MatrixCell struct {
 	// Pair is the index of the pair of versions, counted from 0.
-	Pair     int    `json:"pair"`
+	Pair int `json:"pair"`
+	// Scenario and Subject are as 'skewproof run' takes them.
 	Scenario string `json:"scenario"`
 	Subject  string `json:"subject"`
 	// Core and Extended are the results by profile.
@@ -89,7 +91,8 @@ type MatrixCell struct {
 	// Verdicts are one for each of the invariants of the matrix, in their order; empty where the run was not judged.
 	Verdicts []invariant.Outcome `json:"verdicts,omitempty"`
 	// Trouble says that the run did not go to its end: a server that crashed or could not start, a hang, or what kept it from being run.
-	Trouble         string  `json:"trouble,omitempty"`
+	Trouble string `json:"trouble,omitempty"`
+	// DurationSeconds is how long it took; 0 if nothing was run.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// Directory holds the evidence: history, logs and the full report, relative to this file; empty if nothing was run.
 	Directory string `json:"directory,omitempty"`
