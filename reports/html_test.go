@@ -182,6 +182,16 @@ func TestVerdictComesFirst(t *testing.T) {
 	}
 }
 
+// Evidence without its circumstances is half a story.
+func TestEvidenceSaysWhatWasGoingOn(t *testing.T) {
+	page := text(render(t, small()))
+	for _, want := range []string{"While b→a was cut and c was restarted", "With nothing disturbing the cluster"} {
+		if !strings.Contains(page, "Meanwhile\n"+want+"\n") {
+			t.Errorf("no evidence says that it happened %q", want)
+		}
+	}
+}
+
 func TestEmptyReportRenders(t *testing.T) {
 	page := text(render(t, RunReport{}))
 	for _, want := range []string{"The history holds no request.", "The scenario has no steps.", "No fault was injected."} {
