@@ -39,6 +39,9 @@ func newRealPlan(r *search.Repro) *realPlan {
 		p.refuse("%d servers: there is room for %d", len(r.Case.Servers), local.MaxServers)
 	}
 	for i, request := range r.Case.Requests {
+		if request.Upgrade {
+			p.Traffic = scenarios.UpgradeTraffic
+		}
 		if request.Forged {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)
 		}
