@@ -122,12 +122,12 @@ type ConformanceScenario struct {
 // ProfileResult is what one scenario came to in one profile.
 type ProfileResult struct {
 	// Result is "failed" if an invariant of the profile was violated; "inconclusive" if nothing could be said about one that the scenario exists
-	// for, or the run was not carried out to its end; "skipped" if it was not tried, or showed nothing of the kind; else "passed".
+	// for, the machine did not keep up, or the run was not carried out to its end; "skipped" if it was not tried, or showed nothing of the kind; else "passed".
 	Result Result `json:"result"`
 	// Reason says why it did not pass; empty if it did.
 	Reason string `json:"reason,omitempty"`
 	// Violated and Undecided name the invariants of the profile that were violated, or about which nothing could be said, in catalogue
-	// order. What is undecided matters only where the scenario exists for it: Reason says so then.
+	// order. What is undecided matters only where the scenario exists for it, or the machine did not keep up: Reason says so then.
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
 }

@@ -229,16 +229,27 @@ func TestConformanceConclusion(t *testing.T) {
 	}
 }
 
+// A part never passes where the whole does not, whatever a later skewproof takes for inconclusive.
+func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
+	r := RunReport{
+		Metadata: Metadata{Complete: true}, Verdict: Verdict{Outcome: invariant.OutcomeInconclusive, Sentence: "the moon was full."},
+		Invariants: []Invariant{{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}},
+	}
+	if p := r.InProfile(invariant.GradeCore); p.Result != ResultInconclusive || p.Reason != "the moon was full." {
+		t.Errorf("%+v, want it inconclusive, with the reason of the run", p)
+	}
+}
+
 // What decides a run decides its profile: no run may pass in one place and fail in the other.
 func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	result := map[invariant.Outcome]Result{
 		invariant.OutcomePass: ResultPassed, invariant.OutcomeFail: ResultFailed, invariant.OutcomeInconclusive: ResultInconclusive,
 	}
 	outcomes := []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive}
-	for n := range 9 * 4 {
+	for n := range 9 * 8 {
 		verdicts := []invariant.Verdict{
 			{Invariant: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
-			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18 == 0, Reason: "r"},
+			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Strained: n / 36, Reason: "r"},
 		}
 		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {

@@ -28,7 +28,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 			p.Violated = append(p.Violated, i.Name)
 		case invariant.OutcomeInconclusive:
 			p.Undecided = append(p.Undecided, i.Name)
-			if i.About {
+			if i.matters() {
 				reasons = append(reasons, i.Name+": "+i.Reason)
 			}
 		}
@@ -43,6 +43,8 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 		p.Result, p.Reason = ResultInconclusive, strings.Join(reasons, "; ")
 	case !r.Metadata.Complete || r.Metadata.Error != "":
 		p.Result, p.Reason = ResultInconclusive, "the run ended early: "+r.Metadata.Error
+	case p.Result == ResultPassed && grade == invariant.GradeCore && r.Verdict.Outcome == invariant.OutcomeInconclusive && !r.Verdict.Strict:
+		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // whatever made it so: a part never passes where the whole does not
 	case p.Result == ResultSkipped:
 		p.Reason = "the run showed nothing that an invariant of this profile is about"
 		if grade == invariant.GradeCore { // what the KEP demands cannot be beside the point

@@ -114,7 +114,7 @@ func passSentence(r RunReport) string {
 
 func inconclusiveSentence(r RunReport) string {
 	for _, i := range r.Invariants {
-		if i.Verdict == invariant.OutcomeInconclusive && i.About && r.Decides(i) {
+		if i.Verdict == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))
 		}
 	}

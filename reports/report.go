@@ -120,6 +120,9 @@ type Invariant struct {
 	Checked int `json:"checked"`
 	// Unjudgeable is how many more would have been judged had their ground truth been known.
 	Unjudgeable int `json:"unjudgeable,omitempty"`
+	// Strained is how many of these were wrong while the machine did not keep up. They are not counted as violations, and the invariant may not
+	// stay inconclusive then.
+	Strained int `json:"strained,omitempty"`
 	// Violations is the full count, of which Evidence shows the first few kinds.
 	Violations int `json:"violations"`
 	// Facts are measured figures, in the order in which they should be shown.
@@ -131,6 +134,9 @@ type Invariant struct {
 	// Evidence shows groups of like violations, each by its first one, in the order of first occurrence.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
+
+// matters reports whether the run is inconclusive if the invariant, which counts, is.
+func (i Invariant) matters() bool { return i.About || i.Strained > 0 }
 
 // Fact is one measured figure, ready to be shown.
 type Fact struct {
