@@ -12,7 +12,9 @@ import (
 
 // What becomes of a connection that is upgraded, at a server that has what is asked for and through one that has not.
 func TestAWebSocketStandsAndBreaks(t *testing.T) {
-	later := func(steps ...scenarios.Step) []scenarios.Step { return append([]scenarios.Step{soak(3500 * time.Millisecond)}, steps...) }
+	later := func(steps ...scenarios.Step) []scenarios.Step {
+		return append([]scenarios.Step{soak(3500 * time.Millisecond)}, steps...)
+	}
 	for _, c := range []struct {
 		name    string
 		asked   string

@@ -31,18 +31,6 @@ var hops = []mutant{
 		},
 	},
 	{
-		part: "hop", name: "refusal-not-understood", rare: true,
-		wrong: "A peer's word that it does not serve the request is lost: its 503 is taken for the answer.",
-		plant: func(acted func()) sim.Defects {
-			return returning(func(_ *http.Request, answer *http.Response) {
-				if answer.Header.Get(proxy.RefusedHeader) != "" {
-					acted()
-					answer.Header.Del(proxy.RefusedHeader)
-				}
-			})
-		},
-	},
-	{
 		part: "hop", name: "client-believed",
 		wrong:   "A client's header is believed to be a peer's.",
 		changes: []string{"Routing.TrustAnyHop=true"},

@@ -161,16 +161,6 @@ var knowledge = []mutant{
 		},
 	},
 	{
-		part: "table", name: "deafness-unnoticed", rare: true,
-		wrong: "A server that has heard nothing of any lease for long goes on as if it knew of all peers.",
-		plant: func(acted func()) sim.Defects {
-			return ignoring(acted, func(_ proxy.ServerID, e proxy.Event) bool {
-				_, deaf := e.(proxy.Deaf)
-				return deaf
-			})
-		},
-	},
-	{
 		part: "table", name: "own-extensions-unnoticed", rare: true,
 		wrong: "A server does not notice that custom resources have come that it serves itself.",
 		plant: func(acted func()) sim.Defects {

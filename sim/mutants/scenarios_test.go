@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -29,18 +30,24 @@ func TestScenariosFailOnTheirDefects(t *testing.T) {
 				t.Fatalf("there is no defect of that name")
 			}
 			t.Parallel()
-			if outcome := outcomeOf(t, s, mutant{}, s.Control.Invariant); outcome != invariant.OutcomePass {
+			if outcome := outcomes(t, s, mutant{})[s.Control.Invariant]; outcome != invariant.OutcomePass {
 				t.Errorf("without the defect %s is %s", s.Control.Invariant, outcome)
 			}
-			if outcome := outcomeOf(t, s, known[i], s.Control.Invariant); outcome != invariant.OutcomeFail {
+			with := outcomes(t, s, known[i])
+			if outcome := with[s.Control.Invariant]; outcome != invariant.OutcomeFail {
 				t.Errorf("with the defect %s is %s", s.Control.Invariant, outcome)
+			}
+			for name, outcome := range with { // in any order
+				if outcome == invariant.OutcomeFail {
+					findings.by(name)
+				}
 			}
 		})
 	}
 }
 
-// outcomeOf runs a scenario on the reference with a defect and returns what one invariant says of it.
-func outcomeOf(t *testing.T, s scenarios.Scenario, m mutant, name string) invariant.Outcome {
+// outcomes runs a scenario on the reference with a defect and returns what the invariants say of it, by their names.
+func outcomes(t *testing.T, s scenarios.Scenario, m mutant) map[string]invariant.Outcome {
 	t.Helper()
 	changed := spec
 	changed.Changes = m.changes
@@ -68,11 +75,40 @@ func outcomeOf(t *testing.T, s scenarios.Scenario, m mutant, name string) invari
 	if result.History.End.Error != "" {
 		t.Fatal(result.History.End.Error)
 	}
+	all := map[string]invariant.Outcome{}
 	for _, v := range invariant.Judge(result.History) {
-		if v.Invariant == name {
-			return v.Outcome
+		all[v.Invariant] = v.Outcome
+	}
+	return all
+}
+
+// finders are the invariants that have found some mutant in the tests before. It may be used concurrently.
+type finders struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+var findings = finders{names: map[string]bool{}}
+
+func (f *finders) by(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.names[name] = true
+}
+
+// TestEveryInvariantHasFoundSomething comes after those that plant defects: an invariant that never finds any may be unable to.
+func TestEveryInvariantHasFoundSomething(t *testing.T) {
+	if !*full || *only != "" {
+		t.Skip("only with -full every mutant is looked for")
+	}
+	for _, inv := range invariant.All() {
+		switch found := findings.names[inv.Name]; {
+		case inv.Name == "OpenAPIDescribes": // the simulator's apiservers describe nothing: histories made by hand prove that one
+			if found {
+				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)
+			}
+		case !found:
+			t.Errorf("%s has found no mutant", inv.Name)
 		}
 	}
-	t.Fatalf("there is no invariant %s", name)
-	return ""
 }

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"net/http"
 
@@ -22,6 +23,15 @@ var streams = []mutant{
 			}}
 		},
 	},
+	{
+		part: "stream", name: "broken-looks-complete",
+		wrong: "An answer that breaks off at the peer ends for the client as if it were complete.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				answer.Body = &unbroken{answer.Body, acted}
+			})
+		},
+	},
 }
 
 // unflushed sends nothing before the answer is complete.
@@ -34,4 +44,19 @@ func (w unflushed) Flush()                   { w.acted() }
 func (w unflushed) CloseNotify() <-chan bool { return nil }
 func (w unflushed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// unbroken is a body that ends where it breaks off.
+type unbroken struct {
+	io.ReadCloser
+	acted func()
+}
+
+func (b *unbroken) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.acted()
+		err = io.EOF
+	}
+	return n, err
 }

@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -11,16 +10,6 @@ import (
 
 // unseen are mutants that act and that nothing notices, each with the reason. They are the list of what is not looked at.
 var unseen = []mutant{
-	{
-		part: "stream", name: "broken-looks-complete",
-		wrong: "An answer that breaks off at the peer ends for the client as if it were complete.",
-		blind: "the simulated client does not hold an answer against its Content-Length, and a watch may end at any time",
-		plant: func(acted func()) sim.Defects {
-			return returning(func(_ *http.Request, answer *http.Response) {
-				answer.Body = &unbroken{answer.Body, acted}
-			})
-		},
-	},
 	{
 		part: "stream", name: "cancel-not-passed-on",
 		wrong: "When a client has gone away, the peer goes on working for it.",
@@ -52,21 +41,30 @@ var unseen = []mutant{
 			}}
 		},
 	},
-}
-
-// unbroken is a body that ends where it breaks off.
-type unbroken struct {
-	io.ReadCloser
-	acted func()
-}
-
-func (b *unbroken) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		b.acted()
-		err = io.EOF
-	}
-	return n, err
+	{
+		part: "table", name: "deafness-unnoticed",
+		wrong: "A server that has heard nothing of any lease for long goes on as if it knew of all peers.",
+		blind: "of a server that cannot hear etcd no invariant demands to know what came meanwhile",
+		plant: func(acted func()) sim.Defects {
+			return ignoring(acted, func(_ proxy.ServerID, e proxy.Event) bool {
+				_, deaf := e.(proxy.Deaf)
+				return deaf
+			})
+		},
+	},
+	{
+		part: "hop", name: "refusal-not-understood",
+		wrong: "A peer's word that it does not serve the request is lost: its 503 is taken for the answer.",
+		blind: "beliefs do not stay wrong for longer than knowledge is given time to spread",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.Header.Get(proxy.RefusedHeader) != "" {
+					acted()
+					answer.Header.Del(proxy.RefusedHeader)
+				}
+			})
+		},
+	},
 }
 
 // deaf is a context that does not notice that the client has gone, only that the time for an attempt is over.
