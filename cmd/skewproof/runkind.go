@@ -71,7 +71,7 @@ func (f *runFlags) describeKind(run *history.Run) {
 		for _, a := range arguments {
 			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
 		}
-		if f.subject == local.SubjectReference {
+		if f.subject == scenarios.SubjectReference {
 			s.ProxyArgs = kind.ProxyArguments()
 		}
 	}
@@ -86,7 +86,7 @@ func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
 	configuration := kind.Configuration{
 		Name: kind.Prefix + "…", Image: kind.ImageName(plan.Versions()), Subject: run.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
 	}
-	if run.Subject == local.SubjectReference {
+	if run.Subject == scenarios.SubjectReference {
 		configuration.Proxy = "SKEWPROOF"
 	}
 	for _, s := range plan.Servers {
@@ -103,7 +103,7 @@ func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
 // runKind carries out a plan on a kind cluster and judges it.
 func (f *runFlags) runKind(ctx context.Context, run history.Run, plan scenarios.Plan, out, progress io.Writer) error {
 	var proxy string
-	if f.subject == local.SubjectReference {
+	if f.subject == scenarios.SubjectReference {
 		self, err := os.Executable() // the sidecars are this program too
 		if err != nil {
 			return notRun(err)

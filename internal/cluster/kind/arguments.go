@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The directories and files of a node that runs add to.
@@ -46,29 +46,29 @@ func APIServerArguments(oldest, subject string) ([]Argument, error) {
 		})
 	}
 	switch subject {
-	case local.SubjectBuiltin:
+	case scenarios.SubjectBuiltin:
 		return append(arguments, Argument{
-			Name: "feature-gates", Value: local.Gate + "=true",
+			Name: "feature-gates", Value: scenarios.Gate + "=true",
 			Why: "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.",
 		}, Argument{
 			Name: "peer-ca-file", Value: pkiDir + "/ca.crt",
 			Why: "Peers verify each other's serving certificates by it. kubeadm signs these with the cluster's authority, for the name\n" +
 				"kubernetes.default.svc too. Peers find each other at --advertise-address, which kubeadm sets to the node's address.",
 		}), nil
-	case local.SubjectNone:
+	case scenarios.SubjectNone:
 		return append(arguments, Argument{
-			Name: "feature-gates", Value: local.Gate + "=false", Why: "The Mixed Version Proxy is switched off: the negative control.",
+			Name: "feature-gates", Value: scenarios.Gate + "=false", Why: "The Mixed Version Proxy is switched off: the negative control.",
 		}), nil
-	case local.SubjectReference:
+	case scenarios.SubjectReference:
 		return append(arguments, Argument{
-			Name: "feature-gates", Value: local.Gate + "=false",
+			Name: "feature-gates", Value: scenarios.Gate + "=false",
 			Why: "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.",
 		}, Argument{
 			Name: "secure-port", Value: strconv.Itoa(behindPort),
 			Why: "The sidecar has the node's port " + strconv.Itoa(securePort) + ", and stands in front.",
 		}), nil
 	default:
-		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(local.Subjects, ", "))
+		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(scenarios.Subjects, ", "))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // Configuration is a cluster to be made, before kind knows of it. It renders to the files that kind and kubeadm read; the examples in
@@ -46,7 +46,7 @@ func (c *Configuration) PatchDir(n Node) string {
 	if n.Emulates != "" {
 		dir += "-as-" + n.Emulates
 	}
-	if c.Subject == local.SubjectReference {
+	if c.Subject == scenarios.SubjectReference {
 		dir += "-behind-proxy"
 	}
 	return dir
@@ -166,7 +166,7 @@ func (c *Configuration) Tree() map[string]string {
 func (c *Configuration) podPatch(n Node) string {
 	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
 		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"
-	if c.Subject == local.SubjectReference {
+	if c.Subject == scenarios.SubjectReference {
 		for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
 			patch += "      " + probe + ": {httpGet: {port: " + strconv.Itoa(behindPort) + "}}\n"
 		}

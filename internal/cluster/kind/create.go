@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // create makes network and cluster. kind's package knows no contexts: when ctx ends its containers are removed under it.
@@ -86,9 +86,9 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.config.Subject == local.SubjectReference {
+	if c.config.Subject == scenarios.SubjectReference {
 		for _, p := range c.places {
-			manifest, err := ProxyManifest(c.servers[p.Name].version)
+			manifest, err := ProxyManifest(c.servers[p.Name].Version)
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},
 	}
-	if c.config.Subject == local.SubjectReference {
+	if c.config.Subject == scenarios.SubjectReference {
 		configuration.Proxy = c.config.Proxy
 	}
 	for _, s := range c.config.Servers {

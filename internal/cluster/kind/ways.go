@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // URL is what clients dial to reach a server: the fault fabric, which leads through the client's link.
@@ -41,7 +41,7 @@ func (c *Cluster) around(name string, way func(*server) netip.AddrPort) (*rest.C
 
 // own is where the kube-apiserver itself listens: at the front door, or behind the sidecar.
 func (s *server) own() netip.AddrPort {
-	if s.cluster.config.Subject == local.SubjectReference {
+	if s.cluster.config.Subject == scenarios.SubjectReference {
 		return netip.AddrPortFrom(s.address, behindPort)
 	}
 	return s.door()

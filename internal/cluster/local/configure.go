@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -27,8 +28,8 @@ func (c *Cluster) Configure(name string, setup *scenarios.Setup) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	place := s.place
 	place.Setup = setup
 	if err := c.issue(place); err != nil {
@@ -121,8 +122,8 @@ func (c *Cluster) dials(to string) []history.Dial {
 	for _, from := range slices.Sorted(maps.Keys(byFrom)) {
 		all = append(all, byFrom[from])
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.astray == nil {
 		return all
 	}
@@ -158,7 +159,7 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 			seen.Certificate = describe(shown)
 		}
 	}
-	id := Identity(cmp.Or(place.setup().HostnameOf, name))
+	id := life.Identity(cmp.Or(place.setup().HostnameOf, name))
 	if seen.Advertised, err = c.advertised(ctx, id); err != nil {
 		errs = append(errs, err)
 	}

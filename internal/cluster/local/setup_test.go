@@ -32,7 +32,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 		"trusts a stranger": {scenarios.Setup{PeerCA: scenarios.TrustStranger},
 			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}, map[string]string{"peer-ca-file": "keys/stranger-ca.crt"}},
 		"trusts nobody": {scenarios.Setup{PeerCA: scenarios.TrustMissing},
-			map[string]string{"peer-ca-file": "-", "feature-gates": Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
+			map[string]string{"peer-ca-file": "-", "feature-gates": scenarios.Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
 		"shows an expired certificate": {scenarios.Setup{Serving: scenarios.CertificateExpired},
 			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt", "tls-private-key-file": "keys/serving-b-expired.key"},
 			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt"}},
@@ -62,7 +62,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 		"an older self": {scenarios.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for subject, want := range map[string]map[string]string{SubjectBuiltin: c.apiserver, SubjectReference: c.sidecar} {
+			for subject, want := range map[string]map[string]string{scenarios.SubjectBuiltin: c.apiserver, scenarios.SubjectReference: c.sidecar} {
 				p := place(subject, 1, "b")
 				p.Setup = &c.setup
 				components, err := Components("v1.37.1", subject, p, testFiles)
@@ -71,7 +71,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				}
 				door := components[len(components)-1] // the program that clients and peers meet
 				hasFlags(t, door.Args, want)
-				if subject == SubjectReference {
+				if subject == scenarios.SubjectReference {
 					// What clients meet is the sidecar's: the certificate behind it is its own affair, and stays good.
 					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
 				}
@@ -81,7 +81,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 }
 
 func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) {
-	for _, subject := range Subjects {
+	for _, subject := range scenarios.Subjects {
 		p := place(subject, 1, "b")
 		p.Setup = &scenarios.Setup{Proxy: scenarios.Off}
 		components, err := Components("v1.37.1", subject, p, testFiles)
@@ -91,22 +91,22 @@ func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) 
 		if len(components) != 1 || components[0].Ready != "https://"+p.Real.String()+"/readyz" {
 			t.Errorf("%s: %+v", subject, components)
 		}
-		hasFlags(t, components[0].Args, map[string]string{"feature-gates": Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
+		hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenarios.Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
 	}
 }
 
 func TestAServerWhoseProxyIsSwitchedOnHasOneInARunWithout(t *testing.T) {
-	p := place(SubjectNone, 1, "b")
+	p := place(scenarios.SubjectNone, 1, "b")
 	p.Setup = &scenarios.Setup{Proxy: scenarios.On}
-	components, err := Components("v1.37.1", SubjectNone, p, testFiles)
+	components, err := Components("v1.37.1", scenarios.SubjectNone, p, testFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasFlags(t, components[0].Args, map[string]string{"feature-gates": Gate + "=true", "peer-ca-file": "keys/ca.crt"})
+	hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenarios.Gate + "=true", "peer-ca-file": "keys/ca.crt"})
 }
 
 func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
-	p := place(SubjectBuiltin, 1, "b")
+	p := place(scenarios.SubjectBuiltin, 1, "b")
 	if got := p.hostname(); got != "b" {
 		t.Errorf("without a setup: %q", got)
 	}
@@ -120,7 +120,7 @@ func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
 func issued(t *testing.T, setup scenarios.Setup, name string) (*x509.Certificate, *Cluster, Place) {
 	t.Helper()
 	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir()}}}
-	p := place(SubjectBuiltin, 1, "b")
+	p := place(scenarios.SubjectBuiltin, 1, "b")
 	var err error
 	if c.authorities, err = credentials([]Place{p}, c.config.Files); err != nil {
 		t.Fatal(err)
