@@ -230,7 +230,7 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 	case backendSim:
 		return run
 	case backendKind:
-		f.describeKind(&run)
+		f.describeKind(&run, plan)
 		return run
 	}
 	for i, p := range local.Places(run.Subject, run.Servers) {

@@ -27,6 +27,7 @@ func (c *Cluster) StartServer(ctx context.Context, name, version string) error {
 
 func (s *server) start(ctx context.Context, version string) error {
 	s.Version = version
+	s.take()
 	now := s.Begin()
 	s.Status("%s: starting %s", s.place.Name, version)
 	return s.launch(ctx, now, func(pod string) error { return s.put(ctx, pod, version, now.Number) })
@@ -70,6 +71,9 @@ func (c *Cluster) ReplaceServer(ctx context.Context, name, version string) error
 	s.ExpectEnd()
 	s.Record(history.StateStopping, "")
 	version = cmp.Or(version, s.Version)
+	if s.next != nil || s.setup.Load() != nil { // then the engine stops, configures and starts
+		return fmt.Errorf("replace server %q: it is set up in a way of its own, or shall be", name)
+	}
 	err = s.end(ctx, func(pod string) error {
 		if pod != apiserverPod {
 			return s.takeAway(ctx, "", pod)

@@ -50,6 +50,7 @@ func (f Files) Kubeconfig() string { return f.key("kubeconfig") }
 type Cluster struct {
 	config    Config
 	name      string
+	oldest    string // of the versions in the image
 	places    []Place
 	servers   map[string]*server
 	authority *pki.Authority
@@ -94,6 +95,9 @@ func New(config Config) (*Cluster, error) {
 
 // Start makes the cluster and returns when every server is ready.
 func (c *Cluster) Start(ctx context.Context) error {
+	for _, p := range c.places {
+		c.servers[p.Name].take()
+	}
 	if err := c.create(ctx); err != nil {
 		return err
 	}

@@ -86,8 +86,8 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.config.Subject == scenarios.SubjectReference {
-		for _, p := range c.places {
+	for _, p := range c.places {
+		if c.servers[p.Name].subject() == scenarios.SubjectReference {
 			manifest, err := ProxyManifest(c.servers[p.Name].Version)
 			if err != nil {
 				return err
@@ -109,8 +109,9 @@ func (c *Cluster) writeFiles() ([]byte, error) {
 		configuration.Proxy = c.config.Proxy
 	}
 	for _, s := range c.config.Servers {
-		configuration.Nodes = append(configuration.Nodes, Node{Version: s.Version})
+		configuration.Nodes = append(configuration.Nodes, Node{Version: s.Version, Setup: c.servers[s.Name].setup.Load()})
 	}
+	c.oldest = configuration.Oldest()
 	for path, content := range configuration.Tree() {
 		path = filepath.Join(c.config.Files.Nodes, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

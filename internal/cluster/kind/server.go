@@ -9,8 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
@@ -25,6 +27,8 @@ const (
 	readyTimeout = 3 * time.Minute
 	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods) and what it takes to notice a change.
 	stopTimeout = 90 * time.Second
+	// seeing bounds how long the harness looks at what a configuration does.
+	seeing = 5 * time.Second
 )
 
 // server is one apiserver through all its incarnations, and the node where it lives. Kubelets bring static pods into line with their manifests, so a
@@ -33,8 +37,10 @@ type server struct {
 	life.Server[*process]
 	cluster   *Cluster
 	place     Place
-	address   netip.Addr        // of the node; known once it runs
-	manifests map[string][]byte // by pod, as kubeadm and we made them
+	address   netip.Addr                      // of the node; known once it runs
+	manifests map[string][]byte               // by pod, as kubeadm and we made them
+	setup     atomic.Pointer[scenarios.Setup] // of the present process, or the last one; nil: as the subject says
+	next      *scenarios.Setup                // of the next start
 }
 
 func (c *Cluster) newServer(p Place, version string) *server {
@@ -45,7 +51,7 @@ func (c *Cluster) newServer(p Place, version string) *server {
 
 // pods are the static pods of a server, in the order in which they are started: each when the one before it is ready.
 func (s *server) pods() []string {
-	if s.cluster.config.Subject == scenarios.SubjectReference {
+	if s.subject() == scenarios.SubjectReference {
 		return []string{apiserverPod, proxyPod}
 	}
 	return []string{apiserverPod}
@@ -55,12 +61,13 @@ func (s *server) pods() []string {
 func (s *server) adopt(ctx context.Context) error {
 	s.Lock()
 	defer s.Unlock()
-	for _, pod := range s.pods() {
-		manifest, err := inNode(ctx, s.place.Node, "cat", manifestPath(pod))
-		if err != nil {
-			return fmt.Errorf("read the manifest of %s of server %q: %w", pod, s.place.Name, err)
-		}
-		s.manifests[pod] = manifest
+	manifest, err := inNode(ctx, s.place.Node, "cat", manifestPath(apiserverPod))
+	if err != nil {
+		return fmt.Errorf("read the manifest of %s of server %q: %w", apiserverPod, s.place.Name, err)
+	}
+	s.manifests[apiserverPod] = manifest
+	if s.manifests[proxyPod], err = ProxyManifest(s.Version); err != nil {
+		return err
 	}
 	return s.launch(ctx, s.Begin(), func(string) error { return nil })
 }
@@ -156,7 +163,15 @@ func (s *server) get(ctx context.Context, at netip.AddrPort, path string, into i
 
 // put writes the manifest of a pod for the incarnation of that number.
 func (s *server) put(ctx context.Context, pod, version string, incarnation int) error {
-	manifest, err := edit(s.manifests[pod], apiserverImage(version), incarnation)
+	var change func(*corev1.Container)
+	if pod == apiserverPod {
+		own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.setup.Load())
+		if err != nil {
+			return err
+		}
+		change = func(c *corev1.Container) { setUp(c, own) }
+	}
+	manifest, err := edit(s.manifests[pod], apiserverImage(version), incarnation, change)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
@@ -160,7 +161,12 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 		}
 	}
 	id := life.Identity(cmp.Or(place.setup().HostnameOf, name))
-	if seen.Advertised, err = c.advertised(ctx, id); err != nil {
+	client, err := c.etcdClient()
+	if err != nil {
+		return seen, errors.Join(append(errs, err)...)
+	}
+	defer client.CloseIdleConnections()
+	if seen.Advertised, err = lease.Advertised(ctx, client, etcdReal.String(), id); err != nil {
 		errs = append(errs, err)
 	}
 	return seen, errors.Join(errs...)
