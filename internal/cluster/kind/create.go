@@ -76,6 +76,11 @@ func (c *Cluster) allRun(ctx context.Context) bool {
 
 // prepare does what has to be done between the nodes' start and kubeadm's.
 func (c *Cluster) prepare(ctx context.Context) error {
+	for _, p := range c.places {
+		if err := booted(ctx, p.Node); err != nil {
+			return err
+		}
+	}
 	// kubeadm takes an authority that is there, and kind copies it to the other nodes. So this run knows its key from the start.
 	for _, name := range []string{"ca.crt", "ca.key"} {
 		content, err := os.ReadFile(c.config.Files.key(name))
@@ -98,6 +103,16 @@ func (c *Cluster) prepare(ctx context.Context) error {
 		}
 	}
 	return c.interpose(ctx)
+}
+
+// booted waits until systemd has brought a node up. On cgroup v1 kind does not, and kubeadm fails if it comes first.
+// Source: NodeReachedCgroupsReadyRegexp in sigs.k8s.io/kind/pkg/cluster/internal/providers/common/cgroups.go.
+func booted(ctx context.Context, node string) error {
+	const lines = `for i in $(seq "$1"); do systemctl is-active --quiet multi-user.target && exit; sleep 0.1; done; exit 1`
+	if _, err := script(ctx, node, lines, fmt.Sprint(startTimeout.Milliseconds()/100)); err != nil {
+		return fmt.Errorf("node %s has not come up within %s: %w", node, startTimeout, err)
+	}
+	return nil
 }
 
 // writeFiles writes what the nodes see, and the configuration of the cluster for kind and for the record.
