@@ -14,7 +14,7 @@ import (
 
 // create makes network and cluster. kind's package knows no contexts: when ctx ends its containers are removed under it.
 func (c *Cluster) create(ctx context.Context) (err error) {
-	if c.gateway, err = createNetwork(ctx, c.name); err != nil {
+	if c.gateway, err = createNetwork(ctx, c.name, c.config.Files.Keys); err != nil {
 		return err
 	}
 	configuration, err := c.writeFiles()
