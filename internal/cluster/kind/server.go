@@ -1,19 +1,14 @@
 package kind
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
@@ -117,7 +112,9 @@ func (s *server) join(ctx context.Context, now *incarnation, pod string) error {
 	if pod == proxyPod {
 		at = s.door()
 	}
-	err = now.Await(ctx, p, readyTimeout, func(ctx context.Context) error { return s.get(ctx, at, "/readyz", io.Discard) })
+	err = now.Await(ctx, p, readyTimeout, func(ctx context.Context) error {
+		return life.Get(ctx, s.cluster.probe, "https://"+at.String()+"/readyz", io.Discard)
+	})
 	if err != nil || pod == proxyPod {
 		return err
 	}
@@ -127,36 +124,11 @@ func (s *server) join(ctx context.Context, now *incarnation, pod string) error {
 	return nil
 }
 
-// checkVersion asks a kube-apiserver for /version: an image that is not what it is called would make every verdict worthless.
+// checkVersion refuses an image that is not what it is called.
 func (s *server) checkVersion(ctx context.Context, want string) error {
-	var body bytes.Buffer
-	var info apimachineryversion.Info
-	err := s.get(ctx, s.own(), "/version", &body)
-	if err == nil {
-		err = json.Unmarshal(body.Bytes(), &info)
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("ask for its version: %w", err)
-	case info.GitVersion != want:
-		return fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", info.GitVersion, want)
-	}
-	return nil
-}
-
-func (s *server) get(ctx context.Context, at netip.AddrPort, path string, into io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+at.String()+path, nil)
-	if err != nil {
-		return err
-	}
-	response, err := s.cluster.probe.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, err = io.Copy(into, response.Body)
-	if response.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("GET %s: %s", path, response.Status), err)
+	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.own().String())
+	if err == nil && version != want {
+		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, want)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -146,7 +145,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	}
 	defer client.CloseIdleConnections()
 	return c.etcd.Await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
-		return get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
+		return life.Get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
 	})
 }
 
@@ -257,21 +256,4 @@ func (c *Cluster) User(name string) (*rest.Config, error) {
 // Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
 func (c *Cluster) Anonymous() *rest.Config {
 	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: c.config.Files.key("ca.crt")}}
-}
-
-func get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, err = io.Copy(into, response.Body)
-	if response.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("GET %s: %s", request.URL.Path, response.Status), err)
-	}
-	return err
 }

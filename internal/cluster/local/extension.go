@@ -105,7 +105,7 @@ func (c *Cluster) startExtension(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
 	return c.extension.unit.Await(ctx, p, extensionPatience, func(ctx context.Context) error {
-		return get(ctx, client, "https://"+extensionAddress.String()+"/readyz", io.Discard)
+		return life.Get(ctx, client, "https://"+extensionAddress.String()+"/readyz", io.Discard)
 	})
 }
 

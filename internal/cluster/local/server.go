@@ -1,10 +1,8 @@
 package local
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
@@ -135,7 +131,7 @@ func (s *server) launch(ctx context.Context, i *incarnation, c Component) error 
 	}
 	i.Add(p)
 	err = i.Await(ctx, p, readyTimeout, func(ctx context.Context) error {
-		return get(ctx, s.cluster.probe, c.Ready, io.Discard)
+		return life.Get(ctx, s.cluster.probe, c.Ready, io.Discard)
 	})
 	if err != nil || c.Program != ProgramAPIServer {
 		return err
@@ -143,18 +139,14 @@ func (s *server) launch(ctx context.Context, i *incarnation, c Component) error 
 	return s.checkVersion(ctx, p, i.Version)
 }
 
-// checkVersion asks a kube-apiserver for /version: a binary that is not what it is called would make every verdict worthless.
+// checkVersion refuses a binary that is not what it is called.
 func (s *server) checkVersion(ctx context.Context, p *process, want string) error {
-	var body bytes.Buffer
-	if err := get(ctx, s.cluster.probe, "https://"+s.present().Own.String()+"/version", &body); err != nil {
-		return fmt.Errorf("ask %s for its version: %w", p.name, err)
-	}
-	var info apimachineryversion.Info
-	if err := json.Unmarshal(body.Bytes(), &info); err != nil {
-		return fmt.Errorf("ask %s for its version: %w", p.name, err)
-	}
-	if info.GitVersion != release.Of(want) {
-		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, info.GitVersion)
+	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.present().Own.String())
+	switch {
+	case err != nil:
+		return fmt.Errorf("start %s: %w", p.name, err)
+	case version != release.Of(want):
+		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, version)
 	}
 	return nil
 }
