@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/cluster/lease"
-	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -111,7 +110,7 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 		return seen, err
 	}
 	defer client.CloseIdleConnections()
-	seen.Advertised, err = lease.Advertised(ctx, client, netip.AddrPortFrom(s.address, etcdPort).String(), life.Identity(s.place.Node))
+	seen.Advertised, err = lease.Advertised(ctx, client, netip.AddrPortFrom(s.address, etcdPort).String(), s.place.ID)
 	return seen, err
 }
 
