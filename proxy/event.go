@@ -22,7 +22,7 @@ type PeerAppeared struct {
 // PeerGone says that a peer has left: its lease was deleted, or has long expired.
 type PeerGone struct{ ID ServerID }
 
-// PeerChanged says that a peer serves something else than it did, as it tells itself. The table keeps what it knows of it: it is an occasion to
+// PeerChanged says that a peer serves something else than it did, or than it was found to serve, as it tells itself. The table keeps what it knows of it: it is an occasion to
 // ask (see FetchingPolicy.WhenTold).
 type PeerChanged struct{ ID ServerID }
 

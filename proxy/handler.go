@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -33,6 +34,10 @@ type Config struct {
 	// UpgradeTransport sends requests that ask for another protocol (WebSocket, SPDY). It must speak HTTP/1.1 only, and give a 101
 	// answer a body that is an io.ReadWriteCloser, as [http.Transport] does. Nil: Transport, which is wrong for one that may choose HTTP/2.
 	UpgradeTransport http.RoundTripper
+
+	// Splice carries bytes between a client and a peer that have switched to another protocol, both ways, until both have said all, one breaks
+	// off, or the context ends, and closes both. early is what the client has sent already. Nil: two goroutines do that.
+	Splice func(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader)
 
 	// FromPeer reports whether the caller has proved to be a peer, by a front-proxy certificate. Nil: nobody is one.
 	FromPeer func(*http.Request) bool
@@ -66,7 +71,7 @@ type Config struct {
 // Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says. It stands where the API
 // server's own handler would, behind authentication, so that the user is in the request's context.
 //
-// For requests that are not upgraded it starts no goroutine and reads no clock but the given one; all waiting is done inside the
+// It starts no goroutine, but for upgraded connections without Config.Splice, and reads no clock but the given one; all waiting is done inside the
 // transport, the bodies and the local handler.
 //
 // When a peer breaks off in the middle of an answer, or the client has gone, it panics with [http.ErrAbortHandler], so that the
@@ -76,6 +81,7 @@ type Handler struct {
 	local            http.Handler
 	transport        http.RoundTripper
 	upgradeTransport http.RoundTripper
+	splice           func(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader)
 	fromPeer         func(*http.Request) bool
 	user             func(context.Context) (user.Info, bool)
 	identity         identityHeaders
@@ -110,6 +116,7 @@ func New(c Config) (*Handler, error) {
 		local:            c.Local,
 		transport:        c.Transport,
 		upgradeTransport: c.UpgradeTransport,
+		splice:           c.Splice,
 		fromPeer:         c.FromPeer,
 		user:             c.User,
 		identity:         identity,
@@ -123,6 +130,9 @@ func New(c Config) (*Handler, error) {
 	}
 	if h.upgradeTransport == nil {
 		h.upgradeTransport = h.transport
+	}
+	if h.splice == nil {
+		h.splice = splice
 	}
 	if h.fromPeer == nil {
 		h.fromPeer = func(*http.Request) bool { return false }

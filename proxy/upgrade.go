@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,18 +81,23 @@ func (f *forwarding) tunnel(answer *http.Response) {
 
 	// The server's reader has what the client sent too early. Beyond that it must not be used: at the end of the client's half it
 	// would end the request's context, and with it the other half (net/http, connReader).
-	early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
+	f.h.splice(f.r.Context(), client, peer, io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())))
+}
+
+// splice carries bytes both ways, in two goroutines: see Config.Splice.
+func splice(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader) {
 	const directions = 2
 	ended := make(chan error, directions)
 	go func() { ended <- copyThenCloseWrite(peer, io.MultiReader(early, client)) }()
 	go func() { ended <- copyThenCloseWrite(client, peer) }()
+	var err error
 	open := directions
 	for open > 0 {
 		select {
 		case err = <-ended:
 			open--
-		case <-f.r.Context().Done():
-			err = f.r.Context().Err()
+		case <-ctx.Done():
+			err = ctx.Err()
 		}
 		if err != nil {
 			break

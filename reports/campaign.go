@@ -23,6 +23,7 @@ var campaignPage = template.Must(template.New("campaign.html.tmpl").Funcs(templa
 	"sign":    sign,
 	"capital": capital,
 	"counted": counted,
+	"next":    func(n int) int { return n + 1 },
 	"count":   func(n uint64) string { return grouped(int(n)) },
 }).ParseFS(assets, "assets/campaign/*.tmpl"))
 
@@ -65,6 +66,16 @@ func (d campaignDocument) Lead() string {
 		how = "Every schedule of a bounded number of events"
 	}
 	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
+}
+
+// First is the id of the first finding about an invariant; empty if there is none.
+func (d campaignDocument) First(invariant string) string {
+	for n, f := range d.Findings {
+		if f.Signature.Invariant == invariant {
+			return fmt.Sprintf("finding-%d", n+1)
+		}
+	}
+	return ""
 }
 
 // Decides reports whether an invariant of that grade counts towards the verdict.

@@ -112,17 +112,22 @@ type ConformanceScenario struct {
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
 	Directory string `json:"directory,omitempty"`
-	// Reproduce is the command line that repeats this one run.
+	// Page is the report of the run for people, relative to this file; empty if the run left none.
+	Page string `json:"page,omitempty"`
+	// Reproduce is the command line that repeats this one run; empty if it is not for this backend, or servers that were there already
+	// are meant and nobody else has them.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 
 // ProfileResult is what one scenario came to in one profile.
 type ProfileResult struct {
+	// Result is "failed" if an invariant of the profile was violated; "inconclusive" if nothing could be said about one that the scenario exists
+	// for, the machine did not keep up, or the run was not carried out to its end; "skipped" if it was not tried, or showed nothing of the kind; else "passed".
 	Result Result `json:"result"`
 	// Reason says why it did not pass; empty if it did.
 	Reason string `json:"reason,omitempty"`
 	// Violated and Undecided name the invariants of the profile that were violated, or about which nothing could be said, in catalogue
-	// order. What is undecided matters only where the scenario exists for it: Reason says so then.
+	// order. What is undecided matters only where the scenario exists for it, or the machine did not keep up: Reason says so then.
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
 }
@@ -157,14 +162,17 @@ type ControlRun struct {
 	Violated []string `json:"violated,omitempty"`
 	// DurationSeconds is how long it took.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file.
+	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
 	Directory string `json:"directory,omitempty"`
+	// Page is the report of the run for people, relative to this file; empty if the run left none.
+	Page string `json:"page,omitempty"`
 	// Reproduce is the command line that repeats the run.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 
 // Unproven is a scenario of which this run does not show that it can fail.
 type Unproven struct {
+	// Scenario is its name.
 	Scenario string `json:"scenario"`
 	// Reason says why it had no control run, and where its proof is to be had.
 	Reason string `json:"reason"`

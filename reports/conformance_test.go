@@ -26,7 +26,7 @@ func smallConformance() ConformanceReport {
 		Scenarios: []ConformanceScenario{
 			{
 				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
-				DurationSeconds: 50.5, Directory: "scenarios/quiet", Reproduce: "skewproof run quiet",
+				DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet",
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
@@ -41,7 +41,7 @@ func smallConformance() ConformanceReport {
 		Control: ConformanceControl{
 			Runs: []ControlRun{{
 				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: "NoFalseNotFound", Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
-				DurationSeconds: 51, Directory: "control/quiet", Reproduce: "skewproof run quiet --subject none",
+				DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none",
 			}},
 			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},
 		},
@@ -66,7 +66,12 @@ func TestConformanceGolden(t *testing.T) {
 	if err := WriteConformanceSummary(&summary, smallConformance(), SummaryOptions{Dir: "_out"}); err != nil {
 		t.Fatal(err)
 	}
+	var page bytes.Buffer
+	if err := WriteConformanceHTML(&page, smallConformance()); err != nil {
+		t.Fatal(err)
+	}
 	golden(t, map[string]string{
+		ConformanceHTML: page.String(),
 		ConformanceFile: encodedConformance(t, smallConformance()), "conformance.txt": summary.String(),
 		"conformance-schema.txt": strings.Join(schema(reflect.TypeFor[ConformanceReport](), ""), "\n") + "\n",
 	})
@@ -117,7 +122,7 @@ func schema(of reflect.Type, at string) []string {
 func TestConformanceRoundTrip(t *testing.T) {
 	want := smallConformance()
 	dir := t.TempDir()
-	if err := SaveConformance(dir, want); err != nil {
+	if err := SaveConformance(dir, want, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadConformance(filepath.Join(dir, ConformanceFile))
@@ -126,6 +131,36 @@ func TestConformanceRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("read back differently (-written +read):\n%s", diff)
+	}
+}
+
+// Whatever stands in a report is read back as it was, and every string in one line: people copy command lines out of it.
+func TestConformanceYAMLHoldsAnyString(t *testing.T) {
+	poisoned := func(s string) ConformanceReport {
+		c := smallConformance()
+		poison(reflect.ValueOf(&c).Elem(), s)
+		c.Conclude() // puts back what is not free
+		return c
+	}
+	lines := strings.Count(encodedConformance(t, poisoned("word")), "\n")
+	for _, s := range []string{
+		"on", "No", "~", "null", "1", "1.5", "0x1f", "1:20", "1e3", "2026-11-21", "- a", "a: b", "a:", "a #b", "#c", " lead", "trail ", "'q", `"q"`, "two\nlines", "tab\t", "{}",
+		"[1]", "&a", "*a", "!t", "|", ">", "%x", "@x", "`x`", "a\u00a0b", "é\u2028ü", "\u0085", "\ufeff", "y", "N", "=", "<<", "?", "? a", "!", "/x: y", "(a", "“b”", hostile,
+		"skewproof run rolling-upgrade --backend local --subject builtin --from v1.36.3 --to v1.37.1 --etcd v3.6.8 --servers 3 --qps 240 --seed 1 --labels 'a && b'",
+	} {
+		want := poisoned(s)
+		document := encodedConformance(t, want)
+		got, err := DecodeConformance(strings.NewReader(document))
+		if err != nil {
+			t.Errorf("%q: %v", s, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q is read back differently (-written +read):\n%s", s, diff)
+		}
+		if !strings.Contains(s, "\n") && strings.Count(document, "\n") != lines {
+			t.Errorf("%q: a string takes more than one line:\n%s", s, document)
+		}
 	}
 }
 
@@ -139,8 +174,8 @@ func TestReadConformanceRefuses(t *testing.T) {
 		"an unknown field":     {good + "colour: red\n", "colour"},
 		"an altered result":    {strings.Replace(good, "\nresult: failed", "\nresult: passed", 1), "the file was altered"},
 		"an altered count":     {strings.Replace(good, "failed: 1", "failed: 0", 1), "the file was altered"},
-		"an altered scenario":  {strings.Replace(good, "result: failed\n    violated", "result: passed\n    violated", 1), "the file was altered"},
-		"an altered control":   {strings.Replace(good, "reproduce: skewproof run quiet --subject none\n    result: passed", "reason: x\n    result: failed", 1), "the file was altered"},
+		"an altered scenario":  {strings.Replace(good, "result: failed\n      reason", "result: passed\n      reason", 1), "the file was altered"},
+		"an altered control":   {strings.Replace(good, "result: passed\n      violated", "result: failed\n      reason: x\n      violated", 1), "the file was altered"},
 		"an unknown result":    {strings.Replace(good, "result: skipped", "result: maybe", 1), `result "maybe"`},
 		"no reason for a skip": {strings.Replace(good, "reason: it does not run on local", "violated: []", 1), "without a reason"},
 	} {
@@ -194,16 +229,27 @@ func TestConformanceConclusion(t *testing.T) {
 	}
 }
 
+// A part never passes where the whole does not, whatever a later skewproof takes for inconclusive.
+func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
+	r := RunReport{
+		Metadata: Metadata{Complete: true}, Verdict: Verdict{Outcome: invariant.OutcomeInconclusive, Sentence: "the moon was full."},
+		Invariants: []Invariant{{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}},
+	}
+	if p := r.InProfile(invariant.GradeCore); p.Result != ResultInconclusive || p.Reason != "the moon was full." {
+		t.Errorf("%+v, want it inconclusive, with the reason of the run", p)
+	}
+}
+
 // What decides a run decides its profile: no run may pass in one place and fail in the other.
 func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	result := map[invariant.Outcome]Result{
 		invariant.OutcomePass: ResultPassed, invariant.OutcomeFail: ResultFailed, invariant.OutcomeInconclusive: ResultInconclusive,
 	}
 	outcomes := []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive}
-	for n := range 9 * 4 {
+	for n := range 9 * 8 {
 		verdicts := []invariant.Verdict{
 			{Invariant: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
-			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18 == 0, Reason: "r"},
+			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Strained: n / 36, Reason: "r"},
 		}
 		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {

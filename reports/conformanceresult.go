@@ -8,6 +8,9 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
+// NotReached is the reason of what was chosen and had not had its turn when the suite ended.
+const NotReached = "not run: the suite was ended before it, or focused on others"
+
 // InProfile is what a judged run came to in one profile: in the invariants of that grade.
 func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	p := ProfileResult{Result: ResultSkipped}
@@ -25,7 +28,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 			p.Violated = append(p.Violated, i.Name)
 		case invariant.OutcomeInconclusive:
 			p.Undecided = append(p.Undecided, i.Name)
-			if i.About {
+			if i.matters() {
 				reasons = append(reasons, i.Name+": "+i.Reason)
 			}
 		}
@@ -40,6 +43,8 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 		p.Result, p.Reason = ResultInconclusive, strings.Join(reasons, "; ")
 	case !r.Metadata.Complete || r.Metadata.Error != "":
 		p.Result, p.Reason = ResultInconclusive, "the run ended early: "+r.Metadata.Error
+	case p.Result == ResultPassed && grade == invariant.GradeCore && r.Verdict.Outcome == invariant.OutcomeInconclusive && !r.Verdict.Strict:
+		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // whatever made it so: a part never passes where the whole does not
 	case p.Result == ResultSkipped:
 		p.Reason = "the run showed nothing that an invariant of this profile is about"
 		if grade == invariant.GradeCore { // what the KEP demands cannot be beside the point
@@ -109,15 +114,18 @@ func (c *ConformanceReport) conclusion() (Result, string) {
 		result = extended.Result
 	}
 	told := fmt.Sprintf("%d of %d scenarios passed core", core.Passed, len(c.Scenarios))
+	notRun := len(c.named(func(s ConformanceScenario) bool { return s.Core.Reason == NotReached }))
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{core.Failed, "failed"}, {core.Inconclusive, "proved nothing"}, {core.Skipped, "were skipped"}} {
+	}{{core.Failed, "failed"}, {core.Inconclusive, "proved nothing"}, {core.Skipped - notRun, "skipped"}, {notRun, "not run"}} {
 		if part.n > 0 {
 			told += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
 	switch {
+	case !c.Metadata.Complete && c.Control.Result != ResultPassed && c.Control.Result != ResultFailed:
+		return ResultInconclusive, "the run was ended early, before its negative control was done; " + told
 	case c.Control.Result != ResultPassed:
 		return ResultInconclusive, "the negative control did not show that this run could have failed (" + c.Control.Reason + "); " + told
 	case !c.Metadata.Complete && result != ResultFailed:

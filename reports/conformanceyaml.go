@@ -2,37 +2,91 @@ package reports
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"strings"
 
+	yamlnode "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
-// WriteConformance writes the report as YAML.
+// WriteConformance writes the report as YAML: fields in the order in which they are declared, and no line folded, since some of them are
+// command lines that people copy.
 func WriteConformance(w io.Writer, c ConformanceReport) error {
-	encoded, err := yaml.Marshal(c)
+	fail := func(err error) error { return fmt.Errorf("render %s: %w", ConformanceFile, err) }
+	encoded, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("render %s: %w", ConformanceFile, err)
+		return fail(err)
 	}
-	_, err = w.Write(encoded)
+	var document yamlnode.Node
+	if err := yamlnode.Unmarshal(escaped(encoded), &document); err != nil {
+		return fail(err)
+	}
+	lay(&document)
+	var b bytes.Buffer
+	encoder := yamlnode.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(&document), encoder.Close()); err != nil {
+		return fail(err)
+	}
+	_, err = w.Write(b.Bytes())
 	return err
 }
 
-// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile]. As with [WriteAll] no reader ever
-// sees half a file.
-func SaveConformance(dir string, c ConformanceReport) error {
+// escaped is JSON that is YAML too, which has more characters that break a line.
+func escaped(encoded []byte) []byte {
 	var b bytes.Buffer
-	if err := WriteConformance(&b, c); err != nil {
+	for _, r := range string(encoded) {
+		if r >= 0x7f && r <= 0xa0 || r == 0xfeff {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.Bytes()
+}
+
+// plainWord is what certainly is the same string to every reader of YAML when it stands without quotes.
+var plainWord = regexp.MustCompile(`^[A-Za-z/“(][^:#\x00-\x1f\x7f-\x{a0}\x{2028}\x{2029}\x{feff}]*[^:#\s\x00-\x1f\x7f-\x{a0}]$`)
+
+// lay lays a document out as people write it: one thing a line, and quotes only where they are needed.
+func lay(n *yamlnode.Node) {
+	n.Style &^= yamlnode.FlowStyle
+	if n.Kind == yamlnode.ScalarNode && n.Tag == "!!str" && plainWord.MatchString(n.Value) && !oldWord[strings.ToLower(n.Value)] {
+		n.Style = 0
+	}
+	for _, child := range n.Content {
+		lay(child)
+	}
+}
+
+// oldWord are strings that some readers of YAML take for something else.
+var oldWord = map[string]bool{"no": true, "yes": true, "on": true, "off": true, "true": true, "false": true, "null": true, "nan": true, "inf": true}
+
+// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML], and junit,
+// which may be nil, beside them as [JUnitFile]. As with [WriteAll] no reader ever sees half a file.
+func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
+	var document, page bytes.Buffer
+	if err := WriteConformance(&document, c); err != nil {
 		return err
+	}
+	if err := WriteConformanceHTML(&page, c); err != nil {
+		return fmt.Errorf("render %s: %w", ConformanceHTML, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory %s: %w%s", dir, err, wayOut(err))
 	}
-	return replace([]file{{filepath.Join(dir, ConformanceFile), b.Bytes()}})
+	files := []file{{filepath.Join(dir, ConformanceFile), document.Bytes()}, {filepath.Join(dir, ConformanceHTML), page.Bytes()}}
+	if junit != nil {
+		files = append(files, file{filepath.Join(dir, JUnitFile), junit})
+	}
+	return replace(files)
 }
 
 // ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,

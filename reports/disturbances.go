@@ -58,6 +58,8 @@ type FaultEvidence struct {
 	BytesDown int64 `json:"bytesDown,omitempty"`
 	// Requests were addressed to, or served by, the target while it was on.
 	Requests int `json:"requests,omitempty"`
+	// EffectsSeen counts what else shows a misconfiguration to be real: an [Effect] that is as it must be with it.
+	EffectsSeen int `json:"effectsSeen,omitempty"`
 }
 
 // Target is "from→to" for a link, from all if no source is named, and the server's name for a process.
@@ -98,7 +100,7 @@ func newFaults(h *history.History, end time.Duration) []Fault {
 			StartSeconds: seconds(min(f.Start, end)), EndSeconds: seconds(min(f.End, end)),
 			Evidence: FaultEvidence{
 				Bit: f.Bit(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
-				BytesUp: e.BytesUp, BytesDown: e.BytesDown, Requests: e.Requests,
+				BytesUp: e.BytesUp, BytesDown: e.BytesDown, Requests: e.Requests, EffectsSeen: e.Seen,
 			},
 		})
 	}

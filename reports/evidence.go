@@ -107,7 +107,7 @@ type Difference struct {
 	// LeftETag and RightETag are the entity tags they were answered with.
 	LeftETag  string `json:"leftETag,omitempty"`
 	RightETag string `json:"rightETag,omitempty"`
-	// OnlyLeft and OnlyRight name what only one of them lists, cut to a readable length; the totals are whole.
+	// OnlyLeft and OnlyRight name what only one of them lists, cut to a readable length; OnlyLeftTotal and OnlyRightTotal count all of it.
 	OnlyLeft       []string `json:"onlyLeft,omitempty"`
 	OnlyRight      []string `json:"onlyRight,omitempty"`
 	OnlyLeftTotal  int      `json:"onlyLeftTotal,omitempty"`

@@ -94,82 +94,6 @@ func (e Evidence) capable() []string {
 	return names
 }
 
-// circumstances says what was going on in a window of time: the faults that were on and what became of processes
-// meanwhile; without any, the steps.
-func circumstances(r RunReport, start, end Seconds) string {
-	var faults []string
-	since := start
-	for _, f := range r.Faults {
-		if f.overlaps(start, end) {
-			faults = appendNew(faults, faultClause(f))
-			since = min(since, f.StartSeconds)
-		}
-	}
-	if len(faults) > 0 {
-		for _, l := range r.Timeline.Lanes {
-			if clause := processClause(l, since, end); clause != "" {
-				faults = appendNew(faults, clause)
-			}
-		}
-		return "while " + conjunction(faults)
-	}
-	var steps []string
-	before, within := "", true
-	for _, s := range r.Steps {
-		switch {
-		case !s.Disturbs || s.StartSeconds > end:
-		case s.EndSeconds >= start:
-			steps = append(steps, "“"+s.Sentence+"”")
-			within = within && (len(steps) > 1 || s.StartSeconds <= start)
-		default:
-			before = s.Sentence
-		}
-	}
-	switch {
-	case len(steps) > 0 && !within && before != "": // it had begun before: the steps are not the cause
-		return "after “" + before + "”"
-	case len(steps) > 0 && !within:
-		return "from the start on"
-	case len(steps) > 3:
-		return fmt.Sprintf("during %d steps, %s the first", len(steps), steps[0])
-	case len(steps) > 0:
-		return "during " + conjunction(steps)
-	case before != "":
-		return "after “" + before + "”"
-	default:
-		return "with nothing disturbing the cluster"
-	}
-}
-
-func faultClause(f Fault) string {
-	switch f.Kind {
-	case "cut":
-		return f.Target() + " was cut"
-	case "kill":
-		return f.Target() + " was killed"
-	case "pause":
-		return f.Target() + " was paused"
-	case "spoil":
-		return "a discovery document of " + f.To + " failed for its peers"
-	default:
-		return f.Target() + " had " + f.Kind
-	}
-}
-
-// processClause says that a server's process was replaced in the window; "" if it was not.
-func processClause(l Lane, start, end Seconds) string {
-	for n, b := range l.States {
-		if b.State != history.StateStarting || n == 0 || b.StartSeconds < start || b.StartSeconds > end {
-			continue
-		}
-		if before := l.States[n-1].Version; before != b.Version {
-			return l.Server + " was replaced by " + b.Version
-		}
-		return l.Server + " was restarted"
-	}
-	return ""
-}
-
 func passSentence(r RunReport) string {
 	held := 0
 	for _, i := range r.Invariants {
@@ -190,7 +114,7 @@ func passSentence(r RunReport) string {
 
 func inconclusiveSentence(r RunReport) string {
 	for _, i := range r.Invariants {
-		if i.Verdict == invariant.OutcomeInconclusive && i.About && r.Decides(i) {
+		if i.Verdict == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))
 		}
 	}

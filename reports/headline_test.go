@@ -109,6 +109,14 @@ func TestHeadline(t *testing.T) {
 			want:     "the run proves nothing about X: fault 1 touched nothing.",
 		},
 		{
+			name: "a machine that did not keep up, in what is not the scenario's business",
+			verdicts: []invariant.Verdict{
+				{Invariant: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1, About: true},
+				{Invariant: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Strained: 3, Reason: "the machine did not keep up"},
+			},
+			want: "the run proves nothing about Y: the machine did not keep up.",
+		},
+		{
 			name:   "ended early",
 			change: func(h *history.History) { h.End.Error = "etcd exited 1" },
 			want:   "the run ended early: etcd exited 1.",

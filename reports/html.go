@@ -37,11 +37,18 @@ type document struct {
 	Files      struct{ JSON, JUnit string }
 }
 
-// violated is a failed invariant; Hidden is how many kinds of violations the evidence leaves out.
+// violated is a failed invariant; Shown is its evidence, and Hidden how many kinds of violations that leaves out.
 type violated struct {
 	Invariant
 	Decides bool
+	Shown   []instance
 	Hidden  int
+}
+
+// instance is a piece of evidence with what was going on at the first violation.
+type instance struct {
+	Evidence
+	Meanwhile string
 }
 
 // WriteHTML writes the report as one self-contained page: it loads nothing, and it is whole without scripts.
@@ -65,7 +72,11 @@ func WriteHTML(w io.Writer, r RunReport) error {
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
 	for _, i := range r.Invariants {
 		if i.Verdict == invariant.OutcomeFail {
-			d.Violations = append(d.Violations, violated{i, r.Decides(i), max(0, i.Kinds-len(i.Evidence))})
+			v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}
+			for _, e := range i.Evidence {
+				v.Shown = append(v.Shown, instance{e, circumstances(r, e.FirstSeconds, e.FirstSeconds)})
+			}
+			d.Violations = append(d.Violations, v)
 		}
 	}
 	// The page is small; a template error must not leave half of it in w.

@@ -142,31 +142,34 @@ func TestPolicyAllowsOwnBlocks(t *testing.T) {
 }
 
 func TestPageLinksLeadSomewhere(t *testing.T) {
-	doc := render(t, small())
-	ids := map[string]bool{}
-	for _, n := range elements(doc, "") {
-		for _, a := range n.Attr {
-			if a.Key == "id" {
-				if ids[a.Val] {
-					t.Errorf("the id %q occurs twice", a.Val)
-				}
-				ids[a.Val] = true
-			}
-		}
-	}
-	links := 0
-	for _, n := range elements(doc, "a") {
-		for _, a := range n.Attr {
-			if target, ok := strings.CutPrefix(a.Val, "#"); ok && a.Key == "href" {
-				links++
-				if !ids[target] {
-					t.Errorf("a link leads to %q, which is not on the page", a.Val)
+	for name, doc := range map[string]*html.Node{
+		"run": render(t, small()), "campaign": renderCampaign(t, smallCampaign()), "matrix": renderMatrix(t, smallMatrix()), "conformance": renderConformance(t, smallConformance()),
+	} {
+		ids := map[string]bool{}
+		for _, n := range elements(doc, "") {
+			for _, a := range n.Attr {
+				if a.Key == "id" {
+					if ids[a.Val] {
+						t.Errorf("%s: the id %q occurs twice", name, a.Val)
+					}
+					ids[a.Val] = true
 				}
 			}
 		}
-	}
-	if links == 0 {
-		t.Error("the page has no link to a violation")
+		links := 0
+		for _, n := range elements(doc, "a") {
+			for _, a := range n.Attr {
+				if target, ok := strings.CutPrefix(a.Val, "#"); ok && a.Key == "href" {
+					links++
+					if !ids[target] {
+						t.Errorf("%s: a link leads to %q, which is not on the page", name, a.Val)
+					}
+				}
+			}
+		}
+		if links == 0 {
+			t.Errorf("%s: the page has no link to any part of itself", name)
+		}
 	}
 }
 
@@ -176,6 +179,16 @@ func TestVerdictComesFirst(t *testing.T) {
 	verdict, table := strings.Index(page, capital(r.Verdict.Sentence)), strings.Index(page, "Invariants")
 	if verdict < 0 || verdict > table {
 		t.Errorf("the verdict sentence is at %d of the page's text, the invariants at %d", verdict, table)
+	}
+}
+
+// Evidence without its circumstances is half a story.
+func TestEvidenceSaysWhatWasGoingOn(t *testing.T) {
+	page := text(render(t, small()))
+	for _, want := range []string{"While b→a was cut and c was restarted", "With nothing disturbing the cluster"} {
+		if !strings.Contains(page, "Meanwhile\n"+want+"\n") {
+			t.Errorf("no evidence says that it happened %q", want)
+		}
 	}
 }
 

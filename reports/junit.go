@@ -96,10 +96,13 @@ func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
 	case i.Verdict == invariant.OutcomeFail:
 		c.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", times(i.Violations))}
 		c.SystemOut += evidenceText(i)
-	case i.Verdict == invariant.OutcomeInconclusive && i.About && r.Decides(i):
+	case i.Verdict == invariant.OutcomeInconclusive && i.matters() && r.Decides(i):
 		c.Error = &reporters.JUnitError{
 			Message: "inconclusive: " + i.Reason, Type: "inconclusive",
 			Description: "The scenario exists for this invariant, and the run proves nothing about it.",
+		}
+		if !i.About {
+			c.Error.Description = "The machine did not keep up, and the run proves nothing about this invariant."
 		}
 	case i.Verdict == invariant.OutcomeInconclusive:
 		c.Skipped = &reporters.JUnitSkipped{Message: "inconclusive: " + i.Reason}

@@ -161,6 +161,9 @@ func (e FaultEvidence) Account() string {
 			parts = append(parts, counted(p.n, p.noun)+" "+p.end)
 		}
 	}
+	if e.EffectsSeen > 0 {
+		parts = append(parts, "its effect seen in the server's lease")
+	}
 	if e.BytesUp+e.BytesDown > 0 {
 		parts = append(parts, fmt.Sprintf("%s bytes up, %s down", grouped(int(e.BytesUp)), grouped(int(e.BytesDown))))
 	}

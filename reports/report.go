@@ -45,6 +45,8 @@ type RunReport struct {
 	Steps []Step `json:"steps"`
 	// Faults are the injected faults with what they touched, in time order.
 	Faults []Fault `json:"faults"`
+	// Effects are what configurations out of the ordinary were seen to do, in time order; empty in a run that has none.
+	Effects []Effect `json:"effects,omitempty"`
 	// Timeline shows states, faults, outcomes and violations over time, one lane per server.
 	Timeline Timeline `json:"timeline"`
 	// Counts are the operations by server, class and status, in that order.
@@ -118,6 +120,9 @@ type Invariant struct {
 	Checked int `json:"checked"`
 	// Unjudgeable is how many more would have been judged had their ground truth been known.
 	Unjudgeable int `json:"unjudgeable,omitempty"`
+	// Strained is how many of these were wrong while the machine did not keep up. They are not counted as violations, and the invariant may not
+	// stay inconclusive then.
+	Strained int `json:"strained,omitempty"`
 	// Violations is the full count, of which Evidence shows the first few kinds.
 	Violations int `json:"violations"`
 	// Facts are measured figures, in the order in which they should be shown.
@@ -129,6 +134,9 @@ type Invariant struct {
 	// Evidence shows groups of like violations, each by its first one, in the order of first occurrence.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
+
+// matters reports whether the run is inconclusive if the invariant, which counts, is.
+func (i Invariant) matters() bool { return i.About || i.Strained > 0 }
 
 // Fact is one measured figure, ready to be shown.
 type Fact struct {

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -20,6 +21,22 @@ type Server struct {
 	Args []string `json:"args,omitempty"`
 	// ProxyArgs are the arguments of the sidecar in front of it; empty if there is none.
 	ProxyArgs []string `json:"proxyArgs,omitempty"`
+}
+
+// Ran says which versions the server ran, one after the other: "v1.36.3 → v1.37.1", "v1.37.1 × 3" for one that was started three times.
+func (s Server) Ran() string {
+	var words []string
+	for n := 0; n < len(s.Versions); {
+		version, times := s.Versions[n].Version, 0
+		for ; n < len(s.Versions) && s.Versions[n].Version == version; n++ {
+			times++
+		}
+		if times > 1 {
+			version += " × " + grouped(times)
+		}
+		words = append(words, version)
+	}
+	return strings.Join(words, " → ")
 }
 
 // VersionWindow is one incarnation of a server: from the start of its process until it left.

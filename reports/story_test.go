@@ -93,6 +93,14 @@ func smallRun() *history.History {
 		{ID: 1, Kind: "cut", From: "b", To: "a", Blocks: true, Start: at(5), End: at(14), Evidence: history.Evidence{Refused: 41, Cut: 2, BytesUp: 517}},
 		{ID: 2, Kind: "kill", Server: "c", Detail: "SIGKILL", Start: at(8), End: at(8.5)},
 	}
+	h.Effects = []history.Effect{
+		{
+			Server: "c", Incarnation: 1, At: at(7.9), Setup: "its serving certificate: expired",
+			Certificate: "CN=c by CN=skewproof ca, no. 2a, until 2026-03-13T09:26:53Z", Advertised: "10.0.0.3:6443",
+			Dials: []history.Dial{{From: "a", Address: "10.0.0.3:6443", Connections: 4}, {From: "client", Address: "10.0.0.3:6443", Connections: 1921}},
+		},
+		{Server: "a", Incarnation: 1, At: at(7), Setup: "its proxy switched off"},
+	}
 	add := func(t float64, server, verb string, g history.GVR, status int, missing history.Missing, failure history.Failure) {
 		h.Operations = append(h.Operations, history.Operation{
 			ID: fmt.Sprintf("op-%d", len(h.Operations)+1), Purpose: history.PurposeLoad, Client: "dynamic", User: "admin",

@@ -59,6 +59,7 @@ type MatrixMetadata struct {
 
 // MatrixInvariant is one column.
 type MatrixInvariant struct {
+	// Name is the name in the catalogue; Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
 	Name  string          `json:"name"`
 	Grade invariant.Grade `json:"grade"`
 	// Sentence says what must hold.
@@ -80,7 +81,8 @@ func (p VersionPair) String() string { return p.From + " → " + p.To }
 // MatrixCell is one run.
 type MatrixCell struct {
 	// Pair is the index of the pair of versions, counted from 0.
-	Pair     int    `json:"pair"`
+	Pair int `json:"pair"`
+	// Scenario and Subject are as 'skewproof run' takes them.
 	Scenario string `json:"scenario"`
 	Subject  string `json:"subject"`
 	// Core and Extended are the results by profile.
@@ -89,7 +91,8 @@ type MatrixCell struct {
 	// Verdicts are one for each of the invariants of the matrix, in their order; empty where the run was not judged.
 	Verdicts []invariant.Outcome `json:"verdicts,omitempty"`
 	// Trouble says that the run did not go to its end: a server that crashed or could not start, a hang, or what kept it from being run.
-	Trouble         string  `json:"trouble,omitempty"`
+	Trouble string `json:"trouble,omitempty"`
+	// DurationSeconds is how long it took; 0 if nothing was run.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// Directory holds the evidence: history, logs and the full report, relative to this file; empty if nothing was run.
 	Directory string `json:"directory,omitempty"`
@@ -125,12 +128,13 @@ func (c *MatrixCell) SetVerdicts(r RunReport) {
 }
 
 func (m *VersionMatrix) conclusion() (Result, string) {
-	var failed, undecided, skipped, blind int
+	var failed, undecided, skipped, blind, controls int
 	for _, c := range m.Cells {
 		switch {
 		case c.Core.Result == ResultSkipped:
 			skipped++
 		case c.Subject == subjectNone:
+			controls++
 			if c.Core.Result != ResultFailed {
 				blind++
 			}
@@ -140,14 +144,17 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 			undecided++
 		}
 	}
-	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(len(m.Cells), "run"))
+	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(len(m.Cells)-controls-skipped, "run"))
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{undecided, "proved nothing"}, {skipped, "could not be asked for"}, {blind, "with no proxy did not fail, as they must"}} {
+	}{{undecided, "proved nothing"}, {skipped, "could not be asked for"}, {blind, "with no proxy did not, as they must"}} {
 		if part.n > 0 {
 			told += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
+	}
+	if controls > 0 && blind == 0 {
+		told += fmt.Sprintf("; with no proxy %d of %d did, as they must", controls, controls)
 	}
 	switch {
 	case failed > 0:

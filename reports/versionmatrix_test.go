@@ -19,6 +19,7 @@ func smallMatrix() VersionMatrix {
 	invariants := []MatrixInvariant{
 		{"NoFalseNotFound", invariant.GradeCore, "No request is told that a resource does not exist."}, {"Available", invariant.GradeExtended, "No request fails."},
 	}
+	crashed, skipped := ProfileResult{Result: ResultInconclusive, Reason: "exit code 3: a crashed"}, ProfileResult{Result: ResultSkipped, Reason: "no such subject"}
 	passed, failed := ProfileResult{Result: ResultPassed}, ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}}
 	m := VersionMatrix{
 		APIVersion: APIVersion, Kind: MatrixKind, Invariants: invariants,
@@ -27,8 +28,8 @@ func smallMatrix() VersionMatrix {
 		Cells: []MatrixCell{
 			{Scenario: "quiet", Subject: "builtin", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "pass"}, DurationSeconds: 80, Directory: "1-quiet-builtin", Reproduce: "skewproof run quiet"},
 			{Scenario: "quiet", Subject: "none", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "inconclusive"}, DurationSeconds: 80, Directory: "1-quiet-none"},
-			{Pair: 1, Scenario: "quiet", Subject: "builtin", Core: ProfileResult{Result: ResultInconclusive, Reason: "exit code 3: a crashed"}, Trouble: "exit code 3: a crashed\nand said this", DurationSeconds: 80, Directory: "2-quiet-builtin"},
-			{Pair: 1, Scenario: "quiet", Subject: "alpha", Core: ProfileResult{Result: ResultSkipped, Reason: "no such subject"}},
+			{Pair: 1, Scenario: "quiet", Subject: "builtin", Core: crashed, Extended: crashed, Trouble: "exit code 3: a crashed\nand said this", DurationSeconds: 80, Directory: "2-quiet-builtin"},
+			{Pair: 1, Scenario: "quiet", Subject: "alpha", Core: skipped, Extended: skipped},
 		},
 		Reproduce: "skewproof matrix", Environment: []string{"2 CPUs"},
 	}
@@ -147,9 +148,41 @@ func TestAMatrixSaysWhatMatters(t *testing.T) {
 		}
 	}
 	page := text(renderMatrix(t, smallMatrix()))
-	for _, want := range []string{"v1.34.4 → v1.37.1", "exit code 3: a crashed", "b answered 404.", "1 of 4 runs violated", "skewproof matrix"} {
+	for _, want := range []string{"v1.34.4 → v1.37.1", "exit code 3: a crashed", "b answered 404.", "1 of 2 runs violated", "with no proxy 1 of 1 did, as they must", "failed, as it must", "skewproof matrix"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+}
+
+// A result cannot be had by editing one line, and what is no matrix is named.
+func TestReadMatrixRefuses(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeMatrixJSON(&b, smallMatrix()); err != nil {
+		t.Fatal(err)
+	}
+	good := b.String()
+	for name, c := range map[string]struct{ document, want string }{
+		"nothing":           {" \n", "the file is empty"},
+		"half of it":        {good[:len(good)/2], "not a JSON document"},
+		"another kind":      {`{"apiVersion": "v1", "kind": "Pod"}`, `apiVersion "v1", kind "Pod"`},
+		"another version":   {strings.Replace(good, APIVersion, "skewproof/v9", 1), `apiVersion "skewproof/v9"`},
+		"an unknown field":  {strings.Replace(good, `"reproduce"`, `"colour": "red", "reproduce"`, 1), "colour"},
+		"an altered result": {strings.Replace(good, `"result": "failed"`, `"result": "passed"`, 1), "the file was altered"},
+		"an altered cell": {strings.Replace(good, `"result": "failed",
+        "reason"`, `"result": "passed", "reason"`, 1), "the file was altered"},
+		"an unknown verdict": {strings.Replace(good, `"inconclusive"
+      ]`, `"maybe"]`, 1), `verdict "maybe"`},
+		"an unknown result": {strings.Replace(good, `"result": "skipped"`, `"result": "maybe"`, 1), `result "maybe"`},
+		"no such pair":      {strings.Replace(good, `"pair": 1`, `"pair": 7`, 1), "of no pair"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.document == good {
+				t.Fatal("the document was not broken: this test would prove nothing")
+			}
+			if _, err := DecodeMatrix(strings.NewReader(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
 	}
 }

@@ -2,13 +2,9 @@ package reports
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"html/template"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
@@ -61,8 +57,7 @@ func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
 				continue
 			}
 			part.Cells = append(part.Cells, c)
-			asItMust := c.Subject == subjectNone && c.Core.Result == ResultFailed
-			if c.Trouble != "" || c.Core.Result != ResultPassed && !asItMust {
+			if c.Trouble != "" || c.Core.Result != ResultPassed && !c.AsItMust() {
 				part.Told = append(part.Told, c)
 			}
 		}
@@ -76,64 +71,13 @@ func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
 	return err
 }
 
+// AsItMust reports whether the cell is the negative control and failed.
+func (c MatrixCell) AsItMust() bool { return c.Subject == subjectNone && c.Core.Result == ResultFailed }
+
 // Page is where the report of the run lies; empty if there is none.
 func (c MatrixCell) Page() string {
 	if c.Directory == "" || len(c.Verdicts) == 0 {
 		return ""
 	}
 	return filepath.ToSlash(filepath.Join(c.Directory, HTMLFile))
-}
-
-// SaveMatrix writes the matrix into dir, which is made if it does not exist, as [MatrixJSON], [MatrixText] and [MatrixHTML]. As with
-// [WriteAll] no reader ever sees half a file.
-func SaveMatrix(dir string, m VersionMatrix) error {
-	var files []file
-	for _, r := range []struct {
-		name   string
-		render func(io.Writer, VersionMatrix) error
-	}{
-		{MatrixJSON, writeMatrixJSON},
-		{MatrixText, func(w io.Writer, m VersionMatrix) error { return WriteMatrixText(w, m, SummaryOptions{}) }},
-		{MatrixHTML, WriteMatrixHTML},
-	} {
-		var b bytes.Buffer
-		if err := r.render(&b, m); err != nil {
-			return fmt.Errorf("render %s: %w", r.name, err)
-		}
-		files = append(files, file{filepath.Join(dir, r.name), b.Bytes()})
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory %s: %w%s", dir, err, wayOut(err))
-	}
-	return replace(files)
-}
-
-func writeMatrixJSON(w io.Writer, m VersionMatrix) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(m)
-}
-
-// ReadMatrix reads a version matrix that was saved as JSON. It refuses any other document and one with fields it does not know.
-func ReadMatrix(path string) (VersionMatrix, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return VersionMatrix{}, fmt.Errorf("read version matrix: %w", err)
-	}
-	var m VersionMatrix
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil {
-		return VersionMatrix{}, fmt.Errorf("read version matrix %s: not a %s: %w", path, MatrixKind, err)
-	}
-	if m.APIVersion != APIVersion || m.Kind != MatrixKind {
-		return VersionMatrix{}, fmt.Errorf("read version matrix %s: apiVersion %q, kind %q: this skewproof reads %q, %q only", path, m.APIVersion, m.Kind, APIVersion, MatrixKind)
-	}
-	if n := slices.IndexFunc(m.Cells, func(c MatrixCell) bool {
-		return c.Pair < 0 || c.Pair >= len(m.Pairs) || len(c.Verdicts) != 0 && len(c.Verdicts) != len(m.Invariants)
-	}); n >= 0 {
-		return VersionMatrix{}, fmt.Errorf("read version matrix %s: cells[%d] is of no pair of versions, or has not one verdict for each invariant", path, n)
-	}
-	return m, nil
 }

@@ -10,50 +10,74 @@ import (
 	"testing"
 )
 
-// TestFullDisk writes where files cannot grow beyond 4 KiB, in a process of its own: the kernel then refuses writes half
+// fullDisk are the ways of writing that are tested, with the files that each of them writes, the first one first.
+var fullDisk = map[string]struct {
+	write func(dir string) error
+	files []string
+}{
+	"run":         {func(dir string) error { return WriteAll(dir, small()) }, []string{JSONFile, JUnitFile, HTMLFile}},
+	"conformance": {func(dir string) error { return SaveConformance(dir, smallConformance(), make([]byte, 100)) }, []string{ConformanceHTML, ConformanceFile, JUnitFile}},
+	"matrix":      {func(dir string) error { return SaveMatrix(dir, smallMatrix()) }, []string{MatrixHTML, MatrixJSON, MatrixText}},
+	"campaign":    {func(dir string) error { return WriteCampaign(dir, smallCampaign()) }, []string{CampaignHTML, CampaignJSON}},
+}
+
+// TestFullDisk writes where files cannot grow beyond 2 KiB, in a process of its own: the kernel then refuses writes half
 // way, as on a full disk, without a file system to fill and without root.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv("SKEWPROOF_TEST_FULL_DISK"); dir != "" {
-		var unlimited syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
-			t.Fatal(err)
-		}
-		limit := syscall.Rlimit{Cur: 4096, Max: unlimited.Max}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
-		err := WriteAll(dir, small())
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
-			t.Fatal(err)
-		}
-		if err == nil {
-			t.Fatal("WriteAll gave no error")
-		}
-		for _, want := range []string{"write " + filepath.Join(dir, JSONFile), "free some space"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("the error is %q, want it to say %q", err, want)
-			}
-		}
+		writeToFullDisk(t, dir)
 		return
 	}
-	dir := t.TempDir()
-	earlier := "an earlier report"
-	for _, name := range []string{JUnitFile, HTMLFile, JSONFile} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(earlier), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for name, c := range fullDisk {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			earlier := "an earlier report"
+			for _, file := range c.files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(earlier), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
+			child.Env = append(os.Environ(), "SKEWPROOF_TEST_FULL_DISK="+dir)
+			if out, err := child.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			want := slices.Sorted(slices.Values(c.files))
+			if got := entries(t, dir); !slices.Equal(got, want) {
+				t.Errorf("the directory holds %v, want %v and no temporary file", got, want)
+			}
+			for _, file := range entries(t, dir) {
+				if got := contents(t, filepath.Join(dir, file)); got != earlier {
+					t.Errorf("%s was changed although the report could not be written whole", file)
+				}
+			}
+		})
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
-	child.Env = append(os.Environ(), "SKEWPROOF_TEST_FULL_DISK="+dir)
-	if out, err := child.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+}
+
+// writeToFullDisk is what the process does that has no room.
+func writeToFullDisk(t *testing.T, dir string) {
+	var unlimited syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
+		t.Fatal(err)
 	}
-	if got, want := entries(t, dir), []string{JUnitFile, HTMLFile, JSONFile}; !slices.Equal(got, want) {
-		t.Errorf("the directory holds %v, want %v and no temporary file", got, want)
+	limit := syscall.Rlimit{Cur: 2048, Max: unlimited.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range entries(t, dir) {
-		if got := contents(t, filepath.Join(dir, name)); got != earlier {
-			t.Errorf("%s was changed although the report could not be written whole", name)
+	err := fullDisk[filepath.Base(dir)].write(dir)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil {
+		t.Fatal("it gave no error")
+	}
+	for _, want := range []string{"write " + dir, "free some space"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %q, want it to say %q", err, want)
 		}
 	}
 }

@@ -16,7 +16,6 @@ var upgradeRequests = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Requests,
-	Limits:           Limits{Backends: []string{BackendLocal, BackendKind}, Reason: "because it needs connections that can be upgraded, which the simulator has not"},
 	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)

@@ -147,21 +147,45 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	}
 }
 
-// watch sends a bookmark each second until its time is over or nobody listens any more.
+// bookmark is an event of a watch.
+const bookmark = `{"type":"BOOKMARK","object":{}}` + "\n"
+
+// watch sends a bookmark each second until its time is over or nobody listens any more, by WebSocket if that is what the client wants.
 func (a apiserver) watch(w http.ResponseWriter, r *http.Request, x *exchange) {
-	until := a.s.loop.Now() + x.op.lasts
+	if wantsSocket(r) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			a.fail(w, r, apierrors.NewInternalError(err))
+			return
+		}
+		_, _ = io.WriteString(conn, switching)
+		if a.bookmarks(r, x, func() { _, _ = io.WriteString(conn, bookmark) }) {
+			_, _ = io.WriteString(conn, closing)
+		}
+		_ = conn.Close()
+		return
+	}
 	w.Header()["Content-Type"] = []string{"application/json;stream=watch"}
 	w.WriteHeader(http.StatusOK)
 	flusher := w.(http.Flusher)
 	flusher.Flush()
+	a.bookmarks(r, x, func() {
+		_, _ = w.Write([]byte(bookmark))
+		flusher.Flush()
+	})
+}
+
+// bookmarks lets one be sent each second, and reports whether somebody listened to the end.
+func (a apiserver) bookmarks(r *http.Request, x *exchange, send func()) bool {
+	until := a.s.loop.Now() + x.op.lasts
 	for a.s.loop.Now() < until && r.Context().Err() == nil && a.phase == running {
 		x.sleep(min(time.Second, until-a.s.loop.Now()))
 		if r.Context().Err() != nil {
-			return
+			return false
 		}
-		_, _ = w.Write([]byte(`{"type":"BOOKMARK","object":{}}` + "\n"))
-		flusher.Flush()
+		send()
 	}
+	return r.Context().Err() == nil
 }
 
 // serveDiscovery answers the aggregated documents of this server alone, and 404 for what is none.

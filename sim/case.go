@@ -37,6 +37,8 @@ type Request struct {
 	User        string      `json:"user,omitempty"` // empty: admin
 	// Forged is true when the client sends the header of the hop itself, which only a peer may.
 	Forged bool `json:"forged,omitempty"`
+	// Upgrade is true when the client wants the connection to be upgraded to a WebSocket.
+	Upgrade bool `json:"upgrade,omitempty"`
 	// For is how long a watch is to last.
 	For time.Duration `json:"for,omitempty"`
 	// Accept and ContentType are headers where those that suit the verb are not meant, IfNoneMatch is one of a conditional request, and Query is
@@ -59,6 +61,9 @@ func (r Request) String() string {
 		what = r.Path
 	}
 	s := fmt.Sprintf("%s %s of %s, %s after step %d", r.Verb, what, r.Server, r.After, r.Step)
+	if r.Upgrade {
+		s += ", by WebSocket"
+	}
 	if r.Forged {
 		s += ", with a forged hop header"
 	}

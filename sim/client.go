@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -54,7 +55,7 @@ type template struct {
 type templateKey struct {
 	verb, subresource, name, path string
 	gvr                           history.GVR
-	forged                        bool
+	forged, upgrade               bool
 	seconds                       int
 
 	accept, contentType, ifNoneMatch, query string
@@ -64,7 +65,7 @@ type templateKey struct {
 const maxTemplates = 8192
 
 func (s *Simulator) templateOf(r *Request) *template {
-	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, int(r.For / time.Second), r.Accept, r.ContentType, r.IfNoneMatch, r.Query}
+	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, r.Upgrade, int(r.For / time.Second), r.Accept, r.ContentType, r.IfNoneMatch, r.Query}
 	if t, ok := s.templates[key]; ok {
 		return t
 	}
@@ -97,6 +98,10 @@ func newTemplate(r *Request) *template {
 		header[proxy.HopHeader] = []string{"true"}
 	}
 	t.request = &http.Request{Method: methods[r.Verb], URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
+	if r.Upgrade {
+		maps.Copy(header, socketHeader)
+		t.request.ProtoMajor, t.request.ProtoMinor = 1, 1
+	}
 	info, err := requestInfo.NewRequestInfo(t.request)
 	if err != nil {
 		info = &apirequest.RequestInfo{Path: t.url.Path}
@@ -145,6 +150,9 @@ func (s *Simulator) ask(r *Request, purpose history.Purpose) {
 		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(), Accept: r.Accept,
 	}
 	op.asked = *r
+	if r.Upgrade {
+		op.Client = traffic.ClientSocket
+	}
 	if r.Forged {
 		op.Client = Forger
 		s.reached.note(ReachedForged)
@@ -229,6 +237,9 @@ func (s *Simulator) read(op *operation) {
 		}
 	case op.Verb == "watch":
 		op.Body, op.Events = history.BodyEvents, bytes.Count(x.body, []byte{'\n'})
+		if x.status == http.StatusSwitchingProtocols && op.Failure == history.FailureNone && !bytes.HasSuffix(x.body, []byte(closing)) {
+			op.Failure, op.Error = history.FailureReset, string(history.FailureReset) // it ended without a word
+		}
 	case op.Verb == "list":
 		op.Body = history.BodyList
 	case op.Verb == history.VerbTable:

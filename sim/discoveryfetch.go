@@ -10,6 +10,7 @@ import (
 type fetched struct {
 	groups  discovery.Groups
 	version string
+	hash    string // of both documents, as its endpoint lease has it
 }
 
 // fetch asks a peer for one of its own discovery documents. Bytes are not made and read again: the parts that do that have tests of their own.
@@ -30,6 +31,6 @@ func (s *Simulator) arriveFetch(x *exchange) {
 		x.back(headerBytes, func() { x.status, x.ended = http.StatusInternalServerError, true })
 		return
 	}
-	answer := fetched{srv.roots()[x.root], srv.version.Name}
+	answer := fetched{srv.roots()[x.root], srv.version.Name, srv.document().Hash}
 	x.back(headerBytes+len(srv.version.Bodies[x.root]), func() { x.fetched, x.status, x.ended = answer, http.StatusOK, true })
 }

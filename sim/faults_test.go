@@ -154,3 +154,23 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 		}
 	}
 }
+
+// A process that is stopped while it starts must leave nothing behind that others could take for a server that lives.
+func TestStoppedWhileItStarts(t *testing.T) {
+	nobodys := history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}
+	stopping := scenarios.Step{Action: scenarios.Stop, Server: "c"}
+	for seed := range uint64(20) { // the start takes longer or shorter
+		c := three(scenarios.Step{Action: scenarios.Kill, Server: "c"}, cutting("c", "etcd"), scenarios.Step{Action: scenarios.Start, Server: "c"},
+			scenarios.Step{Action: scenarios.Heal, Label: "cetcd"}, soak(time.Duration(seed+1)*100*time.Millisecond), stopping, soak(30*time.Second)).
+			asking(6, "a", nobodys, 10*time.Second, 2)
+		for i := range c.Servers {
+			c.Servers[i].Version = newer // which takes its identity lease away
+		}
+		r := run(t, only(t, proxy.Reference()), c, seed)
+		for _, o := range r.History.Operations {
+			if o.Status != 404 {
+				t.Errorf("seed %d: answered %d at %s (%s), want 404", seed, o.Status, o.Start, o.Message)
+			}
+		}
+	}
+}

@@ -115,7 +115,8 @@ type question struct {
 	b       *round
 	peer    int // index of round.peers
 	began   time.Time
-	left    int // documents that have not come, or failed
+	left    int       // documents that have not come, or failed
+	hashes  [2]string // of those that have come
 	fetches [2]fetch
 }
 
@@ -156,6 +157,7 @@ func (f *fetch) progress() {
 		x.drop()
 		result := &f.q.b.results[f.q.peer]
 		result.Roots[f.root].Groups, result.Version = x.fetched.groups, x.fetched.version
+		f.q.hashes[f.root] = x.fetched.hash
 		f.done("")
 	}
 }
@@ -185,10 +187,27 @@ func (f *fetch) next() {
 	q := f.q
 	switch q.left--; {
 	case q.left == 0:
+		q.found()
 		q.b.asked(q.peer, q.began)
 	case !q.b.srv.policy.Fetching.Together:
 		q.fetch(1)
 	}
+}
+
+// found lets the roster compare what has come with what the peer's lease says.
+func (q *question) found() {
+	srv := q.b.srv
+	if srv.roster == nil || srv.gate != q.b.gate || !srv.policy.Fetching.WhenTold {
+		return
+	}
+	digest := q.hashes[0]
+	if digest != q.hashes[1] { // one is missing, or they are of different times
+		digest = ""
+		if q.hashes[0] != "" && q.hashes[1] != "" {
+			digest = q.hashes[0] + "/" + q.hashes[1]
+		}
+	}
+	srv.roster.Fetched(q.b.peers[q.peer].ID, digest)
 }
 
 // asked is when one peer has answered, or not.

@@ -21,6 +21,7 @@ import (
 // profileShare is how many percent of the requests are of a profile's own kind, as in the real load (internal/traffic/profile.go).
 var profileShare = map[scenarios.Traffic]int{
 	scenarios.WatchTraffic: 60, scenarios.SubresourceTraffic: 60, scenarios.FormatTraffic: 60, scenarios.LargeListTraffic: 6, scenarios.DiscoveryTraffic: 15,
+	scenarios.UpgradeTraffic: 15,
 }
 
 // sparseness is by how much the rate of [scenarios.SparseTraffic] is lower.
@@ -52,6 +53,13 @@ func (s *Simulator) special(server int) (Request, bool) {
 	case scenarios.WatchTraffic:
 		r.Verb, r.For = "watch", time.Duration(1+s.tape.Choose(tape.Workload, 10))*time.Second
 		return r, p.Subresource == "" && slices.Contains(p.Resource.Verbs, "watch")
+	case scenarios.UpgradeTraffic:
+		r.Upgrade, r.Verb, r.For = true, "watch", time.Duration(1+s.tape.Choose(tape.Workload, 5))*time.Second
+		if p.Subresource != "" || !slices.Contains(p.Resource.Verbs, "watch") {
+			r.GVR, r.Subresource = history.GVR{Version: "v1", Resource: "pods"}, podConnections[s.tape.Choose(tape.Workload, len(podConnections))]
+			r.Verb = "get"
+		}
+		return r, true
 	case scenarios.SubresourceTraffic:
 		if p.Subresource == "" && len(p.Resource.Subresources) > 0 {
 			p.Subresource = p.Resource.Subresources[s.tape.Choose(tape.Workload, len(p.Resource.Subresources))].Name
@@ -61,6 +69,9 @@ func (s *Simulator) special(server int) (Request, bool) {
 		return s.format(p)
 	}
 }
+
+// podConnections are the subresources by which a client gets a connection to a pod. The pod is not there.
+var podConnections = [...]string{"exec", "attach", "portforward"}
 
 // anyProbe is one that half of the time only some servers serve.
 func (s *Simulator) anyProbe() (traffic.Probe, bool) {

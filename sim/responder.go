@@ -14,6 +14,7 @@ type responder struct {
 	begun   bool // the header is on its way
 	held    []byte
 	written int
+	taken   *wire // the connection, if the handler has taken it over
 }
 
 func (w *responder) Header() http.Header {
@@ -78,6 +79,10 @@ func (w *responder) end(aborted bool) {
 		if hop.Status == 0 {
 			hop.Status = w.status
 		}
+	}
+	if w.taken != nil {
+		_ = w.taken.Close()
+		return
 	}
 	// net/http breaks off an answer that is shorter than was announced.
 	if n := contentLength(w.Header()); n >= 0 && n != int64(w.written) && x.request.Method != http.MethodHead {

@@ -99,8 +99,11 @@ func (srv *server) withEtcd(do func()) {
 	srv.s.loop.After(time.Second, srv.gate, func() { srv.withEtcd(do) })
 }
 
-// boot is the moment in which a starting process has read what is in etcd.
+// boot is the moment in which a starting process has read what is in etcd. One that is being stopped already begins nothing any more.
 func (srv *server) boot() {
+	if srv.phase != starting {
+		return
+	}
 	s := srv.s
 	srv.takeIdentity()
 	srv.relist()
@@ -119,6 +122,9 @@ func (srv *server) awaitReady() {
 		return
 	}
 	srv.withEtcd(func() {
+		if srv.phase != starting {
+			return
+		}
 		srv.phase = running
 		srv.publish()
 		srv.lifecycle(history.StateReady, "")
@@ -154,6 +160,7 @@ func (srv *server) makeHandler() {
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:    splice,
 		Observer:  observer{srv},
 	})
 	if err != nil {

@@ -38,9 +38,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			trace.WroteHeaders()
 		}
 		if x.status != 0 {
+			var body io.ReadCloser = &answerBody{x: x, ctx: r.Context(), waiting: parent}
+			if x.status == http.StatusSwitchingProtocols {
+				body = socketBody{body.(*answerBody)}
+			}
 			return &http.Response{
-				StatusCode: x.status, Header: x.header, ContentLength: contentLength(x.header),
-				Body: &answerBody{x: x, ctx: r.Context(), waiting: parent}, ProtoMajor: 2, Request: r,
+				StatusCode: x.status, Header: x.header, ContentLength: contentLength(x.header), Body: body, ProtoMajor: 2, Request: r,
 			}, nil
 		}
 		if x.err != nil {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -107,26 +105,6 @@ func finish(dir string, c *search.Campaign, out io.Writer) error {
 		return notRun(err)
 	}
 	return outcomeError(c.Verdict.Outcome)
-}
-
-// newReports is 'skewproof report', of runs and of campaigns, with 'skewproof report merge'.
-func newReports() *cobra.Command {
-	cmd := newReport()
-	ofRuns := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, words []string) error {
-		file := filepath.Join(words[0], reports.CampaignJSON)
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return ofRuns(cmd, words)
-		}
-		c, err := search.ReadCampaign(file)
-		if err != nil {
-			return notRun(err)
-		}
-		return finish(words[0], c, cmd.OutOrStdout())
-	}
-	cmd.Short = "Render the reports of a judged run, or of a search, again"
-	cmd.AddCommand(newMerge())
-	return cmd
 }
 
 func newMerge() *cobra.Command {

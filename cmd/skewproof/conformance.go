@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/existing"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 )
@@ -34,7 +36,7 @@ Labels are those of 'skewproof list --json', families and names, in Ginkgo's lan
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Reproduce = "skewproof conformance" + given(cmd.Flags())
-			return conform(o, cmd.OutOrStdout())
+			return conform(cmd.Context(), o, cmd.OutOrStdout())
 		},
 	}
 	o.Register(cmd.Flags())
@@ -42,8 +44,8 @@ Labels are those of 'skewproof list --json', families and names, in Ginkgo's lan
 	return cmd
 }
 
-// conform runs the suite. Ginkgo itself watches for Ctrl-C, ends the run that is under way, and still writes the reports.
-func conform(o conformance.Options, out io.Writer) error {
+// conform runs the suite. Ctrl-C ends the run that is under way, and the reports are still written.
+func conform(ctx context.Context, o conformance.Options, out io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -61,13 +63,20 @@ func conform(o conformance.Options, out io.Writer) error {
 		return err
 	}
 	o.Version, o.Environment = version(), environment()
-	report, err := conformance.Run(o, isTerminal(out))
-	if err != nil {
-		return notRun(fmt.Errorf("the suite left no report: %w", err))
+	report, err := conformance.Run(ctx, o, isTerminal(out), ownSignals(ctx))
+	if report.Kind == "" {
+		return notRun(err)
 	}
 	fmt.Fprintln(out)
-	if err := reports.WriteConformanceSummary(out, report, reports.SummaryOptions{Dir: o.Out, Color: isTerminal(out)}); err != nil {
+	shown := reports.SummaryOptions{Dir: o.Out, Color: isTerminal(out)}
+	if err != nil {
+		shown.Dir = "" // there is nothing there to read on
+	}
+	if err := reports.WriteConformanceSummary(out, report, shown); err != nil {
 		return notRun(err)
+	}
+	if err != nil {
+		return notRun(fmt.Errorf("the report above could not be saved: %w", err))
 	}
 	return resultError(report.Result)
 }
@@ -75,6 +84,9 @@ func conform(o conformance.Options, out io.Writer) error {
 // plausible lets what is wrong with versions, backend or subject show at once, as wrong usage, instead of in every single run.
 func plausible(o conformance.Options) error {
 	if o.Backend == backendExisting {
+		if _, err := existing.Ways(o.Kubeconfig, o.Contexts, o.DirectContexts); err != nil {
+			return &exitError{exitUsage, err}
+		}
 		return nil
 	}
 	f := runFlags{overrides: binaries.Overrides{}}
@@ -130,10 +142,7 @@ func given(flags *pflag.FlagSet) string {
 		if s, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(s.GetSlice(), ",")
 		}
-		if strings.ContainsAny(value, " &|!()'\"$;<>*?") {
-			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
-		}
-		fmt.Fprintf(&words, " --%s=%s", f.Name, value)
+		fmt.Fprintf(&words, " --%s=%s", f.Name, conformance.Quoted(value))
 	})
 	return words.String()
 }

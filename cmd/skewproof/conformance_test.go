@@ -51,6 +51,7 @@ func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, s
 	if junit, err := os.ReadFile(filepath.Join(dir, reports.JUnitFile)); err != nil || !bytes.Contains(junit, []byte("[It] conformance upgrades quiet")) {
 		t.Errorf("the JUnit file has no stable name of the scenario quiet, error %v", err)
 	}
+	rendersAgain(t, dir, reports.ConformanceHTML, cmd.ProcessState.ExitCode())
 	return cmd.ProcessState.ExitCode(), report, output.String()
 }
 
@@ -91,16 +92,10 @@ func TestConformanceInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	begun := filepath.Join(dir, "scenarios", "long-campaign", "run.json")
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("it never began")
-		case <-tick.C:
-		}
-	}
+	waitFor(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "scenarios", "long-campaign", "run.json"))
+		return err == nil
+	})
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +111,39 @@ func TestConformanceInterrupted(t *testing.T) {
 		if s.Name == "long-campaign" && (s.Core.Result != reports.ResultInconclusive || !strings.Contains(s.Core.Reason, "interrupted")) {
 			t.Errorf("%s: %+v, want it interrupted", s.Name, s.Core)
 		}
+		if s.Name == "quiet" && (s.Core.Result != reports.ResultSkipped || s.Core.Reason != reports.NotReached || s.Reproduce == "") {
+			t.Errorf("%s: %+v, reproduced by %q; want it not run, and how it could have been", s.Name, s.Core, s.Reproduce)
+		}
+	}
+	said := output.String()
+	for _, want := range []string{"stopping; a second Ctrl-C", "interrupted in long-campaign", "long-campaign.log", "not run: quiet\n", "not run: 2 control runs"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	for _, dump := range []string{"goroutine", "Progress Report", "spec runner"} { // what Ginkgo answers a signal with
+		if strings.Contains(said, dump) {
+			t.Errorf("it says %q:\n%s", dump, said)
+		}
+	}
+	for _, name := range []string{reports.ConformanceHTML, reports.JUnitFile} {
+		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Contains(content, []byte("long-campaign")) {
+			t.Errorf("%s does not know of the interrupted run, error %v", name, err)
+		}
+	}
+}
+
+// waitFor waits for a condition for as long as the test may take.
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it never came")
+		case <-tick.C:
+		}
 	}
 }
 
@@ -127,6 +155,9 @@ func TestConformanceRefusesWrongUsage(t *testing.T) {
 		"--from v1.37.1 --to v1.36.3":           "older",
 		"--backend moon":                        "--backend",
 		"--backend existing":                    "kubeconfig",
+		"--servers -1":                          "want a number above 0",
+		"--backend existing --kubeconfig nope":  "read kubeconfig: stat nope",
+		"--labels (quiet":                       "could not find matching",
 		"--controls none":                       "want each or few",
 		"--backend sim --from v1.2.3":           "v1.2.3",
 		"--backend sim --kubeconfig /dev/null":  "are for the backend existing",

@@ -58,22 +58,3 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
-
-func newReport() *cobra.Command {
-	return &cobra.Command{
-		Use:   "report DIR",
-		Short: "Render the reports of a judged run again, from its report.json",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := runDir(args[0])
-			report, err := reports.Read(dir.file(reports.JSONFile))
-			if err != nil {
-				return notRun(err)
-			}
-			if err := writeReports(dir, report, cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			return outcomeError(report.Verdict.Outcome)
-		},
-	}
-}

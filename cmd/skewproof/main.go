@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,14 +28,7 @@ func main() { os.Exit(execute(os.Args[1:])) }
 func execute(words []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		<-signals
-		signal.Stop(signals) // a second one ends this process, and the sandbox with it
-		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once")
-		cancel()
-	}()
+	ctx = withSignals(ctx, cancel)
 	root := newRoot()
 	root.SetArgs(words)
 	err := root.ExecuteContext(ctx)

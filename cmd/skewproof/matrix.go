@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -119,13 +120,18 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 		Complete: len(done) == len(cells) && ctx.Err() == nil,
 	}, pairs, done)
 	m.Reproduce, m.Environment = f.commandLine, environment()
-	if err := reports.SaveMatrix(f.out, m); err != nil {
-		return notRun(err)
+	if err := reports.SaveMatrix(f.out, m); err != nil { // what was run for an hour is shown all the same
+		return notRun(errors.Join(reports.WriteMatrixText(out, m, reports.SummaryOptions{Color: isTerminal(out)}), err))
 	}
+	return tellMatrix(m, f.out, out)
+}
+
+// tellMatrix prints a matrix, where to read on, and turns its result into an exit code.
+func tellMatrix(m reports.VersionMatrix, dir string, out io.Writer) error {
 	if err := reports.WriteMatrixText(out, m, reports.SummaryOptions{Color: isTerminal(out)}); err != nil {
 		return notRun(err)
 	}
-	fmt.Fprintf(out, "\n%s\n%s\n", filepath.Join(f.out, reports.MatrixHTML), filepath.Join(f.out, reports.MatrixJSON))
+	fmt.Fprintf(out, "\n%s\n%s\n", filepath.Join(dir, reports.MatrixHTML), filepath.Join(dir, reports.MatrixJSON))
 	return resultError(m.Result)
 }
 
@@ -149,6 +155,13 @@ func (f *matrixFlags) versionPairs() ([]reports.VersionPair, error) {
 // plan checks every run before the first one starts. What a subject or version cannot do is a cell that says so; everything else that is wrong
 // is wrong usage.
 func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
+	for flag, words := range map[string][]string{"pairs": f.pairs, "scenarios": f.names, "subjects": f.subjects} {
+		for n, word := range words {
+			if slices.Contains(words[:n], word) {
+				return nil, usage("--%s names %s twice", flag, word)
+			}
+		}
+	}
 	var cells []planned
 	for n, pair := range pairs {
 		for _, name := range f.names {

@@ -43,9 +43,7 @@ func TestMatrixInTheSimulator(t *testing.T) {
 		}
 	}
 	for _, name := range []string{reports.MatrixHTML, reports.MatrixText} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
-		}
+		rendersAgain(t, dir, name, exitFail)
 	}
 }
 
@@ -56,6 +54,8 @@ func TestMatrixRefusesWrongUsage(t *testing.T) {
 		"--scenarios nosuch":                       "no scenario",
 		"--subjects nobodys":                       "--subjects",
 		"--pairs 1.2..3.4":                         "nothing of this matrix can be run",
+		"--subjects=":                              "no pair, scenario or subject is named",
+		"--scenarios quiet,quiet":                  "names quiet twice",
 		"--backend moon":                           "nothing of this matrix can be run",
 		"--pairs v1.30.14+without.batch..v1.30.14": "names no group and version",
 	} {

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,12 +40,14 @@ Exit code 0: every disagreement is known; 1: one is not; 3: a run could not be c
 		Example: `  skewproof parity peer-crash --subject builtin,reference
   skewproof parity --local _out/parity-20261121-101500    # real runs that are there already are not repeated`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			f.given = cmd.Flags().Changed
 			return f.compare(cmd.Context(), names, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	f.registerPlan(flags)
 	flags.StringSliceVar(&f.subjects, "subject", scenarios.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
+	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
 	flags.StringVar(&f.local, "local", "", "take runs on real processes from this directory, if an earlier 'skewproof parity --out' left them there")
 	flags.BoolVar(&f.causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
 	return cmd
@@ -56,6 +61,38 @@ type pair struct {
 }
 
 func (f *parityFlags) compare(ctx context.Context, names []string, out, progress io.Writer) error {
+	pairs, err := f.pairs(names)
+	if err != nil {
+		return err
+	}
+	if f.local != "" {
+		if _, err := os.ReadDir(f.local); err != nil { // a slip of the pen must not cost half an hour of real runs
+			return notRun(fmt.Errorf("take runs from --local %s: %w", f.local, err))
+		}
+	}
+	base := f.out
+	if base == "" {
+		base = filepath.Join("_out", "parity-"+time.Now().Format("20060102-150405"))
+	}
+	if base, err = freshDir(base); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(base) }() // it stays unless nothing was run
+	for i, p := range pairs {
+		if err := f.both(ctx, base, p); err != nil {
+			if i > 0 {
+				_ = f.tell(out, pairs[:i]) // what was compared is not lost; the error is what counts
+				fmt.Fprintf(out, "%d of %d were compared.\n", i, len(pairs))
+			}
+			return err
+		}
+		fmt.Fprintf(progress, "%d of %d: %s, %s: %s verdicts agree\n", i+1, len(pairs), p.scenario, p.subject, p.agreement())
+	}
+	return f.tell(out, pairs)
+}
+
+// pairs are what is to be compared. What is wrong with the last of them must not show after half an hour.
+func (f *parityFlags) pairs(names []string) ([]*pair, error) {
 	if len(names) == 0 {
 		for _, s := range scenarios.All() {
 			if s.Limits.Allows(backendLocal) && s.Limits.Allows(backendSim) {
@@ -63,43 +100,45 @@ func (f *parityFlags) compare(ctx context.Context, names []string, out, progress
 			}
 		}
 	}
-	var plans []*pair
-	for _, name := range names { // what is wrong with the last must not show after half an hour
+	if len(f.subjects) == 0 {
+		return nil, usage("--subject names none: there are %s", strings.Join(scenarios.Subjects, ", "))
+	}
+	var pairs []*pair
+	for _, name := range names {
 		for _, subject := range f.subjects {
+			if slices.ContainsFunc(pairs, func(p *pair) bool { return p.scenario == name && p.subject == subject }) {
+				return nil, usage("%s on %s is named twice", name, subject)
+			}
 			for _, backend := range []string{backendLocal, backendSim} {
-				f.backend, f.subject = backend, subject
-				if _, _, err := f.plan(name); err != nil {
-					return err
+				run := f.on(backend, subject)
+				if _, _, err := run.plan(name); err != nil {
+					return nil, err
 				}
 			}
-			plans = append(plans, &pair{scenario: name, subject: subject})
+			pairs = append(pairs, &pair{scenario: name, subject: subject})
 		}
 	}
-	base := f.out
-	if base == "" {
-		base = filepath.Join("_out", "parity-"+time.Now().Format("20060102-150405"))
-	}
-	for i, p := range plans {
-		if err := f.both(ctx, base, p); err != nil {
-			return err
-		}
-		fmt.Fprintf(progress, "%d of %d: %s, %s: %s verdicts agree\n", i+1, len(plans), p.scenario, p.subject, p.agreement())
-	}
-	return f.tell(out, plans)
+	return pairs, nil
+}
+
+// on are the flags of one run. What one scenario needs, such as more servers, must not stick to the next.
+func (f *parityFlags) on(backend, subject string) runFlags {
+	run := f.runFlags
+	run.backend, run.subject = backend, subject
+	return run
 }
 
 // both carries out one plan on both backends, unless the real run is there already.
 func (f *parityFlags) both(ctx context.Context, base string, p *pair) (err error) {
 	name := p.scenario + "-" + p.subject + "-"
-	f.subject = p.subject
 	p.local, err = readReal(f.local, name+backendLocal)
 	if errors.Is(err, fs.ErrNotExist) {
-		p.local, err = f.one(ctx, backendLocal, p.scenario, filepath.Join(base, name+backendLocal))
+		p.local, err = f.one(ctx, p, backendLocal, filepath.Join(base, name+backendLocal))
 	}
 	if err != nil {
 		return err
 	}
-	if p.sim, err = f.one(ctx, backendSim, p.scenario, filepath.Join(base, name+backendSim)); err != nil {
+	if p.sim, err = f.one(ctx, p, backendSim, filepath.Join(base, name+backendSim)); err != nil {
 		return err
 	}
 	if p.disagreements, err = parity.Compare(p.local, p.sim); err != nil {
@@ -124,12 +163,13 @@ func readReal(dir, name string) (reports.RunReport, error) {
 }
 
 // one carries out a plan on one backend.
-func (f *parityFlags) one(ctx context.Context, backend, scenario, dir string) (reports.RunReport, error) {
-	f.backend, f.out = backend, dir
-	err := f.run(ctx, scenario, io.Discard, io.Discard)
+func (f *parityFlags) one(ctx context.Context, p *pair, backend, dir string) (reports.RunReport, error) {
+	run := f.on(backend, p.subject)
+	run.out = dir
+	err := run.run(ctx, p.scenario, io.Discard, io.Discard)
 	report, readErr := reports.Read(filepath.Join(dir, reports.JSONFile))
 	if isNotRun(err) && (readErr != nil || ctx.Err() != nil) { // one that a server's crash cut short has a report, and counts
-		return report, fmt.Errorf("%s, %s, on %s: %w", scenario, f.subject, backend, err)
+		return report, fmt.Errorf("%s, %s, on %s: %w", p.scenario, p.subject, backend, err)
 	}
 	return report, readErr
 }

@@ -51,9 +51,7 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	flags.StringVar(&f.out, "out", "", "directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
 	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local only)")
-	flags.Float64Var(&f.qps, "qps", 240, "requests per second of the load, over all servers (local only)")
-	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version (local only)")
-	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated (local only)")
+	f.registerReal(flags, backendLocal)
 	return cmd
 }
 

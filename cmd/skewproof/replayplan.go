@@ -26,6 +26,7 @@ type realPlan struct {
 	Changed []string
 
 	on     []scenarios.Step // faults
+	spoilt []scenarios.Step // documents
 	paused []string         // servers
 	ended  []string
 	left   []string // labels of faults that were refused
@@ -38,6 +39,9 @@ func newRealPlan(r *search.Repro) *realPlan {
 		p.refuse("%d servers: there is room for %d", len(r.Case.Servers), local.MaxServers)
 	}
 	for i, request := range r.Case.Requests {
+		if request.Upgrade {
+			p.Traffic = scenarios.UpgradeTraffic
+		}
 		if request.Forged {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)
 		}
@@ -85,12 +89,6 @@ func (p *realPlan) wait(d time.Duration) {
 func (p *realPlan) step(i int, s scenarios.Step) {
 	why := ""
 	switch s.Action {
-	case scenarios.Spoil, scenarios.Mend:
-		why = "a real kube-apiserver cannot be made to fail at its own discovery alone"
-	case scenarios.Define, scenarios.Undefine:
-		if s.Definition.Aggregated {
-			why = "there is no program that an aggregated API could be passed on to"
-		}
 	case scenarios.Inject:
 		if other := p.clash(s.Fault); other != "" {
 			p.left = append(p.left, s.Label)
@@ -135,6 +133,10 @@ func (p *realPlan) note(s scenarios.Step) {
 		p.on = append(p.on, s)
 	case scenarios.Heal:
 		p.on = slices.DeleteFunc(p.on, func(o scenarios.Step) bool { return o.Label == s.Label })
+	case scenarios.Spoil:
+		p.spoilt = append(p.spoilt, s)
+	case scenarios.Mend:
+		p.spoilt = slices.DeleteFunc(p.spoilt, func(o scenarios.Step) bool { return o.Server == s.Server && o.Path == s.Path })
 	case scenarios.Pause:
 		p.paused = append(p.paused, s.Server)
 	case scenarios.Kill, scenarios.Stop:
@@ -151,6 +153,9 @@ func (p *realPlan) note(s scenarios.Step) {
 func (p *realPlan) restore() {
 	for _, s := range p.on {
 		p.add(scenarios.Step{Action: scenarios.Heal, Label: s.Label})
+	}
+	for _, s := range p.spoilt {
+		p.add(scenarios.Step{Action: scenarios.Mend, Server: s.Server, Path: s.Path})
 	}
 	for _, name := range p.paused {
 		p.add(scenarios.Step{Action: scenarios.Resume, Server: name})

@@ -44,7 +44,7 @@ func compareTraces(r *search.Repro, result *sim.Result) string {
 		"This is skewproof %s.", hash, r.Hash, by, version())
 }
 
-// save writes what was asked for.
+// save writes what was asked for. A trace that could not be written whole is removed, unless it was to go to a device or a pipe.
 func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) error {
 	if f.trace != "" {
 		if err := writeTrace(f.trace, result); err != nil {
@@ -78,6 +78,14 @@ func writeTrace(path string, result *sim.Result) (err error) {
 	if err != nil {
 		return fmt.Errorf("write the trace: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() {
+		if err = errors.Join(err, file.Close()); err == nil {
+			return
+		}
+		err = fmt.Errorf("write the trace: %w; free some space, or choose another file with --trace", err)
+		if info, statErr := os.Lstat(path); statErr == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}()
 	return result.WriteTrace(file)
 }

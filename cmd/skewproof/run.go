@@ -91,7 +91,6 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
 		"alpha (the design of 1.28 in every server)")
 	flags.BoolVar(&f.strict, "strict", false, "let invariants beyond the KEP count as well")
-	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated")
 	f.registerPlan(flags)
 }
 
@@ -99,11 +98,21 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 func (f *runFlags) registerPlan(flags *pflag.FlagSet) {
 	flags.StringVar(&f.from, "from", defaultFrom, "the older kube-apiserver version")
 	flags.StringVar(&f.to, "to", defaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
-	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version")
 	flags.IntVar(&f.servers, "servers", 3, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, maxSimulated, kind.MaxServers))
-	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the load's choices; in sim of everything that is left to chance")
 	flags.StringVar(&f.out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
+	f.registerReal(flags, "")
+}
+
+// registerReal declares the flags that say what real processes are made of, and how much is asked of them. The help says of each that it is for only
+// that; empty: for every backend.
+func (f *runFlags) registerReal(flags *pflag.FlagSet, only string) {
+	if only != "" {
+		only = " (" + only + " only)"
+	}
+	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers"+only)
+	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version"+only)
+	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated"+only)
 }
 
 func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer) error {

@@ -87,6 +87,7 @@ func (d runDir) writeSpec(s spec) error {
 		return err
 	}
 	if err := os.WriteFile(d.spec(), append(content, '\n'), 0o644); err != nil {
+		_ = os.Remove(d.spec()) // half of it would be taken for a whole one
 		return fmt.Errorf("write to output directory: %w; free some space, or choose another directory with --out", err)
 	}
 	return nil

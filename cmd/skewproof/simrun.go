@@ -87,6 +87,10 @@ func saveHistory(path string, h *history.History) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the history: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil { // the run can be had again, half a history is good for nothing
+			err = errors.Join(fmt.Errorf("%w; free some space, or choose another directory with --out", err), os.Remove(path))
+		}
+	}()
 	return history.Write(file, h)
 }

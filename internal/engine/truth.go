@@ -20,6 +20,8 @@ const (
 	// the last look that confirmed a document and the first that found another, nothing is known.
 	truthInterval = time.Second
 	truthTimeout  = 5 * time.Second
+	// late is how long an answer takes that is written down as such: a hundred times as long as on a machine that keeps up.
+	late = 2 * time.Second
 )
 
 // truth keeps what every ready server serves by itself, as told by its own profile=nopeer discovery, asked around all links
@@ -27,6 +29,7 @@ const (
 // silent must not age what is known of the others.
 type truth struct {
 	serving  func(server string) int
+	queued   func(server string) time.Duration
 	recorder *history.Recorder
 	status   func(string, ...any)
 	changed  func(map[string]history.Document)
@@ -46,7 +49,7 @@ type known struct {
 
 func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
 	t := &truth{
-		serving: cluster.Serving, recorder: recorder, status: status,
+		serving: cluster.Serving, queued: queued(cluster), recorder: recorder, status: status,
 		clients: map[string]rest.Interface{}, doors: map[string]rest.Interface{}, known: map[string]known{},
 	}
 	for _, name := range servers {
@@ -59,6 +62,20 @@ func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, sta
 		}
 	}
 	return t, nil
+}
+
+// Queuer is a [Cluster] that knows for how long threads of a server's processes have been able to run while no processor did, since they were
+// started; of several threads the sum. It may be called concurrently, and gives 0 for a server that does not run.
+type Queuer interface {
+	Queued(server string) time.Duration
+}
+
+// queued asks the cluster that, if it knows.
+func queued(c Cluster) func(string) time.Duration {
+	if q, ok := c.(Queuer); ok {
+		return q.Queued
+	}
+	return func(string) time.Duration { return 0 }
 }
 
 // asking is a client that asks one server for discovery, as fast as it likes.
@@ -94,10 +111,14 @@ func (t *truth) look(ctx context.Context, name string) {
 	}
 	attempt, cancel := context.WithTimeout(ctx, truthTimeout)
 	defer cancel()
-	began := t.recorder.Now()
+	began, waited := t.recorder.Now(), t.queued(name)
 	document, err := traffic.Discover(attempt, t.clients[name])
+	same := t.serving(name) == incarnation
+	if end := t.recorder.Now(); same && ctx.Err() == nil && end-began >= late {
+		t.recorder.Late(history.Late{Server: name, Start: began, End: end, Queued: max(0, t.queued(name)-waited)})
+	}
 	switch {
-	case t.serving(name) != incarnation: // an answer of two incarnations, or of one that is going
+	case !same: // an answer of two incarnations, or of one that is going
 	case err != nil && ctx.Err() == nil:
 		t.status("%s: ask what it serves: %v", name, err)
 	case err == nil:

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -74,4 +75,64 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	if len(h.Served) != 1 || !slices.Equal(names(h.Documents[h.Served[0].Document]), []string{"served"}) {
 		t.Errorf("it is recorded that it serves %+v, %+v", h.Served, h.Documents)
 	}
+}
+
+// A machine that does not keep up shows in the questions that go around all faults; a quick answer, and one of a server that was stopped meanwhile, show nothing.
+func TestTruthNotesWhatIsLate(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		took    history.Time
+		stopped bool
+		want    []history.Late
+	}{
+		{"at once", late - 1, false, nil},
+		{"late", late, false, []history.Late{{Server: "a", Start: 0, End: late, Queued: late / 2}}},
+		{"late, of a server that is going", late, true, nil},
+	} {
+		var now history.Time
+		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+		cluster.own.Config.Handler = after(cluster.own.Config.Handler, func() {
+			now = tc.took
+			cluster.waited = tc.took / 2
+			if tc.stopped {
+				cluster.incarnation = 0
+			}
+		})
+		var file bytes.Buffer
+		recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return now })
+		truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth.changed = func(map[string]history.Document) {}
+		truth.observe(t.Context(), "a")
+		if err := recorder.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		h, err := history.Read(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(h.Lates, tc.want) {
+			t.Errorf("%s: noted %v, want %v", tc.name, h.Lates, tc.want)
+		}
+	}
+}
+
+// leaving is a cluster whose server may go.
+type leaving struct {
+	doors
+	incarnation int
+	waited      time.Duration
+}
+
+func (l *leaving) Queued(string) time.Duration { return l.waited }
+
+func (l *leaving) Serving(string) int { return l.incarnation }
+
+func after(h http.Handler, do func()) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		do()
+		h.ServeHTTP(w, r)
+	})
 }

@@ -28,6 +28,7 @@ type History struct {
 	Lifecycle  []Lifecycle
 	Served     []Served
 	Effects    []Effect
+	Lates      []Late
 	Documents  map[string]Document // by Document.Hash
 	End        End
 }
@@ -349,6 +350,17 @@ type Served struct {
 	// went over from the one to the other, nobody knows when.
 	Confirmed Time   `json:"confirmed,omitempty"`
 	Document  string `json:"document"` // Document.Hash
+}
+
+// Late is a question that the run put to a server directly, around all links and faults, and that waited long for its answer or never got one.
+// Where that befalls all servers at once, or the server's process was kept from running, the machine does not keep up.
+type Late struct {
+	Server string `json:"server"`
+	Start  Time   `json:"start"`
+	End    Time   `json:"end"`
+	// Queued is for how long threads of the server's processes were able to run meanwhile, and no processor did; of several threads the sum. 0 where
+	// that is not known.
+	Queued time.Duration `json:"queued,omitempty"`
 }
 
 // Document is one discovery document in the form that invariants compare.

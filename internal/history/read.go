@@ -92,6 +92,8 @@ func (h *History) add(first bool, line []byte) error {
 		h.Served = append(h.Served, *rec.Served)
 	case rec.Effect != nil:
 		h.Effects = append(h.Effects, *rec.Effect)
+	case rec.Late != nil:
+		h.Lates = append(h.Lates, *rec.Late)
 	case rec.Document != nil:
 		h.Documents[rec.Document.Hash] = *rec.Document
 	case rec.End != nil:
@@ -127,6 +129,11 @@ func (h *History) check() error {
 			return fmt.Errorf("server %q served document %s from %s on, but the one before was still seen at %s", s.Server, s.Document, s.At, s.Confirmed)
 		}
 	}
+	for _, l := range h.Lates {
+		if l.End < l.Start {
+			return fmt.Errorf("a late answer of %q ends at %s, before it starts at %s", l.Server, l.End, l.Start)
+		}
+	}
 	for _, f := range h.Faults {
 		if f.End < f.Start {
 			return fmt.Errorf("fault %d ends at %s, before it starts at %s", f.ID, f.End, f.Start)
@@ -147,6 +154,7 @@ func (h *History) sort() {
 	slices.SortStableFunc(h.Faults, func(a, b Fault) int { return compare(a.Start, b.Start) })
 	slices.SortStableFunc(h.Lifecycle, func(a, b Lifecycle) int { return compare(a.At, b.At) })
 	slices.SortStableFunc(h.Effects, func(a, b Effect) int { return compare(a.At, b.At) })
+	slices.SortStableFunc(h.Lates, func(a, b Late) int { return compare(a.Start, b.Start) })
 	slices.SortStableFunc(h.Served, func(a, b Served) int { return compare(a.At, b.At) })
 }
 

@@ -19,6 +19,7 @@ type record struct {
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
 	Served    *Served    `json:"served,omitempty"`
 	Effect    *Effect    `json:"effect,omitempty"`
+	Late      *Late      `json:"late,omitempty"`
 	Document  *Document  `json:"document,omitempty"`
 	End       *End       `json:"end,omitempty"`
 }
@@ -88,6 +89,9 @@ func (r *Recorder) Lifecycle(l Lifecycle) { r.write(record{Lifecycle: &l}) }
 
 // Effect appends what a server's configuration was seen to do.
 func (r *Recorder) Effect(e Effect) { r.write(record{Effect: &e}) }
+
+// Late appends a direct question that waited long.
+func (r *Recorder) Late(l Late) { r.write(record{Late: &l}) }
 
 // Served appends what a server serves by itself, together with the document unless that is known already.
 func (r *Recorder) Served(s Served, d Document) {

@@ -37,6 +37,9 @@ func Write(w io.Writer, h *History) error {
 	for i := range h.Effects {
 		put(record{Effect: &h.Effects[i]})
 	}
+	for i := range h.Lates {
+		put(record{Late: &h.Lates[i]})
+	}
 	for i := range h.Steps {
 		put(record{Step: &h.Steps[i]})
 	}

@@ -34,7 +34,7 @@ type decisions struct {
 }
 
 func judgeAuthorizedAlike(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	begun := history.Time(0)
 	if len(f.observations) > 0 {
 		begun = f.observations[0].op.Start

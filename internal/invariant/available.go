@@ -19,7 +19,7 @@ var available = Invariant{
 }
 
 func judgeAvailable(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated, proxied, proxiedFailed := 0, 0, 0
 	for _, o := range f.observations {
 		r, cause := f.ruleAvailable(o)
@@ -71,6 +71,8 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	}
 	failed, known := failure(o.op)
 	switch {
+	case f.ownWord(o):
+		return rulingNone, ""
 	case !known:
 		return rulingUnknown, ""
 	case failed == "" && !informed:
@@ -104,6 +106,18 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 		informed = informed || f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
 	}
 	return able, informed
+}
+
+// ownWord reports whether an apiserver has answered 500 for what it serves itself, without any peer, by its own account: that is how it answers, right
+// or wrong, and no other could have been asked. Up to 1.30 it is how a component status that does not exist is told.
+func (f *Facts) ownWord(o *observation) bool {
+	if o.local != claimYes || o.op.Status != http.StatusInternalServerError || f.byID[o.op.ID] != o {
+		return false
+	}
+	hops := f.hops[o.op.ID]
+	return !passedOn(o.op, hops) && slices.ContainsFunc(hops, func(h history.Hop) bool {
+		return h.Server == o.op.Server && h.Status == http.StatusInternalServerError
+	})
 }
 
 // begun reports whether the client has had the beginning of an answer that is no failure in itself.

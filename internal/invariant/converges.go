@@ -24,7 +24,7 @@ type glimpse struct {
 }
 
 func judgeConverges(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	last := f.lastDisturbance()
 	bound := later(last, f.bounds.Convergence)
 	glimpses := f.glimpses(last)

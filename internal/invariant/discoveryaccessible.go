@@ -26,7 +26,7 @@ type visit struct {
 }
 
 func judgeAccessible(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	listed := f.listedWhenQuiet()
 	visited, swept, judged := map[visit]bool{}, map[string]bool{}, map[*quietWindow]bool{}
 	for _, o := range f.observations {

@@ -12,7 +12,7 @@ var discoveryComplete = Invariant{
 }
 
 func judgeComplete(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	judged := map[*quietWindow]bool{}
 	for _, o := range f.observations {
 		q := f.quietAt(o.window)

@@ -28,7 +28,7 @@ type sighting struct {
 }
 
 func judgeDeterministic(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	type pool struct{ truth, path string }
 	var order []pool
 	pools := map[pool][]sighting{}

@@ -32,6 +32,8 @@ type Facts struct {
 	resources    map[key]*resource
 	disturbances []disturbance
 	quiet        []*quietWindow
+	strained     []window         // the machine did not keep up: see indexStrain
+	strain       history.Time     // for how long
 	pressure     history.Pressure // what was really put on the subject
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
@@ -58,6 +60,7 @@ func NewFacts(h *history.History) *Facts {
 	}
 	f.indexFaults(h)
 	f.indexServers(h)
+	f.indexStrain(h)
 	f.indexOperations(h)
 	f.indexHops(h)
 	f.indexDisturbances()

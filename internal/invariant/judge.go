@@ -104,7 +104,7 @@ func (f *Facts) cutShort() []string {
 }
 
 // Overall is what all verdicts together come to. Any failed core invariant fails the run, whatever the scenario is about.
-// Otherwise the run is inconclusive when a core invariant that it is about is, or when nothing passed. With strict,
+// Otherwise the run is inconclusive when a core invariant that it is about is, or one that the machine was too slow for, or when nothing passed. With strict,
 // extended invariants count like core ones.
 func Overall(vs []Verdict, strict bool) Outcome {
 	overall := OutcomeInconclusive
@@ -119,7 +119,7 @@ func Overall(vs []Verdict, strict bool) Outcome {
 		case OutcomePass:
 			overall = OutcomePass
 		case OutcomeInconclusive:
-			undecided = undecided || v.About
+			undecided = undecided || v.About || v.Strained > 0
 		}
 	}
 	if undecided {

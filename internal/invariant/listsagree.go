@@ -26,7 +26,7 @@ type complete struct {
 
 // judgeListsAgree compares lists by label, since nobody but the clients of the run makes objects that have those labels.
 func judgeListsAgree(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	writes := f.populationChanges()
 	var order []string
 	lists := map[string][]complete{}

@@ -17,7 +17,7 @@ var noFalseNotFound = Invariant{
 }
 
 func judgeNoFalseNotFound(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated, passedOn := 0, 0
 	for _, o := range f.observations {
 		r := f.ruleNotFound(o)
@@ -50,7 +50,7 @@ func (f *Facts) ruleNotFound(o *observation) ruling {
 			return rulingUnknown
 		}
 		return rulingNone
-	case o.local != claimYes && f.ceased(o):
+	case o.local != claimYes && f.ceased(o, o.situation):
 		return rulingUnknown
 	case o.local != claimYes && f.proxyOff(o.op.Server, o.window):
 		return rulingNone
@@ -77,7 +77,11 @@ func (f *Facts) informed(o *observation, s situation) bool {
 	if s.local == claimYes && o.op.Start >= later(s.localSince, f.bounds.Staleness) {
 		return true
 	}
+	gone, own := f.gone(o)
 	for _, p := range s.capable {
+		if own && p.since < gone {
+			continue // it may not have noticed yet
+		}
 		if o.op.Start >= later(f.heard(o, p.server.name, max(p.since, s.readySince)), f.bounds.Staleness) {
 			return true
 		}
@@ -85,17 +89,22 @@ func (f *Facts) informed(o *observation, s situation) bool {
 	return false
 }
 
-// ceased reports whether the asked server itself served the resource earlier in its life, when those that serve it did so already: then somebody
-// has deleted it, and this server may know better than they. One that began to serve it later serves it anew.
-func (f *Facts) ceased(o *observation) bool {
+// gone is when the asked server itself ceased to serve the resource in its present life: then somebody has deleted it, and this server may know
+// better than those that serve it since before. ok is false if it never did.
+func (f *Facts) gone(o *observation) (at history.Time, ok bool) {
 	incarnation := o.asked.line.at(o.op.Start).incarnation
 	for _, c := range slices.Backward(o.resource.coverage[o.asked.index]) {
 		if c.claim == claimYes && c.to <= o.op.End { // perhaps while the request was under way
-			anew := slices.ContainsFunc(o.capable, func(p peer) bool { return p.since >= c.to })
-			return !anew && o.asked.line.at(max(c.from, 0)).incarnation == incarnation
+			return c.to, o.asked.line.at(max(c.from, 0)).incarnation == incarnation
 		}
 	}
-	return false
+	return 0, false
+}
+
+// ceased reports whether the asked server may know better than all that serve the resource: none of them began after it had ceased to.
+func (f *Facts) ceased(o *observation, s situation) bool {
+	at, own := f.gone(o)
+	return own && !slices.ContainsFunc(s.capable, func(p peer) bool { return p.since >= at })
 }
 
 // heard is when the asked server can first have heard of a peer that it could have heard of since then: the one tells it, and the other

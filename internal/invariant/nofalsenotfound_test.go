@@ -94,6 +94,10 @@ func TestNoFalseNotFound(t *testing.T) {
 		{"404 for what the asked server has ceased to serve, and another one serves anew",
 			blank(name).start("a", 0, newDoc).start("b", 0, newDoc).start("c", 0, oldDoc).changed("b", 45, 50, oldDoc).served("a", 50, oldDoc).served("a", 60, newDoc).ask(71, "b", gadgets, 404),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"404 for what the asked server has ceased to serve, another one has only just begun to serve anew, and a third may not have noticed",
+			blank(name).start("a", 0, newDoc).start("b", 0, newDoc).start("c", 0, newDoc).changed("b", 45, 50, oldDoc).served("a", 50, oldDoc).served("a", 60, newDoc).
+				ask(61, "b", gadgets, 404).ask(90, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
 		{"404 for what the asked server served in an earlier life",
 			blank(name).start("a", 0, newDoc).start("b", 0, newDoc).start("c", 0, oldDoc).stop("b", 30).start("b", 33, oldDoc).ask(60, "b", gadgets, 404),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},

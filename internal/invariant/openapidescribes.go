@@ -18,7 +18,7 @@ var openAPIDescribes = Invariant{
 }
 
 func judgeOpenAPI(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	for _, o := range f.observations {
 		r, missing := f.ruleOpenAPI(o)
 		if !t.rule(r) {

@@ -64,6 +64,8 @@ const (
 type served struct {
 	span
 	content
+	// around is set of a process that starts: what its server served before, and what it served as soon as that was known.
+	around content
 }
 
 // content is what is known of what a server served by itself.
@@ -126,7 +128,31 @@ func newServed(line timeline, records []history.Served, documents map[string]*do
 		}
 		out = append(out, piece)
 	}
-	return out
+	return lookAround(out)
+}
+
+// lookAround fills in served.around.
+func lookAround(line []served) []served {
+	var before *document
+	for i := range line {
+		s := &line[i]
+		if s.doc != nil {
+			before = s.doc
+		}
+		if s.phase != phaseStarting || s.doc != nil || before == nil {
+			continue
+		}
+		for _, next := range line[i:] {
+			if next.incarnation != s.incarnation {
+				break
+			}
+			if next.doc != nil {
+				s.around = content{before: before, after: next.doc}
+				break
+			}
+		}
+	}
+	return line
 }
 
 // servedIndex is which piece of s.served t lies in.
@@ -149,6 +175,18 @@ func (s served) claim(k key) claim {
 		return claimUnknown // coming or going: it may answer, or not
 	}
 	return c
+}
+
+// starts reports whether the server's process starts, in all of a window in which it is there, and the server served a resource neither before nor
+// after that. Its peers cannot know so, but it did not answer for it meanwhile.
+func (s *server) starts(k key, w window) bool {
+	for i := s.servedIndex(w.from); i < len(s.served) && s.served[i].overlaps(w); i++ {
+		piece := s.served[i]
+		if c := piece.claim(k); c != claimAbsent && c != claimNo && (!piece.around.changing() || piece.around.claim(k) != claimNo) {
+			return false
+		}
+	}
+	return true
 }
 
 // claim is claimYes, claimNo or claimUnknown. Between two documents what both say still holds, just as a document does

@@ -22,6 +22,9 @@ type tally struct {
 	order   []*Evidence
 	listed  map[*Evidence]map[string]bool
 	doubts  []string
+
+	strained []window     // see Facts.timely; empty for an invariant that no strain can break
+	strain   history.Time // how long that was
 }
 
 func newTally() *tally {
@@ -31,6 +34,9 @@ func newTally() *tally {
 // violation counts one violation. show is asked for the evidence when it is the first of its group; violations must
 // come in time order.
 func (t *tally) violation(s signature, at history.Time, about string, show func() Evidence) {
+	if t.excused(at) {
+		return
+	}
 	t.verdict.Violations++
 	group := t.groups[s]
 	if group == nil {
@@ -76,6 +82,7 @@ func (t *tally) doubt(format string, args ...any) {
 // done returns the verdict but for its outcome, and all doubts. There is a doubt whenever nothing was judged, or less than
 // half of what should have been.
 func (t *tally) done() (Verdict, []string) {
+	t.doubtStrain()
 	v := t.verdict
 	for _, e := range t.order {
 		names := make([]string, 0, len(t.listed[e]))

@@ -19,7 +19,7 @@ var trueNotFound = Invariant{
 }
 
 func judgeTrueNotFound(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated := 0
 	for _, o := range f.observations {
 		r, cause := f.ruleUnserved(o)

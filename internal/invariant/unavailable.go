@@ -18,7 +18,7 @@ var unavailableOnPeerFailure = Invariant{
 }
 
 func judgeUnavailable(f *Facts) *tally {
-	t := newTally()
+	t := f.timely()
 	tolerated, contradicted := 0, 0
 	var slowest history.Time
 	for _, o := range f.observations {
@@ -67,11 +67,11 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	if !s.skewed() || !f.severed(o, s, w) {
 		return rulingNone, ""
 	}
-	if f.ceased(o) {
+	if f.ceased(o, s) {
 		return rulingUnknown, ""
 	}
 	for _, u := range s.unsure {
-		if r, _ := f.reach(o.op.Server, u.name, w); r != reachClosed {
+		if r, _ := f.reach(o.op.Server, u.name, w); r != reachClosed && !u.starts(o.resource.key, w) {
 			return rulingUnknown, "" // it may serve the resource, and can be reached
 		}
 	}

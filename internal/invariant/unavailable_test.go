@@ -9,6 +9,9 @@ import (
 func TestUnavailableOnPeerFailure(t *testing.T) {
 	const name = "UnavailableOnPeerFailure"
 	cutOff := func() *story { return tell(name).cut("b", "a", 15, 100) }
+	slowly := func() *story {
+		return cutOff().stop("c", 20).state("c", 22, history.StateStarting).state("c", 59, history.StateReady).served("c", 60, oldDoc)
+	}
 	checkStories(t, name, []storyCase{
 		{"503 while the only capable peer is cut off", cutOff().askEvery(20, 24, "b", gadgets, 503),
 			want{outcome: OutcomePass, checked: 5, fact: "slowest right 503: 10ms"}},
@@ -28,6 +31,15 @@ func TestUnavailableOnPeerFailure(t *testing.T) {
 			want{outcome: OutcomePass, checked: 1, unjudgeable: 1}},
 		{"404 is no answer either", cutOff().ask(20, "b", gadgets, 404),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 rather than 503"}},
+		{"503 while another one starts for long, which did not serve it before and does not after", slowly().ask(40, "b", gadgets, 503),
+			want{outcome: OutcomePass, checked: 1}},
+		{"404 while such a one starts", slowly().ask(40, "b", gadgets, 404),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"503 while another one starts that serves it once it is ready", cutOff().stop("c", 20).start("c", 22, newDoc).ask(22.5, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"503 while another one starts that served it before", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).cut("b", "a", 15, 100).
+			stop("c", 20).start("c", 22, oldDoc).ask(22.5, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
 		{"502", cutOff().ask(20, "b", gadgets, 502),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "502 rather than 503"}},
 		{"404 while knowledge spreads", tell(name).cut("b", "a", 2, 100).ask(5, "b", gadgets, 404).ask(20, "b", gadgets, 503),

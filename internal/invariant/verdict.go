@@ -37,6 +37,9 @@ type Verdict struct {
 	Checked int `json:"checked"`
 	// Unjudgeable is how many observations would have been judged had their ground truth been known.
 	Unjudgeable int `json:"unjudgeable,omitempty"`
+	// Strained is how many of these were wrong, in a time in which the machine did not keep up. They are neither violations nor right, so that this
+	// is no pass.
+	Strained int `json:"strained,omitempty"`
 	// Violations is the full count, of which Evidence shows the first few kinds.
 	Violations int `json:"violations"`
 	// Evidence is grouped by (asked server, resource, cause) in the order of the first occurrence, at most

@@ -15,11 +15,27 @@ func Digest(t *proxy.Table) string {
 	if !t.LocalKnown() {
 		return ""
 	}
+	return digestOf(t.Local(proxy.RootCore), t.Local(proxy.RootGroups))
+}
+
+func digestOf(core, groups discovery.Groups) string {
 	hash := sha256.New()
-	for _, root := range []proxy.Root{proxy.RootCore, proxy.RootGroups} {
-		hash.Write([]byte(discovery.NewDocument(root.Path(), t.Local(root)).ETag()))
+	for root, of := range [...]discovery.Groups{proxy.RootCore: core, proxy.RootGroups: groups} {
+		hash.Write([]byte(discovery.NewDocument(proxy.Root(root).Path(), of).ETag()))
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// digest is the [Digest] of what the server has answered, "" if a document is missing. It is not made anew while that is the same as before.
+func (a *Answer) digest(before lastAnswer) string {
+	core, groups := a.Roots[proxy.RootCore], a.Roots[proxy.RootGroups]
+	switch {
+	case core.Failed != "" || groups.Failed != "":
+		return ""
+	case before.digest != "" && same(before.Roots[proxy.RootCore].Groups, core.Groups) && same(before.Roots[proxy.RootGroups].Groups, groups.Groups):
+		return before.digest
+	}
+	return digestOf(core.Groups, groups.Groups)
 }
 
 // Digester returns a function for [Publisher.Serves] that gives the digest of a store's local server, and makes it anew only when the

@@ -110,6 +110,37 @@ func TestRosterTellsOfAnotherDigest(t *testing.T) {
 	}
 }
 
+// What was fetched may have been true for a moment only, while the watch was deaf: then the lease says what it said before.
+func TestRosterTellsWhatWasFetchedOtherwise(t *testing.T) {
+	s := newScript(RosterConfig{})
+	renew := func(later time.Duration) []proxy.Event {
+		s.now = s.now.Add(later)
+		s.Endpoint(EndpointLease{ID: "p", Holder: "i1", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.1:1", Serves: "one"}, s.now)
+		return s.Changes()
+	}
+	renew(0)
+	changed := []proxy.Event{proxy.PeerChanged{ID: "p"}}
+	for _, step := range []struct {
+		name, fetched string
+		later         time.Duration
+		want          []proxy.Event
+	}{
+		{"nothing", "", time.Second, nil},
+		{"the same", "one", time.Second, nil},
+		{"something else", "two", time.Second, changed},
+		{"something else still", "two", time.Second, changed},
+		{"something else, and the lease was not renewed", "two", 0, nil},
+		{"the same again", "one", time.Second, nil},
+		{"half of it", "", time.Second, nil},
+	} {
+		s.Fetched("p", step.fetched)
+		s.Fetched("nobody", "two")
+		if diff := cmp.Diff(step.want, renew(step.later)); diff != "" {
+			t.Errorf("%s was fetched (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
 func TestScheduleWhenTold(t *testing.T) {
 	asked := func(change func(*proxy.Policy), tell proxy.ServerID) int {
 		policy := proxy.Reference()

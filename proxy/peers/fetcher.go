@@ -20,6 +20,7 @@ type fetcher struct {
 	client  *Client
 	metrics *Metrics
 	log     *slog.Logger
+	found   func(id proxy.ServerID, digest string) // is told what a peer serves, under a policy with WhenTold
 
 	wake     chan struct{} // there is something for the schedule, or from it
 	progress chan struct{} // a peer was asked
@@ -33,13 +34,14 @@ type fetcher struct {
 // lastAnswer is what one process of a peer told last.
 type lastAnswer struct {
 	address, incarnation string
+	digest               string // see Digest; "" without WhenTold
 	*Answer
 }
 
 func newFetcher(store *proxy.Store, client *Client, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
 	policy := store.Table().Policy()
 	return &fetcher{
-		store: store, policy: policy, client: client, metrics: metrics, log: log,
+		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string) {},
 		wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
 		schedule: NewSchedule(policy, random),
 		last:     map[proxy.ServerID]lastAnswer{}, asked: map[proxy.ServerID]bool{},
@@ -195,10 +197,15 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 		return result, true
 	}
 	f.report(p, before.Answer, answer)
+	digest := ""
+	if f.policy.Fetching.WhenTold {
+		digest = answer.digest(before)
+		f.found(p.ID, digest)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.schedule.known[p.ID] {
-		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, answer}
+		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, digest, answer}
 	}
 	return result, true
 }

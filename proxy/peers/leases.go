@@ -164,6 +164,13 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 	w.pass()
 }
 
+// found takes in what a peer was found to serve.
+func (w *leaseWatch) found(id proxy.ServerID, digest string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.roster.Fetched(id, digest)
+}
+
 // begin passes on what the roster knows without any lease.
 func (w *leaseWatch) begin() {
 	w.mu.Lock()
@@ -172,7 +179,13 @@ func (w *leaseWatch) begin() {
 }
 
 func (w *leaseWatch) pass() {
-	if events := w.roster.Changes(); len(events) > 0 {
+	events := w.roster.Changes()
+	for _, e := range events {
+		if changed, ok := e.(proxy.PeerChanged); ok {
+			w.log.Info("a peer's lease says that it serves something else", "peer", changed.ID)
+		}
+	}
+	if len(events) > 0 {
 		w.tell(events)
 	}
 	w.warnOfNamesakes()

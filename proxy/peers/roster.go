@@ -52,6 +52,8 @@ type member struct {
 	address  string        // as the endpoint lease says
 	duration time.Duration // of the endpoint lease
 	serves   string        // as the endpoint lease says
+	fetched  string        // the Digest of what the server was last found to serve, "" if that is not known
+	sighted  bool          // the endpoint lease was renewed since changes were last told
 
 	// latest is the server that the endpoint lease was last about: this one, or a namesake.
 	latest proxy.ServerID
@@ -127,7 +129,9 @@ func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
 	name := r.whose(l)
 	r.member(l.ID).latest = name
 	m := r.member(name)
-	m.endpoint, _ = r.look(m.endpoint, l.Holder, l.Renewed, now)
+	var renewed bool
+	m.endpoint, renewed = r.look(m.endpoint, l.Holder, l.Renewed, now)
+	m.sighted = m.sighted || renewed
 	m.address, m.duration, m.serves, m.suspended = l.Address, l.Duration, l.Serves, false
 }
 
@@ -140,6 +144,14 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	}
 	if m.endpoint != nil {
 		m.endpoint, m.address, m.serves, m.suspended = nil, "", "", true
+	}
+}
+
+// Fetched says what a peer was found to serve, as a [Digest]; "" if it could not be found. As long as its lease says something else, each
+// renewal of that is told as a change: what was fetched may have been true for a moment that the watch has missed.
+func (r *Roster) Fetched(id proxy.ServerID, digest string) {
+	if m, ok := r.members[id]; ok {
+		m.fetched = digest
 	}
 }
 
@@ -158,7 +170,10 @@ func (r *Roster) Changes() []proxy.Event {
 			now.serves = m.told.serves
 		}
 		events = append(events, changes(id, m.told, now)...)
-		m.told = now
+		if m.otherwise(m.told, now) {
+			events = append(events, proxy.PeerChanged{ID: id})
+		}
+		m.told, m.sighted = now, false
 		if m.static == "" && m.identity == nil && m.endpoint == nil {
 			delete(r.members, id)
 		}
@@ -176,13 +191,22 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	if before.address != after.address {
 		events = append(events, proxy.PeerAddress{ID: id, Address: after.address})
 	}
-	if before.serves != after.serves && before.serves != "" { // else it has appeared just now, and is asked for that
-		events = append(events, proxy.PeerChanged{ID: id})
-	}
 	if before.live && !after.live {
 		events = append(events, proxy.PeerGone{ID: id})
 	}
 	return events
+}
+
+// otherwise reports whether a peer that lives tells that it serves something else than it did, or than it was found to.
+func (m *member) otherwise(before, after state) bool {
+	switch {
+	case !after.live || after.serves == "" || after.serves == m.fetched:
+		return false
+	case before.serves != after.serves:
+		return before.serves != "" // else it has appeared just now, and is asked for that
+	default:
+		return m.sighted && m.fetched != ""
+	}
 }
 
 // join says what a server's leases amount to.

@@ -97,6 +97,9 @@ func New(config Config) (*Sources, error) {
 		tell:   s.tell,
 		roster: NewRoster(RosterConfig{Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: stale, GoneAfter: config.GoneAfter}),
 	}
+	if s.fetcher != nil {
+		s.fetcher.found = s.leases.found
+	}
 	return s, s.makeWatchers()
 }
 

@@ -94,7 +94,10 @@ func (*Controls) Type() string { return "each|few" }
 // Validate checks what can be checked before anything is built or run.
 func (o *Options) Validate() error {
 	if _, err := types.ParseLabelFilter(o.Labels); err != nil {
-		return fmt.Errorf("labels %q: %w", o.Labels, err)
+		return fmt.Errorf("labels %q: %s; write them like 'smoke' or 'network && !slow'", o.Labels, plainly(err))
+	}
+	if o.Servers < 0 {
+		return fmt.Errorf("%d servers: want a number above 0; a scenario that needs more gets more", o.Servers)
 	}
 	if len(o.chosen()) == 0 {
 		return fmt.Errorf("labels %q choose no scenario: 'skewproof list --json' shows the labels of each", o.Labels)
@@ -112,6 +115,17 @@ func (o *Options) Validate() error {
 		return errors.New("subject, versions and number of servers that run already are what they are: leave them out")
 	}
 	return nil
+}
+
+// plainly is what is wrong, out of an error that Ginkgo has laid out for a terminal: the last line of its message.
+func plainly(err error) string {
+	message := err.Error()
+	var laidOut types.GinkgoError
+	if errors.As(err, &laidOut) {
+		message = laidOut.Message
+	}
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	return strings.TrimSuffix(strings.TrimSpace(lines[len(lines)-1]), ".")
 }
 
 // Tested is the subject that is tested, by the name that reports show.

@@ -12,7 +12,9 @@ import (
 
 func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 	for words, want := range map[string]string{
-		"--labels=quiet&&":   "labels",
+		"--labels=quiet&&":   `labels "quiet&&": Unexpected EOF; write them like`,
+		"--labels=(quiet":    `could not find matching ')'; write`,
+		"--servers=-1":       "want a number above 0",
 		"--labels=nosuch":    "choose no scenario",
 		"--kubeconfig=x":     "are for the backend existing",
 		"--backend=existing": "needs a kubeconfig",

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +22,38 @@ type outcome struct {
 	Control  *reports.ControlRun          `json:"control,omitempty"`
 }
 
-// ofScenario is a scenario of which nothing is known yet.
-func ofScenario(s scenarios.Scenario) *reports.ConformanceScenario {
-	return &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
+// ofScenario is a scenario of which nothing is known yet, but how it can be repeated.
+func (o *Options) ofScenario(s scenarios.Scenario) *reports.ConformanceScenario {
+	result := &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
+	if s.Limits.Allows(o.Backend) {
+		result.Reproduce = line(append([]string{"skewproof", "run"}, o.words(s)...))
+	}
+	return result
+}
+
+// result is a control run of which nothing is known yet, but how it can be repeated.
+func (c *control) result() *reports.ControlRun {
+	return &reports.ControlRun{
+		Scenario: c.Name, Subject: c.Control.Subject, Backend: c.backend, MustViolate: c.Control.Invariant,
+		Reproduce: line(append([]string{"skewproof", "run"}, c.words...)),
+	}
+}
+
+// line is words as a shell takes them.
+func line(words []string) string {
+	quoted := make([]string, len(words))
+	for n, word := range words {
+		quoted[n] = Quoted(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Quoted is a word as a shell takes it.
+func Quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " &|!()'\"$;<>*?`#\\\t\n") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // unsaid is a result in both profiles that has one reason.
@@ -34,6 +65,9 @@ func unsaid(s *reports.ConformanceScenario, result reports.Result, reason string
 // judgeScenario says what a run of a scenario came to.
 func judgeScenario(s *reports.ConformanceScenario, f Finished) {
 	s.DurationSeconds = reports.SecondsOf(f.Took)
+	if f.Report != nil {
+		s.Page, s.Reproduce = pageIn(s.Directory), cmp.Or(f.Report.Reproduce, s.Reproduce)
+	}
 	switch {
 	case f.Code == codeUsage:
 		unsaid(s, reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
@@ -43,17 +77,23 @@ func judgeScenario(s *reports.ConformanceScenario, f Finished) {
 		return
 	}
 	s.Core, s.Extended = f.Report.InProfile(invariant.GradeCore), f.Report.InProfile(invariant.GradeExtended)
-	s.Reproduce = f.Report.Reproduce
+}
+
+// pageIn is where the page of a run lies, as a link.
+func pageIn(directory string) string {
+	return filepath.ToSlash(filepath.Join(directory, reports.HTMLFile))
 }
 
 // judgeControl says whether a control run failed as it must.
 func judgeControl(c *reports.ControlRun, f Finished) {
 	c.DurationSeconds = reports.SecondsOf(f.Took)
+	if f.Report != nil {
+		c.Page, c.Reproduce = pageIn(c.Directory), cmp.Or(f.Report.Reproduce, c.Reproduce)
+	}
 	if f.Report == nil || f.Problem != "" {
 		c.Result, c.Reason = reports.ResultInconclusive, f.Problem
 		return
 	}
-	c.Reproduce = f.Report.Reproduce
 	core := f.Report.InProfile(invariant.GradeCore)
 	extended := f.Report.InProfile(invariant.GradeExtended)
 	c.Violated = core.Violated

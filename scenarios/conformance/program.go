@@ -68,11 +68,7 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	fmt.Fprintf(log, "$ skewproof %s\n", strings.Join(words, " "))
 	cmd := exec.CommandContext(limited, p.Path, words...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own: Ctrl-C at a terminal would reach the run twice, and the second one means "at once". Should this process be
-	// killed, the run is told to end.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = goodbye
+	endGently(cmd)
 	err = cmd.Run()
 	f := Finished{Code: cmd.ProcessState.ExitCode()} // -1 for a process that never started, too
 	if report, err := reports.Read(filepath.Join(dir, reports.JSONFile)); err == nil {
@@ -94,6 +90,15 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	return f
 }
 
+// endGently lets the end of its context tell a command to end, before it is killed.
+func endGently(cmd *exec.Cmd) {
+	// A group of its own: Ctrl-C at a terminal would reach the command twice, and the second one means "at once". Should this process be
+	// killed, the command is told to end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = goodbye
+}
+
 // lastSaid is the error that a run ended with, or the last line that it said.
 func lastSaid(log io.ReadSeeker) string {
 	const enough = 4 << 10
@@ -112,5 +117,8 @@ func lastSaid(log io.ReadSeeker) string {
 			return strings.Join(append([]string{message}, lines[i+1:]...), " ")
 		}
 	}
-	return lines[len(lines)-1]
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return "it left no word in its log; is there no space left?"
 }

@@ -25,6 +25,12 @@ var acts = map[string]func(words []string) int{
 		fmt.Fprintln(os.Stderr, "skewproof: --subject \"builtin\": not in this version")
 		return 4
 	},
+	"cannot even say so": func([]string) int { // a log on a full disk
+		if err := os.Stderr.Truncate(0); err != nil {
+			return 1
+		}
+		return 3
+	},
 	"says pass and leaves nothing": func([]string) int { return 0 },
 	"dies":                         func([]string) int { panic("of a test") },
 	"hangs": func(words []string) int {
@@ -57,6 +63,7 @@ func act(t *testing.T, ctx context.Context, limit time.Duration, what string) (F
 func TestRunsThatGoWrong(t *testing.T) {
 	for what, problem := range map[string]string{
 		"cannot run":                   "exit code 3: start etcd: no space left",
+		"cannot even say so":           "exit code 3: it left no word",
 		"wrong usage":                  "exit code 4: --subject",
 		"says pass and leaves nothing": "no readable report",
 		"dies":                         "exit code 2, and no readable report",

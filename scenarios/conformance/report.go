@@ -30,8 +30,8 @@ func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.Co
 	for _, s := range o.chosen() {
 		found := left[strings.Join([]string{container, string(s.Family), s.Name}, " ")]
 		if found.Scenario == nil {
-			found.Scenario = ofScenario(s)
-			unsaid(found.Scenario, reports.ResultSkipped, "the suite was ended before it, or focused on others")
+			found.Scenario = o.ofScenario(s)
+			unsaid(found.Scenario, reports.ResultSkipped, reports.NotReached)
 			c.Metadata.Complete = false
 		}
 		c.Scenarios = append(c.Scenarios, *found.Scenario)
@@ -40,10 +40,8 @@ func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.Co
 	for _, run := range runs {
 		found := left[strings.Join([]string{container, controlContainer, run.Name, "on", run.Control.Subject}, " ")]
 		if found.Control == nil {
-			found.Control = &reports.ControlRun{
-				Scenario: run.Name, Subject: run.Control.Subject, Backend: run.backend, MustViolate: run.Control.Invariant,
-				Result: reports.ResultInconclusive, Reason: "the suite was ended before it, or focused on others",
-			}
+			found.Control = run.result()
+			found.Control.Result, found.Control.Reason = reports.ResultInconclusive, reports.NotReached
 			c.Metadata.Complete = false
 		}
 		c.Control.Runs = append(c.Control.Runs, *found.Control)

@@ -1,7 +1,8 @@
 package conformance
 
 import (
-	"path/filepath"
+	"context"
+	"fmt"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -9,19 +10,27 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Run runs the suite in this process, which can do so once, and returns its report. Ginkgo prints what happens, and writes a JUnit file into
-// the output directory.
-func Run(o Options, color bool) (reports.ConformanceReport, error) {
+// Run runs the suite in this process, which can do so once, and returns its report, which is also saved in the output directory. Ginkgo prints what
+// happens. With an error there may still be a report: the one that could not be saved.
+//
+// When ctx ends, the suite ends as [Declare] says. Ginkgo answers SIGINT and SIGTERM with the stacks of all goroutines, in which what matters
+// drowns. So takeSignals is called once Ginkgo listens to them; it is to see to it that they end ctx and nothing else. Nil leaves them to Ginkgo.
+func Run(ctx context.Context, o Options, color bool, takeSignals func()) (reports.ConformanceReport, error) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.LabelFilter = o.Labels
 	suite.GracePeriod = grace
 	reporter.NoColor = !color
 	reporter.SilenceSkips = true // those that the labels leave out; the others are in the report
-	reporter.JUnitReport = filepath.Join(o.Out, reports.JUnitFile)
-	Declare(o)
+	if takeSignals != nil {
+		ginkgo.ReportBeforeSuite(func(ginkgo.Report) { takeSignals() })
+	}
+	end := Declare(ctx, o)
 	ginkgo.RunSpecs(verdict{}, "skewproof conformance", suite, reporter)
-	return reports.ReadConformance(filepath.Join(o.Out, reports.ConformanceFile))
+	if end.Err == nil && end.Report.Kind == "" {
+		end.Err = fmt.Errorf("the suite ended without a report; what it said is above")
+	}
+	return end.Report, end.Err
 }
 
 // verdict takes Ginkgo's word that the suite has failed, and drops it: the report says more.

@@ -3,16 +3,14 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
-	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -27,11 +25,17 @@ const (
 )
 
 // Declare declares the suite to Ginkgo: the preparation, a spec for each scenario, one for each control run, and the report at the end. Call it
-// once, before RunSpecs. The options must be valid.
-func Declare(o Options) {
+// once, before RunSpecs. The options must be valid. When ctx ends, the run that is under way is ended, no other is begun, and the report is
+// written. What the suite came to is in the returned value after RunSpecs.
+func Declare(ctx context.Context, o Options) *Outcome {
 	var program Program
-	ginkgo.SynchronizedBeforeSuite(func(ctx ginkgo.SpecContext) []byte {
-		gomega.Expect(o.prepare(ctx)).To(gomega.Succeed())
+	var end Outcome
+	ginkgo.SynchronizedBeforeSuite(func(spec ginkgo.SpecContext) []byte {
+		both, cancel := until(spec, ctx)
+		defer cancel()
+		err := o.prepare(both)
+		endIn(both, "the preparation")
+		gomega.Expect(err).To(gomega.Succeed())
 		ready, err := json.Marshal(preparation{o.Program, o.Out})
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		return ready
@@ -47,21 +51,58 @@ func Declare(o Options) {
 		for _, s := range o.chosen() {
 			limit := Patience(s.Plan(o.parameters(s)))
 			ginkgo.Describe(string(s.Family), func() {
-				ginkgo.It(s.Name, ginkgo.Label(labels(s)...), ginkgo.SpecTimeout(limit+spare), ginkgo.GracePeriod(grace), func(ctx ginkgo.SpecContext) {
-					o.scenario(ctx, program, s, limit)
+				ginkgo.It(s.Name, ginkgo.Label(labels(s)...), ginkgo.SpecTimeout(limit+spare), ginkgo.GracePeriod(grace), func(spec ginkgo.SpecContext) {
+					both, cancel := until(spec, ctx)
+					defer cancel()
+					o.scenario(both, program, s, limit)
 				})
 			})
 		}
 		for _, c := range runs {
 			ginkgo.Describe(controlContainer, ginkgo.Label(labelControl), func() {
 				ginkgo.It(c.Name+" on "+c.Control.Subject, ginkgo.Label(labels(c.Scenario)...), ginkgo.SpecTimeout(c.limit+spare), ginkgo.GracePeriod(grace),
-					func(ctx ginkgo.SpecContext) { o.control(ctx, program, c) })
+					func(spec ginkgo.SpecContext) {
+						both, cancel := until(spec, ctx)
+						defer cancel()
+						o.control(both, program, c)
+					})
 			})
 		}
 	})
-	ginkgo.ReportAfterSuite("conformance report", func(ctx ginkgo.SpecContext, r ginkgo.Report) {
-		gomega.Expect(reports.SaveConformance(o.Out, o.Report(r, unproven))).To(gomega.Succeed())
+	ginkgo.ReportAfterSuite("conformance report", func(_ ginkgo.SpecContext, r ginkgo.Report) {
+		end.Report = o.Report(r, unproven)
+		var junit []byte
+		if junit, end.Err = junitOf(r); end.Err == nil {
+			end.Err = reports.SaveConformance(o.Out, end.Report, junit)
+		}
+		gomega.Expect(end.Err).To(gomega.Succeed())
 	}, ginkgo.NodeTimeout(time.Minute))
+	return &end
+}
+
+// Outcome is what a suite came to.
+type Outcome struct {
+	// Report is the report; its zero value as long as the suite is not over.
+	Report reports.ConformanceReport
+	// Err says why it could not be saved.
+	Err error
+}
+
+// errEnded is why the context of a spec has ended, if the whole suite is to end.
+var errEnded = errors.New("the suite is to end")
+
+// until is the context of a spec that also ends, by errEnded, with that of the suite.
+func until(spec, suite context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancelCause(spec)
+	stop := context.AfterFunc(suite, func() { cancel(errEnded) })
+	return both, func() { stop(); cancel(nil) }
+}
+
+// endIn ends the suite, if it is to end, and says in one line what was under way.
+func endIn(spec context.Context, underWay string) {
+	if errors.Is(context.Cause(spec), errEnded) {
+		ginkgo.AbortSuite("interrupted in " + underWay + "; the rest of the suite is not run")
+	}
 }
 
 // What specs are called begins with these: "conformance upgrades quiet", "conformance negative control quiet on none". labelControl marks the latter.
@@ -73,7 +114,8 @@ const (
 
 // scenario is the spec of one scenario.
 func (o *Options) scenario(ctx context.Context, program Program, s scenarios.Scenario, limit time.Duration) {
-	result := ofScenario(s)
+	endIn(ctx, s.Name+", before it began")
+	result := o.ofScenario(s)
 	defer func() {
 		ginkgo.AddReportEntry(entry, asJSON(outcome{Scenario: result}), ginkgo.ReportEntryVisibilityNever)
 	}()
@@ -83,6 +125,7 @@ func (o *Options) scenario(ctx context.Context, program Program, s scenarios.Sce
 	}
 	result.Directory = filepath.Join("scenarios", s.Name)
 	judgeScenario(result, program.Run(ctx, limit, filepath.Join(o.Out, result.Directory), o.words(s)...))
+	endIn(ctx, fmt.Sprintf("%s (what its run had said is in %s.log)", s.Name, filepath.Join(o.Out, result.Directory)))
 	if result.Core.Result == reports.ResultSkipped {
 		ginkgo.Skip(result.Core.Reason)
 	}
@@ -94,14 +137,14 @@ func (o *Options) scenario(ctx context.Context, program Program, s scenarios.Sce
 
 // control is the spec of one control run.
 func (o *Options) control(ctx context.Context, program Program, c control) {
-	result := &reports.ControlRun{
-		Scenario: c.Name, Subject: c.Control.Subject, Backend: c.backend, MustViolate: c.Control.Invariant,
-		Directory: filepath.Join("control", c.Name),
-	}
+	endIn(ctx, "the negative control "+c.Name+", before it began")
+	result := c.result()
+	result.Directory = filepath.Join("control", c.Name)
 	defer func() {
 		ginkgo.AddReportEntry(entry, asJSON(outcome{Control: result}), ginkgo.ReportEntryVisibilityNever)
 	}()
 	judgeControl(result, program.Run(ctx, c.limit, filepath.Join(o.Out, result.Directory), c.words...))
+	endIn(ctx, fmt.Sprintf("the negative control %s (what its run had said is in %s.log)", c.Name, filepath.Join(o.Out, result.Directory)))
 	gomega.Expect(result.Result).To(gomega.Equal(reports.ResultPassed), "%s", result.Reason)
 }
 
@@ -112,43 +155,4 @@ func asJSON(o outcome) string {
 		panic(err)
 	}
 	return string(encoded)
-}
-
-// preparation is what the process that prepares tells those that run specs.
-type preparation struct{ Program, Out string }
-
-// prepare makes the output directory and gets all programs, so that no spec pays for that.
-func (o *Options) prepare(ctx context.Context) (err error) {
-	if o.Out == "" {
-		if o.Out, err = os.MkdirTemp("", "skewproof-conformance-"); err != nil {
-			return fmt.Errorf("create an output directory: %w; choose one with --out", err)
-		}
-	}
-	if o.Out, err = filepath.Abs(o.Out); err != nil {
-		return fmt.Errorf("output directory %s: %w", o.Out, err)
-	}
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return fmt.Errorf("create output directory %s: %w; choose another with --out", o.Out, err)
-	}
-	if o.Program == "" {
-		o.Program = filepath.Join(o.Out, "skewproof")
-		build := exec.CommandContext(ctx, "go", "build", "-o", o.Program, "github.com/skewproof/skewproof/cmd/skewproof")
-		if err := say(build, "build skewproof"); err != nil {
-			return err
-		}
-	}
-	if o.Program, err = filepath.Abs(o.Program); err != nil || o.Backend != scenarios.BackendLocal {
-		return err
-	}
-	p := o.parameters(scenarios.Scenario{})
-	return say(exec.CommandContext(ctx, o.Program, "binaries", "get", release.Of(p.From), release.Of(p.To)), "get the binaries to test")
-}
-
-// say runs a command with its output among that of the suite.
-func say(cmd *exec.Cmd, what string) error {
-	cmd.Stdout, cmd.Stderr = ginkgo.GinkgoWriter, ginkgo.GinkgoWriter
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w; its output is above", what, err)
-	}
-	return nil
 }

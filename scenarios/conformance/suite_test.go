@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 	if err := options.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	Declare(options)
+	Declare(t.Context(), options)
 	ginkgo.RunSpecs(t, "skewproof conformance", suite, reporter)
 	if !alone {
 		return

@@ -1,7 +1,9 @@
 package mutants
 
 import (
+	"bufio"
 	"maps"
+	"net"
 	"net/http"
 	"strconv"
 
@@ -104,6 +106,12 @@ func (h *holder) stream() {
 		_, _ = h.to.Write(h.body)
 	}
 	h.to.(http.Flusher).Flush()
+}
+
+// Hijack leaves a connection that is taken over as it is.
+func (h *holder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	h.streaming = true
+	return http.NewResponseController(h.to).Hijack()
 }
 
 // CloseNotify is what the API machinery looks for in a writer that it wraps.

@@ -1,6 +1,8 @@
 package mutants
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -30,3 +32,6 @@ type unflushed struct {
 
 func (w unflushed) Flush()                   { w.acted() }
 func (w unflushed) CloseNotify() <-chan bool { return nil }
+func (w unflushed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}

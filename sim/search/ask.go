@@ -123,6 +123,7 @@ func (g *Generator) act(r *sim.Request) {
 	}
 	r.Verb = verbs[g.work(len(verbs))]
 	if r.Verb == "watch" {
-		r.For = lasting[g.work(len(lasting))]
+		n := g.work(3 * len(lasting))
+		r.For, r.Upgrade = lasting[n/3], n%3 == 2
 	}
 }

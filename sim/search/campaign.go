@@ -288,6 +288,9 @@ func asked(r sim.Request) string {
 	if r.User != "" {
 		s += " as " + r.User
 	}
+	if r.Upgrade {
+		s += ", by WebSocket"
+	}
 	if r.Forged {
 		s += ", with a forged hop header"
 	}

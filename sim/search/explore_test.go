@@ -84,7 +84,7 @@ func found(c *Campaign, name string, shape func(disturbing []scenarios.Step, ask
 // shrinkPlain shrinks what concerns plain requests, so that this is quick.
 func shrinkPlain(t *testing.T, c *Campaign) {
 	t.Helper()
-	s := newSearch(c.Spec, Options{ShrinkRuns: 300}.withDefaults(), MethodRandom, func() source { return generator(t, c.Spec) })
+	s := newSearch(c.Spec, Options{ShrinkRuns: 800}.withDefaults(), MethodRandom, func() source { return generator(t, c.Spec) })
 	var err error
 	if s.setup, err = c.Spec.Setup(); err != nil {
 		t.Fatal(err)

@@ -90,9 +90,10 @@ func (s *shrinker) plainRequests() {
 		for _, plainer := range []func(r *sim.Request){
 			func(r *sim.Request) { r.User = "" },
 			func(r *sim.Request) { r.Forged = false },
+			func(r *sim.Request) { r.Upgrade = false },
 			func(r *sim.Request) {
 				if r.Verb != history.VerbDiscovery {
-					r.Verb, r.Name, r.Subresource, r.For = "list", "", "", 0
+					r.Verb, r.Name, r.Subresource, r.For, r.Upgrade = "list", "", "", 0, false
 				}
 			},
 			func(r *sim.Request) { r.Subresource, r.Name = "", "" },

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// passedOff leaves a simulated run of quiet in base as though real processes had been through it: on builtin, whatever its subject was.
+func passedOff(t *testing.T, base, subject string) {
+	t.Helper()
+	dir := filepath.Join(base, "quiet-builtin-local")
+	if _, err := call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--out", dir); isNotRun(err) {
+		t.Fatal(err)
+	}
+	path := runDir(dir).history()
+	history, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := bytes.Cut(history, []byte("\n"))
+	head = bytes.Replace(head, []byte(`"backend":"sim"`), []byte(`"backend":"local"`), 1)
+	head = bytes.Replace(head, []byte(`"subject":"`+subject+`"`), []byte(`"subject":"builtin"`), 1)
+	if err := os.WriteFile(path, bytes.Join([][]byte{head, rest}, []byte("\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, "judge", dir); isNotRun(err) {
+		t.Fatal(err)
+	}
+}
+
+// Real runs that are there already are compared and not repeated: in a test, nothing real could be started.
+func TestParityOfRunsThatAreThere(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	passedOff(t, base, "builtin")
+	out, err := call(t, "parity", "quiet", "--subject", "builtin", "--local", base, "--out", filepath.Join(t.TempDir(), "out"))
+	if exitCodeOf(err) != exitPass || !strings.Contains(out, "Every disagreement is known.") || !strings.Contains(out, " of ") {
+		t.Errorf("%v, it said:\n%s", err, out)
+	}
+}
+
+// A run without any proxy that passes for one with it disagrees with the simulator, and nobody knows why.
+func TestParityFindsWhatDisagrees(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	passedOff(t, base, "none")
+	out, err := call(t, "parity", "quiet", "--subject", "builtin", "--local", base, "--out", filepath.Join(t.TempDir(), "out"), "--causes")
+	if exitCodeOf(err) != exitFail {
+		t.Errorf("%v, want exit code %d", err, exitFail)
+	}
+	for _, want := range []string{"NOT KNOWN", "disagreements are not known", "only on real processes: NoFalseNotFound"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// All of this is seen before anything is started: each of these would take minutes, or come to nothing and say that all is well.
+func TestParityRefusesWrongUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		words []string
+		code  int
+		says  string
+	}{
+		{[]string{"nosuch"}, exitUsage, "no scenario"},
+		{[]string{"quiet", "many-peers"}, exitUsage, "runs on sim only"},
+		{[]string{"quiet", "--subject", ""}, exitUsage, "--subject names none"},
+		{[]string{"quiet", "--subject", "builtin,alpha"}, exitUsage, `"alpha"`},
+		{[]string{"quiet", "quiet"}, exitUsage, "named twice"},
+		{[]string{"quiet", "--servers", "0"}, exitUsage, "--servers 0"},
+		{[]string{"quiet", "--qps", "0"}, exitUsage, "--qps 0"},
+		{[]string{"quiet", "--backend", "sim"}, exitUsage, "unknown flag"},
+		{[]string{"quiet", "--local", "nowhere"}, exitNotRun, "--local nowhere"},
+		{[]string{"quiet", "--local", "file"}, exitNotRun, "--local file"},
+		{[]string{"quiet", "--out", "."}, exitUsage, "not empty"},
+	} {
+		_, err := call(t, append([]string{"parity"}, c.words...)...)
+		if code := exitCodeOf(err); code != c.code || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: exit code %d, %v; want %d and %q", c.words, code, err, c.code, c.says)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) != 1 {
+		t.Errorf("they left %v, error %v", left, err)
+	}
+}
+
+// What one scenario needs does not stick to the next, and the flags of 'skewproof run' mean the same here and in replay.
+func TestParityTakesEachRunByItself(t *testing.T) {
+	f := parityFlags{runFlags: runFlags{from: defaultFrom, to: defaultTo, servers: 2, given: func(string) bool { return false }}}
+	first := f.on(backendSim, "builtin")
+	first.servers = 12
+	if second := f.on(backendLocal, "none"); second.servers != 2 || second.backend != backendLocal || second.subject != "none" {
+		t.Errorf("%d servers on %s with %s", second.servers, second.backend, second.subject)
+	}
+	for _, other := range []string{"parity", "replay"} {
+		for _, name := range []string{"qps", "etcd", "binary"} {
+			run, _, _ := newRoot().Find([]string{"run"})
+			command, _, _ := newRoot().Find([]string{other})
+			mine, theirs := command.Flag(name), run.Flag(name)
+			if mine == nil || mine.DefValue != theirs.DefValue || !strings.HasPrefix(mine.Usage, theirs.Usage) {
+				t.Errorf("--%s of %s is %+v, that of run %+v", name, other, mine, theirs)
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package reports
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+func renderConformance(t *testing.T, c ConformanceReport) *html.Node {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteConformanceHTML(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// The page says all that decides: result, reasons, control, what proves nothing, and how to repeat it.
+func TestConformancePageSaysWhatMatters(t *testing.T) {
+	page := text(renderConformance(t, smallConformance()))
+	for _, want := range []string{
+		"1 of 3 scenarios passed core, 1 failed, 1 skipped.", "b answered 404.", "Violated: NoFalseNotFound", "It does not run on local",
+		"Report of the run", "skewproof run quiet", "only a few control runs were asked for", "skewproof conformance --labels smoke",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if !strings.Contains(page, "Failed: rolling-upgrade.") {
+		t.Error("the verdict does not name what failed")
+	}
+}
+
+// What was not run is not mixed up with what could not be.
+func TestConformanceEndedEarly(t *testing.T) {
+	c := smallConformance()
+	c.Metadata.Complete = false
+	c.Scenarios[1].Core = ProfileResult{Result: ResultInconclusive, Reason: "interrupted before there was a verdict"}
+	c.Scenarios[2].Core = ProfileResult{Result: ResultSkipped, Reason: NotReached}
+	c.Control.Runs[0].Result, c.Control.Runs[0].Reason = ResultInconclusive, NotReached
+	c.Conclude()
+	const sentence = "the run was ended early, before its negative control was done; 1 of 3 scenarios passed core, 1 proved nothing, 1 not run"
+	if c.Result != ResultInconclusive || c.Sentence != sentence {
+		t.Errorf("%s: %s, want inconclusive: %s", c.Result, c.Sentence, sentence)
+	}
+	var summary bytes.Buffer
+	if err := WriteConformanceSummary(&summary, c, SummaryOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	page := text(renderConformance(t, c))
+	for _, want := range []string{"not run: many-peers\n", "not run: 1 control run\n", "rolling-upgrade              inconclusive: interrupted"} {
+		if !strings.Contains(summary.String(), want) {
+			t.Errorf("the summary does not say %q:\n%s", want, &summary)
+		}
+	}
+	for _, want := range []string{"Not run: many-peers.", "Inconclusive: rolling-upgrade."} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestHostileConformanceReportsStayText(t *testing.T) {
+	poisoned := smallConformance()
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	names := func(c ConformanceReport) []string {
+		var out []string
+		for _, n := range elements(renderConformance(t, c), "") {
+			out = append(out, n.Data)
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" {
+					t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
+				}
+				if a.Key == "href" && strings.HasPrefix(strings.ToLower(a.Val), "javascript:") {
+					t.Errorf("a link leads to %q", a.Val)
+				}
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	if got, want := names(poisoned), names(smallConformance()); !slices.Equal(got, want) {
+		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
+	}
+	if !strings.Contains(text(renderConformance(t, poisoned)), hostile) {
+		t.Error("the string is not in the text of the page as it was")
+	}
+	for _, link := range []string{"javascript:alert(1)", " JavaScript:alert(1)"} { // with no scheme before it, it would be a path
+		c := smallConformance()
+		c.Product.URL, c.Scenarios[0].Page, c.Control.Runs[0].Page = link, link, link
+		for _, n := range elements(renderConformance(t, c), "a") {
+			for _, a := range n.Attr {
+				if a.Key == "href" && strings.Contains(strings.ToLower(a.Val), "javascript:") {
+					t.Errorf("a link leads to %q", a.Val)
+				}
+			}
+		}
+	}
+}

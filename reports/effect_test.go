@@ -1,0 +1,47 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// What a configuration was seen to do stands beside what the server was told, and what was not seen is said to be so.
+func TestEffectsAreShown(t *testing.T) {
+	r := small()
+	if len(r.Effects) != 2 || r.Effects[0].Server != "a" || r.Effects[1].AtSeconds != 7.9 {
+		t.Fatalf("effects %+v, want those of the history in time order", r.Effects)
+	}
+	page := text(render(t, r))
+	for _, want := range []string{
+		"its serving certificate: expired", "CN=c by CN=skewproof ca, no. 2a, until 2026-03-13T09:26:53Z", "10.0.0.3:6443: a × 4, client × 1,921",
+		"its proxy switched off", "none could be seen", "no lease",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	r.Effects = nil
+	if strings.Contains(text(render(t, r)), "was seen to do") {
+		t.Error("a run without configurations of its own has a section about them")
+	}
+}
+
+func TestDialledByAddress(t *testing.T) {
+	e := Effect{Dials: []Dial{{"b", "z:1", 2}, {"b", "a:1", 1}, {"c", "z:1", 3}, {"c", "y:1", 0}}}
+	got := strings.Join(e.Dialled(), "; ")
+	if want := "a:1: b × 1; z:1: b × 2, c × 3"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A fault that nobody could run into, such as an address that is told to nobody, is shown with what proves it.
+func TestSeenIsEvidence(t *testing.T) {
+	h := smallRun()
+	h.Faults = []history.Fault{{ID: 1, Kind: "proxy-off", From: "b", To: "a", Start: at(5), End: at(6), Evidence: history.Evidence{Seen: 1}}}
+	f := newFaults(h, h.End.At)[0]
+	if !f.Evidence.Bit || f.Evidence.Account() == "" {
+		t.Errorf("evidence %+v is told as %q", f.Evidence, f.Evidence.Account())
+	}
+}

@@ -1,0 +1,37 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// junitOf is the suite's report as JUnit XML. Ginkgo can write it to a file only, and says nothing if the disk is full.
+func junitOf(r types.Report) (content []byte, err error) {
+	fail := func(err error) ([]byte, error) {
+		return nil, fmt.Errorf("render %s: %w; free some space in %s", reports.JUnitFile, err, os.TempDir())
+	}
+	dir, err := os.MkdirTemp("", "skewproof-junit-")
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, reports.JUnitFile)
+	if err := reporters.GenerateJUnitReport(r, path); err != nil {
+		return fail(err)
+	}
+	if content, err = os.ReadFile(path); err != nil {
+		return fail(err)
+	}
+	if content = bytes.TrimSpace(content); !bytes.HasSuffix(content, []byte("</testsuites>")) {
+		return fail(errors.New("only part of it could be written"))
+	}
+	return append(content, '\n'), nil
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// closing is the last message on a socket that ends as it should (RFC 6455, 5.5.1).
+const closing = "\x88\x00"
+
+// socketHeader is what a client sends that wants a WebSocket (RFC 6455, 4.1), in canonical form.
+var socketHeader = http.Header{
+	"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"c2tld3Byb29mIHNrZXdwcg=="},
+}
+
+// switching is the head of the answer to that.
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+// wantsSocket reports whether a request asks for a WebSocket.
+func wantsSocket(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// splice carries what a peer says to the client, in the task of the request. The clients of the simulator say nothing on a connection that was
+// upgraded.
+func splice(_ context.Context, client, peer io.ReadWriteCloser, _ io.Reader) {
+	_, _ = io.Copy(client, peer)
+	_ = client.Close()
+	_ = peer.Close()
+}
+
+// wire is the connection of a request whose handler has taken it over. Nobody asks for its addresses or sets deadlines.
+type wire struct {
+	net.Conn
+	w      *responder
+	head   []byte // of the answer, as long as it is not complete
+	begun  bool
+	closed bool
+}
+
+// Hijack lets the handler speak for itself.
+func (w *responder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.status != 0 || w.taken != nil {
+		return nil, nil, http.ErrHijacked
+	}
+	w.taken = &wire{w: w}
+	return w.taken, bufio.NewReadWriter(bufio.NewReader(w.taken), bufio.NewWriter(w.taken)), nil
+}
+
+// Read waits until the client goes: it says nothing.
+func (c *wire) Read([]byte) (int, error) {
+	x := c.w.x
+	for x.context.err == nil && !c.closed {
+		x.task.Wait()
+	}
+	return 0, io.EOF
+}
+
+// Write sends the head of an answer once it is complete, and then whatever comes.
+func (c *wire) Write(p []byte) (int, error) {
+	x := c.w.x
+	if x.context.err != nil || c.closed {
+		return 0, errReset
+	}
+	rest := p
+	if !c.begun {
+		c.head = append(c.head, p...)
+		end := bytes.Index(c.head, []byte("\r\n\r\n"))
+		if end < 0 {
+			return len(p), nil
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(c.head)), nil)
+		if err != nil {
+			return 0, err
+		}
+		c.begun = true
+		if x.hop >= 0 {
+			x.s.history.Hops[x.hop].Status = answer.StatusCode
+		}
+		x.back(headerBytes, func() { x.status, x.header = answer.StatusCode, answer.Header })
+		rest = c.head[end+4:]
+	}
+	if len(rest) > 0 {
+		chunk := bytes.Clone(rest)
+		x.back(len(chunk), func() { x.body = append(x.body, chunk...) })
+	}
+	return len(p), nil
+}
+
+// Close ends the connection, for the client as well.
+func (c *wire) Close() error {
+	if !c.closed {
+		c.closed = true
+		x := c.w.x
+		x.back(0, func() { x.ended = true })
+	}
+	return nil
+}
+
+// socketBody is the body of an answer that has switched protocols.
+type socketBody struct{ *answerBody }
+
+// Write takes what would be said to the peer.
+func (socketBody) Write(p []byte) (int, error) { return len(p), nil }
