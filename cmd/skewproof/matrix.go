@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/reports"
@@ -70,7 +69,7 @@ Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, o
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on, as in 'skewproof run'")
 	flags.StringSliceVar(&f.names, "scenarios", matrixScenarios, "scenarios, separated by commas")
-	flags.StringSliceVar(&f.subjects, "subjects", local.Subjects, "subjects, separated by commas")
+	flags.StringSliceVar(&f.subjects, "subjects", scenarios.Subjects, "subjects, separated by commas")
 	flags.StringSliceVar(&f.pairs, "pairs", pairs, "pairs of versions as FROM..TO, separated by commas")
 	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
 	flags.StringVar(&f.out, "out", "", "directory for the tables and all runs (default _out/matrix-BACKEND-TIME)")

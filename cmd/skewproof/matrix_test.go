@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 func TestMatrixInTheSimulator(t *testing.T) {
@@ -71,7 +71,7 @@ func TestMatrixRefusesWrongUsage(t *testing.T) {
 func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 	for _, backend := range []string{backendLocal, backendSim} {
 		for _, pair := range matrixPairs {
-			for _, subject := range local.Subjects {
+			for _, subject := range scenarios.Subjects {
 				for _, name := range matrixScenarios {
 					f := runFlags{backend: backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: 240, overrides: binaries.Overrides{}}
 					if _, _, err := f.plan(name); err != nil {

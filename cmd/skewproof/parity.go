@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/parity"
@@ -47,7 +46,7 @@ Exit code 0: every disagreement is known; 1: one is not; 3: a run could not be c
 	}
 	flags := cmd.Flags()
 	f.registerPlan(flags)
-	flags.StringSliceVar(&f.subjects, "subject", local.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
+	flags.StringSliceVar(&f.subjects, "subject", scenarios.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
 	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
 	flags.StringVar(&f.local, "local", "", "take runs on real processes from this directory, if an earlier 'skewproof parity --out' left them there")
 	flags.BoolVar(&f.causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
@@ -102,7 +101,7 @@ func (f *parityFlags) pairs(names []string) ([]*pair, error) {
 		}
 	}
 	if len(f.subjects) == 0 {
-		return nil, usage("--subject names none: there are %s", strings.Join(local.Subjects, ", "))
+		return nil, usage("--subject names none: there are %s", strings.Join(scenarios.Subjects, ", "))
 	}
 	var pairs []*pair
 	for _, name := range names {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/scenarios"
@@ -81,12 +80,12 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 	}
 	switch spec.Policy {
 	case search.None:
-		return local.SubjectNone, doubts, nil
+		return scenarios.SubjectNone, doubts, nil
 	case "reference":
-		return local.SubjectReference, doubts, nil
+		return scenarios.SubjectReference, doubts, nil
 	case "alpha-1.28":
 		return "", nil, fmt.Errorf("policy %s: the backend local has no subject that works by StorageVersion objects; it has %s",
-			spec.Policy, strings.Join(local.Subjects, ", "))
+			spec.Policy, strings.Join(scenarios.Subjects, ", "))
 	}
 	searched, _, err := search.Spec{Policy: spec.Policy}.Build()
 	if err != nil {
@@ -102,7 +101,7 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 			doubts = append(doubts, fmt.Sprintf("policy %s in kube-apiserver %s: its own proxy behaves like %s", spec.Policy, v, name))
 		}
 	}
-	return local.SubjectBuiltin, doubts, nil
+	return scenarios.SubjectBuiltin, doubts, nil
 }
 
 // commandLine repeats the run.

@@ -87,7 +87,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on: local (real processes), kind (the nodes of a kind cluster), sim (virtual time) "+
 		"or, for 'skewproof run', existing (servers that run already, which are only read)")
-	flags.StringVar(&f.subject, "subject", local.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
+	flags.StringVar(&f.subject, "subject", scenarios.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
 		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
 		"alpha (the design of 1.28 in every server)")
 	flags.BoolVar(&f.strict, "strict", false, "let invariants beyond the KEP count as well")
@@ -197,7 +197,7 @@ func (f *runFlags) knownSubjects() []string {
 	if f.backend == backendSim {
 		return simulatedSubjects
 	}
-	return local.Subjects
+	return scenarios.Subjects
 }
 
 func (f *runFlags) mostServers() int {
@@ -239,7 +239,7 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 	case backendSim:
 		return run
 	case backendKind:
-		f.describeKind(&run)
+		f.describeKind(&run, plan)
 		return run
 	}
 	for i, p := range local.Places(run.Subject, run.Servers) {

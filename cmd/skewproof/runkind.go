@@ -42,15 +42,22 @@ func carriedOutOnKind(plan scenarios.Plan) error {
 	refuse := func(what string) error {
 		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", backendKind, what, backendLocal)
 	}
+	setUp := func(server string, setup *scenarios.Setup) error {
+		if err := kind.CheckSetup(setup); err != nil {
+			return refuse("sets server " + server + " up in a way of its own (" + err.Error() + ")")
+		}
+		return nil
+	}
 	for _, s := range plan.Servers {
-		if s.Setup != nil {
-			return refuse("sets server " + s.Name + " up in a way of its own (" + s.Setup.String() + ")")
+		if err := setUp(s.Name, s.Setup); err != nil {
+			return err
 		}
 	}
 	for _, s := range plan.Steps {
+		if err := setUp(s.Server, s.Setup); err != nil {
+			return err
+		}
 		switch {
-		case s.Setup != nil:
-			return refuse("sets server " + s.Server + " up in a way of its own (" + s.Setup.String() + ")")
 		case s.Action == scenarios.Spoil:
 			return refuse("lets a discovery document fail")
 		case s.Definition != nil && s.Definition.Aggregated:
@@ -61,17 +68,17 @@ func carriedOutOnKind(plan scenarios.Plan) error {
 }
 
 // describeKind adds to the description of a run what its servers are told beside what kubeadm tells them.
-func (f *runFlags) describeKind(run *history.Run) {
-	arguments, err := kind.APIServerArguments(f.from, f.subject)
-	if err != nil {
-		return // checkKind has seen that there is none
-	}
+func (f *runFlags) describeKind(run *history.Run, plan scenarios.Plan) {
 	for i := range run.Servers {
 		s := &run.Servers[i]
+		arguments, err := kind.APIServerArguments(f.from, f.subject, plan.Servers[i].Setup)
+		if err != nil {
+			return // checkKind has seen that there is none
+		}
 		for _, a := range arguments {
 			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
 		}
-		if f.subject == local.SubjectReference {
+		if f.subject == scenarios.SubjectReference {
 			s.ProxyArgs = kind.ProxyArguments()
 		}
 	}
@@ -86,11 +93,11 @@ func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
 	configuration := kind.Configuration{
 		Name: kind.Prefix + "…", Image: kind.ImageName(plan.Versions()), Subject: run.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
 	}
-	if run.Subject == local.SubjectReference {
+	if run.Subject == scenarios.SubjectReference {
 		configuration.Proxy = "SKEWPROOF"
 	}
 	for _, s := range plan.Servers {
-		configuration.Nodes = append(configuration.Nodes, kind.Node{Version: s.Version})
+		configuration.Nodes = append(configuration.Nodes, kind.Node{Version: s.Version, Setup: s.Setup})
 	}
 	yaml, err := configuration.YAML()
 	if err != nil {
@@ -103,7 +110,7 @@ func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
 // runKind carries out a plan on a kind cluster and judges it.
 func (f *runFlags) runKind(ctx context.Context, run history.Run, plan scenarios.Plan, out, progress io.Writer) error {
 	var proxy string
-	if f.subject == local.SubjectReference {
+	if f.subject == scenarios.SubjectReference {
 		self, err := os.Executable() // the sidecars are this program too
 		if err != nil {
 			return notRun(err)

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
@@ -15,7 +14,7 @@ import (
 // subjectAlpha is the design of 1.28, in every server whatever its version. Only the simulator has it.
 const subjectAlpha = "alpha"
 
-var simulatedSubjects = []string{local.SubjectBuiltin, local.SubjectReference, local.SubjectNone, subjectAlpha}
+var simulatedSubjects = []string{scenarios.SubjectBuiltin, scenarios.SubjectReference, scenarios.SubjectNone, subjectAlpha}
 
 // maxSimulated is how many servers a simulated run may have.
 const maxSimulated = 100
@@ -41,9 +40,9 @@ func (f *runFlags) checkSimulated(plan scenarios.Plan) error {
 // simulatedPolicy is what the proxy of a server of that version does under a subject; on is false where it is switched off.
 func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err error) {
 	switch subject {
-	case local.SubjectNone:
+	case scenarios.SubjectNone:
 		return policy, false, nil
-	case local.SubjectReference:
+	case scenarios.SubjectReference:
 		return proxy.Reference(), true, nil
 	case subjectAlpha:
 		return proxy.Alpha128(), true, nil
@@ -64,5 +63,5 @@ func presetOf(version string) (proxy.Policy, error) {
 		}
 	}
 	return proxy.Policy{}, fmt.Errorf("subject %s: no policy behaves like the proxy of kube-apiserver %s; docs/policies.md lists those there are",
-		local.SubjectBuiltin, version)
+		scenarios.SubjectBuiltin, version)
 }

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // lives records what happens to servers.
@@ -128,7 +128,7 @@ func startKind(ctx context.Context, t *testing.T) (*kind.Cluster, *lives) {
 	}
 	seen := &lives{start: time.Now()}
 	c, err := kind.New(kind.Config{
-		Name: name, Image: found.Image, Subject: local.SubjectBuiltin, Files: files, Recorder: seen, Status: t.Logf,
+		Name: name, Image: found.Image, Subject: scenarios.SubjectBuiltin, Files: files, Recorder: seen, Status: t.Logf,
 		Servers: []history.Server{{Name: "a", Version: "v1.36.3"}, {Name: "b", Version: "v1.36.3"}},
 	})
 	must(t, err)

@@ -16,20 +16,21 @@ func (c *Cluster) StartServer(ctx context.Context, name, version string) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	version = cmp.Or(version, s.version)
-	if !s.last().ended() {
+	s.Lock()
+	defer s.Unlock()
+	version = cmp.Or(version, s.Version)
+	if s.Runs() {
 		return fmt.Errorf("start server %q (%s): it is running already", name, version)
 	}
 	return s.start(ctx, version)
 }
 
 func (s *server) start(ctx context.Context, version string) error {
-	s.version = version
-	now := s.begin()
-	s.cluster.config.Status("%s: starting %s", s.place.Name, version)
-	return s.launch(ctx, now, func(pod string) error { return s.put(ctx, now, pod) })
+	s.Version = version
+	s.take()
+	now := s.Begin()
+	s.Status("%s: starting %s", s.place.Name, version)
+	return s.launch(ctx, now, func(pod string) error { return s.put(ctx, pod, version, now.Number) })
 }
 
 // StopServer asks a server to end gracefully, as its kubelet does, and waits until it has.
@@ -38,15 +39,15 @@ func (c *Cluster) StopServer(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	s.expectEnd()
-	s.record(history.StateStopping, "")
+	defer s.Unlock()
+	s.ExpectEnd()
+	s.Record(history.StateStopping, "")
 	return s.end(ctx, func(pod string) error { return s.takeAway(ctx, "", pod) })
 }
 
 // end lets the processes of the present incarnation end by change, which makes the kubelet end a pod: the one started last goes first.
 func (s *server) end(ctx context.Context, change func(pod string) error) error {
-	for _, p := range slices.Backward(s.last().processes) {
+	for _, p := range slices.Backward(s.Last().Processes()) {
 		if err := change(p.pod); err != nil {
 			return err
 		}
@@ -54,8 +55,8 @@ func (s *server) end(ctx context.Context, change func(pod string) error) error {
 			return err
 		}
 	}
-	s.record(history.StateStopped, "")
-	s.cluster.config.Status("%s: %s has stopped", s.place.Name, s.last().version)
+	s.Record(history.StateStopped, "")
+	s.Status("%s: %s has stopped", s.place.Name, s.Last().Version)
 	return nil
 }
 
@@ -66,20 +67,23 @@ func (c *Cluster) ReplaceServer(ctx context.Context, name, version string) error
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	s.expectEnd()
-	s.record(history.StateStopping, "")
-	next := newIncarnation(len(s.incarnations)+1, cmp.Or(version, s.version))
+	defer s.Unlock()
+	s.ExpectEnd()
+	s.Record(history.StateStopping, "")
+	version = cmp.Or(version, s.Version)
+	if s.next != nil || s.setup.Load() != nil { // then the engine stops, configures and starts
+		return fmt.Errorf("replace server %q: it is set up in a way of its own, or shall be", name)
+	}
 	err = s.end(ctx, func(pod string) error {
 		if pod != apiserverPod {
 			return s.takeAway(ctx, "", pod)
 		}
-		return s.put(ctx, next, pod)
+		return s.put(ctx, pod, version, s.Last().Number+1)
 	})
 	if err != nil {
 		return err
 	}
-	return s.start(ctx, next.version)
+	return s.start(ctx, version)
 }
 
 // KillServer ends a server as a power cut would: SIGKILL in the node. Its manifests go with it, or the kubelet would start it again.
@@ -88,18 +92,18 @@ func (c *Cluster) KillServer(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	s.expectEnd()
-	s.record(history.StateKilled, "")
-	if err := s.takeAway(ctx, "kill -KILL "+strings.Join(s.last().pids(), " ")+"\n", s.pods()...); err != nil {
+	defer s.Unlock()
+	s.ExpectEnd()
+	s.Record(history.StateKilled, "")
+	if err := s.takeAway(ctx, "kill -KILL "+strings.Join(pids(s.Last().Living()), " ")+"\n", s.pods()...); err != nil {
 		return err
 	}
-	for _, p := range s.last().processes {
+	for _, p := range s.Last().Processes() {
 		if err := p.gone(ctx, stopTimeout); err != nil {
 			return err
 		}
 	}
-	c.config.Status("%s: %s was killed", name, s.version)
+	s.Status("%s: %s was killed", name, s.Version)
 	return nil
 }
 
@@ -119,12 +123,12 @@ func (c *Cluster) signal(ctx context.Context, name, verb, signal string, state h
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	if _, err := inNode(ctx, s.place.Node, append([]string{"kill", "-" + signal}, s.last().pids()...)...); err != nil {
+	defer s.Unlock()
+	if _, err := inNode(ctx, s.place.Node, append([]string{"kill", "-" + signal}, pids(s.Last().Living())...)...); err != nil {
 		return fmt.Errorf("%s server %q: %w", verb, name, err)
 	}
-	s.record(state, "")
-	c.config.Status("%s: %sd", name, verb)
+	s.Record(state, "")
+	s.Status("%s: %sd", name, verb)
 	return nil
 }
 
@@ -134,10 +138,5 @@ func (c *Cluster) running(name, verb string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)
 	}
-	s.mu.Lock()
-	if s.last().ended() {
-		s.mu.Unlock()
-		return nil, fmt.Errorf("%s server %q: it is not running", verb, name)
-	}
-	return s, nil
+	return s, s.LockRunning(verb)
 }

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The directories and files of a node that runs add to.
@@ -30,46 +30,58 @@ type Argument struct {
 	Observing bool
 }
 
-// APIServerArguments are those that a kube-apiserver gets beside what kubeadm gives it, for every node alike. oldest is the oldest version that
-// has to understand them.
-func APIServerArguments(oldest, subject string) ([]Argument, error) {
-	arguments := []Argument{
+// APIServerArguments are those that a kube-apiserver gets beside what kubeadm gives it. oldest is the oldest version that has to understand them; setup is
+// nil where the subject alone says how the server is set up.
+func APIServerArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, error) {
+	own, err := ownArguments(oldest, subject, setup)
+	return append([]Argument{
 		{"runtime-config", "api/all=true", "Every API a version has, so that versions differ in both directions.", true},
 		{"audit-policy-file", auditPolicy, "The audit logs tell who served which request, and who passed it on.", true},
 		{"audit-log-path", auditLog, "", true},
 		{"audit-log-maxsize", "4096", "", true},
-	}
-	if semver.Compare(oldest, "v1.34") >= 0 {
+	}, own...), err
+}
+
+// owned are the names of all that ownArguments may give, which kubeadm may have given as well.
+var owned = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port"}
+
+// ownArguments are those in which servers may differ: what is about their proxies.
+func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, error) {
+	var arguments []Argument
+	kubeadm := setup != nil && setup.Flags == scenarios.FlagsKubeadm && subject != scenarios.SubjectNone
+	if semver.Compare(oldest, "v1.34") >= 0 && !kubeadm {
 		arguments = append(arguments, Argument{
 			Name: "requestheader-uid-headers", Value: "X-Remote-Uid",
 			Why: "Peers pass on for whom they ask. kubeadm sets the other requestheader-* and proxy-client-* arguments by itself, but not this one.",
 		})
 	}
-	switch subject {
-	case local.SubjectBuiltin:
-		return append(arguments, Argument{
-			Name: "feature-gates", Value: local.Gate + "=true",
-			Why: "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.",
-		}, Argument{
-			Name: "peer-ca-file", Value: pkiDir + "/ca.crt",
-			Why: "Peers verify each other's serving certificates by it. kubeadm signs these with the cluster's authority, for the name\n" +
-				"kubernetes.default.svc too. Peers find each other at --advertise-address, which kubeadm sets to the node's address.",
-		}), nil
-	case local.SubjectNone:
-		return append(arguments, Argument{
-			Name: "feature-gates", Value: local.Gate + "=false", Why: "The Mixed Version Proxy is switched off: the negative control.",
-		}), nil
-	case local.SubjectReference:
-		return append(arguments, Argument{
-			Name: "feature-gates", Value: local.Gate + "=false",
-			Why: "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.",
-		}, Argument{
+	gate := func(value, why string) {
+		if !kubeadm {
+			arguments = append(arguments, Argument{Name: "feature-gates", Value: scenarios.Gate + "=" + value, Why: why})
+		}
+	}
+	switch configured(subject, setup) {
+	case scenarios.SubjectBuiltin:
+		gate("true", "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.")
+		if !kubeadm {
+			arguments = append(arguments, Argument{
+				Name: "peer-ca-file", Value: pkiDir + "/ca.crt",
+				Why: "Peers verify each other's serving certificates by it. kubeadm signs these with the cluster's authority, for the name\n" +
+					"kubernetes.default.svc too. Peers find each other at --advertise-address, which kubeadm sets to the node's address.",
+			})
+		}
+	case scenarios.SubjectNone:
+		gate("false", "The Mixed Version Proxy is switched off: the negative control.")
+	case scenarios.SubjectReference:
+		gate("false", "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.")
+		arguments = append(arguments, Argument{
 			Name: "secure-port", Value: strconv.Itoa(behindPort),
 			Why: "The sidecar has the node's port " + strconv.Itoa(securePort) + ", and stands in front.",
-		}), nil
+		})
 	default:
-		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(local.Subjects, ", "))
+		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(scenarios.Subjects, ", "))
 	}
+	return arguments, nil
 }
 
 // ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the program's name. To clients and peers it is the

@@ -3,7 +3,11 @@ package kind
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // remove removes the nodes, volumes and network of a cluster. What is not there is none the worse.
@@ -42,10 +46,22 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// Clean removes a cluster that a run left behind. Of names that no run gives it removes nothing.
-func Clean(ctx context.Context, cluster string) error {
+// Clean removes a cluster that a run left behind, with the run's keys, if they are still where the run had them: then it returns their directory. Of names
+// that no run gives it removes nothing.
+func Clean(ctx context.Context, cluster string) (keys string, err error) {
 	if !ours(cluster) {
-		return errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")
+		return "", errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")
 	}
-	return remove(ctx, cluster)
+	labels, err := docker(ctx, nil, "network", "ls", "--filter", "label="+runLabel+"="+cluster, "--format", `{{.Label "`+keysLabel+`"}}`)
+	if err := errors.Join(err, remove(ctx, cluster)); err != nil {
+		return "", err
+	}
+	keys = strings.TrimSpace(string(labels))
+	if _, err := os.Stat(filepath.Join(keys, "ca.key")); !filepath.IsAbs(keys) || err != nil {
+		return "", nil // the run has removed them itself, or somebody else has
+	}
+	if err := os.RemoveAll(keys); err != nil {
+		return "", fmt.Errorf("remove the run's keys: %w", err)
+	}
+	return keys, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
@@ -27,7 +27,7 @@ type Config struct {
 	Servers  []history.Server // names and first versions
 	Proxy    string           // the executable that has the command 'proxy', linked statically; for subject reference only
 	Files    Files
-	Recorder local.Recorder
+	Recorder life.Recorder
 	Status   func(format string, args ...any) // one line for people; nil is silent
 }
 
@@ -50,6 +50,7 @@ func (f Files) Kubeconfig() string { return f.key("kubeconfig") }
 type Cluster struct {
 	config    Config
 	name      string
+	oldest    string // of the versions in the image
 	places    []Place
 	servers   map[string]*server
 	authority *pki.Authority
@@ -72,7 +73,7 @@ func New(config Config) (*Cluster, error) {
 	c := &Cluster{config: config, name: config.Name, places: Places(config.Name, config.Servers), servers: map[string]*server{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for i, p := range c.places {
-		c.servers[p.Name] = &server{cluster: c, place: p, version: config.Servers[i].Version, manifests: map[string][]byte{}}
+		c.servers[p.Name] = c.newServer(p, config.Servers[i].Version)
 	}
 	var err error
 	if c.authority, err = pki.NewAuthority(config.Files.Keys, "ca"); err != nil {
@@ -95,7 +96,7 @@ func New(config Config) (*Cluster, error) {
 // Start makes the cluster and returns when every server is ready.
 func (c *Cluster) Start(ctx context.Context) error {
 	for _, p := range c.places {
-		c.servers[p.Name].begin()
+		c.servers[p.Name].take()
 	}
 	if err := c.create(ctx); err != nil {
 		return err

@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	_ "embed" // the template
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // Configuration is a cluster to be made, before kind knows of it. It renders to the files that kind and kubeadm read; the examples in
@@ -38,6 +39,8 @@ type Node struct {
 	Version string // of its kube-apiserver
 	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like (KEP-4330); empty for its own.
 	Emulates string
+	// Setup is how the server is set up other than the subject says; nil: not at all. See [CheckSetup].
+	Setup *scenarios.Setup
 }
 
 // PatchDir is the directory of patches for a node's static pods.
@@ -46,8 +49,11 @@ func (c *Configuration) PatchDir(n Node) string {
 	if n.Emulates != "" {
 		dir += "-as-" + n.Emulates
 	}
-	if c.Subject == local.SubjectReference {
+	if configured(c.Subject, n.Setup) == scenarios.SubjectReference {
 		dir += "-behind-proxy"
+	}
+	if n.Setup != nil {
+		dir += "-with-" + strings.ReplaceAll(n.Setup.String(), " ", "-")
 	}
 	return dir
 }
@@ -112,8 +118,19 @@ type rendered struct {
 }
 
 func (c *Configuration) rendered() (rendered, error) {
-	arguments, err := APIServerArguments(c.Oldest(), c.Subject)
+	arguments, err := c.arguments()
 	return rendered{c, arguments, filesDir, recordsDir, proxyProgram, manifestsDir + "/" + proxyPod + ".yaml"}, err
+}
+
+// arguments are those that all kube-apiservers have. What only some have is in their patches.
+func (c *Configuration) arguments() ([]Argument, error) {
+	common, err := APIServerArguments(c.Oldest(), c.Subject, c.Nodes[0].Setup)
+	for _, n := range c.Nodes[1:] {
+		all, failed := APIServerArguments(c.Oldest(), c.Subject, n.Setup)
+		err = errors.Join(err, failed)
+		common = slices.DeleteFunc(common, func(a Argument) bool { return !slices.Contains(all, a) })
+	}
+	return common, err
 }
 
 // YAML is the cluster as kind reads it.
@@ -153,6 +170,9 @@ func (c *Configuration) Tree() map[string]string {
 	for _, n := range c.Nodes {
 		dir := filepath.Join("patches", c.PatchDir(n))
 		tree[filepath.Join(dir, "kube-apiserver0+strategic.yaml")] = c.podPatch(n)
+		if lines := c.argumentPatch(n); lines != "" {
+			tree[filepath.Join(dir, "kube-apiserver2+json.yaml")] = lines
+		}
 		if n.Emulates != "" {
 			tree[filepath.Join(dir, "kube-apiserver1+json.yaml")] =
 				"# This kube-apiserver behaves like an older one (KEP-4330): the first half of an upgrade that can be taken back.\n" +
@@ -166,12 +186,24 @@ func (c *Configuration) Tree() map[string]string {
 func (c *Configuration) podPatch(n Node) string {
 	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
 		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"
-	if c.Subject == local.SubjectReference {
+	if configured(c.Subject, n.Setup) == scenarios.SubjectReference {
 		for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
 			patch += "      " + probe + ": {httpGet: {port: " + strconv.Itoa(behindPort) + "}}\n"
 		}
 	}
 	return patch
+}
+
+// argumentPatch adds the arguments that a node has and others do not; "" if there are none. [Configuration.YAML] says what is wrong with them.
+func (c *Configuration) argumentPatch(n Node) (lines string) {
+	common, _ := c.arguments()
+	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)
+	for _, a := range all {
+		if !slices.Contains(common, a) {
+			lines += "- {op: add, path: /spec/containers/0/command/-, value: --" + a.Name + "=" + a.Value + "}\n"
+		}
+	}
+	return lines
 }
 
 // Every request at metadata level, but not twice: who served what is all that is asked of the log.

@@ -9,12 +9,12 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // create makes network and cluster. kind's package knows no contexts: when ctx ends its containers are removed under it.
 func (c *Cluster) create(ctx context.Context) (err error) {
-	if c.gateway, err = createNetwork(ctx, c.name); err != nil {
+	if c.gateway, err = createNetwork(ctx, c.name, c.config.Files.Keys); err != nil {
 		return err
 	}
 	configuration, err := c.writeFiles()
@@ -76,6 +76,11 @@ func (c *Cluster) allRun(ctx context.Context) bool {
 
 // prepare does what has to be done between the nodes' start and kubeadm's.
 func (c *Cluster) prepare(ctx context.Context) error {
+	for _, p := range c.places {
+		if err := booted(ctx, p.Node); err != nil {
+			return err
+		}
+	}
 	// kubeadm takes an authority that is there, and kind copies it to the other nodes. So this run knows its key from the start.
 	for _, name := range []string{"ca.crt", "ca.key"} {
 		content, err := os.ReadFile(c.config.Files.key(name))
@@ -86,9 +91,9 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.config.Subject == local.SubjectReference {
-		for _, p := range c.places {
-			manifest, err := ProxyManifest(c.servers[p.Name].version)
+	for _, p := range c.places {
+		if c.servers[p.Name].subject() == scenarios.SubjectReference {
+			manifest, err := ProxyManifest(c.servers[p.Name].Version)
 			if err != nil {
 				return err
 			}
@@ -100,17 +105,28 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	return c.interpose(ctx)
 }
 
+// booted waits until systemd has brought a node up. On cgroup v1 kind does not, and kubeadm fails if it comes first.
+// Source: NodeReachedCgroupsReadyRegexp in sigs.k8s.io/kind/pkg/cluster/internal/providers/common/cgroups.go.
+func booted(ctx context.Context, node string) error {
+	const lines = `for i in $(seq "$1"); do systemctl is-active --quiet multi-user.target && exit; sleep 0.1; done; exit 1`
+	if _, err := script(ctx, node, lines, fmt.Sprint(startTimeout.Milliseconds()/100)); err != nil {
+		return fmt.Errorf("node %s has not come up within %s: %w", node, startTimeout, err)
+	}
+	return nil
+}
+
 // writeFiles writes what the nodes see, and the configuration of the cluster for kind and for the record.
 func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},
 	}
-	if c.config.Subject == local.SubjectReference {
+	if c.config.Subject == scenarios.SubjectReference {
 		configuration.Proxy = c.config.Proxy
 	}
 	for _, s := range c.config.Servers {
-		configuration.Nodes = append(configuration.Nodes, Node{Version: s.Version})
+		configuration.Nodes = append(configuration.Nodes, Node{Version: s.Version, Setup: c.servers[s.Name].setup.Load()})
 	}
+	c.oldest = configuration.Oldest()
 	for path, content := range configuration.Tree() {
 		path = filepath.Join(c.config.Files.Nodes, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

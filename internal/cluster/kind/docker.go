@@ -53,9 +53,11 @@ func script(ctx context.Context, node, lines string, args ...string) ([]byte, er
 	return inNode(ctx, node, append([]string{"bash", "-euc", lines, "bash"}, args...)...)
 }
 
-// write puts a file into a node, whole or not at all: nobody sees half of it.
+// write puts a file into a node, whole or not at all: nobody sees half of it. Until it is whole its name begins with a dot: a kubelet would take any other
+// file among its manifests for one more pod, and let the one that is meant wait until that has ended.
+// Source: produceWatchEvent in k8s.io/kubernetes/pkg/kubelet/config.
 func write(ctx context.Context, node, path string, content []byte) error {
-	const lines = `mkdir -p "$(dirname "$1")"; cat >"$1.new"; chmod 600 "$1.new"; mv "$1.new" "$1"`
+	const lines = `dir=$(dirname "$1") new=$(dirname "$1")/.$(basename "$1").new; mkdir -p "$dir"; cat >"$new"; chmod 600 "$new"; mv "$new" "$1"`
 	_, err := docker(ctx, bytes.NewReader(content), "exec", "-i", node, "bash", "-euc", lines, "bash", path)
 	return err
 }

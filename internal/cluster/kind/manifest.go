@@ -3,9 +3,13 @@ package kind
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -19,8 +23,9 @@ const (
 // and knows nothing of a restart.
 const incarnationAnnotation = "skewproof/incarnation"
 
-// edit makes a static pod's manifest that of an incarnation, whose first container runs that image. Everything else stays as it is.
-func edit(manifest []byte, image string, incarnation int) ([]byte, error) {
+// edit makes a static pod's manifest that of an incarnation, whose first container runs that image. change, if there is one, makes further changes.
+// Everything else stays as it is.
+func edit(manifest []byte, image string, incarnation int, change func(*corev1.Container)) ([]byte, error) {
 	var pod corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
 		return nil, fmt.Errorf("read the static-pod manifest: %w", err)
@@ -30,7 +35,33 @@ func edit(manifest []byte, image string, incarnation int) ([]byte, error) {
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, incarnationAnnotation, fmt.Sprint(incarnation))
 	pod.Spec.Containers[0].Image = image
+	if change != nil {
+		change(&pod.Spec.Containers[0])
+	}
 	return yaml.Marshal(pod)
+}
+
+// setUp gives a kube-apiserver the arguments in which servers may differ, in place of those that it had, and lets it be probed at the port at which it
+// listens.
+func setUp(container *corev1.Container, own []Argument) {
+	port := strconv.Itoa(securePort)
+	container.Command = slices.DeleteFunc(container.Command, func(argument string) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(argument, "--"), "=")
+		return slices.Contains(owned, name)
+	})
+	for _, a := range own {
+		if a.Name == "secure-port" {
+			port = a.Value
+			continue
+		}
+		container.Command = append(container.Command, "--"+a.Name+"="+a.Value)
+	}
+	container.Command = append(container.Command, "--secure-port="+port)
+	for _, probe := range []*corev1.Probe{container.StartupProbe, container.ReadinessProbe, container.LivenessProbe} {
+		if probe != nil && probe.HTTPGet != nil {
+			probe.HTTPGet.Port = intstr.Parse(port)
+		}
+	}
 }
 
 // ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is linked statically, lies on the node, and runs in the

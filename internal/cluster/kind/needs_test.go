@@ -72,7 +72,7 @@ func TestOnlyAStaticProgramRunsInNodes(t *testing.T) {
 
 // Other people's clusters are never touched.
 func TestOnlyOurClustersAreCleaned(t *testing.T) {
-	if err := Clean(t.Context(), "kind"); err == nil || !strings.Contains(err.Error(), "not made by skewproof") {
+	if _, err := Clean(t.Context(), "kind"); err == nil || !strings.Contains(err.Error(), "not made by skewproof") {
 		t.Errorf("error %v, want a refusal", err)
 	}
 	name, err := NewName()

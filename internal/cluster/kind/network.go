@@ -11,6 +11,9 @@ import (
 // runLabel marks what a run makes in the engine, where it can be marked; its value is the cluster's name. kind marks containers with labels of its own.
 const runLabel = "skewproof.cluster"
 
+// keysLabel is the directory of a run's keys, on its network: whoever cleans up after a run that was killed finds them by it.
+const keysLabel = "skewproof.keys"
+
 // kindLabel is kind's mark of the containers of a cluster. Source: sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/constants.go.
 const kindLabel = "io.x-k8s.kind.cluster"
 
@@ -19,8 +22,8 @@ const kindLabel = "io.x-k8s.kind.cluster"
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
 // createNetwork makes the network of a cluster and returns our own address on it: that of the bridge, which nodes reach without leaving it.
-func createNetwork(ctx context.Context, name string) (netip.Addr, error) {
-	if _, err := docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, name); err != nil {
+func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
+	if _, err := docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys, name); err != nil {
 		return netip.Addr{}, fmt.Errorf("create the cluster's network: %w", err)
 	}
 	out, err := docker(ctx, nil, "network", "inspect", "--format", "{{(index .IPAM.Config 0).Gateway}}", name)

@@ -67,11 +67,11 @@ spec:
 
 // A kubelet starts a pod anew only when its manifest has changed: a restart of the same version must change it too.
 func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
-	second, err := edit([]byte(manifest), apiserverImage("v1.36.3"), 2)
+	second, err := edit([]byte(manifest), apiserverImage("v1.36.3"), 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	third, err := edit([]byte(manifest), apiserverImage("v1.37.1"), 3)
+	third, err := edit([]byte(manifest), apiserverImage("v1.37.1"), 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
 	if c.Image != "registry.k8s.io/kube-apiserver:v1.37.1" || pod.Annotations["other"] != "kept" || len(c.Command) != 2 || c.LivenessProbe == nil || !pod.Spec.HostNetwork {
 		t.Errorf("something was lost:\n%s", third)
 	}
-	if _, err := edit([]byte("kind: Pod\n"), "image", 1); err == nil {
+	if _, err := edit([]byte("kind: Pod\n"), "image", 1, nil); err == nil {
 		t.Error("a pod without containers was edited")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -53,7 +53,7 @@ func Places(cluster string, servers []history.Server) []Place {
 		if i > 0 {
 			node += fmt.Sprint(i + 1)
 		}
-		places[i] = Place{Name: s.Name, Node: node, ID: local.Identity(node)}
+		places[i] = Place{Name: s.Name, Node: node, ID: life.Identity(node)}
 	}
 	return places
 }

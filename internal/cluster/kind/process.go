@@ -5,17 +5,54 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/life"
 )
 
 // process is one running program of a server in its node, with its output in a log of ours.
 type process struct {
-	pod, node string
-	pid       string // in the node
-	logPath   string
-	logFrom   int64 // where this process's output begins in the log, which incarnations share
-	done      chan struct{}
+	pod, node, name string
+	pid             string // in the node
+	log             life.Log
+	done            chan struct{}
+}
+
+var _ life.Process = (*process)(nil)
+
+// incarnation is one life of a server.
+type incarnation = life.Incarnation[*process]
+
+// Name and the others implement [life.Process].
+func (p *process) Name() string          { return p.name }
+func (p *process) Done() <-chan struct{} { return p.done }
+func (p *process) Log() life.Log         { return p.log }
+
+// Epitaph cannot tell the exit status, which only the kubelet knows.
+func (p *process) Epitaph() string { return "ended; last lines of its log:\n" + p.log.Tail(8) }
+
+// pids are those of processes, in their node.
+func pids(all []*process) []string {
+	var pids []string
+	for _, p := range all {
+		pids = append(pids, p.pid)
+	}
+	return pids
+}
+
+// gone waits until a process has ended.
+func (p *process) gone(ctx context.Context, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("end %s: %w", p.name, context.Cause(ctx))
+	case <-timer.C:
+		return fmt.Errorf("end %s: it still runs after %s; last lines of its log:\n%s", p.name, limit, p.log.Tail(8))
+	}
 }
 
 // programs are the names of the processes of pods, as the kernel knows them.
@@ -36,19 +73,15 @@ func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 
 // follow copies what a process writes into a log of ours, since kubelets throw logs away with the pods they belong to, and finds out when the process
 // ends: tail(1) does both, the latter with --pid. It ends with ctx too.
-func follow(ctx context.Context, node, pod, pid, logPath string) (*process, error) {
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process, error) {
+	file, log, err := life.OpenLog(logPath)
 	if err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", pod, err)
+		return nil, fmt.Errorf("follow %s: %w", name, err)
 	}
-	from, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", pod, err)
-	}
-	p := &process{pod: pod, node: node, pid: pid, logPath: logPath, logFrom: from, done: make(chan struct{})}
+	p := &process{pod: pod, node: node, name: name, pid: pid, log: log, done: make(chan struct{})}
 	go func() {
-		defer func() { _ = log.Close() }()
-		p.tail(ctx, &unwrapped{w: log})
+		defer func() { _ = file.Close() }()
+		p.tail(ctx, &unwrapped{w: file})
 		if ctx.Err() == nil {
 			close(p.done)
 		}
@@ -81,16 +114,6 @@ func (p *process) tail(ctx context.Context, out io.Writer) {
 func (p *process) runs(ctx context.Context) bool {
 	_, err := script(ctx, p.node, `[ -e "/proc/$1/exe" ] && readlink "/proc/$1/exe"`, p.pid)
 	return err == nil
-}
-
-// lastLines are those of the process's log.
-func (p *process) lastLines(n int) string {
-	content, err := os.ReadFile(p.logPath)
-	if err != nil || int64(len(content)) < p.logFrom {
-		return ""
-	}
-	all := strings.Split(strings.TrimSpace(string(content[p.logFrom:])), "\n")
-	return strings.Join(all[max(0, len(all)-n):], "\n")
 }
 
 // unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME STREAM TAG TEXT", where the tag P says that the

@@ -11,8 +11,9 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/cluster/account"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // Hops reads the logs of all servers: every server's own account of every request it handled. They are fetched from the nodes now rather than
@@ -21,18 +22,18 @@ func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	if !c.Up() {
 		return nil, nil
 	}
-	var accounts []local.Account
+	var accounts []account.Logs
 	var errs []error
 	for _, p := range c.places {
-		a := local.Account{Server: p.Name, ID: p.ID, Audit: c.config.Files.audit(p.Name)}
+		a := account.Logs{Server: p.Name, ID: p.ID, Audit: c.config.Files.audit(p.Name)}
 		errs = append(errs, fetch(c.ctx, p.Node, auditLog, a.Audit))
-		if c.config.Subject == local.SubjectReference {
+		if c.config.Subject == scenarios.SubjectReference {
 			a.Access = c.config.Files.access(p.Name)
 			errs = append(errs, fetch(c.ctx, p.Node, accessLog, a.Access))
 		}
 		accounts = append(accounts, a)
 	}
-	hops, err := local.ReadAccounts(accounts, epoch)
+	hops, err := account.Hops(accounts, epoch)
 	return hops, errors.Join(append(errs, err)...)
 }
 

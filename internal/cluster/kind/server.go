@@ -1,66 +1,70 @@
 package kind
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/netip"
-	"sync"
 	"sync/atomic"
+	"time"
 
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	corev1 "k8s.io/api/core/v1"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
-// server is one apiserver through all its incarnations. Kubelets bring static pods into line with their manifests, so a server is stopped by
-// taking its manifests away, started by putting them there, and replaced by changing them in place.
+const (
+	// startTimeout is how long a kubelet may take to start a pod whose manifest has come, or changed.
+	startTimeout = 2 * time.Minute
+	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
+	readyTimeout = 3 * time.Minute
+	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods) and what it takes to notice a change.
+	stopTimeout = 90 * time.Second
+	// seeing bounds how long the harness looks at what a configuration does.
+	seeing = 5 * time.Second
+)
+
+// server is one apiserver through all its incarnations, and the node where it lives. Kubelets bring static pods into line with their manifests, so a
+// server is stopped by taking its manifests away, started by putting them there, and replaced by changing them in place.
 type server struct {
-	cluster *Cluster
-	place   Place
-	address netip.Addr // of the node; known once it runs
+	life.Server[*process]
+	cluster   *Cluster
+	place     Place
+	address   netip.Addr                      // of the node; known once it runs
+	manifests map[string][]byte               // by pod, as kubeadm and we made them
+	setup     atomic.Pointer[scenarios.Setup] // of the present process, or the last one; nil: as the subject says
+	next      *scenarios.Setup                // of the next start
+}
 
-	serving atomic.Int64 // the incarnation that is ready, 0 if none is
-
-	mu           sync.Mutex // held through each change of state, which may take long
-	version      string
-	manifests    map[string][]byte // by pod, as kubeadm and we made them
-	incarnations []*incarnation
+func (c *Cluster) newServer(p Place, version string) *server {
+	s := &server{cluster: c, place: p, manifests: map[string][]byte{}}
+	s.Name, s.Version, s.Recorder, s.Status = p.Name, version, c.config.Recorder, c.config.Status
+	return s
 }
 
 // pods are the static pods of a server, in the order in which they are started: each when the one before it is ready.
 func (s *server) pods() []string {
-	if s.cluster.config.Subject == local.SubjectReference {
+	if s.subject() == scenarios.SubjectReference {
 		return []string{apiserverPod, proxyPod}
 	}
 	return []string{apiserverPod}
 }
 
-// begin records the start of the next incarnation.
-func (s *server) begin() *incarnation {
-	now := newIncarnation(len(s.incarnations)+1, s.version)
-	s.incarnations = append(s.incarnations, now)
-	s.record(history.StateStarting, "")
-	return now
-}
-
 // adopt makes what kubeadm has started the server's first incarnation.
 func (s *server) adopt(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, pod := range s.pods() {
-		manifest, err := inNode(ctx, s.place.Node, "cat", manifestPath(pod))
-		if err != nil {
-			return fmt.Errorf("read the manifest of %s of server %q: %w", pod, s.place.Name, err)
-		}
-		s.manifests[pod] = manifest
+	s.Lock()
+	defer s.Unlock()
+	manifest, err := inNode(ctx, s.place.Node, "cat", manifestPath(apiserverPod))
+	if err != nil {
+		return fmt.Errorf("read the manifest of %s of server %q: %w", apiserverPod, s.place.Name, err)
 	}
-	return s.launch(ctx, s.last(), func(string) error { return nil })
+	s.manifests[apiserverPod] = manifest
+	if s.manifests[proxyPod], err = ProxyManifest(s.Version); err != nil {
+		return err
+	}
+	return s.launch(ctx, s.Begin(), func(string) error { return nil })
 }
 
 func manifestPath(pod string) string { return manifestsDir + "/" + pod + ".yaml" }
@@ -73,81 +77,73 @@ func (s *server) launch(ctx context.Context, now *incarnation, put func(pod stri
 			err = s.join(ctx, now, pod)
 		}
 		if err != nil {
-			err = fmt.Errorf("server %q: %w", s.place.Name, err)
-			if s.cluster.up.Load() && errors.Is(err, errEnded) { // a version that cannot start beside the others is a finding, not our failure
-				s.crash(now)
+			if s.cluster.up.Load() && len(now.Processes()) > 0 && now.Ended() { // a version that cannot start beside the others is a finding, not our failure
+				s.Crash(now, now.First())
 			}
 			return err
 		}
 	}
-	s.record(history.StateReady, "")
-	s.serving.Store(int64(now.number))
+	s.Ready(now)
 	s.cluster.tasks.Go(func() { s.watch(now) })
-	s.cluster.config.Status("%s: %s is ready", s.place.Name, now.version)
 	return nil
 }
 
-// join waits for a pod's process and until it is ready.
+// join waits for a pod's process and until it is ready. The incarnation starts with the first of them: a kubelet may take half a minute to get so far, and
+// nothing runs until then.
 func (s *server) join(ctx context.Context, now *incarnation, pod string) error {
+	name := fmt.Sprintf("%s %q (%s)", pod, s.place.Name, now.Version)
 	pid, err := awaitProcess(ctx, s.place.Node, pod)
 	if err != nil {
-		return err
+		return fmt.Errorf("start %s: %w", name, err)
 	}
 	log := s.place.Name
 	if pod == proxyPod {
 		log += "-proxy"
 	}
-	p, err := follow(s.cluster.ctx, s.place.Node, pod, pid, s.cluster.config.Files.log(log))
+	p, err := follow(s.cluster.ctx, s.place.Node, pod, name, pid, s.cluster.config.Files.log(log))
 	if err != nil {
 		return err
 	}
-	now.add(p)
-	if pod == proxyPod {
-		return now.await(ctx, p, func(ctx context.Context) error { return s.get(ctx, s.door(), "/readyz", io.Discard) })
+	if len(now.Processes()) == 0 {
+		s.Record(history.StateStarting, "")
 	}
-	if err := now.await(ctx, p, func(ctx context.Context) error { return s.get(ctx, s.own(), "/readyz", io.Discard) }); err != nil {
+	now.Add(p)
+	at := s.own()
+	if pod == proxyPod {
+		at = s.door()
+	}
+	err = now.Await(ctx, p, readyTimeout, func(ctx context.Context) error {
+		return life.Get(ctx, s.cluster.probe, "https://"+at.String()+"/readyz", io.Discard)
+	})
+	if err != nil || pod == proxyPod {
 		return err
 	}
-	return s.checkVersion(ctx, now.version)
-}
-
-// checkVersion asks a kube-apiserver for /version: an image that is not what it is called would make every verdict worthless.
-func (s *server) checkVersion(ctx context.Context, want string) error {
-	var body bytes.Buffer
-	var info apimachineryversion.Info
-	err := s.get(ctx, s.own(), "/version", &body)
-	if err == nil {
-		err = json.Unmarshal(body.Bytes(), &info)
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("ask for its version: %w", err)
-	case info.GitVersion != want:
-		return fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", info.GitVersion, want)
+	if err := s.checkVersion(ctx, now.Version); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
 	}
 	return nil
 }
 
-func (s *server) get(ctx context.Context, at netip.AddrPort, path string, into io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+at.String()+path, nil)
-	if err != nil {
-		return err
-	}
-	response, err := s.cluster.probe.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, err = io.Copy(into, response.Body)
-	if response.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("GET %s: %s", path, response.Status), err)
+// checkVersion refuses an image that is not what it is called.
+func (s *server) checkVersion(ctx context.Context, want string) error {
+	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.own().String())
+	if err == nil && version != want {
+		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, want)
 	}
 	return err
 }
 
-// put writes the manifest of a pod for an incarnation.
-func (s *server) put(ctx context.Context, now *incarnation, pod string) error {
-	manifest, err := edit(s.manifests[pod], apiserverImage(now.version), now.number)
+// put writes the manifest of a pod for the incarnation of that number.
+func (s *server) put(ctx context.Context, pod, version string, incarnation int) error {
+	var change func(*corev1.Container)
+	if pod == apiserverPod {
+		own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.setup.Load())
+		if err != nil {
+			return err
+		}
+		change = func(c *corev1.Container) { setUp(c, own) }
+	}
+	manifest, err := edit(s.manifests[pod], apiserverImage(version), incarnation, change)
 	if err != nil {
 		return err
 	}
@@ -164,27 +160,11 @@ func (s *server) takeAway(ctx context.Context, before string, pods ...string) er
 	return err
 }
 
-// expectEnd notes that the end of the present incarnation is asked for.
-func (s *server) expectEnd() {
-	s.serving.Store(0)
-	s.last().asked.Store(true)
-}
-
-// last is the present incarnation, or the last one. There is one from the cluster's start on.
-func (s *server) last() *incarnation { return s.incarnations[len(s.incarnations)-1] }
-
-func (s *server) record(state history.State, detail string) {
-	s.cluster.config.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.place.Name, Incarnation: s.last().number, Version: s.last().version,
-		State: state, At: s.cluster.config.Recorder.Now(), Detail: detail,
-	})
-}
-
 // Serving is the incarnation of a server that is ready at this moment, 0 if none is. It never waits.
 func (c *Cluster) Serving(name string) int {
 	s, err := c.server(name)
 	if err != nil {
 		return 0
 	}
-	return int(s.serving.Load())
+	return s.Serving()
 }

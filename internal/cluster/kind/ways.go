@@ -1,12 +1,14 @@
 package kind
 
 import (
+	"context"
+	"net"
 	"net/netip"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // URL is what clients dial to reach a server: the fault fabric, which leads through the client's link.
@@ -35,13 +37,16 @@ func (c *Cluster) around(name string, way func(*server) netip.AddrPort) (*rest.C
 		return nil, err
 	}
 	config := c.Admin()
-	config.Host = "https://" + way(s).String()
+	config.Host = "https://" + s.door().String()
+	config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) { // where it is may change with its setup
+		return new(net.Dialer).DialContext(ctx, network, way(s).String())
+	}
 	return config, nil
 }
 
 // own is where the kube-apiserver itself listens: at the front door, or behind the sidecar.
 func (s *server) own() netip.AddrPort {
-	if s.cluster.config.Subject == local.SubjectReference {
+	if s.subject() == scenarios.SubjectReference {
 		return netip.AddrPortFrom(s.address, behindPort)
 	}
 	return s.door()

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/release"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // alphaGates switch the proxy of 1.28 to 1.32 on: it works by StorageVersion objects, which an API of their own holds.
 // Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
-const alphaGates = "--feature-gates=" + Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
+const alphaGates = "--feature-gates=" + scenarios.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
 
 // isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33 have neither that one nor the next.
 func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }

@@ -12,25 +12,12 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The subjects that this backend knows: whose Mixed Version Proxy is tested.
-const (
-	SubjectNone      = "none"      // nobody's: that of the kube-apiserver is switched off
-	SubjectBuiltin   = "builtin"   // the kube-apiserver's own
-	SubjectReference = "reference" // this project's, as a sidecar in front of each kube-apiserver, whose own is switched off
-)
-
-// Subjects lists them.
-var Subjects = []string{SubjectBuiltin, SubjectReference, SubjectNone}
-
-// Gate is the feature gate of the Mixed Version Proxy.
-const Gate = "UnknownVersionInteroperabilityProxy"
-
 // APIServerArguments returns the command line of a kube-apiserver, without the program's name. It is a function of its
 // arguments alone: it touches no file and starts nothing.
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
 	subject, p = p.configured(subject)
 	serving := p.serving()
-	if subject == SubjectReference {
+	if subject == scenarios.SubjectReference {
 		serving = Place{Name: p.Name}.serving() // what is shown is the sidecar's
 	}
 	args := append(p.advertiseArguments(),
@@ -80,28 +67,28 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 		return nil, nil
 	}
 	switch subject {
-	case SubjectReference:
+	case scenarios.SubjectReference:
 		if !atLeast(version, "v1.30") {
 			return nil, fmt.Errorf("subject %s: kube-apiserver %s is older than v1.30, the oldest that the sidecar is tested with; "+
-				"use v1.30 or newer, or subject %s", subject, version, SubjectNone)
+				"use v1.30 or newer, or subject %s", subject, version, scenarios.SubjectNone)
 		}
-		return []string{"--feature-gates=" + Gate + "=false"}, nil
-	case SubjectNone:
+		return []string{"--feature-gates=" + scenarios.Gate + "=false"}, nil
+	case scenarios.SubjectNone:
 		if !atLeast(version, "v1.28") {
 			return nil, nil // no such gate yet
 		}
-		return []string{"--feature-gates=" + Gate + "=false"}, nil
-	case SubjectBuiltin:
+		return []string{"--feature-gates=" + scenarios.Gate + "=false"}, nil
+	case scenarios.SubjectBuiltin:
 		if isAlpha(version) {
 			return alphaArguments(p, f), nil
 		}
 		if !atLeast(version, "v1.34") {
 			return nil, fmt.Errorf("subject %s: kube-apiserver %s has no Mixed Version Proxy that can be tested: v1.28 to v1.32 have that of "+
-				"1.28, v1.34 and newer the one of today; use one of these, or subject %s", subject, version, SubjectNone)
+				"1.28, v1.34 and newer the one of today; use one of these, or subject %s", subject, version, scenarios.SubjectNone)
 		}
-		return slices.Concat([]string{"--feature-gates=" + Gate + "=true"}, p.peerCAArguments(f), p.peerAddressArguments()), nil
+		return slices.Concat([]string{"--feature-gates=" + scenarios.Gate + "=true"}, p.peerCAArguments(f), p.peerAddressArguments()), nil
 	default:
-		return nil, fmt.Errorf("subject %q: the local backend knows %s", subject, strings.Join(Subjects, ", "))
+		return nil, fmt.Errorf("subject %q: the local backend knows %s", subject, strings.Join(scenarios.Subjects, ", "))
 	}
 }
 
@@ -145,7 +132,7 @@ func ProxyArguments(p Place, f Files) []string {
 // kubeadm reports whether the kube-apiserver is to have no other flags for its own proxy than kubeadm gives it. Where the subject is that there
 // is no proxy, it stays switched off.
 func (p Place) kubeadm(subject string) bool {
-	return p.setup().Flags == scenarios.FlagsKubeadm && subject != SubjectNone
+	return p.setup().Flags == scenarios.FlagsKubeadm && subject != scenarios.SubjectNone
 }
 
 // loopbackOf is an address as seen from its own host.

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,17 +14,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
-
-// Recorder receives what happens to the servers. [history.Recorder] is one.
-type Recorder interface {
-	Lifecycle(history.Lifecycle)
-	Now() history.Time
-}
 
 // Config says what to bring up.
 type Config struct {
@@ -37,7 +31,7 @@ type Config struct {
 	Etcd       string
 	Proxy      string // the executable that has the command 'proxy': this one; for subject reference only
 	Files      Files
-	Recorder   Recorder
+	Recorder   life.Recorder
 	Status     func(format string, args ...any) // one line for people; nil is silent
 }
 
@@ -102,8 +96,7 @@ func (c *Cluster) build() error {
 		if err != nil {
 			return err
 		}
-		c.servers[p.Name] = &server{cluster: c, place: p, host: host, version: c.config.Servers[i].Version}
-		c.servers[p.Name].current.Store(&p)
+		c.servers[p.Name] = c.newServer(p, c.config.Servers[i].Version, host)
 		if err := sandbox.Own(p.Advertised.Addr()); err != nil {
 			return err
 		}
@@ -130,7 +123,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, p := range c.places {
 		s := c.servers[p.Name]
-		group.Go(func() error { return s.start(ctx, s.version) })
+		group.Go(func() error { return s.start(ctx, s.Version) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -144,15 +137,15 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.etcd = newUnit()
-	c.etcd.add(etcd)
+	c.etcd = life.NewUnit[*process]()
+	c.etcd.Add(etcd)
 	client, err := c.etcdClient()
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return c.etcd.await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
-		return get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
+	return c.etcd.Await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
+		return life.Get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
 	})
 }
 
@@ -191,7 +184,7 @@ func (c *Cluster) Close() {
 	all.Wait()
 	c.extension.close()
 	if c.etcd != nil {
-		_ = c.etcd.kill()
+		_ = kill(c.etcd)
 	}
 	c.spoilers.close()
 	if c.fabric != nil {
@@ -263,21 +256,4 @@ func (c *Cluster) User(name string) (*rest.Config, error) {
 // Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
 func (c *Cluster) Anonymous() *rest.Config {
 	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: c.config.Files.key("ca.crt")}}
-}
-
-func get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, err = io.Copy(into, response.Body)
-	if response.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("GET %s: %s", request.URL.Path, response.Status), err)
-	}
-	return err
 }

@@ -1,6 +1,10 @@
 package local
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
 
 // Programs that servers are made of.
 const (
@@ -28,7 +32,7 @@ func Components(version, subject string, p Place, f Files) ([]Component, error) 
 		return nil, err
 	}
 	all := []Component{{ProgramAPIServer, args, f.log(p.Name), "https://" + p.Own.String() + "/readyz"}}
-	if subject == SubjectReference {
+	if subject == scenarios.SubjectReference {
 		all = append(all, Component{ProgramProxy, ProxyArguments(p, f), f.log(p.Name + "-proxy"), "https://" + p.Real.String() + "/readyz"})
 	}
 	return all, nil

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/skewproof/skewproof/internal/cluster/lease"
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -27,8 +29,8 @@ func (c *Cluster) Configure(name string, setup *scenarios.Setup) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	place := s.place
 	place.Setup = setup
 	if err := c.issue(place); err != nil {
@@ -121,8 +123,8 @@ func (c *Cluster) dials(to string) []history.Dial {
 	for _, from := range slices.Sorted(maps.Keys(byFrom)) {
 		all = append(all, byFrom[from])
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.astray == nil {
 		return all
 	}
@@ -158,8 +160,13 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 			seen.Certificate = describe(shown)
 		}
 	}
-	id := Identity(cmp.Or(place.setup().HostnameOf, name))
-	if seen.Advertised, err = c.advertised(ctx, id); err != nil {
+	id := life.Identity(cmp.Or(place.setup().HostnameOf, name))
+	client, err := c.etcdClient()
+	if err != nil {
+		return seen, errors.Join(append(errs, err)...)
+	}
+	defer client.CloseIdleConnections()
+	if seen.Advertised, err = lease.Advertised(ctx, client, etcdReal.String(), id); err != nil {
 		errs = append(errs, err)
 	}
 	return seen, errors.Join(errs...)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/extension"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -51,12 +52,12 @@ func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address net
 	}
 	switch {
 	case len(apis) == 0 && e.unit != nil:
-		_, err := e.unit.stop(ctx, stopTimeout)
+		_, err := stop(ctx, e.unit, stopTimeout)
 		e.unit = nil
 		if err != nil {
 			return fail(err)
 		}
-	case len(apis) > 0 && (e.unit == nil || e.unit.ended()):
+	case len(apis) > 0 && (e.unit == nil || e.unit.Ended()):
 		if err := c.startExtension(ctx); err != nil {
 			return fail(err)
 		}
@@ -93,8 +94,8 @@ func (c *Cluster) startExtension(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.extension.unit = newUnit()
-	c.extension.unit.add(p)
+	c.extension.unit = life.NewUnit[*process]()
+	c.extension.unit.Add(p)
 	ca, err := os.ReadFile(c.config.Files.key("ca.crt"))
 	if err != nil {
 		return err
@@ -103,8 +104,8 @@ func (c *Cluster) startExtension(ctx context.Context) error {
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
-	return c.extension.unit.await(ctx, p, extensionPatience, func(ctx context.Context) error {
-		return get(ctx, client, "https://"+extensionAddress.String()+"/readyz", io.Discard)
+	return c.extension.unit.Await(ctx, p, extensionPatience, func(ctx context.Context) error {
+		return life.Get(ctx, client, "https://"+extensionAddress.String()+"/readyz", io.Discard)
 	})
 }
 
@@ -126,7 +127,7 @@ func (e *extensionServer) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.unit != nil {
-		_ = e.unit.kill()
+		_ = kill(e.unit)
 		e.unit = nil
 	}
 }

@@ -4,14 +4,11 @@
 package local
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"strings"
 
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -65,28 +62,16 @@ func place(subject string, i int, name string) Place {
 	host := cable.Addr().Next().Next()
 	p := Place{
 		Name:       name,
-		ID:         Identity(name),
+		ID:         life.Identity(name),
 		Cable:      cable,
 		Advertised: netip.AddrPortFrom(offset(advertisedBlock, i+1), securePort),
 		Real:       netip.AddrPortFrom(host, securePort),
 		Own:        netip.AddrPortFrom(host, securePort),
 	}
-	if subject == SubjectReference {
+	if subject == scenarios.SubjectReference {
 		p.Own = netip.AddrPortFrom(host, behindPort)
 	}
 	return p
-}
-
-// Identity is the apiserver identity that a kube-apiserver takes on a host of that name: a hash of two strings, each after its length.
-// Source: NewConfig in k8s.io/apiserver/pkg/server/config.go.
-func Identity(hostname string) string {
-	var data []byte
-	for _, part := range []string{hostname, "kube-apiserver"} {
-		data = binary.BigEndian.AppendUint16(data, uint16(len(part)))
-		data = append(data, part...)
-	}
-	hash := sha256.Sum256(data)
-	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
 }
 
 // offset adds n to the last octet of an IPv4 address.

@@ -19,15 +19,16 @@ func shell(t *testing.T, script string) *process {
 	return p
 }
 
-func TestTailIsOfThisIncarnationOnly(t *testing.T) {
-	first := shell(t, "echo first")
-	<-first.done
-	second, err := startProcess("second", "/bin/sh", []string{"-c", "echo second"}, first.logPath, (*exec.Cmd).Start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-second.done
-	if got := second.tail(8); got != "second" {
-		t.Fatalf("tail is %q, want the second process's line only", got)
+func TestAnEpitaphTellsHowItEnded(t *testing.T) {
+	for script, want := range map[string]string{
+		"exit 0":                 "exit status 0; its log is empty",
+		"echo 'no etcd'; exit 3": "exit status 3; last lines of its log:\nno etcd",
+		"kill -KILL $$":          "signal: killed; its log is empty",
+	} {
+		p := shell(t, script)
+		<-p.done
+		if got := p.Epitaph(); got != want {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
 	}
 }

@@ -1,21 +1,17 @@
 package local
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
-
+	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -32,30 +28,22 @@ const (
 // toxiproxyAPI is where toxiproxy's own client finds the links.
 var toxiproxyAPI = netip.MustParseAddrPort("127.0.0.1:8474")
 
-// server is one apiserver through all its incarnations.
+// server is one apiserver through all its incarnations, and where it lives. Its lock guards what is not atomic.
 type server struct {
+	life.Server[*process]
 	cluster *Cluster
 	place   Place
 	host    *sandbox.Host
-
-	serving atomic.Int64          // the incarnation that is ready, 0 if none is
 	current atomic.Pointer[Place] // with what its present process, or the last one, was started
-
-	mu           sync.Mutex // held through each change of state, which may take long
-	version      string
-	next         *scenarios.Setup // of the next start
-	astray       *astray          // an address that it may wrongly advertise; nil if it never has
-	incarnations []*incarnation
+	next    *scenarios.Setup      // of the next start
+	astray  *astray               // an address that it may wrongly advertise; nil if it never has
 }
 
-// incarnation is one life of a server: its processes, from the start of the first to the end of the last. It is kept as long as
-// its logs are of interest.
-type incarnation struct {
-	*unit
-	number  int
-	version string
-	asked   atomic.Bool // its end has been asked for
-	crashed atomic.Bool // its end has been recorded as a crash
+func (c *Cluster) newServer(p Place, version string, host *sandbox.Host) *server {
+	s := &server{cluster: c, place: p, host: host}
+	s.Name, s.Version, s.Recorder, s.Status = p.Name, version, c.config.Recorder, c.config.Status
+	s.current.Store(&p)
+	return s
 }
 
 // StartServer starts a server that is not running, with the given version ("" for the one it had), and waits until it is ready.
@@ -68,14 +56,14 @@ func (c *Cluster) StartServer(ctx context.Context, name, version string) error {
 }
 
 func (s *server) start(ctx context.Context, version string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	version = cmp.Or(version, s.version)
-	if before := s.last(); before != nil {
-		if !before.ended() {
-			return fmt.Errorf("start server %q (%s): it is running already", s.place.Name, version)
-		}
-		if err := before.kill(); err != nil { // the others of its processes, if it has crashed just now
+	s.Lock()
+	defer s.Unlock()
+	version = cmp.Or(version, s.Version)
+	if s.Runs() {
+		return fmt.Errorf("start server %q (%s): it is running already", s.place.Name, version)
+	}
+	if before := s.Last(); before != nil {
+		if err := kill(before.Unit); err != nil { // the others of its processes, if it has crashed just now
 			return err
 		}
 	}
@@ -85,21 +73,20 @@ func (s *server) start(ctx context.Context, version string) error {
 	if err != nil {
 		return fmt.Errorf("start server %q (%s): %w", s.place.Name, version, err)
 	}
-	s.version = version
+	s.Version = version
 	_, place = place.configured(s.cluster.config.Subject)
 	s.current.Store(&place)
-	now := &incarnation{unit: newUnit(), number: len(s.incarnations) + 1, version: version}
-	s.incarnations = append(s.incarnations, now)
-	s.record(history.StateStarting, "")
-	s.cluster.config.Status("%s: starting %s", s.place.Name, version)
+	now := s.Begin()
+	s.Record(history.StateStarting, "")
+	s.Status("%s: starting %s", s.place.Name, version)
 	for _, c := range components {
 		if err := s.launch(ctx, now, c); err != nil {
 			if why := s.refusal(ctx, now, place); why != nil {
 				return why
 			}
-			if s.cluster.up.Load() && now.ended() { // a version that cannot start beside the others is a finding, not our failure
-				s.crash(now, now.first)
-				err = errors.Join(err, now.kill())
+			if s.cluster.up.Load() && now.Ended() { // a version that cannot start beside the others is a finding, not our failure
+				s.Crash(now, now.First())
+				err = errors.Join(err, kill(now.Unit))
 			}
 			return err
 		}
@@ -107,10 +94,8 @@ func (s *server) start(ctx context.Context, version string) error {
 	if err := s.checkShown(ctx, place); err != nil {
 		return err
 	}
-	s.record(history.StateReady, "")
-	s.serving.Store(int64(now.number))
+	s.Ready(now)
 	go s.watch(now)
-	s.cluster.config.Status("%s: %s is ready", s.place.Name, version)
 	return nil
 }
 
@@ -119,24 +104,24 @@ func (s *server) present() Place { return *s.current.Load() }
 
 // refusal ends an incarnation that would not start with a setup of its own, and says so; nil if it was not that.
 func (s *server) refusal(ctx context.Context, now *incarnation, place Place) error {
-	if place.Setup == nil || !now.ended() || len(Panics(now.first.logPath, now.first.logFrom, -1)) > 0 {
+	if place.Setup == nil || !now.Ended() || len(now.First().log.Panics(-1)) > 0 {
 		return nil
 	}
-	s.expectEnd()
-	why := now.first.tail(4)
-	s.record(history.StateStopping, "it refuses its configuration: "+why)
-	if _, err := now.stop(ctx, stopTimeout); err != nil { // the others of its processes
+	s.ExpectEnd()
+	why := now.First().log.Tail(4)
+	s.Record(history.StateStopping, "it refuses its configuration: "+why)
+	if _, err := stop(ctx, now.Unit, stopTimeout); err != nil { // the others of its processes
 		return err
 	}
-	s.record(history.StateStopped, "")
-	s.cluster.config.Status("%s: refuses to start, %s: %s", s.place.Name, place.Setup, why)
+	s.Record(history.StateStopped, "")
+	s.Status("%s: refuses to start, %s: %s", s.place.Name, place.Setup, why)
 	return &scenarios.RefusedError{Server: s.place.Name, Why: why}
 }
 
 // launch starts one program of an incarnation and waits until it is ready.
 func (s *server) launch(ctx context.Context, i *incarnation, c Component) error {
-	name := fmt.Sprintf("%s %q (%s)", c.Program, s.place.Name, i.version)
-	binary, err := s.cluster.config.binary(c.Program, i.version)
+	name := fmt.Sprintf("%s %q (%s)", c.Program, s.place.Name, i.Version)
+	binary, err := s.cluster.config.binary(c.Program, i.Version)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
@@ -144,28 +129,24 @@ func (s *server) launch(ctx context.Context, i *incarnation, c Component) error 
 	if err != nil {
 		return err
 	}
-	i.add(p)
-	err = i.await(ctx, p, readyTimeout, func(ctx context.Context) error {
-		return get(ctx, s.cluster.probe, c.Ready, io.Discard)
+	i.Add(p)
+	err = i.Await(ctx, p, readyTimeout, func(ctx context.Context) error {
+		return life.Get(ctx, s.cluster.probe, c.Ready, io.Discard)
 	})
 	if err != nil || c.Program != ProgramAPIServer {
 		return err
 	}
-	return s.checkVersion(ctx, p, i.version)
+	return s.checkVersion(ctx, p, i.Version)
 }
 
-// checkVersion asks a kube-apiserver for /version: a binary that is not what it is called would make every verdict worthless.
+// checkVersion refuses a binary that is not what it is called.
 func (s *server) checkVersion(ctx context.Context, p *process, want string) error {
-	var body bytes.Buffer
-	if err := get(ctx, s.cluster.probe, "https://"+s.present().Own.String()+"/version", &body); err != nil {
-		return fmt.Errorf("ask %s for its version: %w", p.name, err)
-	}
-	var info apimachineryversion.Info
-	if err := json.Unmarshal(body.Bytes(), &info); err != nil {
-		return fmt.Errorf("ask %s for its version: %w", p.name, err)
-	}
-	if info.GitVersion != release.Of(want) {
-		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, info.GitVersion)
+	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.present().Own.String())
+	switch {
+	case err != nil:
+		return fmt.Errorf("start %s: %w", p.name, err)
+	case version != release.Of(want):
+		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, version)
 	}
 	return nil
 }
@@ -176,19 +157,19 @@ func (c *Cluster) StopServer(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	s.expectEnd()
-	s.record(history.StateStopping, "")
-	failed, err := s.last().stop(ctx, stopTimeout)
+	defer s.Unlock()
+	s.ExpectEnd()
+	s.Record(history.StateStopping, "")
+	failed, err := stop(ctx, s.Last().Unit, stopTimeout)
 	if err != nil {
 		return err
 	}
 	if failed != nil { // it was asked to stop, and died of something else on the way
-		s.crash(s.last(), failed)
+		s.Crash(s.Last(), failed)
 		return nil
 	}
-	s.record(history.StateStopped, "")
-	s.cluster.config.Status("%s: %s has stopped", s.place.Name, s.version)
+	s.Record(history.StateStopped, "")
+	s.Status("%s: %s has stopped", name, s.Version)
 	return nil
 }
 
@@ -198,13 +179,13 @@ func (c *Cluster) KillServer(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	s.expectEnd()
-	s.record(history.StateKilled, "")
-	if err := s.last().kill(); err != nil {
+	defer s.Unlock()
+	s.ExpectEnd()
+	s.Record(history.StateKilled, "")
+	if err := kill(s.Last().Unit); err != nil {
 		return err
 	}
-	s.cluster.config.Status("%s: %s was killed", s.place.Name, s.version)
+	s.Status("%s: %s was killed", name, s.Version)
 	return nil
 }
 
@@ -218,17 +199,17 @@ func (c *Cluster) ResumeServer(_ context.Context, name string) error {
 	return c.signal(name, "resume", syscall.SIGCONT, history.StateResumed)
 }
 
-func (c *Cluster) signal(name, verb string, signal syscall.Signal, state history.State) error {
+func (c *Cluster) signal(name, verb string, which syscall.Signal, state history.State) error {
 	s, err := c.running(name, verb)
 	if err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	if err := s.last().signal(signal); err != nil {
+	defer s.Unlock()
+	if err := signal(s.Last().Unit, which); err != nil {
 		return err
 	}
-	s.record(state, "")
-	s.cluster.config.Status("%s: %sd", s.place.Name, verb)
+	s.Record(state, "")
+	s.Status("%s: %sd", name, verb)
 	return nil
 }
 
@@ -247,42 +228,16 @@ func (c *Cluster) running(name, verb string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)
 	}
-	s.mu.Lock()
-	if s.last() == nil || s.last().ended() {
-		s.mu.Unlock()
-		return nil, fmt.Errorf("%s server %q: it is not running", verb, name)
-	}
-	return s, nil
-}
-
-// expectEnd notes that the end of the present incarnation is asked for.
-func (s *server) expectEnd() {
-	s.serving.Store(0)
-	s.last().asked.Store(true)
-}
-
-// last is the present incarnation, or the last one; nil before the first.
-func (s *server) last() *incarnation {
-	if len(s.incarnations) == 0 {
-		return nil
-	}
-	return s.incarnations[len(s.incarnations)-1]
-}
-
-func (s *server) record(state history.State, detail string) {
-	s.cluster.config.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.place.Name, Incarnation: s.last().number, Version: s.version,
-		State: state, At: s.cluster.config.Recorder.Now(), Detail: detail,
-	})
+	return s, s.LockRunning(verb)
 }
 
 // close ends all processes without a record: the run is over.
 func (s *server) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last() != nil {
-		s.expectEnd()
-		_ = s.last().kill()
+	s.Lock()
+	defer s.Unlock()
+	if last := s.Last(); last != nil {
+		s.ExpectEnd()
+		_ = kill(last.Unit)
 	}
 	if s.astray != nil {
 		s.astray.close()
@@ -300,5 +255,5 @@ func (c *Cluster) Serving(name string) int {
 	if err != nil {
 		return 0
 	}
-	return int(s.serving.Load())
+	return s.Serving()
 }

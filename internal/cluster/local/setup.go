@@ -35,10 +35,10 @@ func (p Place) configured(subject string) (string, Place) {
 	switch p.setup().Proxy {
 	case scenarios.Off:
 		p.Own = p.Real
-		return SubjectNone, p
+		return scenarios.SubjectNone, p
 	case scenarios.On:
-		if subject == SubjectNone {
-			return SubjectBuiltin, p
+		if subject == scenarios.SubjectNone {
+			return scenarios.SubjectBuiltin, p
 		}
 	}
 	return subject, p

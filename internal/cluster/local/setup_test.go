@@ -12,13 +12,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -32,7 +25,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 		"trusts a stranger": {scenarios.Setup{PeerCA: scenarios.TrustStranger},
 			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}, map[string]string{"peer-ca-file": "keys/stranger-ca.crt"}},
 		"trusts nobody": {scenarios.Setup{PeerCA: scenarios.TrustMissing},
-			map[string]string{"peer-ca-file": "-", "feature-gates": Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
+			map[string]string{"peer-ca-file": "-", "feature-gates": scenarios.Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
 		"shows an expired certificate": {scenarios.Setup{Serving: scenarios.CertificateExpired},
 			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt", "tls-private-key-file": "keys/serving-b-expired.key"},
 			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt"}},
@@ -62,7 +55,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 		"an older self": {scenarios.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for subject, want := range map[string]map[string]string{SubjectBuiltin: c.apiserver, SubjectReference: c.sidecar} {
+			for subject, want := range map[string]map[string]string{scenarios.SubjectBuiltin: c.apiserver, scenarios.SubjectReference: c.sidecar} {
 				p := place(subject, 1, "b")
 				p.Setup = &c.setup
 				components, err := Components("v1.37.1", subject, p, testFiles)
@@ -71,7 +64,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				}
 				door := components[len(components)-1] // the program that clients and peers meet
 				hasFlags(t, door.Args, want)
-				if subject == SubjectReference {
+				if subject == scenarios.SubjectReference {
 					// What clients meet is the sidecar's: the certificate behind it is its own affair, and stays good.
 					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
 				}
@@ -81,7 +74,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 }
 
 func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) {
-	for _, subject := range Subjects {
+	for _, subject := range scenarios.Subjects {
 		p := place(subject, 1, "b")
 		p.Setup = &scenarios.Setup{Proxy: scenarios.Off}
 		components, err := Components("v1.37.1", subject, p, testFiles)
@@ -91,22 +84,22 @@ func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) 
 		if len(components) != 1 || components[0].Ready != "https://"+p.Real.String()+"/readyz" {
 			t.Errorf("%s: %+v", subject, components)
 		}
-		hasFlags(t, components[0].Args, map[string]string{"feature-gates": Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
+		hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenarios.Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
 	}
 }
 
 func TestAServerWhoseProxyIsSwitchedOnHasOneInARunWithout(t *testing.T) {
-	p := place(SubjectNone, 1, "b")
+	p := place(scenarios.SubjectNone, 1, "b")
 	p.Setup = &scenarios.Setup{Proxy: scenarios.On}
-	components, err := Components("v1.37.1", SubjectNone, p, testFiles)
+	components, err := Components("v1.37.1", scenarios.SubjectNone, p, testFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasFlags(t, components[0].Args, map[string]string{"feature-gates": Gate + "=true", "peer-ca-file": "keys/ca.crt"})
+	hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenarios.Gate + "=true", "peer-ca-file": "keys/ca.crt"})
 }
 
 func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
-	p := place(SubjectBuiltin, 1, "b")
+	p := place(scenarios.SubjectBuiltin, 1, "b")
 	if got := p.hostname(); got != "b" {
 		t.Errorf("without a setup: %q", got)
 	}
@@ -120,7 +113,7 @@ func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
 func issued(t *testing.T, setup scenarios.Setup, name string) (*x509.Certificate, *Cluster, Place) {
 	t.Helper()
 	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir()}}}
-	p := place(SubjectBuiltin, 1, "b")
+	p := place(scenarios.SubjectBuiltin, 1, "b")
 	var err error
 	if c.authorities, err = credentials([]Place{p}, c.config.Files); err != nil {
 		t.Fatal(err)
@@ -230,56 +223,5 @@ func TestWhoGoesAstrayIsNotedAndTurnedAway(t *testing.T) {
 	}
 	if got := a.by("from 127.0.0.1"); got != 3 {
 		t.Errorf("%d connections noted, want 3", got)
-	}
-}
-
-func TestEndpointLeasesAreReadAsTheyAreInEtcd(t *testing.T) {
-	encode := func(o runtime.Object, media string, gv ...runtime.GroupVersioner) []byte {
-		t.Helper()
-		for _, info := range scheme.Codecs.SupportedMediaTypes() {
-			if info.MediaType == media {
-				value, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, gv[0]), o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return value
-			}
-		}
-		t.Fatalf("no encoder for %s", media)
-		return nil
-	}
-	read := func(text string) runtime.Object {
-		t.Helper()
-		object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return object
-	}
-	builtin := read(`{"apiVersion":"v1","kind":"Endpoints","subsets":[{"addresses":[{"ip":"198.19.0.2"}],"ports":[{"port":6443}]}]}`)
-	empty := read(`{"apiVersion":"v1","kind":"Endpoints"}`)
-	now, seconds := time.Now(), int32(15)
-	sidecar := func(age time.Duration) *coordinationv1.Lease {
-		return &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"proxy.skewproof.io/address": "198.19.0.3:6443"}},
-			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Add(-age)}, LeaseDurationSeconds: &seconds},
-		}
-	}
-	for name, c := range map[string]struct {
-		value []byte
-		want  string
-	}{
-		"a kube-apiserver's":        {encode(builtin, runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion), "198.19.0.2:6443"},
-		"a sidecar's":               {encode(sidecar(time.Second), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion), "198.19.0.3:6443"},
-		"a sidecar's, as JSON":      {encode(sidecar(14*time.Second), runtime.ContentTypeJSON, coordinationv1.SchemeGroupVersion), "198.19.0.3:6443"},
-		"a sidecar's that remains":  {encode(sidecar(16*time.Second), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion), ""},
-		"one that has no addresses": {encode(empty, runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion), ""},
-	} {
-		if got, err := leasedAddress(c.value, now); err != nil || got != c.want {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
-		}
-	}
-	if _, err := leasedAddress([]byte("nothing"), now); err == nil {
-		t.Error("what is no object is read")
 	}
 }

@@ -9,66 +9,25 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/life"
 )
 
 // unitOf is a unit of processes.
 func unitOf(processes ...*process) *unit {
-	u := newUnit()
+	u := life.NewUnit[*process]()
 	for _, p := range processes {
-		u.add(p)
+		u.Add(p)
 	}
 	return u
-}
-
-func TestAProcessThatEndsBeforeItIsReadySaysWhy(t *testing.T) {
-	p := shell(t, "echo 'no such flag: --peer' >&2; exit 3")
-	err := unitOf(p).await(t.Context(), p, time.Minute, func(context.Context) error { return errors.New("refused") })
-	if err == nil {
-		t.Fatal("a process that has ended was ready")
-	}
-	for _, want := range []string{`kube-apiserver "a"`, "exit status 3", "no such flag: --peer"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q:\n%v", want, err)
-		}
-	}
-}
-
-func TestAwaitGivesUpWithTheLastAnswer(t *testing.T) {
-	p := shell(t, "echo starting; sleep 1000")
-	err := unitOf(p).await(t.Context(), p, 300*time.Millisecond, func(context.Context) error { return errors.New("503 Service Unavailable") })
-	if err == nil || !strings.Contains(err.Error(), "503 Service Unavailable") || !strings.Contains(err.Error(), "not ready after") {
-		t.Fatalf("got %v, want an error with the last answer", err)
-	}
-}
-
-func TestAwaitEndsWithItsContext(t *testing.T) {
-	p := shell(t, "sleep 1000")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	asked := errors.New("interrupted")
-	err := unitOf(p).await(ctx, p, time.Hour, func(context.Context) error {
-		cancel(asked)
-		return errors.New("refused")
-	})
-	if !errors.Is(err, asked) {
-		t.Fatalf("got %v, want %v", err, asked)
-	}
-}
-
-func TestAProcessThatDiesTakesTheWaitForAnotherWithIt(t *testing.T) {
-	apiserver := shell(t, "echo 'etcd is gone' >&2; exit 1")
-	sidecar := shell(t, "exec sleep 1000")
-	err := unitOf(apiserver, sidecar).await(t.Context(), sidecar, time.Minute, func(context.Context) error { return errors.New("refused") })
-	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "etcd is gone") {
-		t.Fatalf("got %v, want an error about the one that ended", err)
-	}
 }
 
 // trapping is a process that answers SIGTERM by writing its name into a file before it ends with a code. It returns once that is so.
 func trapping(t *testing.T, name, code, file string) *process {
 	t.Helper()
 	p := shell(t, "trap 'echo "+name+" >> "+file+"; exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
-	err := unitOf(p).await(t.Context(), p, time.Minute, func(context.Context) error {
-		if p.tail(1) != "up" {
+	err := unitOf(p).Await(t.Context(), p, time.Minute, func(context.Context) error {
+		if p.log.Tail(1) != "up" {
 			return errors.New("not up")
 		}
 		return nil
@@ -82,14 +41,14 @@ func trapping(t *testing.T, name, code, file string) *process {
 func TestStopEndsTheLastStartedFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "order")
 	u := unitOf(trapping(t, "apiserver", "0", file), trapping(t, "sidecar", "0", file))
-	if failed, err := u.stop(t.Context(), time.Minute); err != nil || failed != nil {
+	if failed, err := stop(t.Context(), u, time.Minute); err != nil || failed != nil {
 		t.Fatalf("stop: %v, failed: %v", err, failed)
 	}
 	order, err := os.ReadFile(file)
 	if err != nil || string(order) != "sidecar\napiserver\n" {
 		t.Errorf("they ended in the order %q, error %v", order, err)
 	}
-	if !u.ended() {
+	if !u.Ended() {
 		t.Error("the unit is not over")
 	}
 }
@@ -97,8 +56,8 @@ func TestStopEndsTheLastStartedFirst(t *testing.T) {
 func TestStopTellsWhichDidNotEndWell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "order")
 	apiserver, sidecar := trapping(t, "apiserver", "0", file), trapping(t, "sidecar", "7", file)
-	failed, err := unitOf(apiserver, sidecar).stop(t.Context(), time.Minute)
-	if err != nil || failed != sidecar || !strings.Contains(failed.epitaph(), "exit status 7") {
+	failed, err := stop(t.Context(), unitOf(apiserver, sidecar), time.Minute)
+	if err != nil || failed != sidecar || !strings.Contains(failed.Epitaph(), "exit status 7") {
 		t.Fatalf("stop: %v, failed: %+v", err, failed)
 	}
 	if apiserver.err != nil {
@@ -109,8 +68,8 @@ func TestStopTellsWhichDidNotEndWell(t *testing.T) {
 func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
 	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
 	u := unitOf(p)
-	err := u.await(t.Context(), p, time.Minute, func(context.Context) error {
-		if p.tail(1) != "up" {
+	err := u.Await(t.Context(), p, time.Minute, func(context.Context) error {
+		if p.log.Tail(1) != "up" {
 			return errors.New("not up")
 		}
 		return nil
@@ -118,12 +77,12 @@ func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.stop(t.Context(), 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "still running 100ms after SIGTERM") {
+	if _, err := stop(t.Context(), u, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "still running 100ms after SIGTERM") {
 		t.Errorf("got %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := u.stop(cancelled, time.Minute); !errors.Is(err, context.Canceled) {
+	if _, err := stop(cancelled, u, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
@@ -131,13 +90,13 @@ func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
 func TestKillEndsEveryProcess(t *testing.T) {
 	first, second := shell(t, "exec sleep 1000"), shell(t, "exec sleep 1000")
 	u := unitOf(first, second)
-	if u.ended() {
+	if u.Ended() {
 		t.Fatal("it is over before it was ended")
 	}
-	if err := u.signal(syscall.SIGSTOP); err != nil {
+	if err := signal(u, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.kill(); err != nil {
+	if err := kill(u); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []*process{first, second} {
@@ -147,20 +106,16 @@ func TestKillEndsEveryProcess(t *testing.T) {
 			t.Error("a process is left")
 		}
 	}
-	if !u.ended() {
+	if !u.Ended() {
 		t.Error("the unit is not over")
 	}
-	if err := u.kill(); err != nil {
+	if err := kill(u); err != nil {
 		t.Errorf("killed again: %v", err)
 	}
 }
 
-func TestAUnitOfNothingIsOver(t *testing.T) {
-	u := newUnit()
-	if !u.ended() {
-		t.Error("it is not")
-	}
-	if err := u.kill(); err != nil {
+func TestAUnitOfNothingCanBeKilled(t *testing.T) {
+	if err := kill(life.NewUnit[*process]()); err != nil {
 		t.Error(err)
 	}
 }

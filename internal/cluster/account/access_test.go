@@ -1,4 +1,4 @@
-package local
+package account
 
 import (
 	"encoding/json"
@@ -146,21 +146,29 @@ func write(t *testing.T, path string, lines ...string) {
 	}
 }
 
+// accounts are those of servers with sidecars, in a directory of their own, with nothing in them yet.
+func accounts(t *testing.T, servers ...string) (all []Logs) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range servers {
+		all = append(all, Logs{Server: name, ID: "apiserver-" + name, Audit: filepath.Join(dir, name+"-audit"), Access: filepath.Join(dir, name+"-access")})
+	}
+	return all
+}
+
 // One request, as three servers tell of it: b passed it on to c, which refused it, and then to a, whose kube-apiserver served it.
 func TestHopsOfARunWithSidecars(t *testing.T) {
-	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
-	servers := []history.Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	id := func(name string) string { return Identity(name) }
-	write(t, files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
+	all := accounts(t, "a", "b", "c")
+	id := func(name string) string { return "apiserver-" + name }
+	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
 		r.Decision, r.Peer = "forward", id("a")
 		r.Attempts = []sidecar.AccessAttempt{{Peer: id("c"), Outcome: "refused"}, {Peer: id("a"), Outcome: "answered"}}
 	}))
-	write(t, files.access("c"), line(t, 1010, 1020, func(r *sidecar.AccessRecord) { r.Rerouted, r.Decision, r.Status = true, "unavailable", 503 }))
-	write(t, files.access("a"), line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	write(t, all[2].Access, line(t, 1010, 1020, func(r *sidecar.AccessRecord) { r.Rerouted, r.Decision, r.Status = true, "unavailable", 503 }))
+	write(t, all[0].Access, line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
 	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z")
-	write(t, filepath.Join(files.Logs, "a-audit.jsonl"), behind.Replace(received), behind.Replace(complete))
-	c := &Cluster{config: Config{Subject: SubjectReference, Files: files}, places: Places(SubjectReference, servers)}
-	got, err := c.Hops(epoch)
+	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
+	got, err := Hops(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}

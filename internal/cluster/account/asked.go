@@ -1,4 +1,4 @@
-package local
+package account
 
 import (
 	"net/url"

@@ -1,4 +1,5 @@
-package local
+// Package lease reads, out of etcd itself, where servers tell their peers to find them.
+package lease
 
 import (
 	"bytes"
@@ -25,35 +26,30 @@ const (
 	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"
 )
 
-// advertised is the host:port at which the endpoint lease of a server tells its peers to find it, as etcd has it. It is empty if there is no
-// such lease.
-func (c *Cluster) advertised(ctx context.Context, id string) (string, error) {
-	client, err := c.etcdClient()
-	if err != nil {
-		return "", err
-	}
-	defer client.CloseIdleConnections()
+// Advertised is the host:port at which the endpoint lease of a server, known by its apiserver identity, tells its peers to find it. It is empty if there
+// is no such lease. The client is one that etcd, which is asked at a host:port too, accepts.
+func Advertised(ctx context.Context, client *http.Client, etcd, id string) (string, error) {
 	for _, key := range []string{builtinLeases + id, sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id))} {
-		value, err := etcdValue(ctx, client, key)
+		found, err := value(ctx, client, etcd, key)
 		if err != nil {
 			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
 		}
-		if value == nil {
+		if found == nil {
 			continue
 		}
-		address, err := leasedAddress(value, time.Now())
+		at, err := address(found, time.Now())
 		if err != nil {
 			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
 		}
-		return address, nil
+		return at, nil
 	}
 	return "", nil
 }
 
-// leasedAddress is what an endpoint lease says, as it is in etcd. One that has expired says nothing: a kube-apiserver's is gone then, a sidecar's
+// address is what an endpoint lease says, as it is in etcd. One that has expired says nothing: a kube-apiserver's is gone then, a sidecar's
 // may remain.
-func leasedAddress(value []byte, now time.Time) (string, error) {
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(value, nil, nil)
+func address(encoded []byte, now time.Time) (string, error) {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(encoded, nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -75,13 +71,13 @@ func leasedAddress(value []byte, now time.Time) (string, error) {
 	return "", nil
 }
 
-// etcdValue reads one key through etcd's gateway for JSON, nil if it is not there.
-func etcdValue(ctx context.Context, client *http.Client, key string) ([]byte, error) {
+// value reads one key through etcd's gateway for JSON, nil if it is not there.
+func value(ctx context.Context, client *http.Client, etcd, key string) ([]byte, error) {
 	question, err := json.Marshal(map[string][]byte{"key": []byte(key)})
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+etcdReal.String()+"/v3/kv/range", bytes.NewReader(question))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+etcd+"/v3/kv/range", bytes.NewReader(question))
 	if err != nil {
 		return nil, err
 	}

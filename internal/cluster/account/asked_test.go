@@ -1,7 +1,6 @@
-package local
+package account
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,14 +73,13 @@ func TestContrasted(t *testing.T) {
 
 // What two kube-apiservers tell of one request, the second of which lacks what the first was asked.
 func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
-	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
+	all := accounts(t, "a", "b")
 	asked := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
 	peer := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10"]`)
-	write(t, files.audit("b"), asked.Replace(received), asked.Replace(complete))
-	write(t, files.audit("a"), peer.Replace(received), peer.Replace(complete))
-	servers := []history.Server{{Name: "a"}, {Name: "b"}}
-	c := &Cluster{config: Config{Subject: SubjectBuiltin, Files: files}, places: Places(SubjectBuiltin, servers)}
-	got, err := c.Hops(epoch)
+	write(t, all[1].Audit, asked.Replace(received), asked.Replace(complete))
+	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
+	all[0].Access, all[1].Access = "", "" // there are no sidecars
+	got, err := Hops(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +93,12 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 
 // Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other one was asked is known in full.
 func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
-	files := Files{Keys: t.TempDir(), Data: t.TempDir(), Logs: t.TempDir()}
-	write(t, files.access("b"), line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))
-	write(t, files.access("a"), line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	all := accounts(t, "a", "b")
+	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))
+	write(t, all[0].Access, line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
 	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z", "/api/v1/pods", "/api/v1/pods?limit=5")
-	write(t, filepath.Join(files.Logs, "a-audit.jsonl"), behind.Replace(received), behind.Replace(complete))
-	servers := []history.Server{{Name: "a"}, {Name: "b"}}
-	c := &Cluster{config: Config{Subject: SubjectReference, Files: files}, places: Places(SubjectReference, servers)}
-	got, err := c.Hops(epoch)
+	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
+	got, err := Hops(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}

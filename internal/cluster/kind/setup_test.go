@@ -1,0 +1,115 @@
+package kind
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// given is the value of each argument that a kube-apiserver gets beside kubeadm's.
+func given(t *testing.T, subject string, setup *scenarios.Setup) map[string]string {
+	t.Helper()
+	arguments, err := APIServerArguments("v1.36.3", subject, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, a := range arguments {
+		all[a.Name] = a.Value
+	}
+	return all
+}
+
+func TestArgumentsOfAServerWithASetup(t *testing.T) {
+	const on, off = scenarios.Gate + "=true", scenarios.Gate + "=false"
+	for name, c := range map[string]struct {
+		subject string
+		setup   scenarios.Setup
+		want    map[string]string // "" is that it is not given
+	}{
+		// kube-apiserver refuses to start with an authority for peers whose gate is off.
+		"switched off":                {scenarios.SubjectBuiltin, scenarios.Setup{Proxy: scenarios.Off}, map[string]string{"feature-gates": off, "peer-ca-file": ""}},
+		"on while the others are off": {scenarios.SubjectNone, scenarios.Setup{Proxy: scenarios.On}, map[string]string{"feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt"}},
+		"without its sidecar":         {scenarios.SubjectReference, scenarios.Setup{Proxy: scenarios.Off}, map[string]string{"feature-gates": off, "secure-port": ""}},
+		"as kubeadm sets it up": {scenarios.SubjectBuiltin, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{
+			"feature-gates": "", "peer-ca-file": "", "requestheader-uid-headers": "", "runtime-config": "api/all=true",
+		}},
+		"as kubeadm sets it up, behind a sidecar": {scenarios.SubjectReference, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{
+			"feature-gates": "", "secure-port": "6444",
+		}},
+		"as kubeadm sets it up, where there shall be no proxy": {scenarios.SubjectNone, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{"feature-gates": off}},
+	} {
+		got := given(t, c.subject, &c.setup)
+		for argument, want := range c.want {
+			if got[argument] != want {
+				t.Errorf("%s: --%s=%q, want %q", name, argument, got[argument], want)
+			}
+		}
+	}
+}
+
+// What kubeadm takes for all servers must be right for each: what some do not have is in the patches of those that do.
+func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
+	c := mixed(scenarios.SubjectReference, "v1.36.3", "v1.36.3")
+	c.Nodes[1].Setup = &scenarios.Setup{Proxy: scenarios.Off}
+	common, err := c.arguments()
+	if err != nil || !slices.ContainsFunc(common, func(a Argument) bool { return a.Name == "runtime-config" }) ||
+		slices.ContainsFunc(common, func(a Argument) bool { return a.Name == "secure-port" }) {
+		t.Errorf("for all: %v, %v; want all but --secure-port", common, err)
+	}
+	tree := c.Tree()
+	behind, alone := filepath.Join("patches", c.PatchDir(c.Nodes[0])), filepath.Join("patches", c.PatchDir(c.Nodes[1]))
+	if patch := tree[behind+"/kube-apiserver2+json.yaml"]; !strings.Contains(patch, "value: --secure-port=6444}") {
+		t.Errorf("behind the sidecar: %q", patch)
+	}
+	if patch := tree[alone+"/kube-apiserver0+strategic.yaml"] + tree[alone+"/kube-apiserver2+json.yaml"]; strings.Contains(patch, "6444") {
+		t.Errorf("without a sidecar: %s", patch)
+	}
+	c.Nodes[0].Setup = c.Nodes[1].Setup
+	if patch, some := c.Tree()["patches/"+c.PatchDir(c.Nodes[0])+"/kube-apiserver2+json.yaml"]; some {
+		t.Errorf("servers that are alike have a patch for what they have in common: %s", patch)
+	}
+}
+
+// A server that is started with another setup must lose what the one before gave it, and is probed where it listens: or its kubelet would kill it.
+func TestASetupReplacesTheOneBefore(t *testing.T) {
+	own := func(setup *scenarios.Setup) func(*corev1.Container) {
+		arguments, err := ownArguments("v1.36.3", scenarios.SubjectReference, setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(c *corev1.Container) { setUp(c, arguments) }
+	}
+	behind, err := edit([]byte(manifest), "image", 2, own(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(behind); !strings.Contains(text, "--secure-port=6444") || strings.Contains(text, "6443") || !strings.Contains(text, "port: 6444") {
+		t.Errorf("behind its sidecar:\n%s", text)
+	}
+	alone, err := edit(behind, "image", 3, own(&scenarios.Setup{Proxy: scenarios.Off}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(alone); strings.Contains(text, "6444") || strings.Count(text, "--secure-port=6443") != 1 || strings.Count(text, "--feature-gates=") != 1 {
+		t.Errorf("without its sidecar:\n%s", text)
+	}
+}
+
+// On some things of a node more depends than its peers.
+func TestSetupsThatANodeCannotHaveAreNamed(t *testing.T) {
+	for _, s := range []*scenarios.Setup{nil, {Proxy: scenarios.Off}, {Proxy: scenarios.On, Flags: scenarios.FlagsKubeadm}} {
+		if err := CheckSetup(s); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	err := CheckSetup(&scenarios.Setup{Proxy: scenarios.Off, Serving: scenarios.CertificateExpired})
+	if err == nil || !strings.Contains(err.Error(), "serving certificate: expired") || strings.Contains(err.Error(), "switched") {
+		t.Errorf("got %v, want an error that names the certificate, and it alone", err)
+	}
+}
