@@ -34,9 +34,10 @@ type server struct {
 	cluster *Cluster
 	place   Place
 	host    *sandbox.Host
-	current atomic.Pointer[Place] // with what its present process, or the last one, was started
-	next    *scenarios.Setup      // of the next start
-	astray  *astray               // an address that it may wrongly advertise; nil if it never has
+	current atomic.Pointer[Place]       // with what its present process, or the last one, was started
+	ready   atomic.Pointer[incarnation] // the last one that was
+	next    *scenarios.Setup            // of the next start
+	astray  *astray                     // an address that it may wrongly advertise; nil if it never has
 }
 
 func (c *Cluster) newServer(p Place, version string, host *sandbox.Host) *server {
@@ -95,6 +96,7 @@ func (s *server) start(ctx context.Context, version string) error {
 		return err
 	}
 	s.Ready(now)
+	s.ready.Store(now)
 	go s.watch(now)
 	return nil
 }
