@@ -52,7 +52,7 @@ that it can.
 			fmt.Fprintf(&b, "- Control: the planted defect `%s` violates %s\n", c.Defect, c.Invariant)
 		}
 		if len(s.Limits.Backends) > 0 {
-			fmt.Fprintf(&b, "- Runs on %s only, because %s\n", strings.Join(s.Limits.Backends, ", "), s.Limits.Reason)
+			fmt.Fprintf(&b, "- Runs on %s only, %s\n", strings.Join(s.Limits.Backends, ", "), s.Limits.Reason)
 		}
 		if len(s.Labels) > 0 {
 			fmt.Fprintf(&b, "- Labels: %s\n", strings.Join(s.Labels, ", "))

@@ -14,7 +14,7 @@ var twoServersOneHostname = Scenario{
 	Family:           Configuration,
 	Limits: Limits{
 		Backends: []string{BackendLocal},
-		Reason:   "it needs servers whose host names are a matter of a start: the simulator tells servers apart by them, and a node of kind keeps its own",
+		Reason:   "because it needs servers whose host names are a matter of a start: the simulator tells servers apart by them, and a node of kind keeps its own",
 	},
 	Control: Control{Subject: "none", Invariant: "NoFalseNotFound"},
 	Plan: func(p Parameters) Plan {
