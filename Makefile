@@ -68,7 +68,7 @@ test-kind: ## Run scenarios on kind clusters, where Docker and the images are th
 kind-clean: build ## Remove what runs on kind that were killed have left behind
 	bin/skewproof kind-clean
 
-parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (half an hour)
+parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (hours)
 	bin/skewproof parity $(if $(OUT),--out $(OUT))
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
