@@ -2,11 +2,9 @@ package reports
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -97,25 +95,5 @@ func WriteCampaign(dir string, c *search.Campaign) error {
 		}
 		files = append(files, file{filepath.Join(dir, f.File), body})
 	}
-	for _, r := range []struct {
-		name   string
-		render func(io.Writer, *search.Campaign) error
-	}{{CampaignJSON, writeCampaignJSON}, {CampaignHTML, WriteCampaignHTML}} {
-		var b bytes.Buffer
-		if err := r.render(&b, c); err != nil {
-			return fmt.Errorf("render %s: %w", r.name, err)
-		}
-		files = append(files, file{filepath.Join(dir, r.name), b.Bytes()})
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory %s: %w%s", dir, err, wayOut(err))
-	}
-	return replace(files)
-}
-
-func writeCampaignJSON(w io.Writer, c *search.Campaign) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(c)
+	return save(dir, c, []rendering[*search.Campaign]{{CampaignJSON, writeIndented[*search.Campaign]}, {CampaignHTML, WriteCampaignHTML}}, files...)
 }

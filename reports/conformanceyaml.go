@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 )
 
 // WriteConformance writes the report as YAML: fields in the order in which they are declared, and no line folded, since some of them are
@@ -72,65 +70,23 @@ var oldWord = map[string]bool{"no": true, "yes": true, "on": true, "off": true, 
 // SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML], and junit,
 // which may be nil, beside them as [JUnitFile]. As with [WriteAll] no reader ever sees half a file.
 func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
-	var document, page bytes.Buffer
-	if err := WriteConformance(&document, c); err != nil {
-		return err
-	}
-	if err := WriteConformanceHTML(&page, c); err != nil {
-		return fmt.Errorf("render %s: %w", ConformanceHTML, err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory %s: %w%s", dir, err, wayOut(err))
-	}
-	files := []file{{filepath.Join(dir, ConformanceFile), document.Bytes()}, {filepath.Join(dir, ConformanceHTML), page.Bytes()}}
+	var others []file
 	if junit != nil {
-		files = append(files, file{filepath.Join(dir, JUnitFile), junit})
+		others = append(others, file{filepath.Join(dir, JUnitFile), junit})
 	}
-	return replace(files)
+	return save(dir, c, []rendering[ConformanceReport]{{ConformanceFile, WriteConformance}, {ConformanceHTML, WriteConformanceHTML}}, others...)
+}
+
+var conformanceReports = readable[ConformanceReport]{
+	"conformance report", ConformanceKind, "run the suite again to write a new report", inYAML, ConformanceReport.check,
 }
 
 // ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,
 // and one whose results do not follow from each other; the error names the file and what is wrong with it.
-func ReadConformance(path string) (ConformanceReport, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return ConformanceReport{}, fmt.Errorf("read conformance report: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	c, err := DecodeConformance(f)
-	if err != nil {
-		return ConformanceReport{}, fmt.Errorf("read conformance report %s: %w", path, err)
-	}
-	return c, nil
-}
+func ReadConformance(path string) (ConformanceReport, error) { return conformanceReports.read(path) }
 
 // DecodeConformance is [ReadConformance] from a stream.
-func DecodeConformance(in io.Reader) (ConformanceReport, error) {
-	data, err := io.ReadAll(io.LimitReader(in, maxReport+1))
-	switch {
-	case err != nil:
-		return ConformanceReport{}, err
-	case len(data) > maxReport:
-		return ConformanceReport{}, fmt.Errorf("longer than %d MiB, which no conformance report is", maxReport>>20)
-	case len(bytes.TrimSpace(data)) == 0:
-		return ConformanceReport{}, errors.New("the file is empty: run the suite again to write a new report")
-	}
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := yaml.Unmarshal(data, &head); err != nil {
-		return ConformanceReport{}, fmt.Errorf("not a YAML document: %w", err)
-	}
-	if head.APIVersion != APIVersion || head.Kind != ConformanceKind {
-		return ConformanceReport{}, fmt.Errorf("apiVersion %q, kind %q: this skewproof reads %q, %q only", head.APIVersion, head.Kind, APIVersion, ConformanceKind)
-	}
-	var c ConformanceReport
-	if err := yaml.UnmarshalStrict(data, &c); err != nil {
-		return ConformanceReport{}, fmt.Errorf("not a %s: %w", ConformanceKind, err)
-	}
-	return c, c.check()
-}
+func DecodeConformance(in io.Reader) (ConformanceReport, error) { return conformanceReports.decode(in) }
 
 // check refuses a report that says something other than its parts do: passed must not be a matter of editing one line.
 func (c ConformanceReport) check() error {

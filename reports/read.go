@@ -1,19 +1,12 @@
 package reports
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
-
-// maxReport bounds the size of a report document that is read: real ones are well below 1 MiB.
-const maxReport = 16 << 20
 
 // What lies beyond these bounds is a broken file.
 const (
@@ -21,53 +14,14 @@ const (
 	most   = 1_000_000_000 // requests in one bucket
 )
 
+var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", inJSON, RunReport.check}
+
 // Read reads a report that was saved as JSON. It refuses a file that is no run report, one of another version and one with
 // fields it does not know; the error names the file and what is wrong with it.
-func Read(path string) (RunReport, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return RunReport{}, fmt.Errorf("read report: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	r, err := Decode(f)
-	if err != nil {
-		return RunReport{}, fmt.Errorf("read report %s: %w", path, err)
-	}
-	return r, nil
-}
+func Read(path string) (RunReport, error) { return runReports.read(path) }
 
 // Decode is [Read] from a stream.
-func Decode(in io.Reader) (RunReport, error) {
-	data, err := io.ReadAll(io.LimitReader(in, maxReport+1))
-	switch {
-	case err != nil:
-		return RunReport{}, err
-	case len(data) > maxReport:
-		return RunReport{}, fmt.Errorf("longer than %d MiB, which no run report is", maxReport>>20)
-	case len(bytes.TrimSpace(data)) == 0:
-		return RunReport{}, errors.New("the file is empty: judge the saved history again to write a new report")
-	}
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return RunReport{}, fmt.Errorf("not a JSON document: %w", err)
-	}
-	if head.APIVersion != APIVersion || head.Kind != Kind {
-		return RunReport{}, fmt.Errorf("apiVersion %q, kind %q: this skewproof reads %q, %q only", head.APIVersion, head.Kind, APIVersion, Kind)
-	}
-	var r RunReport
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		return RunReport{}, fmt.Errorf("not a %s: %w", Kind, err)
-	}
-	if err := r.check(); err != nil {
-		return RunReport{}, err
-	}
-	return r, nil
-}
+func Decode(in io.Reader) (RunReport, error) { return runReports.decode(in) }
 
 // check refuses what the renderings could not show truthfully.
 func (r RunReport) check() error {

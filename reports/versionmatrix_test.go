@@ -158,7 +158,7 @@ func TestAMatrixSaysWhatMatters(t *testing.T) {
 // A result cannot be had by editing one line, and what is no matrix is named.
 func TestReadMatrixRefuses(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeMatrixJSON(&b, smallMatrix()); err != nil {
+	if err := writeIndented(&b, smallMatrix()); err != nil {
 		t.Fatal(err)
 	}
 	good := b.String()

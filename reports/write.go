@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,31 +21,11 @@ const (
 // No reader ever sees half a file: each is written under a temporary name, synced and renamed, and nothing is renamed
 // before all three are on disk. Files of an earlier report survive an error. The error names the file and the way out.
 func WriteAll(dir string, r RunReport) error {
-	rendered := []struct {
-		name   string
-		render func(io.Writer, RunReport) error
-	}{{JSONFile, WriteJSON}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}}
-	files := make([]file, 0, len(rendered))
-	for _, f := range rendered {
-		var b bytes.Buffer
-		if err := f.render(&b, r); err != nil {
-			return fmt.Errorf("render %s: %w", f.name, err)
-		}
-		files = append(files, file{filepath.Join(dir, f.name), b.Bytes()})
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the report directory %s: %w%s", dir, err, wayOut(err))
-	}
-	return replace(files)
+	return save(dir, r, []rendering[RunReport]{{JSONFile, WriteJSON}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}})
 }
 
 // WriteJSON writes the report document, indented.
-func WriteJSON(w io.Writer, r RunReport) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(r)
-}
+func WriteJSON(w io.Writer, r RunReport) error { return writeIndented(w, r) }
 
 type file struct {
 	path    string
