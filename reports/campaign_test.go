@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -63,15 +62,7 @@ func everything() *search.Campaign {
 
 func renderCampaign(t *testing.T, c *search.Campaign) *html.Node {
 	t.Helper()
-	var b bytes.Buffer
-	if err := WriteCampaignHTML(&b, c); err != nil {
-		t.Fatal(err)
-	}
-	doc, err := html.Parse(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return parsed(t, WriteCampaignHTML, c)
 }
 
 func TestCampaignGolden(t *testing.T) {
@@ -125,24 +116,15 @@ func TestACampaignPageSaysWhatMatters(t *testing.T) {
 func TestHostileCampaignsStayText(t *testing.T) {
 	poisoned := smallCampaign()
 	poison(reflect.ValueOf(poisoned).Elem(), hostile)
-	names := func(c *search.Campaign) []string {
-		var out []string
-		for _, n := range elements(renderCampaign(t, c), "") {
-			out = append(out, n.Data)
+	staysText(t, renderCampaign(t, smallCampaign()), renderCampaign(t, poisoned))
+	for _, c := range []*search.Campaign{smallCampaign(), poisoned} {
+		for _, n := range elements(renderCampaign(t, c), "a") {
 			for _, a := range n.Attr {
-				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && a.Val != CampaignJSON && !strings.HasPrefix(a.Val, "#") {
-					t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
+				if a.Key == "href" && a.Val != CampaignJSON && !strings.HasPrefix(a.Val, "#") {
+					t.Errorf("a link leads to %q", a.Val)
 				}
 			}
 		}
-		slices.Sort(out)
-		return slices.Compact(out)
-	}
-	if got, want := names(poisoned), names(smallCampaign()); !slices.Equal(got, want) {
-		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
-	}
-	if !strings.Contains(text(renderCampaign(t, poisoned)), hostile) {
-		t.Error("the string is not in the text of the page as it was")
 	}
 	var summary bytes.Buffer
 	poisoned.Findings[0].Sentence = "\x1b[2Jgone"

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,10 +38,11 @@ func poison(v reflect.Value, s string) {
 	}
 }
 
-func render(t *testing.T, r RunReport) *html.Node {
+// parsed is the page of a document, parsed.
+func parsed[T any](t *testing.T, write func(io.Writer, T) error, document T) *html.Node {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteHTML(&b, r); err != nil {
+	if err := write(&b, document); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := html.Parse(&b)
@@ -48,6 +50,38 @@ func render(t *testing.T, r RunReport) *html.Node {
 		t.Fatal(err)
 	}
 	return doc
+}
+
+func render(t *testing.T, r RunReport) *html.Node {
+	t.Helper()
+	return parsed(t, WriteHTML, r)
+}
+
+// staysText demands that a page in which every string is hostile has the elements of an honest one, and nothing that could run.
+func staysText(t *testing.T, honest, poisoned *html.Node) {
+	t.Helper()
+	names := func(doc *html.Node) []string {
+		var out []string
+		for _, n := range elements(doc, "") {
+			out = append(out, n.Data)
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" {
+					t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
+				}
+				if a.Key == "href" && strings.HasPrefix(strings.ToLower(a.Val), "javascript:") {
+					t.Errorf("a link leads to %q", a.Val)
+				}
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	if got, want := names(poisoned), names(honest); !slices.Equal(got, want) {
+		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
+	}
+	if !strings.Contains(text(poisoned), hostile) {
+		t.Error("the string is not in the text of the page as it was")
+	}
 }
 
 func elements(doc *html.Node, name string) []*html.Node {
@@ -77,24 +111,11 @@ func TestHostileStringsStayText(t *testing.T) {
 	if poisoned.Servers[0].Name != hostile || poisoned.Invariants[0].Evidence[0].Requests[0].Message != hostile {
 		t.Fatal("the report was not poisoned: this test would prove nothing")
 	}
-	names := func(r RunReport) []string {
-		var out []string
-		for _, n := range elements(render(t, r), "") {
-			out = append(out, n.Data)
-		}
-		slices.Sort(out)
-		return slices.Compact(out)
-	}
-	if got, want := names(poisoned), names(honest); !slices.Equal(got, want) {
-		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
-	}
 	doc := render(t, poisoned)
 	if n := len(elements(doc, "script")); n != 1 {
 		t.Errorf("the poisoned page has %d scripts, want its own one", n)
 	}
-	if !strings.Contains(text(doc), hostile) {
-		t.Error("the string is not in the text of the page as it was")
-	}
+	staysText(t, render(t, honest), doc)
 }
 
 func TestPageIsSelfContained(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *Simulator) special(server int) (Request, bool) {
 	case scenarios.UpgradeTraffic:
 		r.Upgrade, r.Verb, r.For = true, "watch", time.Duration(1+s.tape.Choose(tape.Workload, 5))*time.Second
 		if p.Subresource != "" || !slices.Contains(p.Resource.Verbs, "watch") {
-			r.GVR, r.Subresource = history.GVR{Version: "v1", Resource: "pods"}, podConnections[s.tape.Choose(tape.Workload, len(podConnections))]
+			r.GVR, r.Subresource = history.GVR{Version: "v1", Resource: "pods"}, traffic.PodConnections[s.tape.Choose(tape.Workload, len(traffic.PodConnections))]
 			r.Verb = "get"
 		}
 		return r, true
@@ -69,9 +69,6 @@ func (s *Simulator) special(server int) (Request, bool) {
 		return s.format(p)
 	}
 }
-
-// podConnections are the subresources by which a client gets a connection to a pod. The pod is not there.
-var podConnections = [...]string{"exec", "attach", "portforward"}
 
 // anyProbe is one that half of the time only some servers serve.
 func (s *Simulator) anyProbe() (traffic.Probe, bool) {

@@ -9,7 +9,8 @@ import (
 
 // indexStrain finds the times in which the machine did not keep up: a server let a question wait that was put to it around every link and fault, and
 // for half of that time could have run and was not let; or all servers that were ready, two at the least, let questions wait. What they answered for others in that time, and until knowledge and leases can have come right again, may
-// be wrong for that reason alone. A server that is slow by itself strains nothing: that may well be its own defect.
+// be wrong for that reason alone. A server that is slow by itself strains nothing: that may well be its own defect. One that busies the
+// machine itself does: then the run is inconclusive, which is not green, and loops and crashes count all the same.
 func (f *Facts) indexStrain(h *history.History) {
 	late := map[string][]window{}
 	var times []history.Time

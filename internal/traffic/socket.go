@@ -129,9 +129,9 @@ func (s *socket) refused(op *history.Operation, resp *http.Response) {
 	s.record.recorder.Operation(*op)
 }
 
-// podConnections are the subresources by which a client gets a connection to what runs in a pod. The pod does not exist: what is learned is whether
+// PodConnections are the subresources by which a client gets a connection to what runs in a pod. The pod does not exist: what is learned is whether
 // a request that asks for an upgrade is answered as any other.
-var podConnections = []string{"exec", "attach", "portforward"}
+var PodConnections = []string{"exec", "attach", "portforward"}
 
 // upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where the probe has none, for a connection to a pod.
 func (c *chooser) upgrade(p Probe) (action, bool) {
@@ -142,7 +142,7 @@ func (c *chooser) upgrade(p Probe) (action, bool) {
 		return upgraded(path(r.GVR, "", "", ""), query, time.Duration(seconds)*time.Second), true
 	}
 	pods := history.GVR{Version: "v1", Resource: "pods"}
-	sub := podConnections[c.random.IntN(len(podConnections))]
+	sub := PodConnections[c.random.IntN(len(PodConnections))]
 	query := map[string]string{}
 	if sub != "portforward" {
 		query = map[string]string{"command": "true", "stdout": "true"}

@@ -53,6 +53,9 @@ func TestMutants(t *testing.T) {
 	if testing.Verbose() {
 		table(os.Stdout, chosen, found)
 	}
+	if *only == "" {
+		findings.all++
+	}
 	for _, f := range found {
 		if f != nil {
 			for _, v := range f.by {
