@@ -38,8 +38,14 @@ func (f *forwarding) try(ctx context.Context, request trace.Span, d Decision) (a
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false
 	}
-	left := sync.OnceFunc(func() { f.h.inFlight.leave(d.Peer, name) })
-	defer left()
+	inside := true
+	leave := func() {
+		if inside {
+			inside = false
+			f.h.inFlight.leave(d.Peer, name)
+		}
+	}
+	defer leave()
 
 	ctx, span, header := f.h.tracer.attempt(ctx, d.Peer, len(f.tried)+1, f.header)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -55,7 +61,7 @@ func (f *forwarding) try(ctx context.Context, request trace.Span, d Decision) (a
 		defer out.Body.Close()
 	}
 	answer, err := f.roundTrip(out, cancel)
-	left() // a client that reads slowly holds no place
+	leave() // a client that reads slowly holds no place
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
 	if err == nil {
@@ -201,6 +207,7 @@ type attemptTrace struct {
 	state delivery
 	w     http.ResponseWriter
 	ended bool
+	trace httptrace.ClientTrace
 }
 
 type delivery int
@@ -213,7 +220,7 @@ const (
 )
 
 func (a *attemptTrace) hooks() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
+	a.trace = httptrace.ClientTrace{
 		GetConn: func(string) { a.set(connecting) },
 		GotConn: func(httptrace.GotConnInfo) { a.set(connected) },
 		// From here on the peer may have it. A transport may go on to another connection all the same (net/http does for what has an
@@ -233,6 +240,7 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 			return nil
 		},
 	}
+	return &a.trace
 }
 
 func (a *attemptTrace) set(s delivery) {

@@ -12,9 +12,12 @@ import (
 // peer into a 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	table := h.store.Table()
-	policy := table.Policy()
-	rerouted := h.rerouted(r, &policy.Routing)
-	if !policy.Routing.TrustAnyHop {
+	policy, rerouted := table.policy, false
+	switch {
+	case policy.Routing.TrustAnyHop:
+		rerouted = h.rerouted(r, &policy.Routing)
+	case carriesHop(r):
+		rerouted = h.rerouted(r, &policy.Routing)
 		r = withoutHop(r)
 	}
 	info, ok := apirequest.RequestInfoFrom(r.Context())
@@ -25,7 +28,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	e := &exchange{h: h, w: w, r: r, info: info, table: table, policy: &policy}
+	e := &exchange{h: h, w: w, r: r, info: info, table: table, policy: policy}
 	// CONNECT asks for a tunnel, not for a resource, whatever path it names.
 	if r.Method != http.MethodConnect {
 		e.request = RequestFor(info, r.URL.Path)

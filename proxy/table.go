@@ -13,7 +13,7 @@ import (
 // Table is what a server knows of itself and of its peers at one moment. It is immutable: [Table.Observe] makes another. All
 // methods may be called concurrently.
 type Table struct {
-	policy  Policy
+	policy  *Policy
 	self    ServerID
 	began   time.Time // of the first event that has a time: upstream's periodic workers count from there
 	synced  bool
@@ -57,10 +57,10 @@ type peer struct {
 }
 
 // NewTable returns the table of a server that knows nothing yet.
-func NewTable(p Policy, self ServerID) *Table { return &Table{policy: p, self: self} }
+func NewTable(p Policy, self ServerID) *Table { return &Table{policy: &p, self: self} }
 
 // Policy is the policy that the table follows.
-func (t *Table) Policy() Policy { return t.policy }
+func (t *Table) Policy() Policy { return *t.policy }
 
 // Self is the identity of the local server.
 func (t *Table) Self() ServerID { return t.self }

@@ -106,21 +106,21 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 		a.fail(w, r, apierrors.NewGenericServerResponse(http.StatusNotAcceptable, info.Verb, schema.GroupResource{}, "", "only JSON and YAML are written", 0, true))
 		return
 	}
-	w.Header()["Content-Type"] = []string{media}
+	w.Header()["Content-Type"] = media
 	o := object{info.APIGroup, info.Resource, name}
 	exists := a.s.objects[o] || info.Subresource != "" && a.s.objects[o]
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch info.Verb {
 	case "list":
 		if strings.Contains(r.URL.RawQuery, herdSelector) {
-			write(w, http.StatusOK, herded(a.s.herds[gr], r.URL.Query()))
+			answer(herded(a.s.herds[gr], r.URL.Query())).write(w, http.StatusOK)
 			return
 		}
-		write(w, http.StatusOK, `{"kind":"List","apiVersion":"v1","items":[]}`)
+		emptyList.write(w, http.StatusOK)
 	case "watch":
 		a.watch(w, r, x)
 	case "deletecollection":
-		write(w, http.StatusOK, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		success.write(w, http.StatusOK)
 	case "create":
 		if exists && info.Subresource == "" {
 			a.fail(w, r, apierrors.NewAlreadyExists(gr, name))
@@ -130,20 +130,20 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 		if strings.HasPrefix(name, herdPrefix) {
 			a.s.herds[gr]++
 		}
-		write(w, http.StatusCreated, `{"kind":"Object","apiVersion":"v1"}`)
+		anObject.write(w, http.StatusCreated)
 	case "delete":
 		if !exists {
 			a.fail(w, r, apierrors.NewNotFound(gr, name))
 			return
 		}
 		delete(a.s.objects, o)
-		write(w, http.StatusOK, `{"kind":"Object","apiVersion":"v1"}`)
+		anObject.write(w, http.StatusOK)
 	default: // get, update, patch
 		if !exists {
 			a.fail(w, r, apierrors.NewNotFound(gr, name))
 			return
 		}
-		write(w, http.StatusOK, `{"kind":"Object","apiVersion":"v1"}`)
+		anObject.write(w, http.StatusOK)
 	}
 }
 
@@ -204,16 +204,27 @@ func (a apiserver) fail(w http.ResponseWriter, r *http.Request, err error) {
 	responsewriters.ErrorNegotiated(err, statuses, schema.GroupVersion{Version: "v1"}, w, r)
 }
 
-var jsonHeader = []string{"application/json"}
+var jsonHeader, yamlHeader = []string{"application/json"}, []string{"application/yaml"}
 
-func write(w http.ResponseWriter, status int, body string) {
-	h := w.Header()
-	if h["Content-Type"] == nil {
-		h["Content-Type"] = jsonHeader
-	}
-	h["Content-Length"] = []string{itoa(len(body))}
+// body is a body of an answer, with its length as a header. Neither is ever changed.
+type body struct {
+	bytes  []byte
+	length []string
+}
+
+func answer(s string) body { return body{[]byte(s), []string{itoa(len(s))}} }
+
+// What is answered time and again.
+var (
+	emptyList = answer(`{"kind":"List","apiVersion":"v1","items":[]}`)
+	success   = answer(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	anObject  = answer(`{"kind":"Object","apiVersion":"v1"}`)
+)
+
+func (b body) write(w http.ResponseWriter, status int) {
+	w.Header()["Content-Length"] = b.length
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body))
+	_, _ = w.Write(b.bytes)
 }
 
 // blocked reports whether nothing gets through the link.

@@ -19,6 +19,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/vtime"
 )
 
 // patience is how long a client waits for an answer.
@@ -49,6 +51,25 @@ type template struct {
 	payload []byte
 	path    string // with the query
 	hash    uint64
+	served  []servedBy
+}
+
+// servedBy is whether a version serves what a template is about, whatever extensions there are.
+type servedBy struct {
+	version *recorded.Version
+	is      bool
+}
+
+// servedBy reports whether a version serves what the template is about.
+func (t *template) servedBy(s *Simulator, v *recorded.Version, k resourceKey) bool {
+	for _, known := range t.served {
+		if known.version == v {
+			return known.is
+		}
+	}
+	_, is := s.index(v)[k]
+	t.served = append(t.served, servedBy{v, is})
+	return is
 }
 
 // templateKey is what a template is made from.
@@ -133,23 +154,32 @@ func pathOf(r *Request) string {
 // operation is one request of a client, under way.
 type operation struct {
 	history.Operation
+	s        *Simulator
 	template *template
 	x        *exchange
-	stop     func() bool   // the timer of its patience
+	patience vtime.Timer
 	lasts    time.Duration // of a watch
 	asked    Request
+	at       int // the server that is asked
 	situation
 }
 
 // ask sends one request of a client.
 func (s *Simulator) ask(r *Request, purpose history.Purpose) {
 	op := s.newOperation()
+	op.asked = *r
+	s.launch(op, purpose)
+}
+
+// launch sends what is asked in an operation.
+func (s *Simulator) launch(op *operation, purpose history.Purpose) {
+	r := &op.asked
+	op.at = s.byName[r.Server]
 	op.template, op.lasts = s.templateOf(r), max(time.Second, r.For.Truncate(time.Second))
 	op.Operation = history.Operation{
 		ID: s.operationID(), Purpose: purpose, Client: Client, User: cmp.Or(r.User, "admin"), Server: r.Server, Verb: r.Verb,
 		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(), Accept: r.Accept,
 	}
-	op.asked = *r
 	if r.Upgrade {
 		op.Client = traffic.ClientSocket
 	}
@@ -159,16 +189,22 @@ func (s *Simulator) ask(r *Request, purpose history.Purpose) {
 	}
 	s.situate(op)
 	s.outstanding++
-	s.trace.add(s.loop.Now(), eventAsk, s.byName[r.Server], 0, op.template.hash)
-	op.x = s.send(s.link(s.clientEnd(), s.byName[r.Server]), op, nil, op.template.request, op.template.payload, func() { s.progressed(op) })
-	op.stop = s.loop.Timer(patience, nil, func() {
-		op.x.giveUp()
-		s.completed(op, history.FailureTimeout)
-	})
+	s.trace.add(s.loop.Now(), eventAsk, op.at, 0, op.template.hash)
+	op.x = s.send(s.link(s.clientEnd(), op.at), op, nil, op.template.request, op.template.payload, op)
+	op.patience.Set(&s.loop, patience, nil, (*outOfPatience)(op))
+}
+
+// outOfPatience is that a client waits no longer.
+type outOfPatience operation
+
+func (o *outOfPatience) Happen() {
+	o.x.giveUp()
+	o.s.completed((*operation)(o), history.FailureTimeout)
 }
 
 // progressed is called when something of the answer has come.
-func (s *Simulator) progressed(op *operation) {
+func (op *operation) progressed() {
+	s := op.s
 	switch x := op.x; {
 	case x == nil: // refused before send returned: it is called again
 	case x.err == errRefused:
@@ -185,7 +221,7 @@ func (s *Simulator) progressed(op *operation) {
 
 // completed writes down what became of a request.
 func (s *Simulator) completed(op *operation, failure history.Failure) {
-	op.stop()
+	op.patience.Stop()
 	x := op.x
 	op.End, op.Failure, op.Status = s.loop.Now(), failure, x.status
 	if failure != history.FailureNone {
@@ -197,8 +233,8 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 		s.turnPage(op, op.asked)
 	}
 	s.outstanding--
-	s.asked[s.byName[op.Server]]++
-	s.trace.add(op.End, eventAnswered, s.byName[op.Server], x.status, uint64(len(op.Failure)))
+	s.asked[op.at]++
+	s.trace.add(op.End, eventAnswered, op.at, x.status, uint64(len(op.Failure)))
 	s.history.Operations = append(s.history.Operations, op.Operation)
 	s.seen(op)
 	s.doubt(op)

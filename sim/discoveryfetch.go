@@ -14,9 +14,9 @@ type fetched struct {
 }
 
 // fetch asks a peer for one of its own discovery documents. Bytes are not made and read again: the parts that do that have tests of their own.
-func (s *Simulator) fetch(l *link, root int, progress func()) *exchange {
+func (s *Simulator) fetch(l *link, root int, by requester) *exchange {
 	x := s.newExchange()
-	x.link, x.progress, x.root = l, progress, root
+	x.link, x.requester, x.root = l, by, root
 	x.target, x.hop = s.servers[l.to], -1
 	l.inFlight = append(l.inFlight, x)
 	s.dial(x)
@@ -28,9 +28,9 @@ func (s *Simulator) arriveFetch(x *exchange) {
 	srv := x.target
 	if f := srv.spoiled[x.root]; f != nil {
 		f.Evidence.Affected++
-		x.back(headerBytes, func() { x.status, x.ended = http.StatusInternalServerError, true })
+		x.back(headerBytes, part{status: http.StatusInternalServerError, ends: true})
 		return
 	}
-	answer := fetched{srv.roots()[x.root], srv.version.Name, srv.document().Hash}
-	x.back(headerBytes+len(srv.version.Bodies[x.root]), func() { x.fetched, x.status, x.ended = answer, http.StatusOK, true })
+	x.fetched = fetched{srv.roots()[x.root], srv.version.Name, srv.document().Hash}
+	x.back(headerBytes+len(srv.version.Bodies[x.root]), part{status: http.StatusOK, ends: true})
 }

@@ -29,33 +29,50 @@ type exchange struct {
 	task    *vtime.Task
 	context requestContext
 
-	// What has come back. progress is called when anything of it changes.
-	progress  func()
+	// What has come back. The requester is told when anything of it changes.
+	requester requester
 	connected bool
 	status    int
 	header    http.Header
-	body      []byte
-	read      int // of body
+	body      []byte // the beginning of said
+	read      int    // of body
 	ended     bool
 	err       error // nil as long as it is not broken
 
-	lastArrival vtime.Time
-	sent        int      // bytes of the answer so far
-	lost        bool     // in a black hole
-	doomed      *active  // to be reset by this fault, unless it is healed before
-	held        []func() // what goes on then
-	shaking     bool     // hands with a process that is stopped in its tracks
-	fetched     fetched
-	root        int  // of a fetch of discovery: which document; -1 for a request
-	gone        bool // the requester has lost interest, or the exchange is over
-	arrived     bool // the target has it
-	hop         int  // index of its record in the history, -1 if there is none
+	said         []byte      // by the target
+	answerHeader http.Header // as its handler writes it
+	coming       []part      // of the answer, in order
+	came         int         // of them
+	lastArrival  vtime.Time
+	sent         int      // bytes of the answer so far
+	lost         bool     // in a black hole
+	doomed       *active  // to be reset by this fault, unless it is healed before
+	held         []func() // what goes on then
+	shaking      bool     // hands with a process that is stopped in its tracks
+	fetched      fetched
+	root         int  // of a fetch of discovery: which document; -1 for a request
+	gone         bool // the requester has lost interest, or the exchange is over
+	arrived      bool // the target has it
+	hop          int  // index of its record in the history, -1 if there is none
 }
 
-// send begins an exchange. progress is called whenever anything has come back.
-func (s *Simulator) send(l *link, op *operation, parent *exchange, request *http.Request, payload []byte, progress func()) *exchange {
+// requester is who waits for an answer.
+type requester interface {
+	progressed() // called whenever anything has come back
+}
+
+// part is what of an answer arrives at once.
+type part struct {
+	status       int // 0 if the answer has begun
+	header       http.Header
+	said         int // bytes of the body
+	ends, breaks bool
+}
+
+// send begins an exchange.
+func (s *Simulator) send(l *link, op *operation, parent *exchange, request *http.Request, payload []byte, by requester) *exchange {
 	x := s.newExchange()
-	x.op, x.link, x.parent, x.request, x.payload, x.progress = op, l, parent, request, payload, progress
+	x.op, x.link, x.parent, x.request, x.payload, x.requester = op, l, parent, request, payload, by
 	x.target, x.hop, x.root = s.servers[l.to], -1, -1
 	l.inFlight = append(l.inFlight, x)
 	if parent != nil {
@@ -121,11 +138,16 @@ func (s *Simulator) deliver(x *exchange, took time.Duration) {
 		s.watch(l)
 	}
 	x.life = x.target.incarnation
-	s.loop.After(took, x.target.gate, func() {
-		if !x.gone {
-			s.arrive(x)
-		}
-	})
+	s.loop.Schedule(s.loop.Now()+took, x.target.gate, (*delivery)(x))
+}
+
+// delivery is that a request arrives.
+type delivery exchange
+
+func (d *delivery) Happen() {
+	if x := (*exchange)(d); !x.gone {
+		x.s.arrive(x)
+	}
 }
 
 // doom has the exchange reset when the time of the fault has passed since the first data. If the fault is healed before, what was held back
@@ -224,11 +246,16 @@ func (s *Simulator) arrive(x *exchange) {
 	if len(x.payload) > 0 {
 		x.request.Body = io.NopCloser(bytes.NewReader(x.payload))
 	}
-	x.task = s.loop.Go(x.target.gate, func(*vtime.Task) { x.target.serve(x) })
+	x.task = s.loop.Start(x.target.gate, (*serving)(x))
 }
 
+// serving is that the target handles the request.
+type serving exchange
+
+func (g *serving) Do(*vtime.Task) { g.target.serve((*exchange)(g)) }
+
 // back sends something of the answer back: the far end calls it, what it carries arrives later, in order.
-func (x *exchange) back(bytes int, arrives func()) {
+func (x *exchange) back(bytes int, p part) {
 	s, l := x.s, x.link
 	if x.gone || x.lost {
 		return
@@ -238,36 +265,57 @@ func (x *exchange) back(bytes int, arrives func()) {
 		return
 	}
 	if a := l.has(fault.Reset, fault.Down); a != nil || x.doomed != nil {
-		s.doom(x, a, s.latency(), func() { x.back(bytes, arrives) })
+		s.doom(x, a, s.latency(), func() { x.back(bytes, p) })
 		return
 	}
 	at := max(x.lastArrival, s.loop.Now()+s.delay(l, fault.Down, bytes))
 	if a := l.has(fault.LimitData, fault.Down); a != nil && l.carried+int64(bytes) > a.Bytes {
 		a.record.Evidence.Cut++
-		s.cutShort(x, int(a.Bytes-l.carried), at, arrives)
+		s.cutShort(x, int(a.Bytes-l.carried), at, p)
 		return
 	}
 	x.sent += bytes
 	l.carried += int64(bytes)
 	x.lastArrival = at
-	s.loop.At(at, nil, func() {
-		l.heard = s.loop.Now()
-		if !x.gone {
-			arrives()
-			x.progress()
-		}
-	})
+	x.coming = append(x.coming, p)
+	s.loop.Schedule(at, nil, (*arrival)(x))
+}
+
+// arrival is that the next part of an answer is there.
+type arrival exchange
+
+func (a *arrival) Happen() {
+	x := (*exchange)(a)
+	p := x.coming[x.came]
+	x.came++
+	x.link.heard = x.s.loop.Now()
+	if !x.gone {
+		x.take(p)
+		x.requester.progressed()
+	}
+}
+
+// take adds a part to what has come back.
+func (x *exchange) take(p part) {
+	if p.status != 0 {
+		x.status, x.header = p.status, p.header
+	}
+	x.body = x.said[:len(x.body)+p.said]
+	x.ended = x.ended || p.ends
+	if p.breaks {
+		x.broken(errReset)
+	}
 }
 
 // cutShort lets no more than so many bytes of what is sent back arrive. Then the connection ends, and with it all else that is under way on it.
-func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, arrives func()) {
+func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, p part) {
 	l := x.link
 	begins := x.sent == 0 && left >= headerBytes
 	x.lost = true
 	l.warm = false
 	s.loop.At(at, nil, func() {
 		if begins && !x.gone {
-			arrives()
+			x.take(p)
 			x.body, x.ended = x.body[:min(len(x.body), left-headerBytes)], false
 		}
 		x.broken(errReset)
@@ -291,7 +339,7 @@ func (x *exchange) broken(err error) {
 	x.link.warm = x.link.warm && err != errReset
 	x.drop()
 	x.cancelFar()
-	x.progress()
+	x.requester.progressed()
 }
 
 // giveUp ends the exchange because the requester does not want it any more. The target learns of it if anything can reach it.
@@ -322,6 +370,9 @@ func (x *exchange) cancelFar() {
 	x.context.cancel()
 	x.wake()
 }
+
+// progressed lets the handler look at the answer to what it has passed on.
+func (x *exchange) progressed() { x.wake() }
 
 // wake lets the handler at the target, and what it waits for, look around.
 func (x *exchange) wake() {

@@ -42,12 +42,17 @@ func (srv *server) serves(k resourceKey) ([]string, bool) {
 	if verbs, ok := srv.s.index(srv.version)[k]; ok {
 		return verbs, true
 	}
+	return extensionVerbs, srv.extends(k)
+}
+
+// extends reports whether a server serves an extension.
+func (srv *server) extends(k resourceKey) bool {
 	for _, d := range srv.seen {
 		if d.Group == k.group && d.Resource == k.resource && k.subresource == "" && slices.Contains(d.Versions, k.version) {
-			return extensionVerbs, true
+			return true
 		}
 	}
-	return nil, false
+	return false
 }
 
 // index is what a version serves, for looking things up.

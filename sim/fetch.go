@@ -20,6 +20,12 @@ type round struct {
 	began    time.Time
 	next     int // of peers, when they are asked one after the other
 	open     int // peers whose answers are not complete
+
+	// Most rounds are about one peer.
+	onePeer     [1]proxy.PeerView
+	oneResult   [1]proxy.FetchResult
+	oneResolved [1]bool
+	oneQuestion question
 }
 
 // pump begins what is due and sees to it that it is called again in time.
@@ -72,9 +78,12 @@ func (srv *server) beginRound(r peers.Round) {
 	if r.All {
 		b.peers = slices.DeleteFunc(srv.store.Table().Peers(), func(p proxy.PeerView) bool { return !p.Live })
 	} else if p, ok := srv.store.Table().Peer(r.Key); ok && p.Live {
-		b.peers = []proxy.PeerView{p}
+		b.onePeer[0] = p
+		b.peers = b.onePeer[:]
 	}
-	b.results, b.resolved = make([]proxy.FetchResult, len(b.peers)), make([]bool, len(b.peers))
+	if b.results, b.resolved = b.oneResult[:], b.oneResolved[:]; len(b.peers) != 1 {
+		b.results, b.resolved = make([]proxy.FetchResult, len(b.peers)), make([]bool, len(b.peers))
+	}
 	b.open = len(b.peers)
 	srv.rounds++
 	if len(b.peers) == 0 {
@@ -103,7 +112,11 @@ func (b *round) ask(i int) {
 		return
 	}
 	b.resolved[i] = true
-	q := &question{b: b, peer: i, began: b.srv.s.wall(), left: 2}
+	q := &b.oneQuestion
+	if len(b.peers) != 1 {
+		q = &question{}
+	}
+	q.b, q.peer, q.began, q.left = b, i, b.srv.s.wall(), 2
 	q.fetch(0)
 	if b.srv.policy.Fetching.Together {
 		q.fetch(1)
@@ -125,7 +138,7 @@ type fetch struct {
 	q    *question
 	root int
 	x    *exchange
-	stop func() bool // its time limit; nil if it has none
+	late vtime.Timer
 	over bool
 }
 
@@ -133,9 +146,9 @@ func (q *question) fetch(root int) {
 	f := &q.fetches[root]
 	f.q, f.root = q, root
 	s, srv := q.b.srv.s, q.b.srv
-	f.x = s.fetch(s.link(srv.index, f.target().index), root, f.progress)
+	f.x = s.fetch(s.link(srv.index, f.target().index), root, f)
 	if limit := srv.policy.Fetching.Timeout; limit > 0 {
-		f.stop = s.loop.Timer(limit, q.b.gate, f.late)
+		f.late.Set(&s.loop, limit, q.b.gate, (*lateFetch)(f))
 	}
 }
 
@@ -144,8 +157,8 @@ func (f *fetch) target() *server {
 	return b.srv.s.servers[b.srv.s.byAddress[b.peers[f.q.peer].Address]]
 }
 
-// progress looks at what has come.
-func (f *fetch) progress() {
+// progressed looks at what has come.
+func (f *fetch) progressed() {
 	switch x := f.x; {
 	case x == nil || f.over:
 	case x.err != nil:
@@ -162,9 +175,12 @@ func (f *fetch) progress() {
 	}
 }
 
-func (f *fetch) late() {
+// lateFetch is that the time for a fetch is over.
+type lateFetch fetch
+
+func (f *lateFetch) Happen() {
 	f.x.giveUp()
-	f.done("it did not answer in time")
+	(*fetch)(f).done("it did not answer in time")
 }
 
 // done notes how it ended, and goes on: to the other document, or with what the peer has answered.
@@ -173,17 +189,18 @@ func (f *fetch) done(failed string) {
 		return
 	}
 	f.over = true
-	if f.stop != nil {
-		f.stop()
-	}
+	f.late.Stop()
 	b := f.q.b
 	s := b.srv.s
 	b.results[f.q.peer].Roots[f.root].Failed = failed
 	s.trace.add(s.loop.Now(), eventFetched, b.srv.index, f.target().index, uint64(f.root)<<1|bit(failed == ""))
-	s.loop.After(0, b.gate, f.next)
+	s.loop.Schedule(s.loop.Now(), b.gate, (*endedFetch)(f))
 }
 
-func (f *fetch) next() {
+// endedFetch is that one looks what there is to do after a fetch.
+type endedFetch fetch
+
+func (f *endedFetch) Happen() {
 	q := f.q
 	switch q.left--; {
 	case q.left == 0:

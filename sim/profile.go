@@ -136,7 +136,7 @@ func (s *Simulator) noteEdition(op *operation) {
 	if op.Verb != history.VerbDiscovery || op.Path != "/apis" || s.load.last == nil {
 		return
 	}
-	last := &s.load.last[s.byName[op.Server]]
+	last := &s.load.last[op.at]
 	if op.Status == http.StatusNotModified {
 		if asked := op.template.request.Header.Get("If-None-Match"); asked != "" {
 			op.Document, op.ETag = s.load.editions[asked], cmp.Or(op.ETag, asked)
@@ -230,14 +230,14 @@ func (s *Simulator) turnPage(op *operation, r Request) {
 }
 
 // readable is the media type that an answer may have, by what its client reads; false if there is none.
-func readable(accept string) (string, bool) {
+func readable(accept string) ([]string, bool) {
 	switch {
 	case accept == "", strings.Contains(accept, "json"), strings.Contains(accept, "*/*"):
-		return "application/json", true
+		return jsonHeader, true
 	case strings.Contains(accept, "yaml"):
-		return "application/yaml", true
+		return yamlHeader, true
 	default:
-		return "", false
+		return nil, false
 	}
 }
 

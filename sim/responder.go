@@ -9,19 +9,18 @@ import (
 // handler returns is sent as a whole.
 type responder struct {
 	x       *exchange
-	header  http.Header
 	status  int
 	begun   bool // the header is on its way
-	held    []byte
+	held    int  // of what was written, not on its way yet
 	written int
 	taken   *wire // the connection, if the handler has taken it over
 }
 
 func (w *responder) Header() http.Header {
-	if w.header == nil {
-		w.header = make(http.Header, 4)
+	if w.x.answerHeader == nil {
+		w.x.answerHeader = make(http.Header, 4)
 	}
-	return w.header
+	return w.x.answerHeader
 }
 
 func (w *responder) WriteHeader(status int) {
@@ -39,7 +38,8 @@ func (w *responder) Write(p []byte) (int, error) {
 		return 0, errReset
 	}
 	w.WriteHeader(http.StatusOK)
-	w.held = append(w.held, p...)
+	w.x.said = append(w.x.said, p...)
+	w.held += len(p)
 	w.written += len(p)
 	return len(p), nil
 }
@@ -61,12 +61,11 @@ func (w *responder) send() {
 		if x.hop >= 0 {
 			x.s.history.Hops[x.hop].Status = status
 		}
-		x.back(headerBytes, func() { x.status, x.header = status, header })
+		x.back(headerBytes, part{status: status, header: header})
 	}
-	if len(w.held) > 0 {
-		chunk := w.held
-		w.held = nil
-		x.back(len(chunk), func() { x.body = append(x.body, chunk...) })
+	if held := w.held; held > 0 {
+		w.held = 0
+		x.back(held, part{said: held})
 	}
 }
 
@@ -89,21 +88,21 @@ func (w *responder) end(aborted bool) {
 		aborted = true
 	}
 	if aborted {
-		x.back(0, func() { x.broken(errReset) })
+		x.back(0, part{breaks: true})
 		return
 	}
 	w.WriteHeader(http.StatusOK)
 	if w.begun {
 		w.send()
-		x.back(0, func() { x.ended = true })
+		x.back(0, part{ends: true})
 		return
 	}
 	w.begun = true
-	status, header, held := w.status, w.Header(), w.held
+	status, header := w.status, w.Header()
 	if x.hop >= 0 {
 		x.s.history.Hops[x.hop].Status = status
 	}
-	x.back(headerBytes+len(held), func() { x.status, x.header, x.body, x.ended = status, header, held, true })
+	x.back(headerBytes+w.held, part{status: status, header: header, said: w.held, ends: true})
 }
 
 // contentLength is what the header says, -1 if it says nothing.

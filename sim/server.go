@@ -155,8 +155,8 @@ func (srv *server) makeHandler() {
 	s := srv.s
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
-		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		User:      s.user,
+		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
+		User:     s.user, RequestInfo: requestInfo,
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
@@ -171,14 +171,27 @@ func (srv *server) makeHandler() {
 
 // afterFunc is the clock of the server's proxy. What it ends may be what a task waits for.
 func (srv *server) afterFunc(d time.Duration, f func()) (stop func() bool) {
-	return srv.s.loop.Timer(d, srv.gate, func() {
-		f()
-		for _, x := range srv.incoming {
-			if len(x.children) > 0 {
-				x.wake()
-			}
+	t := &proxyTimer{srv: srv, do: f}
+	t.Set(&srv.s.loop, d, srv.gate, (*proxyRings)(t))
+	return t.Stop
+}
+
+// proxyTimer is a timer of a server's proxy.
+type proxyTimer struct {
+	vtime.Timer
+	srv *server
+	do  func()
+}
+
+type proxyRings proxyTimer
+
+func (t *proxyRings) Happen() {
+	t.do()
+	for _, x := range t.srv.incoming {
+		if len(x.children) > 0 {
+			x.wake()
 		}
-	})
+	}
 }
 
 // users are made once: handlers only read them.

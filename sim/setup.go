@@ -221,9 +221,8 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 		return false
 	}
 	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`
-	x.back(headerBytes+len(body), func() {
-		x.status, x.body, x.ended = http.StatusUnauthorized, []byte(body), true
-		x.header = http.Header{"Content-Type": jsonHeader, "Content-Length": {itoa(len(body))}}
-	})
+	x.said = append(x.said, body...)
+	header := http.Header{"Content-Type": jsonHeader, "Content-Length": {itoa(len(body))}}
+	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
 	return true
 }

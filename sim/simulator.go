@@ -84,6 +84,7 @@ func New(setup Setup) *Simulator {
 	return &Simulator{
 		setup: setup, templates: map[templateKey]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
 		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
+		active: map[string]*active{}, objects: map[object]bool{}, herds: map[schema.GroupResource]int{}, setups: map[string]*scenarios.Setup{},
 	}
 }
 
@@ -175,9 +176,11 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	}
 	s.tape = t
 	s.trace.reset(o.Trace)
-	s.active, s.faults, s.extensions = map[string]*active{}, 0, nil
-	s.objects, s.herds, s.beating = map[object]bool{}, map[schema.GroupResource]int{}, false
-	s.setups, s.hinders = map[string]*scenarios.Setup{}, nil
+	clear(s.active)
+	clear(s.objects)
+	clear(s.herds)
+	clear(s.setups)
+	s.faults, s.extensions, s.beating, s.hinders = 0, nil, false, nil
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
 	s.exchangesUsed, s.operationsUsed = 0, 0
 	s.driver = driver{s: s, strict: o.StopAtError}
@@ -256,12 +259,19 @@ func (s *Simulator) requestsAfter(c *Case, step int) {
 	for i := range c.Requests {
 		if r := &c.Requests[i]; r.Step == step {
 			s.outstanding++
-			s.loop.After(r.After, nil, func() {
-				s.outstanding--
-				s.ask(r, history.PurposeLoad)
-			})
+			op := s.newOperation()
+			op.asked = *r
+			s.loop.Schedule(s.loop.Now()+max(0, r.After), nil, (*asking)(op))
 		}
 	}
+}
+
+// asking is that the time for a request has come.
+type asking operation
+
+func (a *asking) Happen() {
+	a.s.outstanding--
+	a.s.launch((*operation)(a), history.PurposeLoad)
 }
 
 // epoch is the wall time at which every run begins.
@@ -279,7 +289,8 @@ func (s *Simulator) newExchange() *exchange {
 	}
 	x := s.exchanges[s.exchangesUsed]
 	s.exchangesUsed++
-	*x = exchange{s: s, children: x.children[:0]}
+	clear(x.answerHeader)
+	*x = exchange{s: s, children: x.children[:0], coming: x.coming[:0], said: x.said[:0], answerHeader: x.answerHeader}
 	return x
 }
 
@@ -290,7 +301,7 @@ func (s *Simulator) newOperation() *operation {
 	}
 	op := s.operations[s.operationsUsed]
 	s.operationsUsed++
-	*op = operation{situation: situation{capable: op.capable[:0]}}
+	*op = operation{s: s, situation: situation{capable: op.capable[:0]}}
 	return op
 }
 

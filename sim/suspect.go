@@ -20,7 +20,7 @@ type situation struct {
 
 // situate looks at what is true when a request is sent.
 func (s *Simulator) situate(op *operation) {
-	asked := s.servers[s.byName[op.Server]]
+	asked := s.servers[op.at]
 	if asked.phase == running && asked.gate.Open() {
 		op.life = asked.incarnation
 	}
@@ -32,7 +32,7 @@ func (s *Simulator) situate(op *operation) {
 		if srv.phase != running {
 			continue
 		}
-		if _, ok := srv.serves(k); !ok {
+		if !op.template.servedBy(s, srv.version, k) && !srv.extends(k) {
 			continue
 		}
 		if srv == asked {
@@ -62,7 +62,7 @@ func (x *exchange) suspectHop(h *history.Hop) {
 
 // doubt looks at an answer.
 func (s *Simulator) doubt(op *operation) {
-	asked := s.servers[s.byName[op.Server]]
+	asked := s.servers[op.at]
 	if op.life == 0 && asked.since == op.Start { // it became ready in the same instant
 		op.life = asked.incarnation
 	}

@@ -30,7 +30,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	x := t.s.send(t.s.link(t.index, target), parent.op, parent, r, payload, parent.wake)
+	x := t.s.send(t.s.link(t.index, target), parent.op, parent, r, payload, parent)
 	for told := false; ; {
 		if x.connected && !told && trace != nil {
 			told = true

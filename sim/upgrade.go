@@ -82,12 +82,12 @@ func (c *wire) Write(p []byte) (int, error) {
 		if x.hop >= 0 {
 			x.s.history.Hops[x.hop].Status = answer.StatusCode
 		}
-		x.back(headerBytes, func() { x.status, x.header = answer.StatusCode, answer.Header })
+		x.back(headerBytes, part{status: answer.StatusCode, header: answer.Header})
 		rest = c.head[end+4:]
 	}
 	if len(rest) > 0 {
-		chunk := bytes.Clone(rest)
-		x.back(len(chunk), func() { x.body = append(x.body, chunk...) })
+		x.said = append(x.said, rest...)
+		x.back(len(rest), part{said: len(rest)})
 	}
 	return len(p), nil
 }
@@ -97,7 +97,7 @@ func (c *wire) Close() error {
 	if !c.closed {
 		c.closed = true
 		x := c.w.x
-		x.back(0, func() { x.ended = true })
+		x.back(0, part{ends: true})
 	}
 	return nil
 }

@@ -19,13 +19,21 @@ type Loop struct {
 	steps int
 }
 
+// Event is what can happen at a moment. What exists anyway can be one, where a function would have to be made.
+type Event interface{ Happen() }
+
+// Func is a function as an event.
+type Func func()
+
+// Happen calls the function.
+func (f Func) Happen() { f() }
+
 type event struct {
 	at   Time
 	seq  uint64 // of two events at one instant the one asked for first comes first
 	gate *Gate
-	do   func()
-	task *Task // to be resumed, if do is nil
-	turn uint64
+	what Event
+	turn uint64 // of a task that is to be resumed
 }
 
 // Now is the present.
@@ -34,27 +42,38 @@ func (l *Loop) Now() Time { return l.now }
 // Steps is how many events have been carried out.
 func (l *Loop) Steps() int { return l.steps }
 
-// At carries out do at a time, now if that has passed. A gate, if there is one, holds it back or drops it; see [Gate].
-func (l *Loop) At(at Time, gate *Gate, do func()) {
-	l.push(event{at: max(at, l.now), gate: gate, do: do})
+// Schedule lets something happen at a time, now if that has passed. A gate, if there is one, holds it back or drops it; see [Gate].
+func (l *Loop) Schedule(at Time, gate *Gate, what Event) {
+	l.push(event{at: max(at, l.now), gate: gate, what: what})
 }
+
+// At carries out do at a time, as Schedule does.
+func (l *Loop) At(at Time, gate *Gate, do func()) { l.Schedule(at, gate, Func(do)) }
 
 // After carries out do after a while.
 func (l *Loop) After(d time.Duration, gate *Gate, do func()) { l.At(l.now+max(0, d), gate, do) }
 
-// Timer carries out do after a while unless it is stopped before. stop reports whether it was in time.
-func (l *Loop) Timer(d time.Duration, gate *Gate, do func()) (stop func() bool) {
-	pending := true
-	l.After(d, gate, func() {
-		if pending {
-			pending = false
-			do()
-		}
-	})
-	return func() bool {
-		was := pending
-		pending = false
-		return was
+// Timer is something that happens after a while unless it is stopped before. The zero value is one that was never set.
+type Timer struct{ what Event }
+
+// Set begins to wait. A timer is set once in a run.
+func (t *Timer) Set(l *Loop, d time.Duration, gate *Gate, what Event) {
+	t.what = what
+	l.Schedule(l.now+max(0, d), gate, t)
+}
+
+// Stop reports whether it was in time.
+func (t *Timer) Stop() bool {
+	was := t.what != nil
+	t.what = nil
+	return was
+}
+
+// Happen is for the loop.
+func (t *Timer) Happen() {
+	if what := t.what; what != nil {
+		t.what = nil
+		what.Happen()
 	}
 }
 
@@ -88,10 +107,12 @@ func (l *Loop) carryOut(e event) {
 	case e.gate != nil && e.gate.closed:
 	case e.gate != nil && e.gate.shut:
 		e.gate.held = append(e.gate.held, e)
-	case e.do != nil:
-		e.do()
-	case e.task.turn == e.turn:
-		e.task.resume()
+	default:
+		if t, ok := e.what.(*waking); !ok {
+			e.what.Happen()
+		} else if t.turn == e.turn {
+			t.Happen()
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 type Task struct {
 	loop *Loop
 	gate *Gate
-	do   func(*Task)
+	do   Work
 	at   int    // in loop.live
 	turn uint64 // counts the waits, so that a wake that comes too late is told from one for the present wait
 
@@ -24,8 +24,18 @@ type Task struct {
 // unwound is the panic that ends a task from within.
 type unwound struct{}
 
-// Go starts a task now. Its gate, if it has one, holds back or drops every continuation of it, and ends it when it closes.
-func (l *Loop) Go(gate *Gate, do func(*Task)) *Task {
+// Work is what a task does. What exists anyway can be it, where a function would have to be made.
+type Work interface{ Do(*Task) }
+
+type workFunc func(*Task)
+
+func (f workFunc) Do(t *Task) { f(t) }
+
+// Go starts a task now, as Start does.
+func (l *Loop) Go(gate *Gate, do func(*Task)) *Task { return l.Start(gate, workFunc(do)) }
+
+// Start starts a task now. Its gate, if it has one, holds back or drops every continuation of it, and ends it when it closes.
+func (l *Loop) Start(gate *Gate, do Work) *Task {
 	var t *Task
 	if n := len(l.idle); n > 0 {
 		t = l.idle[n-1]
@@ -67,7 +77,7 @@ func (t *Task) carryOut() {
 		}
 	}()
 	if !t.abandoned { // before it began
-		t.do(t)
+		t.do.Do(t)
 	}
 }
 
@@ -126,8 +136,13 @@ func (t *Task) Sleep(d time.Duration) {
 func (t *Task) Wake() { t.wakeAt(t.loop.now) }
 
 func (t *Task) wakeAt(at Time) {
-	t.loop.push(event{at: at, gate: t.gate, task: t, turn: t.turn})
+	t.loop.push(event{at: at, gate: t.gate, what: (*waking)(t), turn: t.turn})
 }
+
+// waking is that a task goes on.
+type waking Task
+
+func (w *waking) Happen() { (*Task)(w).resume() }
 
 // abandon unwinds a task that waits or has not begun; one that is running, at its next wait.
 func (t *Task) abandon() {

@@ -47,13 +47,14 @@ func TestAStoppedTimerIsSilent(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	rang := 0
-	stop := l.Timer(time.Second, nil, func() { rang++ })
-	late := l.Timer(time.Second, nil, func() { rang++ })
-	if !stop() || stop() {
+	var early, late Timer
+	early.Set(&l, time.Second, nil, Func(func() { rang++ }))
+	late.Set(&l, time.Second, nil, Func(func() { rang++ }))
+	if !early.Stop() || early.Stop() {
 		t.Error("only the first stop is in time")
 	}
 	l.Run(time.Minute)
-	if rang != 1 || late() {
+	if rang != 1 || late.Stop() {
 		t.Errorf("rang %d times, and a stop after it was in time", rang)
 	}
 }
