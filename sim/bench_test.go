@@ -2,6 +2,7 @@ package sim
 
 import (
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // BenchmarkSchedule is one schedule of three servers and twenty requests, seven of which are passed on: with two faults of links and their
-// healing, and with a server that is restarted in between.
+// healing, and with a server that is restarted in between. Each CPU has a simulator of its own: -cpu 1,2 tells what a second one brings.
 func BenchmarkSchedule(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as the searches of the command have it
 	slow := scenarios.Step{Action: scenarios.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
@@ -27,18 +28,20 @@ func BenchmarkSchedule(b *testing.B) {
 				c := three(steps...).asking(0, "a", history.GVR{Version: "v1", Resource: "configmaps"}, 300*time.Millisecond, 13).
 					asking(0, "c", onlyNew, 500*time.Millisecond, 4).asking(3, "b", onlyNew, time.Second, 3)
 				c.Settled = true
-				s := New(only(b, p))
-				defer s.Close()
-				t := tape.Seeded(1)
-				seed := uint64(0)
+				setup := only(b, p)
+				var seeds atomic.Uint64
 				b.ReportAllocs()
-				for b.Loop() {
-					seed++
-					t.Reset(seed)
-					if _, err := s.Run(c, t, Options{}); err != nil {
-						b.Fatal(err)
+				b.RunParallel(func(pb *testing.PB) {
+					s, t := New(setup), &tape.Tape{}
+					defer s.Close()
+					for pb.Next() {
+						t.Reset(seeds.Add(1))
+						if _, err := s.Run(c, t, Options{}); err != nil {
+							b.Error(err)
+							return
+						}
 					}
-				}
+				})
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
 			})
 		}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,12 +64,8 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 		}
 	}
 	r, err := search.ReadRepro(f.file)
-	var path *fs.PathError
-	switch {
-	case errors.As(err, &path):
+	if err != nil {
 		return notRun(err)
-	case err != nil:
-		return &exitError{exitUsage, err}
 	}
 	if f.backend == backendLocal {
 		return f.replayReal(ctx, r, out, progress)

@@ -137,7 +137,7 @@ func TestReplayRefuses(t *testing.T) {
 		want string
 	}{
 		"no file":                  {[]string{file + "-missing"}, exitNotRun, "no such file"},
-		"a broken file":            {[]string{broken}, exitUsage, "not a repro file"},
+		"a broken file":            {[]string{broken}, exitNotRun, "not a repro file"},
 		"an unknown backend":       {[]string{file, "--backend", "moon"}, exitUsage, "want sim or local"},
 		"leniency in sim":          {[]string{file, "--lenient"}, exitUsage, "--lenient means nothing with --backend sim"},
 		"load in sim":              {[]string{file, "--qps", "3"}, exitUsage, "--qps means nothing"},

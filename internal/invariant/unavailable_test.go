@@ -40,6 +40,11 @@ func TestUnavailableOnPeerFailure(t *testing.T) {
 		{"503 while another one starts that served it before", blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).cut("b", "a", 15, 100).
 			stop("c", 20).start("c", 22, oldDoc).ask(22.5, "b", gadgets, 503),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"503 while another one is ready, and only later says that it does not serve it", cutOff().stop("c", 20).startUnknown("c", 22).served("c", 60, oldDoc).ask(40, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"503 while another one starts that ends before it is ready, whatever the one after it serves",
+			cutOff().stop("c", 20).state("c", 22, history.StateStarting).kill("c", 50).start("c", 60, oldDoc).ask(40, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
 		{"502", cutOff().ask(20, "b", gadgets, 502),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "502 rather than 503"}},
 		{"404 while knowledge spreads", tell(name).cut("b", "a", 2, 100).ask(5, "b", gadgets, 404).ask(20, "b", gadgets, 503),

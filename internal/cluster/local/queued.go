@@ -1,7 +1,6 @@
 package local
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,14 +20,15 @@ func (c *Cluster) Queued(name string) time.Duration {
 	}
 	var sum time.Duration
 	for _, p := range now.Living() {
-		sum += queued(p.cmd.Process.Pid)
+		sum += queued("/proc", p.cmd.Process.Pid)
 	}
 	return sum
 }
 
-// queued is for how long the threads of a process have waited for a processor; those that have ended are not counted.
-func queued(pid int) time.Duration {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+// queued is for how long the threads of a process have waited for a processor; those that have ended are not counted. proc is where Linux
+// tells of processes. Of the three numbers in a schedstat the second is the time spent waiting, in nanoseconds.
+func queued(proc string, pid int) time.Duration {
+	threads, err := filepath.Glob(filepath.Join(proc, strconv.Itoa(pid), "task", "*", "schedstat"))
 	if err != nil {
 		return 0 // the pattern is right
 	}
