@@ -32,6 +32,7 @@ type chart struct {
 	Versions            []versionKey
 	Peak                int // requests of the fullest bucket: the height of the bars
 	Bucket              Seconds
+	AnyLate             bool // a server let a question of the run's own wait
 }
 
 type tick struct {
@@ -59,6 +60,7 @@ func newChart(r RunReport) chart {
 	versions := versionClasses(r)
 	c.Versions = versions
 	for _, l := range r.Timeline.Lanes {
+		c.AnyLate = c.AnyLate || len(l.Late) > 0
 		for _, b := range l.Buckets {
 			c.Peak = max(c.Peak, b.Total())
 		}

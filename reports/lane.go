@@ -16,6 +16,7 @@ type laneView struct {
 	BarsTop, BarsY float64 // upper and lower edge of the bars
 	Behind         []rect  // fault bands
 	States         []stateView
+	Late           []rect
 	Marks          []markView
 	Bars           []bar
 }
@@ -57,6 +58,9 @@ func newLane(r RunReport, l Lane, s scale, top float64, versions []versionKey, p
 	for _, b := range l.States {
 		v.States = append(v.States, newState(b, s, top, versions))
 	}
+	for _, b := range l.Late {
+		v.Late = append(v.Late, newLate(b, s, top+bandHeight-4))
+	}
 	for _, m := range l.Marks {
 		v.Marks = append(v.Marks, newMark(r, m, s, top+bandHeight+2))
 	}
@@ -88,6 +92,14 @@ func newState(b StateBand, s scale, top float64, versions []versionKey) stateVie
 		v.Title += ": " + b.Detail
 	}
 	return v
+}
+
+func newLate(b LateBand, s scale, y float64) rect {
+	title := fmt.Sprintf("a question around all faults waited, %s to %s", clock(b.StartSeconds), clock(b.EndSeconds))
+	if b.QueuedSeconds > 0 {
+		title += fmt.Sprintf("; threads of the server waited %s for a processor, all together", lasting(b.QueuedSeconds))
+	}
+	return rect{X: s.x(b.StartSeconds), Y: y, W: s.width(b.StartSeconds, b.EndSeconds), H: 4, Class: "late", Title: title}
 }
 
 func newMark(r RunReport, m Mark, s scale, y float64) markView {

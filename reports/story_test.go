@@ -101,6 +101,10 @@ func smallRun() *history.History {
 		},
 		{Server: "a", Incarnation: 1, At: at(7), Setup: "its proxy switched off"},
 	}
+	h.Lates = []history.Late{
+		{Server: "a", Start: at(15.1), End: at(16), Queued: 1200 * time.Microsecond},
+		{Server: "b", Start: at(17), End: at(19.5)},
+	}
 	add := func(t float64, server, verb string, g history.GVR, status int, missing history.Missing, failure history.Failure) {
 		h.Operations = append(h.Operations, history.Operation{
 			ID: fmt.Sprintf("op-%d", len(h.Operations)+1), Purpose: history.PurposeLoad, Client: "dynamic", User: "admin",

@@ -32,6 +32,8 @@ type Lane struct {
 	Faults []FaultBand `json:"faults,omitempty"`
 	// Buckets are the outcomes of the requests it was asked, by the time of the answer. Buckets without any are left out.
 	Buckets []Bucket `json:"buckets,omitempty"`
+	// Late are the times in which it let a question of the run's own wait that was put to it around all links and faults.
+	Late []LateBand `json:"late,omitempty"`
 	// Marks are where invariants were violated on this server.
 	Marks []Mark `json:"marks,omitempty"`
 }
@@ -43,6 +45,17 @@ type FaultBand struct {
 	// StartSeconds and EndSeconds bound the band.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
+}
+
+// LateBand is a time in which a server let a question of the run's own wait. If all servers do so at once, or its threads have waited for a
+// processor for half of that time, the machine did not keep up.
+type LateBand struct {
+	// StartSeconds and EndSeconds bound the band.
+	StartSeconds Seconds `json:"startSeconds"`
+	EndSeconds   Seconds `json:"endSeconds"`
+	// QueuedSeconds is for how long the server's threads could have run meanwhile, and no processor ran them: the sum over all threads. 0 where
+	// that is not known.
+	QueuedSeconds Seconds `json:"queuedSeconds,omitempty"`
 }
 
 // Bucket counts the answers of one server in one slice of time, by what they were.
@@ -103,6 +116,13 @@ func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, 
 		for _, f := range faults {
 			if f.concerns(s.Name) {
 				lane.Faults = append(lane.Faults, FaultBand{Fault: f.ID, StartSeconds: f.StartSeconds, EndSeconds: f.EndSeconds})
+			}
+		}
+		for _, late := range inOrder(h.Lates, func(l history.Late) history.Time { return l.Start }) {
+			if late.Server == s.Name {
+				lane.Late = append(lane.Late, LateBand{
+					StartSeconds: seconds(min(late.Start, end)), EndSeconds: seconds(min(late.End, end)), QueuedSeconds: seconds(late.Queued),
+				})
 			}
 		}
 		for _, i := range invariants {
