@@ -120,10 +120,10 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")
 		}
 	} else {
-		header[HopHeader] = []string{"true"}
+		header[HopHeader] = hopValue
 	}
 	if httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers") {
-		header["Te"] = []string{"trailers"}
+		header["Te"] = trailersValue
 	}
 	if protocol != "" {
 		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{protocol}
@@ -142,13 +142,16 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 	}
 	// What a transport would add by itself if it were absent: its own name, and a compression that it would undo.
 	if _, ok := header["User-Agent"]; !ok {
-		header["User-Agent"] = []string{""}
+		header["User-Agent"] = noValue
 	}
 	if _, ok := header["Accept-Encoding"]; !ok {
-		header["Accept-Encoding"] = []string{"identity"}
+		header["Accept-Encoding"] = identityValue
 	}
 	return header, nil
 }
+
+// Values that many requests' headers share. Like those of the client's own headers they must not be changed in place.
+var hopValue, trailersValue, noValue, identityValue = []string{"true"}, []string{"trailers"}, []string{""}, []string{"identity"}
 
 // connectionOptions returns the canonical names of the headers that the Connection header says are not to be passed on. Naming what
 // decides about the request is refused rather than obeyed: if it came from a client behind a proxy that impersonates its users,

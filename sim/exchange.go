@@ -183,8 +183,13 @@ func (s *Simulator) spare(l *link, a *active) {
 }
 
 func (s *Simulator) refuse(x *exchange) {
-	s.loop.After(s.latency(), nil, func() { x.broken(errRefused) })
+	s.loop.Schedule(s.loop.Now()+s.latency(), nil, (*refusal)(x))
 }
+
+// refusal is that nobody listens.
+type refusal exchange
+
+func (r *refusal) Happen() { (*exchange)(r).broken(errRefused) }
 
 // lose lets the exchange hang until somebody gives it up or the fault is healed, or for as long as the fault says.
 func (s *Simulator) lose(x *exchange, a *active) {

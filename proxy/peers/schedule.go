@@ -153,19 +153,16 @@ func (s *Schedule) Due(now time.Time) []Round {
 
 // advance queues what has become due by now. Every method does it first: what was due before an event goes before it.
 func (s *Schedule) advance(now time.Time) {
-	due := false
-	for _, at := range s.regular { // in any order: whether there is one
-		due = due || !at.After(now)
-	}
-	if !due {
-		s.queue.advance(now)
-		return
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.regular)) {
-		if at := s.regular[id]; !at.After(now) {
-			s.queue.addAt(id, at)
-			delete(s.regular, id)
+	var due []proxy.ServerID
+	for id, at := range s.regular { // in any order: they are sorted
+		if !at.After(now) {
+			due = append(due, id)
 		}
+	}
+	slices.Sort(due)
+	for _, id := range due {
+		s.queue.addAt(id, s.regular[id])
+		delete(s.regular, id)
 	}
 	s.queue.advance(now)
 }

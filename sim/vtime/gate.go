@@ -20,8 +20,7 @@ func (g *Gate) Reopen(l *Loop) {
 	held := g.held
 	g.held = nil
 	for _, e := range held {
-		e.at = l.now
-		l.push(e)
+		l.push(l.now, e)
 	}
 }
 

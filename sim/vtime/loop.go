@@ -11,12 +11,14 @@ type Time = time.Duration
 // Loop is virtual time. The zero value is ready, at time 0. It is not safe for concurrent use: everything happens in the goroutine
 // that calls Run, tasks included.
 type Loop struct {
-	now   Time
-	seq   uint64
-	queue []event // a heap
-	idle  []*Task // coroutines without a function
-	live  []*Task // in any order
-	steps int
+	now    Time
+	seq    uint64
+	queue  []due   // a heap
+	events []event // by due.slot
+	free   []int   // slots
+	idle   []*Task // coroutines without a function
+	live   []*Task // in any order
+	steps  int
 }
 
 // Event is what can happen at a moment. What exists anyway can be one, where a function would have to be made.
@@ -28,9 +30,14 @@ type Func func()
 // Happen calls the function.
 func (f Func) Happen() { f() }
 
-type event struct {
+// due is when an event is to happen.
+type due struct {
 	at   Time
 	seq  uint64 // of two events at one instant the one asked for first comes first
+	slot int    // of the event in Loop.events
+}
+
+type event struct {
 	gate *Gate
 	what Event
 	turn uint64 // of a task that is to be resumed
@@ -44,7 +51,7 @@ func (l *Loop) Steps() int { return l.steps }
 
 // Schedule lets something happen at a time, now if that has passed. A gate, if there is one, holds it back or drops it; see [Gate].
 func (l *Loop) Schedule(at Time, gate *Gate, what Event) {
-	l.push(event{at: max(at, l.now), gate: gate, what: what})
+	l.push(max(at, l.now), event{gate: gate, what: what})
 }
 
 // At carries out do at a time, as Schedule does.
@@ -96,8 +103,8 @@ func (l *Loop) RunWhile(more func() bool) {
 }
 
 func (l *Loop) step() {
-	e := l.pop()
-	l.now = e.at
+	var e event
+	l.now, e = l.pop()
 	l.steps++
 	l.carryOut(e)
 }
@@ -130,53 +137,68 @@ func (l *Loop) Reset() {
 	for len(l.live) > 0 { // what is unwound may start others
 		l.live[len(l.live)-1].abandon()
 	}
-	clear(l.queue)
-	*l = Loop{queue: l.queue[:0], idle: l.idle, live: l.live[:0]}
+	clear(l.events)
+	*l = Loop{queue: l.queue[:0], events: l.events[:0], free: l.free[:0], idle: l.idle, live: l.live[:0]}
 }
 
-func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.seq < o.seq }
 
-func (l *Loop) push(e event) {
+// push puts an event into the queue: a heap in which each entry has four below it, which is less deep than one of two, and whose entries are
+// small and without pointers, since they are moved about a lot.
+func (l *Loop) push(at Time, e event) {
+	slot := len(l.events)
+	if n := len(l.free); n > 0 {
+		slot = l.free[n-1]
+		l.free = l.free[:n-1]
+		l.events[slot] = e
+	} else {
+		l.events = append(l.events, e)
+	}
 	l.seq++
-	e.seq = l.seq
-	l.queue = append(l.queue, e)
+	d := due{at: at, seq: l.seq, slot: slot}
+	l.queue = append(l.queue, d)
 	q := l.queue
 	i := len(q) - 1
 	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.before(&q[parent]) {
+		parent := (i - 1) / 4
+		if !d.before(q[parent]) {
 			break
 		}
 		q[i] = q[parent]
 		i = parent
 	}
-	q[i] = e
+	q[i] = d
 }
 
-func (l *Loop) pop() event {
+func (l *Loop) pop() (Time, event) {
 	q := l.queue
 	top, last := q[0], q[len(q)-1]
-	q[len(q)-1] = event{}
 	q = q[:len(q)-1]
 	l.queue = q
+	e := l.events[top.slot]
+	l.events[top.slot] = event{}
+	l.free = append(l.free, top.slot)
 	if len(q) == 0 {
-		return top
+		return top.at, e
 	}
 	i := 0
 	for {
-		child := 2*i + 1
-		if child >= len(q) {
+		first := 4*i + 1
+		if first >= len(q) {
 			break
 		}
-		if right := child + 1; right < len(q) && q[right].before(&q[child]) {
-			child = right
+		child := first
+		for other := first + 1; other < min(first+4, len(q)); other++ {
+			if q[other].before(q[child]) {
+				child = other
+			}
 		}
-		if !q[child].before(&last) {
+		if !q[child].before(last) {
 			break
 		}
 		q[i] = q[child]
 		i = child
 	}
 	q[i] = last
-	return top
+	return top.at, e
 }

@@ -136,7 +136,7 @@ func (t *Task) Sleep(d time.Duration) {
 func (t *Task) Wake() { t.wakeAt(t.loop.now) }
 
 func (t *Task) wakeAt(at Time) {
-	t.loop.push(event{at: at, gate: t.gate, what: (*waking)(t), turn: t.turn})
+	t.loop.push(at, event{gate: t.gate, what: (*waking)(t), turn: t.turn})
 }
 
 // waking is that a task goes on.
