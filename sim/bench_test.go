@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"runtime/debug"
 	"sync/atomic"
 	"testing"
@@ -36,14 +37,56 @@ func BenchmarkSchedule(b *testing.B) {
 					defer s.Close()
 					for pb.Next() {
 						t.Reset(seeds.Add(1))
-						if _, err := s.Run(c, t, Options{}); err != nil {
+						r, err := s.Run(c, t, Options{})
+						if err != nil {
 							b.Error(err)
 							return
 						}
+						s.Recycle(r) // as a search does with all but what it judges
 					}
 				})
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
 			})
 		}
 	}
+}
+
+// BenchmarkGrowth is what a schedule costs with more requests, and with more servers: each asks every other one what it serves as often as
+// before, so that the events of a schedule grow with the square of the servers. ns/event is what each costs.
+func BenchmarkGrowth(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1600))
+	for _, servers := range []int{3, 10, 30, 100} {
+		b.Run(fmt.Sprintf("servers=%d", servers), func(b *testing.B) { growth(b, servers, 20) })
+	}
+	for _, requests := range []int{20, 200, 2000} {
+		b.Run(fmt.Sprintf("requests=%d", requests), func(b *testing.B) { growth(b, 3, requests) })
+	}
+}
+
+func growth(b *testing.B, servers, requests int) {
+	c := three(cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Heal, Label: "ba"}, soak(5*time.Second))
+	for i := len(c.Servers); i < servers; i++ {
+		c.Servers = append(c.Servers, scenarios.Server{Name: fmt.Sprintf("s%d", i), Version: older})
+	}
+	c.asking(0, "b", onlyNew, 5*time.Second/time.Duration(requests), requests)
+	c.Settled = true
+	s, t := New(only(b, proxy.Reference())), &tape.Tape{}
+	defer s.Close()
+	run := func() int {
+		t.Reset(1)
+		r, err := s.Run(c, t, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Recycle(r)
+		return r.Events
+	}
+	run() // which brings the control plane up, once for all
+	events := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		events += run()
+	}
+	b.ReportMetric(float64(events)/float64(b.N), "events/op")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -137,9 +138,26 @@ func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
 				if first.Hash != again.Hash {
 					t.Errorf("%s, seed %d, settled %t: a simulator that was used gives another trace", p.Name, seed, settled)
 				}
+				if !reflect.DeepEqual(emptied(first.History), emptied(again.History)) {
+					t.Errorf("%s, seed %d, settled %t: a simulator that was used gives another history", p.Name, seed, settled)
+				}
+				used.Recycle(again)
+				if again.History != nil {
+					t.Error("a history that was given back can still be looked at")
+				}
 			}
 		}
 	}
+}
+
+// emptied makes no difference between lists that are empty and those that there are not.
+func emptied(h *history.History) *history.History {
+	for v, i := reflect.ValueOf(h).Elem(), 0; i < v.NumField(); i++ {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() == 0 {
+			f.SetZero()
+		}
+	}
+	return h
 }
 
 // A tape that was recorded is the run that it was recorded from.

@@ -23,7 +23,8 @@ type exchange struct {
 	parent   *exchange
 	children []*exchange // that the target has passed on
 
-	request *http.Request // as it was sent; with the target's own context once it has arrived
+	request *http.Request // as it was sent; own once it has arrived
+	own     *http.Request // the same with the target's context, which is that of all requests that this exchange has ever been
 	payload []byte        // its body
 	answer  responder     // the far end's
 	task    *vtime.Task
@@ -246,12 +247,21 @@ func (s *Simulator) arrive(x *exchange) {
 	x.target.incoming = append(x.target.incoming, x)
 	x.answer = responder{x: x}
 	x.context = requestContext{x: x, values: s.values(x)}
-	x.request = x.request.WithContext(&x.context)
-	x.request.Body, x.request.ContentLength = http.NoBody, int64(len(x.payload))
-	if len(x.payload) > 0 {
-		x.request.Body = io.NopCloser(bytes.NewReader(x.payload))
-	}
+	x.request = x.received()
 	x.task = s.loop.Start(x.target.gate, (*serving)(x))
+}
+
+// received is the request as the target has it.
+func (x *exchange) received() *http.Request {
+	sent, own := x.request, x.own
+	own.Method, own.URL, own.Header, own.Host, own.RemoteAddr = sent.Method, sent.URL, sent.Header, sent.Host, sent.RemoteAddr
+	own.Proto, own.ProtoMajor, own.ProtoMinor = sent.Proto, sent.ProtoMajor, sent.ProtoMinor
+	own.Form, own.PostForm, own.MultipartForm = nil, nil, nil // of an earlier one
+	own.Body, own.ContentLength = http.NoBody, int64(len(x.payload))
+	if len(x.payload) > 0 {
+		own.Body = io.NopCloser(bytes.NewReader(x.payload))
+	}
+	return own
 }
 
 // serving is that the target handles the request.

@@ -74,7 +74,8 @@ func (srv *server) arm() {
 
 // beginRound asks the peers that a round is about.
 func (srv *server) beginRound(r peers.Round) {
-	b := &round{srv: srv, gate: srv.gate, round: r, began: srv.s.wall()}
+	b := srv.s.newRound()
+	*b = round{srv: srv, gate: srv.gate, round: r, began: srv.s.wall()}
 	if r.All {
 		b.peers = slices.DeleteFunc(srv.store.Table().Peers(), func(p proxy.PeerView) bool { return !p.Live })
 	} else if p, ok := srv.store.Table().Peer(r.Key); ok && p.Live {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,9 @@ type Simulator struct {
 	exchangesUsed  int
 	operations     []*operation
 	operationsUsed int
+	rounds         []*round
+	roundsUsed     int
+	recycled       *history.History
 }
 
 // New returns a simulator.
@@ -93,7 +97,7 @@ func (s *Simulator) Close() { s.loop.Close() }
 
 // Result is what a run came to.
 type Result struct {
-	// History is what happened. It belongs to the caller.
+	// History is what happened. It belongs to the caller, who may give it back (Simulator.Recycle).
 	History *history.History
 	// Hash is of the whole trace; Shape is of the order of what happened, whatever the times.
 	Hash, Shape uint64
@@ -182,14 +186,11 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	clear(s.setups)
 	s.faults, s.extensions, s.beating, s.hinders = 0, nil, false, nil
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
-	s.exchangesUsed, s.operationsUsed = 0, 0
+	s.exchangesUsed, s.operationsUsed, s.roundsUsed = 0, 0, 0
 	s.driver = driver{s: s, strict: o.StopAtError}
 	s.load = load{}
-	s.history = &history.History{Run: o.Run, Documents: make(map[string]history.Document, 4)}
-	s.history.Operations = make([]history.Operation, 0, len(c.Requests))
-	s.history.Hops = make([]history.Hop, 0, 2*len(c.Requests))
+	s.newHistory(c, o)
 	s.resize(c)
-	s.history.Run.Servers = make([]history.Server, len(c.Servers))
 	for i, spec := range c.Servers {
 		srv := s.servers[i]
 		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i], knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
@@ -197,6 +198,26 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	}
 	return nil
 }
+
+// newHistory begins the history of a run, in the room of one that was given back if there is any.
+func (s *Simulator) newHistory(c *Case, o Options) {
+	h := s.recycled
+	s.recycled = nil
+	if h == nil {
+		h = &history.History{Documents: make(map[string]history.Document, 4)}
+	}
+	clear(h.Documents)
+	servers := slices.Grow(h.Run.Servers[:0], len(c.Servers))[:len(c.Servers)]
+	*h = history.History{
+		Run: o.Run, Documents: h.Documents, Operations: slices.Grow(h.Operations[:0], len(c.Requests)), Hops: slices.Grow(h.Hops[:0], 2*len(c.Requests)),
+		Lifecycle: h.Lifecycle[:0], Served: h.Served[:0], Steps: h.Steps[:0], Faults: h.Faults[:0],
+	}
+	h.Run.Servers = servers
+	s.history = h
+}
+
+// Recycle takes the history of a result back, for the next run. Nobody may look at it any more.
+func (s *Simulator) Recycle(r *Result) { s.recycled, r.History = r.History, nil }
 
 // resize makes room for the servers of a case.
 func (s *Simulator) resize(c *Case) {
@@ -290,8 +311,21 @@ func (s *Simulator) newExchange() *exchange {
 	x := s.exchanges[s.exchangesUsed]
 	s.exchangesUsed++
 	clear(x.answerHeader)
-	*x = exchange{s: s, children: x.children[:0], coming: x.coming[:0], said: x.said[:0], answerHeader: x.answerHeader}
+	if x.own == nil {
+		x.own = (&http.Request{}).WithContext(&x.context)
+	}
+	*x = exchange{own: x.own, s: s, children: x.children[:0], coming: x.coming[:0], said: x.said[:0], answerHeader: x.answerHeader}
 	return x
+}
+
+// newRound does the same.
+func (s *Simulator) newRound() *round {
+	if s.roundsUsed == len(s.rounds) {
+		s.rounds = append(s.rounds, &round{})
+	}
+	b := s.rounds[s.roundsUsed]
+	s.roundsUsed++
+	return b
 }
 
 // newOperation does the same.

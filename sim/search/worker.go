@@ -80,6 +80,9 @@ func (w *worker) one(seed uint64) {
 			t.checks.doubted(seed, len(found) > 0)
 		}
 	})
+	if !judged {
+		w.sim.Recycle(result)
+	}
 }
 
 // again runs a schedule once more and returns the hash of its trace.
