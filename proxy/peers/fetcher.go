@@ -204,7 +204,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.schedule.known[p.ID] {
+	if f.schedule.known.has(p.ID) {
 		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, digest, answer}
 	}
 	return result, true
@@ -233,7 +233,7 @@ func (f *fetcher) report(p proxy.PeerView, before, after *Answer) {
 // note says that a peer was asked.
 func (f *fetcher) note(id proxy.ServerID) {
 	f.mu.Lock()
-	if f.schedule.known[id] {
+	if f.schedule.known.has(id) {
 		f.asked[id] = true
 	}
 	f.mu.Unlock()
@@ -257,8 +257,8 @@ func (f *fetcher) firstRound(ctx context.Context) {
 func (f *fetcher) allAsked() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for id := range f.schedule.known { // any order: all must be
-		if !f.asked[id] {
+	for _, e := range f.schedule.known {
+		if !f.asked[e.id] {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package peers
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,9 +18,9 @@ type queue struct {
 	bucket      *rate.Limiter // what all keys' retries share; nil: none
 
 	ready    []proxy.ServerID // to be given out, in order
-	dirty    map[proxy.ServerID]bool
-	running  map[proxy.ServerID]bool
-	failures map[proxy.ServerID]int
+	dirty    byID[struct{}]
+	running  byID[struct{}]
+	failures byID[int]
 	waiting  []waiting // sorted by time
 }
 
@@ -31,16 +30,13 @@ type waiting struct {
 }
 
 func newQueue(p proxy.FetchingPolicy, bucket *rate.Limiter) *queue {
-	return &queue{
-		first: p.FirstRetry, last: p.LastRetry, retries: p.Retries, bucket: bucket,
-		dirty: map[proxy.ServerID]bool{}, running: map[proxy.ServerID]bool{}, failures: map[proxy.ServerID]int{},
-	}
+	return &queue{first: p.FirstRetry, last: p.LastRetry, retries: p.Retries, bucket: bucket}
 }
 
 func (q *queue) clone(now time.Time) *queue {
 	c := *q
 	c.ready, c.waiting = slices.Clone(q.ready), slices.Clone(q.waiting)
-	c.dirty, c.running, c.failures = maps.Clone(q.dirty), maps.Clone(q.running), maps.Clone(q.failures)
+	c.dirty, c.running, c.failures = slices.Clone(q.dirty), slices.Clone(q.running), slices.Clone(q.failures)
 	if q.bucket != nil {
 		c.bucket = rate.NewLimiter(q.bucket.Limit(), q.bucket.Burst())
 		if used := q.bucket.Burst() - int(q.bucket.TokensAt(now)); used > 0 {
@@ -52,11 +48,11 @@ func (q *queue) clone(now time.Time) *queue {
 
 // add puts a key in at once. One that is being worked at comes back after that.
 func (q *queue) add(key proxy.ServerID) {
-	if q.dirty[key] {
+	if q.dirty.has(key) {
 		return
 	}
-	q.dirty[key] = true
-	if !q.running[key] {
+	q.dirty.set(key, struct{}{})
+	if !q.running.has(key) {
 		q.ready = append(q.ready, key)
 	}
 }
@@ -91,29 +87,29 @@ func (q *queue) next() (proxy.ServerID, bool) {
 	}
 	key := q.ready[0]
 	q.ready = q.ready[1:]
-	delete(q.dirty, key)
-	q.running[key] = true
+	q.dirty.remove(key)
+	q.running.set(key, struct{}{})
 	return key, true
 }
 
 // done takes a key back. After a failure it comes again, unless that has happened too often; dropped says that it will not.
 func (q *queue) done(key proxy.ServerID, failed bool, now time.Time) (dropped bool) {
-	delete(q.running, key)
-	switch {
+	q.running.remove(key)
+	switch failures := q.failures.get(key); {
 	case !failed:
-		delete(q.failures, key)
-	case q.first <= 0 || q.retries > 0 && q.failures[key] >= q.retries:
-		delete(q.failures, key)
+		q.failures.remove(key)
+	case q.first <= 0 || q.retries > 0 && failures >= q.retries:
+		q.failures.remove(key)
 		dropped = true
 	default:
-		delay := q.delay(q.failures[key])
-		q.failures[key]++
+		delay := q.delay(failures)
+		q.failures.set(key, failures+1)
 		if q.bucket != nil {
 			delay = max(delay, q.bucket.ReserveN(now, 1).DelayFrom(now))
 		}
 		q.addAt(key, now.Add(delay))
 	}
-	if q.dirty[key] {
+	if q.dirty.has(key) {
 		q.ready = append(q.ready, key)
 	}
 	return dropped
@@ -130,8 +126,8 @@ func (q *queue) delay(failures int) time.Duration {
 
 // forget takes a key out, as if it had never been in.
 func (q *queue) forget(key proxy.ServerID) {
-	delete(q.dirty, key)
-	delete(q.failures, key)
+	q.dirty.remove(key)
+	q.failures.remove(key)
 	q.ready = slices.DeleteFunc(q.ready, func(k proxy.ServerID) bool { return k == key })
 	q.waiting = slices.DeleteFunc(q.waiting, func(w waiting) bool { return w.key == key })
 }

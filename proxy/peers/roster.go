@@ -100,9 +100,10 @@ func NewRoster(config RosterConfig) *Roster {
 func (r *Roster) Clone() *Roster {
 	c := *r
 	c.members = make(map[proxy.ServerID]*member, len(r.members))
+	copies := make([]member, 0, len(r.members))
 	for id, m := range r.members { // in any order
-		copied := *m
-		c.members[id] = &copied // renewals are never changed
+		copies = append(copies, *m) // renewals are never changed
+		c.members[id] = &copies[len(copies)-1]
 	}
 	return &c
 }

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -37,8 +36,8 @@ type Schedule struct {
 	random func() float64
 
 	queue   *queue
-	known   map[proxy.ServerID]bool      // peers whose leases exist
-	regular map[proxy.ServerID]time.Time // when the next round is due without any occasion
+	known   byID[struct{}]  // peers whose leases exist
+	regular byID[time.Time] // when the next round is due without any occasion
 	unrest  time.Time                    // until then documents are expected to change
 }
 
@@ -56,7 +55,6 @@ func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 		policy: p.Fetching,
 		single: p.Fetching.OnlyChanged && p.Knowledge.KeepLastGood,
 		random: random,
-		known:  map[proxy.ServerID]bool{}, regular: map[proxy.ServerID]time.Time{},
 	}
 	var bucket *rate.Limiter
 	if !s.single {
@@ -71,18 +69,18 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	c := *s
 	c.random = random
 	c.queue = s.queue.clone(now)
-	c.known, c.regular = maps.Clone(s.known), maps.Clone(s.regular)
+	c.known, c.regular = slices.Clone(s.known), slices.Clone(s.regular)
 	return &c
 }
 
 // Lease says that a peer's lease has appeared or has another holder.
 func (s *Schedule) Lease(id proxy.ServerID, now time.Time) {
 	s.advance(now)
-	s.known[id] = true
+	s.known.set(id, struct{}{})
 	s.queue.add(id)
 	if !s.single && s.policy.Interval > 0 {
-		if _, ok := s.regular[everybody]; !ok {
-			s.regular[everybody] = now.Add(s.interval())
+		if !s.regular.has(everybody) {
+			s.regular.set(everybody, now.Add(s.interval()))
 		}
 	}
 }
@@ -97,7 +95,7 @@ func (s *Schedule) Address(id proxy.ServerID, now time.Time) {
 
 // Told says that a peer tells that what it serves has changed. Under a policy with WhenTold it is asked at once.
 func (s *Schedule) Told(id proxy.ServerID, now time.Time) {
-	if s.single && s.policy.WhenTold && s.known[id] {
+	if s.single && s.policy.WhenTold && s.known.has(id) {
 		s.Lease(id, now)
 	}
 }
@@ -105,16 +103,16 @@ func (s *Schedule) Told(id proxy.ServerID, now time.Time) {
 // Gone says that a peer's lease was deleted. Upstream makes a round of it, which leaves that peer out.
 func (s *Schedule) Gone(id proxy.ServerID, now time.Time) {
 	s.advance(now)
-	delete(s.known, id)
+	s.known.remove(id)
 	if !s.single {
 		s.queue.add(id)
 		if len(s.known) == 0 {
-			delete(s.regular, everybody)
+			s.regular.remove(everybody)
 		}
 		return
 	}
 	s.queue.forget(id)
-	delete(s.regular, id)
+	s.regular.remove(id)
 }
 
 // afterChangeFor is how long peers' documents are expected to change after a change here: until one was fetched that is late enough to be believed
@@ -130,9 +128,9 @@ func (s *Schedule) Changed(now time.Time) {
 	}
 	s.unrest = now.Add(afterChangeFor)
 	soon := now.Add(s.policy.AfterChange)
-	for _, id := range slices.Sorted(maps.Keys(s.regular)) {
-		if s.regular[id].After(soon) {
-			s.regular[id] = soon
+	for i := range s.regular {
+		if s.regular[i].value.After(soon) {
+			s.regular[i].value = soon
 		}
 	}
 }
@@ -153,17 +151,13 @@ func (s *Schedule) Due(now time.Time) []Round {
 
 // advance queues what has become due by now. Every method does it first: what was due before an event goes before it.
 func (s *Schedule) advance(now time.Time) {
-	var due []proxy.ServerID
-	for id, at := range s.regular { // in any order: they are sorted
-		if !at.After(now) {
-			due = append(due, id)
+	s.regular = slices.DeleteFunc(s.regular, func(e entry[time.Time]) bool {
+		due := !e.value.After(now)
+		if due {
+			s.queue.addAt(e.id, e.value)
 		}
-	}
-	slices.Sort(due)
-	for _, id := range due {
-		s.queue.addAt(id, s.regular[id])
-		delete(s.regular, id)
-	}
+		return due
+	})
 	s.queue.advance(now)
 }
 
@@ -175,7 +169,7 @@ func (s *Schedule) room() bool {
 // Finished says that a round is over. failed says that it has to be repeated: see [Succeeded].
 func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	s.advance(now)
-	if s.single && !s.known[r.Key] { // gone meanwhile
+	if s.single && !s.known.has(r.Key) { // gone meanwhile
 		s.queue.done(r.Key, false, now)
 		return
 	}
@@ -185,12 +179,13 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	}
 	switch {
 	case s.single && (!failed || dropped):
-		s.regular[r.Key] = now.Add(s.interval())
-		if soon := now.Add(s.policy.AfterChange); now.Before(s.unrest) && soon.Before(s.regular[r.Key]) {
-			s.regular[r.Key] = soon
+		next := now.Add(s.interval())
+		if soon := now.Add(s.policy.AfterChange); now.Before(s.unrest) && soon.Before(next) {
+			next = soon
 		}
+		s.regular.set(r.Key, next)
 	case !s.single && r.Key == everybody && (!failed || dropped) && len(s.known) > 0:
-		s.regular[everybody] = now.Add(s.interval())
+		s.regular.set(everybody, now.Add(s.interval()))
 	}
 }
 
@@ -205,9 +200,9 @@ func (s *Schedule) Wake() (at time.Time, ok bool) {
 	if len(s.queue.waiting) > 0 {
 		at, ok = s.queue.waiting[0].at, true
 	}
-	for _, next := range s.regular { // in any order: the least
-		if !ok || next.Before(at) {
-			at, ok = next, true
+	for _, next := range s.regular {
+		if !ok || next.value.Before(at) {
+			at, ok = next.value, true
 		}
 	}
 	return at, ok
