@@ -110,6 +110,9 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	for _, f := range h.Faults {
 		server = server || f.Server == "a" && f.Kind == history.FaultProxyOff
 		way = way || f.From == "b" && f.To == "a" && f.Evidence.Seen == 1 // no lease was there
+		if d.loadEnded == 0 || f.End < d.loadEnded {
+			t.Errorf("it ended at %s, though something was asked until %s: fault %+v", f.End, d.loadEnded, f)
+		}
 	}
 	if len(h.Faults) != 2 || !server || !way {
 		t.Errorf("faults %+v, want a's proxy off, and no way from b to it", h.Faults)

@@ -98,9 +98,10 @@ func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *hi
 	var loaded sync.WaitGroup
 	loaded.Go(func() { load.run(ctx) })
 	steps.load, steps.disturbed = load, recorder.Now()
-	err = steps.all(ctx, plan.Steps)
-	cancel()
-	loaded.Wait()
+	err = steps.whole(ctx, plan.Steps, func() {
+		cancel()
+		loaded.Wait()
+	})
 	return steps.healed, err
 }
 
@@ -126,6 +127,14 @@ type executor struct {
 type active struct {
 	id int
 	*fault.Active
+}
+
+// whole carries out steps, heals what they have left on, and lets the load end. What setups hinder lasts for as long as anything is asked.
+func (e *executor) whole(ctx context.Context, steps []scenarios.Step, endLoad func()) error {
+	err := e.all(ctx, steps)
+	endLoad()
+	e.relieveAll()
+	return err
 }
 
 func (e *executor) all(ctx context.Context, steps []scenarios.Step) error {
@@ -244,7 +253,6 @@ func (e *executor) healAll() {
 		}
 	}
 	e.endAllProcessFaults()
-	e.relieveAll()
 	e.mendAll()
 }
 

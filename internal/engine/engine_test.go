@@ -21,6 +21,8 @@ type stage struct {
 	fabric  *fault.Fabric
 	acts    []string
 	failing string
+
+	loadEnded history.Time
 }
 
 func (s *stage) act(what string) error {
@@ -75,7 +77,7 @@ func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, p
 	}
 	result := e.configureFirst(plan)
 	if result == nil {
-		result = e.all(ctx, plan.Steps)
+		result = e.whole(ctx, plan.Steps, func() { s.loadEnded = recorder.Now() })
 	}
 	for _, f := range e.healed {
 		recorder.Fault(f)
