@@ -209,15 +209,24 @@ func (s *Simulator) lose(x *exchange, a *active) {
 	}
 }
 
-// handshakeTimeout is after how long client-go's transport gives up on TLS. Where dialling is bound more tightly, that counts.
-const handshakeTimeout = 10 * time.Second
+// After how long client-go's transport gives up on an address to which no way leads, and on TLS. Where dialling is bound more tightly, that
+// counts.
+const (
+	dialTimeout      = 30 * time.Second
+	handshakeTimeout = 10 * time.Second
+)
 
-// errHandshake is when nobody answers a handshake.
-var errHandshake = &netError{text: "TLS handshake timeout", undelivered: true, timeout: true}
+// errDial is when no way leads to an address, errHandshake when nobody answers a handshake.
+var (
+	errDial      = &netError{text: "i/o timeout", undelivered: true, timeout: true}
+	errHandshake = &netError{text: "TLS handshake timeout", undelivered: true, timeout: true}
+)
 
 // handshake gives up after a while, unless there is a connection by then.
-func (s *Simulator) handshake(x *exchange) {
-	limit := handshakeTimeout
+func (s *Simulator) handshake(x *exchange) { s.giveUpAfter(x, handshakeTimeout, errHandshake) }
+
+// giveUpAfter ends an exchange that has no connection by then.
+func (s *Simulator) giveUpAfter(x *exchange, limit time.Duration, err error) {
 	if x.link.from < len(s.servers) {
 		if dial := s.servers[x.link.from].policy.Routing.DialTimeout; dial > 0 {
 			limit = dial
@@ -225,7 +234,7 @@ func (s *Simulator) handshake(x *exchange) {
 	}
 	s.loop.After(limit, nil, func() {
 		if !x.connected {
-			x.broken(errHandshake)
+			x.broken(err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/peers"
+	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
@@ -118,6 +119,9 @@ func (b *round) ask(i int) {
 		q = &question{}
 	}
 	q.b, q.peer, q.began, q.left = b, i, b.srv.s.wall(), 2
+	if h := b.srv.s.misfit(b.srv.s.link(b.srv.index, b.srv.s.byAddress[p.Address])); h != nil {
+		q.astray = h.Obstacle == scenarios.Unroutable
+	}
 	q.fetch(0)
 	if b.srv.policy.Fetching.Together {
 		q.fetch(1)
@@ -130,6 +134,7 @@ type question struct {
 	peer    int // index of round.peers
 	began   time.Time
 	left    int       // documents that have not come, or failed
+	astray  bool      // the peer said that it is where no way leads: that is not looked up again for the second document
 	hashes  [2]string // of those that have come
 	fetches [2]fetch
 }

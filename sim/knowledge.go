@@ -24,6 +24,7 @@ type knowledge struct {
 	firstDone bool       // informers have synced
 	cutAt     vtime.Time // when it was last cut off
 	cutOff    bool       // from etcd
+	seeking   bool       // upstream asks etcd where a peer is, and waits for its answer
 }
 
 // begin forgets all: a new process knows nothing.
@@ -119,16 +120,6 @@ func upstreamEvents(about *server, was, now lease) []proxy.Event {
 		events = append(events, proxy.PeerGone{ID: about.id})
 	}
 	return events
-}
-
-// forgetAddresses is upstream without etcd: it cannot look any address up.
-func (srv *server) forgetAddresses() {
-	for _, about := range srv.s.servers {
-		if about != srv && srv.on && srv.store != nil && srv.view[about.index].endpoint {
-			srv.view[about.index].endpoint = false
-			srv.observe(proxy.PeerAddress{ID: about.id})
-		}
-	}
 }
 
 // observe tells the table, and then the schedule, as the sidecar's sources do.

@@ -152,15 +152,17 @@ func (s *Simulator) etcdChanged(srv *server) {
 		s.link(srv.index, s.etcdEnd()).bite()
 		srv.silence()
 		srv.deafen()
-		if srv.roster == nil {
-			srv.forgetAddresses()
-		}
+		srv.seeking = srv.roster == nil
 	case !cut && srv.cutOff:
 		srv.cutOff = false
 		s.loop.After(s.latency()+time.Second*time.Duration(s.tape.Choose(tape.Delays, 3))/2, srv.gate, func() {
 			if !srv.cutOff && srv.phase != down {
 				srv.relist()
 				srv.see(s.extensions)
+				srv.seeking = false
+				for _, x := range srv.incoming {
+					x.wake()
+				}
 			}
 		})
 	}

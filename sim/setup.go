@@ -198,21 +198,33 @@ func (s *Simulator) misfit(l *link) *hindrance {
 // is refused.
 func (s *Simulator) stumble(x *exchange) bool {
 	h := s.misfit(x.link)
+	if h != nil {
+		h.record.Evidence.Affected++
+	}
+	if f, ok := x.requester.(*fetch); ok && f.q.astray {
+		s.goAstray(x)
+		return true
+	}
 	if h == nil {
 		return false
 	}
-	h.record.Evidence.Affected++
 	switch h.Obstacle {
 	case scenarios.Distrusted:
 		s.loop.After(s.latency(), nil, func() { x.broken(errDistrusted) })
 	case scenarios.Unroutable:
-		s.handshake(x)
+		s.goAstray(x)
 	case scenarios.NotAllowed:
 		return false
 	default:
 		s.refuse(x)
 	}
 	return true
+}
+
+// goAstray lets an exchange dial where nobody is. What becomes of the server that it is meant for does not matter to it.
+func (s *Simulator) goAstray(x *exchange) {
+	x.link.inFlight = without(x.link.inFlight, x)
+	s.giveUpAfter(x, dialTimeout, errDial)
 }
 
 // unauthorized answers what a server does that does not believe its peer's certificate, and reports whether it did.

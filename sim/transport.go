@@ -19,6 +19,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(r.URL.Host)
 	}
+	for t.seeking { // seen on real processes: every request to a peer hangs until etcd is back
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		parent.task.Wait()
+	}
 	target, ok := t.s.byAddress[r.URL.Host]
 	if !ok {
 		return nil, errRefused
