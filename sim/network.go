@@ -149,7 +149,7 @@ func (s *Simulator) inject(label string, f fault.Fault) {
 	s.faults++
 	a := &active{Fault: f, record: history.Fault{
 		ID: s.faults, Kind: string(f.Kind), From: f.From, To: f.To, Detail: f.Detail(), Start: s.loop.Now(),
-		Blocks: f.Kind == fault.Cut || f.Kind == fault.Timeout && f.After == 0,
+		Blocks: f.Blocks(),
 	}}
 	l.on = append(l.on, a)
 	l.carried = 0

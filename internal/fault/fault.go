@@ -135,4 +135,7 @@ func (f Fault) Detail() string {
 	return strings.Join(words, " ")
 }
 
+// Blocks reports whether no request that starts while the fault is on can be answered through the link.
+func (f Fault) Blocks() bool { return kinds[f.Kind].blocks }
+
 func (f Fault) ends() string { return f.From + "→" + f.To }

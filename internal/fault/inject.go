@@ -120,9 +120,8 @@ func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 	if err != nil {
 		a.err = fmt.Errorf("heal %s: link %s: %w", a.fault, a.link.name(), err)
 	}
-	k := kinds[a.fault.Kind]
 	a.record = &history.Fault{
-		ID: a.id, Kind: string(a.fault.Kind), From: a.fault.From, To: a.fault.To, Blocks: k.blocks, Detail: a.fault.Detail(),
+		ID: a.id, Kind: string(a.fault.Kind), From: a.fault.From, To: a.fault.To, Blocks: a.fault.Blocks(), Detail: a.fault.Detail(),
 		Start: a.start, End: a.fabric.now(), Evidence: evidence,
 	}
 	a.fabric.mu.Lock()
