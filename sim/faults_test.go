@@ -174,3 +174,22 @@ func TestStoppedWhileItStarts(t *testing.T) {
 		}
 	}
 }
+
+// Upstream asks etcd where a peer is for each request, and the request hangs until etcd answers. (Seen on real processes, in
+// etcd-cut-off-one-server.) The reference knows where its peers are.
+func TestWithoutEtcdUpstreamFindsNoPeer(t *testing.T) {
+	for policy, hangs := range map[string]bool{"upstream-1.37": true, "alpha-1.28": true, "reference": false} {
+		p, err := proxy.PresetNamed(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := scenarios.Step{Action: scenarios.Inject, Label: "etcd", Fault: &fault.Fault{Kind: fault.Cut, From: "b", To: fault.Etcd}}
+		c := three(soak(time.Second), cut, soak(10*time.Second), scenarios.Step{Action: scenarios.Heal, Label: "etcd"}, soak(20*time.Second)).
+			asking(2, "b", onlyNew, time.Second, 1)
+		c.Settled = true
+		o := run(t, only(t, p), c, 1).History.Operations[0]
+		if took := o.End - o.Start; o.Status != 200 || hangs != (took >= 9*time.Second) {
+			t.Errorf("%s: %d %s (%s) after %s; hangs until etcd is back: want %t", policy, o.Status, o.Failure, o.Message, took, hangs)
+		}
+	}
+}
