@@ -122,9 +122,9 @@ func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
 		used := New(only(t, p))
 		defer used.Close()
 		for seed := range uint64(3) {
-			for _, settled := range []bool{true, false} {
-				c := eventful()
-				c.Settled = settled
+			settled := eventful()
+			settled.Settled = true
+			for i, c := range []*Case{settled, eventful(), three(soak(time.Minute))} {
 				again, err := used.Run(c, tape.Seeded(seed), Options{})
 				if err != nil {
 					t.Fatal(err)
@@ -136,10 +136,10 @@ func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
 				}
 				fresh.Close()
 				if first.Hash != again.Hash {
-					t.Errorf("%s, seed %d, settled %t: a simulator that was used gives another trace", p.Name, seed, settled)
+					t.Errorf("%s, seed %d, case %d: a simulator that was used gives another trace", p.Name, seed, i)
 				}
 				if !reflect.DeepEqual(emptied(first.History), emptied(again.History)) {
-					t.Errorf("%s, seed %d, settled %t: a simulator that was used gives another history", p.Name, seed, settled)
+					t.Errorf("%s, seed %d, case %d: a simulator that was used gives another history", p.Name, seed, i)
 				}
 				used.Recycle(again)
 				if again.History != nil {
