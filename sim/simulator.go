@@ -303,6 +303,9 @@ func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
 func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
 func (s *Simulator) newGate() *vtime.Gate         { return &vtime.Gate{} }
 
+// maxKept bounds the bytes of an answer that are kept for the next run: few are longer, and a run may have thousands.
+const maxKept = 16 << 10
+
 // newExchange takes one from those of earlier runs.
 func (s *Simulator) newExchange() *exchange {
 	if s.exchangesUsed == len(s.exchanges) {
@@ -311,6 +314,9 @@ func (s *Simulator) newExchange() *exchange {
 	x := s.exchanges[s.exchangesUsed]
 	s.exchangesUsed++
 	clear(x.answerHeader)
+	if cap(x.said) > maxKept {
+		x.said = nil
+	}
 	if x.own == nil {
 		x.own = (&http.Request{}).WithContext(&x.context)
 	}
