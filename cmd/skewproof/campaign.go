@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -73,10 +74,16 @@ func (f *searchFlags) prepare(kind string, progress io.Writer) (dir string, err 
 	}
 	f.options.Version, f.options.Machine = version(), strings.Join(environment(), ", ")
 	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
-	utilruntime.ErrorHandlers = nil // simulated apiservers cannot write all their answers: that is what faults are for
-	debug.SetGCPercent(1600)        // a run's garbage is large, and what lives on is small: collecting it all the time would take half of the time
+	utilruntime.ErrorHandlers = nil                // simulated apiservers cannot write all their answers: that is what faults are for
+	debug.SetGCPercent(1600)                       // a run's garbage is large, and what lives on is small: collecting it all the time would take half of the time
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // the environment (GOMEMLIMIT) says nothing
+		debug.SetMemoryLimit(searchMemory)
+	}
 	return dir, nil
 }
+
+// searchMemory is how much memory a search takes before garbage is collected more often.
+const searchMemory = 1 << 30
 
 // newCampaignDir creates out, or checks that it is empty. An empty name means one by what is searched and the time below _out.
 func newCampaignDir(out, name string, now time.Time) (string, error) {
