@@ -43,7 +43,7 @@ var requestInfo = &apirequest.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// template is a request as its client sends it, without what differs each time. It is shared, and must not be changed.
+// template is a request as its client sends it, without what differs each time. It is shared, and must not be changed but for what it remembers.
 type template struct {
 	request *http.Request
 	url     *url.URL
@@ -51,7 +51,7 @@ type template struct {
 	payload []byte
 	path    string // with the query
 	hash    uint64
-	served  []servedBy
+	served  []servedBy // by the versions that were asked about
 }
 
 // servedBy is whether a version serves what a template is about, whatever extensions there are.
