@@ -38,7 +38,7 @@ type Schedule struct {
 	queue   *queue
 	known   byID[struct{}]  // peers whose leases exist
 	regular byID[time.Time] // when the next round is due without any occasion
-	unrest  time.Time                    // until then documents are expected to change
+	unrest  time.Time       // until then documents are expected to change
 }
 
 // Round is one unit of work.
