@@ -75,7 +75,7 @@ func (srv *server) arm() {
 
 // beginRound asks the peers that a round is about.
 func (srv *server) beginRound(r peers.Round) {
-	b := srv.s.newRound()
+	b := srv.s.rounds.next()
 	*b = round{srv: srv, gate: srv.gate, round: r, began: srv.s.wall()}
 	if r.All {
 		b.peers = slices.DeleteFunc(srv.store.Table().Peers(), func(p proxy.PeerView) bool { return !p.Live })

@@ -74,13 +74,10 @@ type Simulator struct {
 	snapshots map[string]*snapshot
 
 	// What a run needs and the next one can have.
-	exchanges      []*exchange
-	exchangesUsed  int
-	operations     []*operation
-	operationsUsed int
-	rounds         []*round
-	roundsUsed     int
-	recycled       *history.History
+	exchanges  kept[exchange]
+	operations kept[operation]
+	rounds     kept[round]
+	recycled   *history.History
 }
 
 // New returns a simulator.
@@ -186,7 +183,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	clear(s.setups)
 	s.faults, s.extensions, s.beating, s.hinders = 0, nil, false, nil
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
-	s.exchangesUsed, s.operationsUsed, s.roundsUsed = 0, 0, 0
+	s.exchanges.used, s.operations.used, s.rounds.used = 0, 0, 0
 	s.driver = driver{s: s, strict: o.StopAtError}
 	s.load = load{}
 	s.newHistory(c, o)
@@ -303,16 +300,27 @@ func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
 func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
 func (s *Simulator) newGate() *vtime.Gate         { return &vtime.Gate{} }
 
+// kept are values that one run after the other uses. They never move.
+type kept[T any] struct {
+	all  []*T
+	used int
+}
+
+// next is one that this run has not used yet, as the run before left it.
+func (k *kept[T]) next() *T {
+	if k.used == len(k.all) {
+		k.all = append(k.all, new(T))
+	}
+	k.used++
+	return k.all[k.used-1]
+}
+
 // maxKept bounds the bytes of an answer that are kept for the next run: few are longer, and a run may have thousands.
 const maxKept = 16 << 10
 
 // newExchange takes one from those of earlier runs.
 func (s *Simulator) newExchange() *exchange {
-	if s.exchangesUsed == len(s.exchanges) {
-		s.exchanges = append(s.exchanges, &exchange{})
-	}
-	x := s.exchanges[s.exchangesUsed]
-	s.exchangesUsed++
+	x := s.exchanges.next()
 	clear(x.answerHeader)
 	if cap(x.said) > maxKept {
 		x.said = nil
@@ -324,23 +332,9 @@ func (s *Simulator) newExchange() *exchange {
 	return x
 }
 
-// newRound does the same.
-func (s *Simulator) newRound() *round {
-	if s.roundsUsed == len(s.rounds) {
-		s.rounds = append(s.rounds, &round{})
-	}
-	b := s.rounds[s.roundsUsed]
-	s.roundsUsed++
-	return b
-}
-
 // newOperation does the same.
 func (s *Simulator) newOperation() *operation {
-	if s.operationsUsed == len(s.operations) {
-		s.operations = append(s.operations, &operation{})
-	}
-	op := s.operations[s.operationsUsed]
-	s.operationsUsed++
+	op := s.operations.next()
 	*op = operation{s: s, situation: situation{capable: op.capable[:0]}}
 	return op
 }
