@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-
-	"github.com/skewproof/skewproof/internal/history"
 )
 
 // Whether a forged header reaches the server is what a hostile load is about: one that the client's own transport drops or refuses tests nothing.
@@ -53,12 +51,23 @@ func TestAThirdOfAHostileLoadIsForgedAndNothingOfAnyOther(t *testing.T) {
 			until(t, "100 operations", func() bool { return len(record.all()) >= 100 })
 			stop()
 			all := record.all()
-			told := len(slices.DeleteFunc(slices.Clone(all), func(op history.Operation) bool { return op.Client != ClientForger }))
+			// What was under way when the load was stopped never came, on a busy machine half of it: only what was answered must have.
+			told, answered := 0, 0
+			for _, op := range all {
+				if op.Client == ClientForger {
+					told++
+					if op.Status != 0 {
+						answered++
+					}
+				}
+			}
 			switch n := int(forged.Load()); {
 			case profile == ProfileGeneral && n+told > 0:
 				t.Errorf("%d requests were forged", n)
-			case profile == ProfileHostile && (told < len(all)/6 || told > len(all)/2 || n < told/2):
-				t.Errorf("%d of %d requests were forged, and %d of these came", told, len(all), n)
+			case profile == ProfileHostile && (told < len(all)/6 || told > len(all)/2):
+				t.Errorf("%d of %d requests were forged", told, len(all))
+			case profile == ProfileHostile && (answered == 0 || n < answered || n > told):
+				t.Errorf("%d of %d forged requests were answered, and %d came forged", answered, told, n)
 			}
 		})
 	}
