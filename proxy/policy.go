@@ -161,6 +161,12 @@ type FetchingPolicy struct {
 	// again, and known to serve nothing there.
 	LastErrorOnly bool
 
+	// EmptyIsDocument takes whatever has come of an answer of 200 for the document, however the answer ended: nothing, because the body was
+	// empty or broke off before its first byte, lists nothing, which is a success and not repeated. What breaks off later cannot be decoded, and
+	// has failed. Without it a body that did not come whole, or is empty, has failed. (Upstream: aggregateDiscovery in peer_discovery.go does not
+	// learn that copying the body ended in an error.)
+	EmptyIsDocument bool
+
 	// FirstRetry and LastRetry are the delays after a first failure and at most; each is double the one before. Retries is how
 	// many there are before the lease event is dropped; zero: they never end.
 	FirstRetry, LastRetry time.Duration

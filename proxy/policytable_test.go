@@ -34,7 +34,7 @@ func TestPolicyTable(t *testing.T) {
 	}
 }
 
-// unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but where they say otherwise, unmodelled_test.go the first two
+// unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but where they say otherwise, unmodelled_test.go the first
 // of the third.
 const unlike = `No switch covers what is the same under every preset here, and not quite as upstream does it.
 
@@ -55,8 +55,6 @@ Merged discovery:
 
 What upstream does and no preset:
 
-- It takes a fetch that is answered 200 with an empty body, or broken off before the first byte of it, for a document that lists nothing, and does not
-  repeat it. Here it has failed.
 - When the last custom resource of a group is deleted, the merged document keeps the group until something else changes. Only the peers' documents are
   filtered again then, if there are any.
 - It looks for graces that have ended at every event of a definition or an APIService, the presets at those that change what exists: up to five minutes later.

@@ -90,6 +90,7 @@ func Upstream134() Policy {
 		Routing:   RoutingPolicy{TrustAnyHop: true, PlainErrors: true, EncodeQuery: true},
 		Fetching: FetchingPolicy{
 			LastErrorOnly:   true,
+			EmptyIsDocument: true,
 			FirstRetry:      5 * time.Millisecond,
 			LastRetry:       1000 * time.Second,
 			Retries:         5,

@@ -105,8 +105,8 @@ func (w *world) reply(r *http.Request) (answer func() (*http.Response, error), t
 	return func() (*http.Response, error) { return how(p, r) }, w.lag, nil
 }
 
-// failures are ways in which fetches fail. Upstream takes nothing but an aggregated document of v2 for an answer; servers before
-// 1.26 give a list of groups to whoever asks.
+// failures are ways in which fetches fail, or should. Upstream takes nothing but an aggregated document of v2 for an answer, and nothing at all;
+// servers before 1.26 give a list of groups to whoever asks.
 var failures = []failure{
 	func(r *http.Request) *http.Response {
 		return reply(r, http.StatusInternalServerError, "text/plain", "down")
@@ -117,11 +117,20 @@ var failures = []failure{
 	func(r *http.Request) *http.Response {
 		return reply(r, http.StatusOK, "application/json", `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
 	},
-	func(r *http.Request) *http.Response {
-		half := document(r, documentOf(pool, false)[1])
-		half.Body = &breakingBody{from: half.Body, after: half.ContentLength / 2}
-		return half
-	},
+	broken(func(whole int64) int64 { return whole / 2 }),
+	broken(func(int64) int64 { return 1 }),
+	broken(func(int64) int64 { return 0 }),
+	broken(func(whole int64) int64 { return whole }),
+	func(r *http.Request) *http.Response { return reply(r, http.StatusOK, "application/json", "") },
+}
+
+// broken is a document that breaks off after so many bytes of all.
+func broken(after func(whole int64) int64) failure {
+	return func(r *http.Request) *http.Response {
+		whole := document(r, documentOf(pool, false)[slices.Index(roots, r.URL.Path)])
+		whole.Body = &breakingBody{from: whole.Body, after: after(whole.ContentLength)}
+		return whole
+	}
 }
 
 func document(r *http.Request, groups discovery.Groups) *http.Response {

@@ -14,7 +14,7 @@ var catalogue = slices.Concat(upgrades, network, processes, configuration, disco
 var (
 	upgrades = []Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, rollingUpgradeUnderFaults, restartStorm, gateRollout}
 	network  = []Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
-		resetMidResponse, truncatedDiscovery, bandwidthStarvedList}
+		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList}
 	processes     = []Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
 	configuration = []Scenario{
 		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, certificateRotation, frontProxyNameNotAllowed, advertisedAddressWrong,

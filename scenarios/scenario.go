@@ -9,6 +9,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/spoil"
 )
 
 // Scenario is one entry of the catalogue.
@@ -90,7 +91,7 @@ const (
 
 	Define   Action = "define"   // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
 	Undefine Action = "undefine" // delete it
-	Spoil    Action = "spoil"    // let the discovery document at Step.Path of a server fail (500), for peers that ask for it
+	Spoil    Action = "spoil"    // let the discovery document at Step.Path of a server fail in the manner of Step.Manner, for peers that ask for it
 	Mend     Action = "mend"     // let it be served again
 )
 
@@ -105,6 +106,8 @@ type Step struct {
 	Label      string      `json:"label,omitempty"`
 	Definition *Definition `json:"definition,omitempty"`
 	Path       string      `json:"path,omitempty"` // "/api" or "/apis"
+	// Manner is how Spoil lets it fail; the zero value: with 500.
+	Manner spoil.Manner `json:"manner,omitempty"`
 	// Setup is the configuration with which Start, Restart or Replace start the server; nil is the subject's own.
 	Setup *Setup `json:"setup,omitempty"`
 }
@@ -159,10 +162,22 @@ func (s Step) String() string {
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
 	case Spoil:
-		return fmt.Sprintf("%s fails to serve %s to its peers", s.Server, s.Path)
+		return s.spoils()
 	case Mend:
 		return fmt.Sprintf("%s serves %s to its peers again", s.Server, s.Path)
 	default:
 		return fmt.Sprintf("%s %s", s.Action, s.Server)
+	}
+}
+
+// spoils is the sentence of a step that spoils.
+func (s Step) spoils() string {
+	switch s.Manner {
+	case spoil.BreaksOff:
+		return fmt.Sprintf("%s breaks off when it serves %s to its peers, before the first byte", s.Server, s.Path)
+	case spoil.CutShort:
+		return fmt.Sprintf("%s breaks off when it serves %s to its peers, half way", s.Server, s.Path)
+	default:
+		return fmt.Sprintf("%s fails to serve %s to its peers", s.Server, s.Path)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/spoil"
 )
 
 // Validate checks that a plan can be carried out: that it names only servers it has, asks of each only what it can do by
@@ -55,6 +56,9 @@ type rehearsal struct {
 }
 
 func (r rehearsal) step(s Step) error {
+	if s.Manner != spoil.Fails && s.Action != Spoil {
+		return fmt.Errorf("%s: manner %q: only what is spoilt fails in some manner", s.Action, s.Manner)
+	}
 	switch s.Action {
 	case Soak, Outlast:
 		if s.For <= 0 {
@@ -71,6 +75,9 @@ func (r rehearsal) step(s Step) error {
 	case Define, Undefine:
 		return s.Definition.validate()
 	case Spoil, Mend:
+		if !slices.Contains(spoil.Manners, s.Manner) {
+			return fmt.Errorf("%s %s: manner %q: want one of %q", s.Action, s.Path, s.Manner, spoil.Manners)
+		}
 		if s.Path != "/api" && s.Path != "/apis" {
 			return fmt.Errorf("%s %q: want /api or /apis", s.Action, s.Path)
 		}

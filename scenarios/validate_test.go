@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/spoil"
 )
 
 func TestValidateRefuses(t *testing.T) {
@@ -32,6 +33,10 @@ func TestValidateRefuses(t *testing.T) {
 		"a heal of nothing":       {Plan{Servers: a, Steps: []Step{{Action: Heal, Label: "x"}}}, "no such fault"},
 		"a replace with nothing":  {Plan{Servers: a, Steps: []Step{{Action: Replace, Server: "a"}}}, "no version"},
 
+		"a spoil of no document":  {Plan{Servers: a, Steps: []Step{{Action: Spoil, Server: "a", Path: "/openapi"}}}, "want /api or /apis"},
+		"a spoil in no manner":    {Plan{Servers: a, Steps: []Step{{Action: Spoil, Server: "a", Path: "/api", Manner: "slowly"}}}, `manner "slowly": want one of`},
+		"a mend in some manner":   {Plan{Servers: a, Steps: []Step{{Action: Mend, Server: "a", Path: "/api", Manner: spoil.CutShort}}}, "only what is spoilt"},
+		"a soak in some manner":   {Plan{Servers: a, Steps: []Step{{Action: Soak, For: 1, Manner: spoil.CutShort}}}, "only what is spoilt"},
 		"an inject of nothing":    {Plan{Servers: a, Steps: []Step{{Action: Inject}}}, "no fault given"},
 		"a fault that is wrong":   {inject(fault.Fault{Kind: "cat", From: "a", To: "b"}), "unknown kind"},
 		"a label twice":           {Plan{Servers: two, Steps: []Step{cutStep("a", "b"), cutStep("b", "a")}}, "step 2: inject \"\": that label is on"},

@@ -12,6 +12,7 @@ type part struct {
 	status       int // 0 if the answer has begun
 	header       http.Header
 	said         int // bytes of the body
+	brings       int // bytes of a document, of which nothing is said
 	ends, breaks bool
 }
 
@@ -62,6 +63,7 @@ func (x *exchange) take(p part) {
 		x.status, x.header = p.status, p.header
 	}
 	x.body = x.said[:len(x.body)+p.said]
+	x.brought += p.brings
 	x.ended = x.ended || p.ends
 	if p.breaks {
 		x.broken(errReset)
@@ -78,6 +80,7 @@ func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, p part) {
 		if begins && !x.gone {
 			x.take(p)
 			x.body, x.ended = x.body[:min(len(x.body), left-headerBytes)], false
+			x.brought = min(x.brought, left-headerBytes)
 		}
 		x.broken(errReset)
 	})

@@ -3,6 +3,8 @@ package sim
 import (
 	"net/http"
 
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/spoil"
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
@@ -27,10 +29,31 @@ func (s *Simulator) fetch(l *link, root int, by requester) *exchange {
 func (s *Simulator) arriveFetch(x *exchange) {
 	srv := x.target
 	if f := srv.spoiled[x.root]; f != nil {
-		f.Evidence.Affected++
-		x.back(headerBytes, part{status: http.StatusInternalServerError, ends: true})
+		f.record.Evidence.Affected++
+		f.answer(x)
 		return
 	}
 	x.fetched = fetched{srv.roots()[x.root], srv.version.Name, srv.document().Hash}
-	x.back(headerBytes+len(srv.version.Bodies[x.root]), part{status: http.StatusOK, ends: true})
+	brings := len(srv.version.Bodies[x.root])
+	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})
+}
+
+// spoiled is a document that fails.
+type spoiled struct {
+	manner spoil.Manner
+	record history.Fault
+}
+
+// answer fails a fetch. What comes before an answer breaks off comes at once.
+func (f *spoiled) answer(x *exchange) {
+	brings := 0
+	switch f.manner {
+	case spoil.Fails:
+		x.back(headerBytes, part{status: http.StatusInternalServerError, ends: true})
+		return
+	case spoil.CutShort:
+		brings = len(x.target.version.Bodies[x.root]) / 2
+	}
+	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings})
+	x.back(0, part{breaks: true})
 }

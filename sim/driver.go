@@ -153,7 +153,7 @@ func (d *driver) act(step *scenarios.Step, srv *server) error {
 		return d.start(srv, step)
 	case scenarios.Spoil:
 		d.mend(srv, rootAt(step.Path))
-		d.spoil(srv, step.Path)
+		d.spoil(srv, step)
 	case scenarios.Mend:
 		d.mend(srv, rootAt(step.Path))
 	default:
@@ -225,18 +225,18 @@ func (d *driver) end(f *processFault) {
 }
 
 // spoil lets a discovery document of a server fail. It is a fault on every way to the server, of which most notice nothing.
-func (d *driver) spoil(srv *server, path string) {
+func (d *driver) spoil(srv *server, step *scenarios.Step) {
 	d.s.faults++
-	srv.spoiled[rootAt(path)] = &history.Fault{
-		ID: d.s.faults, Kind: string(scenarios.Spoil), To: srv.name, Detail: "GET " + path + " fails for peers", Start: d.task.Now(),
-	}
+	srv.spoiled[rootAt(step.Path)] = &spoiled{step.Manner, history.Fault{
+		ID: d.s.faults, Kind: string(scenarios.Spoil), To: srv.name, Detail: step.Manner.Detail(step.Path), Start: d.task.Now(),
+	}}
 }
 
 func (d *driver) mend(srv *server, root int) {
 	if f := srv.spoiled[root]; f != nil {
 		srv.spoiled[root] = nil
-		f.End = d.s.loop.Now()
-		d.s.history.Faults = append(d.s.history.Faults, *f)
+		f.record.End = d.s.loop.Now()
+		d.s.history.Faults = append(d.s.history.Faults, f.record)
 	}
 }
 

@@ -51,6 +51,7 @@ type exchange struct {
 	held         []func() // what goes on then
 	shaking      bool     // hands with a process that is stopped in its tracks
 	fetched      fetched
+	brought      int  // bytes of a document that a fetch has brought
 	root         int  // of a fetch of discovery: which document; -1 for a request
 	gone         bool // the requester has lost interest, or the exchange is over
 	arrived      bool // the target has it

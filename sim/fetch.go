@@ -167,6 +167,9 @@ func (f *fetch) target() *server {
 func (f *fetch) progressed() {
 	switch x := f.x; {
 	case x == nil || f.over:
+	case x.err != nil && x.status == 200 && x.brought == 0 && f.q.b.srv.policy.Fetching.EmptyIsDocument:
+		f.q.hashes[f.root] = nothing
+		f.done("")
 	case x.err != nil:
 		f.done("it could not be reached")
 	case x.ended && x.status != 200:
@@ -180,6 +183,9 @@ func (f *fetch) progressed() {
 		f.done("")
 	}
 }
+
+// nothing is the hash of a document of which nothing came, where that is taken for a document: no server's own.
+const nothing = "nothing"
 
 // lateFetch is that the time for a fetch is over.
 type lateFetch fetch

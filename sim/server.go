@@ -53,7 +53,7 @@ type server struct {
 	proxy    *proxy.Handler // nil with the feature off
 	incoming []*exchange    // being handled
 
-	spoiled [2]*history.Fault // its discovery documents fail
+	spoiled [2]*spoiled // its discovery documents that fail
 	knowledge
 	extended
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/spoil"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
@@ -146,18 +147,24 @@ func TestWhatIsSpoiltIsMended(t *testing.T) {
 	plan := newRealPlan(repro([]scenarios.Step{
 		{Action: scenarios.Spoil, Server: "a", Path: "/apis"},
 		{Action: scenarios.Define, Definition: aggregated},
-		{Action: scenarios.Spoil, Server: "a", Path: "/api"},
+		{Action: scenarios.Spoil, Server: "a", Path: "/api", Manner: spoil.CutShort},
 		{Action: scenarios.Mend, Server: "a", Path: "/apis"},
 		{Action: scenarios.Undefine, Definition: aggregated},
 	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer}))
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
 	}
-	var mended []string
+	var spoilt, mended []string
 	for _, s := range plan.Steps {
-		if s.Action == scenarios.Mend {
+		switch s.Action {
+		case scenarios.Mend:
 			mended = append(mended, s.Server+s.Path)
+		case scenarios.Spoil:
+			spoilt = append(spoilt, s.Server+s.Path+" "+string(s.Manner))
 		}
+	}
+	if diff := cmp.Diff([]string{"a/apis ", "a/api cut-short"}, spoilt); diff != "" {
+		t.Errorf("spoilt (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a/apis", "a/api"}, mended); diff != "" {
 		t.Errorf("mended (-want +got):\n%s", diff)

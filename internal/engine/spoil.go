@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/spoil"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
 // Spoiler is a [Cluster] that can let discovery documents of a server fail for its peers.
 type Spoiler interface {
-	// Spoil lets fetches of the document at a path (/api or /apis) fail with 500.
-	Spoil(server, path string) error
+	// Spoil lets fetches of the document at a path (/api or /apis) fail, in that manner.
+	Spoil(server, path string, manner spoil.Manner) error
 	// Mend lets them succeed again, and returns how many have failed.
 	Mend(server, path string) (failed int, err error)
 }
@@ -47,9 +48,9 @@ func (e *executor) spoil(s scenarios.Step) error {
 	}
 	e.faults++
 	begun := history.Fault{
-		ID: e.faults, Kind: string(scenarios.Spoil), To: s.Server, Detail: "GET " + s.Path + " fails for peers", Start: e.recorder.Now(),
+		ID: e.faults, Kind: string(scenarios.Spoil), To: s.Server, Detail: s.Manner.Detail(s.Path), Start: e.recorder.Now(),
 	}
-	if err := cluster.Spoil(s.Server, s.Path); err != nil {
+	if err := cluster.Spoil(s.Server, s.Path, s.Manner); err != nil {
 		return err
 	}
 	if e.spoilt == nil {

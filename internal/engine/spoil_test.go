@@ -6,27 +6,31 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/spoil"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
 // spoilingStage is a stage on which documents can fail: three fetches of each do.
 type spoilingStage struct{ stage }
 
-func (s *spoilingStage) Spoil(server, path string) error { return s.act("spoil " + server + path) }
+func (s *spoilingStage) Spoil(server, path string, manner spoil.Manner) error {
+	return s.act("spoil " + server + path + " " + string(manner))
+}
 func (s *spoilingStage) Mend(server, path string) (int, error) {
 	return 3, s.act("mend " + server + path)
 }
 
 func TestASpoiltDocumentIsMendedAndRecorded(t *testing.T) {
 	s := &spoilingStage{}
-	spoil := func(action scenarios.Action, path string) scenarios.Step {
-		return scenarios.Step{Action: action, Server: "a", Path: path}
+	step := func(action scenarios.Action, path string, manner spoil.Manner) scenarios.Step {
+		return scenarios.Step{Action: action, Server: "a", Path: path, Manner: manner}
 	}
-	h, err := performOn(t, t.Context(), s, &s.stage, spoil(scenarios.Spoil, "/api"), spoil(scenarios.Mend, "/api"), spoil(scenarios.Spoil, "/apis"))
+	h, err := performOn(t, t.Context(), s, &s.stage, step(scenarios.Spoil, "/api", spoil.Fails), step(scenarios.Mend, "/api", spoil.Fails),
+		step(scenarios.Spoil, "/apis", spoil.BreaksOff))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"spoil a/api", "mend a/api", "spoil a/apis", "mend a/apis"}; !slices.Equal(s.acts, want) {
+	if want := []string{"spoil a/api ", "mend a/api", "spoil a/apis breaks-off", "mend a/apis"}; !slices.Equal(s.acts, want) {
 		t.Errorf("the cluster was asked for %q, want %q", s.acts, want)
 	}
 	if len(h.Faults) != 2 {
@@ -35,6 +39,9 @@ func TestASpoiltDocumentIsMendedAndRecorded(t *testing.T) {
 	for i, f := range h.Faults {
 		if f.Kind != "spoil" || f.To != "a" || f.From != "" || f.Blocks || f.Evidence.Affected != 3 || f.ID != i+1 {
 			t.Errorf("recorded %+v", f)
+		}
+		if want := [...]string{"GET /api fails for peers", "GET /apis breaks off for peers"}[i]; f.Detail != want {
+			t.Errorf("recorded as %q, want %q", f.Detail, want)
 		}
 	}
 }

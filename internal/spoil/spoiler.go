@@ -1,4 +1,4 @@
-// Package spoil stands between one apiserver and its peers and lets chosen discovery documents of that server fail. Everything else it passes
+// Package spoil stands between one apiserver and its peers and lets chosen discovery documents of that server fail, or break off. All else it passes
 // on as it came: to peers it is the server, to the server it is the peer.
 //
 // It can do so because it has the keys of both. It lends its certificate only to those who have proved to be peers themselves.
@@ -44,7 +44,13 @@ type Spoiler struct {
 	peers    sync.Map          // certificates that were verified: the raw bytes as a string → bool
 
 	mu     sync.Mutex
-	failed map[string]int // fetches that have failed, by the path that is spoilt
+	spoilt map[string]*spoilt // by path
+}
+
+// spoilt is a document of which fetches fail.
+type spoilt struct {
+	manner Manner
+	failed int // fetches
 }
 
 // New listens on a loopback port. Nothing is spoilt yet.
@@ -53,7 +59,7 @@ func New(config Config) (*Spoiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stand in front of %s: %w", config.Real, err)
 	}
-	s := &Spoiler{config: config, listener: listener, failed: map[string]int{}}
+	s := &Spoiler{config: config, listener: listener, spoilt: map[string]*spoilt{}}
 	s.server = &http.Server{
 		Handler:  s.handler(),
 		ErrorLog: log.New(io.Discard, "", 0), // whose connections break is in the records of faults
@@ -72,18 +78,20 @@ func New(config Config) (*Spoiler, error) {
 func (s *Spoiler) Address() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
 // Spoil lets fetches of a document fail.
-func (s *Spoiler) Spoil(path string) {
+func (s *Spoiler) Spoil(path string, m Manner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed[path] = 0
+	s.spoilt[path] = &spoilt{manner: m}
 }
 
 // Mend lets them succeed again, and returns how many have failed.
 func (s *Spoiler) Mend(path string) (failed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	failed = s.failed[path]
-	delete(s.failed, path)
+	if document := s.spoilt[path]; document != nil {
+		failed = document.failed
+	}
+	delete(s.spoilt, path)
 	return failed
 }
 
@@ -98,28 +106,35 @@ func (s *Spoiler) Close() {
 func (s *Spoiler) handler() http.Handler {
 	asPeer, asItCame := s.passOn(true), s.passOn(false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !s.fromPeer(r):
+		if !s.fromPeer(r) {
 			asItCame.ServeHTTP(w, r)
-		case s.spoilt(r):
+			return
+		}
+		switch manner, fails := s.fails(r); {
+		case !fails:
+			asPeer.ServeHTTP(w, r)
+		case manner == Fails:
 			http.Error(w, "the document could not be made", http.StatusInternalServerError)
 		default:
-			asPeer.ServeHTTP(w, r)
+			breakOff(w, r, asPeer, manner)
 		}
 	})
 }
 
-// spoilt reports, and counts, a fetch that is to fail. Nobody but peers asks over these links, and requests of their clients are for resources
-// and for the documents of single groups.
-func (s *Spoiler) spoilt(r *http.Request) bool {
-	path := strings.TrimSuffix(r.URL.Path, "/")
+// fails reports, and counts, a fetch that is to fail, and how. Nobody but peers asks over these links, and requests of their clients are for
+// resources and for the documents of single groups.
+func (s *Spoiler) fails(r *http.Request) (how Manner, fails bool) {
+	if r.Method != http.MethodGet {
+		return Fails, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, spoilt := s.failed[path]
-	if spoilt = spoilt && r.Method == http.MethodGet; spoilt {
-		s.failed[path]++
+	document := s.spoilt[strings.TrimSuffix(r.URL.Path, "/")]
+	if document == nil {
+		return Fails, false
 	}
-	return spoilt
+	document.failed++
+	return document.manner, true
 }
 
 // fromPeer reports whether the request came over a connection that a peer has made.

@@ -26,6 +26,9 @@ const patience = 20 * time.Second
 
 const serverName = "kubernetes.default.svc"
 
+// tag is the entity tag of all that the server has.
+const tag = `"1"`
+
 // bench is a server with a spoiler in front of it. The server answers with what it was asked, and as whom.
 type bench struct {
 	*Spoiler
@@ -107,6 +110,12 @@ func (b *bench) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case "/abort":
 		panic(http.ErrAbortHandler)
+	case "/api":
+		defer func() { _, _ = io.WriteString(w, strings.Repeat("more ", 10_000)) }()
+	}
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
 	}
 	who := "nobody"
 	if len(r.TLS.PeerCertificates) > 0 {
@@ -153,7 +162,7 @@ func TestOnlyTheSpoiltDocumentFailsAndOnlyForPeers(t *testing.T) {
 		}
 	}
 	status(200, "GET", "/apis", b.peer)
-	b.Spoil("/apis")
+	b.Spoil("/apis", Fails)
 	status(500, "GET", "/apis", b.peer)
 	status(500, "GET", "/apis/", b.peer)
 	for _, path := range []string{"/api", "/apis/apps", "/apis/apps/v1/deployments", "/readyz"} {

@@ -34,6 +34,8 @@ type Client struct {
 	Accept string
 	// Legacy asks a server that has no aggregated discovery for its group versions one by one.
 	Legacy bool
+	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.FetchingPolicy].
+	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
 	// Together fetches the documents at the same time, in goroutines; else one after the other in the caller's.
@@ -113,6 +115,12 @@ func (c *Client) root(ctx context.Context, server url.URL, root proxy.Root, a *A
 
 func (c *Client) document(ctx context.Context, server url.URL, path string, before kept) (kept, error) {
 	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
+	if c.EmptyIsDocument && r.code == http.StatusOK && ctx.Err() == nil {
+		if len(r.body) == 0 {
+			return kept{}, nil // without its ETag: nobody is to be told that nothing has changed since
+		}
+		err = nil
+	}
 	if c.Legacy && (errors.Is(err, statusError(http.StatusNotAcceptable)) || err == nil && r.code == http.StatusOK && isLegacy(r.contentType, r.body)) {
 		groups, err := c.legacy(ctx, server, path)
 		return kept{groups: groups}, err
@@ -158,7 +166,7 @@ type reply struct {
 	body              []byte
 }
 
-// get sends one request. Any other answer is a statusError.
+// get sends one request. Any other answer is a statusError. If its body breaks off, what has come is returned with the error.
 func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
 	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
@@ -188,7 +196,7 @@ func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag str
 	}
 	r.body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
-		return reply{}, err
+		return r, err
 	}
 	if int64(len(r.body)) > limit {
 		return reply{}, documentError{fmt.Errorf("it is longer than %d bytes", limit)}

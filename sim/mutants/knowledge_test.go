@@ -80,6 +80,11 @@ var knowledge = []mutant{
 		},
 	},
 	{
+		part: "table", name: "nothing-is-an-empty-list", rare: true,
+		wrong:   "An answer that breaks off before its first byte is taken for one that lists nothing.",
+		changes: []string{"Fetching.EmptyIsDocument=true"},
+	},
+	{
 		part: "table", name: "unknown-is-empty",
 		wrong: "A peer that has not said yet what it serves is taken to serve nothing.",
 		plant: func(acted func()) sim.Defects {

@@ -23,9 +23,9 @@ type spoiled struct {
 	end   func() // of the detour; nil while there is none
 }
 
-// Spoil lets fetches of a discovery document (/api or /apis) of a server by its peers fail, until [Cluster.Mend]. To that end what peers dial is
-// led through a program that has the server's keys; connections that are open are reset.
-func (c *Cluster) Spoil(name, path string) error {
+// Spoil lets fetches of a discovery document (/api or /apis) of a server by its peers fail in that manner, until [Cluster.Mend]. To that end what
+// peers dial is led through a program that has the server's keys; connections that are open are reset.
+func (c *Cluster) Spoil(name, path string, manner spoil.Manner) error {
 	s, err := c.server(name)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (c *Cluster) Spoil(name, path string) error {
 		on = &spoiled{Spoiler: spoiler, paths: map[string]bool{}}
 		c.spoilers.all[name] = on
 	}
-	on.Spoil(path)
+	on.Spoil(path, manner)
 	on.paths[path] = true
 	if on.end == nil {
 		if on.end, err = c.fabric.Detour(name, on.Address()); err != nil {
