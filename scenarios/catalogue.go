@@ -21,7 +21,7 @@ var (
 		advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
 	}
 	discovery = []Scenario{
-		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, aggregatedAPILifecycle,
+		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, crdWithoutPeers, aggregatedAPILifecycle,
 		etagAndLegacyClients, openAPI,
 	}
 	safety   = []Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}

@@ -1,0 +1,32 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var crdWithoutPeers = Scenario{
+	Name: "crd-without-peers",
+	Happens: "All servers run TO. All but the first are stopped for good, and while that one is alone, a custom resource is defined, gets a second " +
+		"version, loses the first, and is deleted.",
+	Holds:      "Who has no peer lists what it serves, and nothing else.",
+	Source:     "KEP-4020, goals: discovery reports what can be accessed, with peers or without; no stale entry",
+	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers: 2,
+	Family:     Discovery,
+	Labels:     []string{"conformance"},
+	Control:    Control{Defect: "document-kept", Invariant: "DiscoveryComplete"},
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(func(int) string { return p.To })
+		plan.settle(2 * time.Second)
+		for _, name := range plan.names()[1:] {
+			plan.stop(name)
+		}
+		plan.settle(6 * time.Second)
+		plan.lifecycle(widgets, 4*time.Second, 6*time.Second)
+		plan.converge()
+		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
+		return *plan
+	},
+}
