@@ -10,6 +10,8 @@ OUT     ?=
 # Of conformance: which scenarios, in Ginkgo's language of labels. Of kind-images: what the nodes can run.
 LABELS   ?=
 VERSIONS ?= v1.36.3 v1.37.1
+# Of conformance, smoke and matrix: how many runs at a time. Each needs 2 GB of memory.
+PARALLEL ?=
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
@@ -20,11 +22,11 @@ RUN_FLAGS := --backend $(BACKEND) --subject $(SUBJECT) \
 	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(if $(OUT),--out $(OUT))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix parity mutants kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix bench parity mutants kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
-	@echo '  Variables of scenario: NAME BACKEND SUBJECT FROM TO SERVERS OUT'
+	@echo '  Variables of scenario: NAME BACKEND SUBJECT FROM TO SERVERS OUT; of conformance, smoke, matrix and bench also PARALLEL, how many runs at a time'
 
 scenario: build ## Run a scenario and leave a report: make scenario NAME=rolling-upgrade
 	bin/skewproof run $(NAME) $(RUN_FLAGS)
@@ -33,16 +35,19 @@ build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can
 	CGO_ENABLED=0 go build -o bin/skewproof ./cmd/skewproof
 
 CONFORM = bin/skewproof conformance --backend $(BACKEND) $(if $(filter existing,$(BACKEND)),--kubeconfig $(KUBECONFIG),--subject $(SUBJECT) \
-	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO))) $(if $(OUT),--out $(OUT))
+	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO))) $(if $(OUT),--out $(OUT)) $(if $(PARALLEL),--parallel $(PARALLEL))
 
-conformance: build ## Run the conformance suite: make conformance [BACKEND SUBJECT FROM TO LABELS]
+conformance: build ## Run the conformance suite: make conformance [BACKEND SUBJECT FROM TO LABELS PARALLEL]
 	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)')
 
 smoke: build ## Run the smoke set of it, with the quickest negative controls
 	$(CONFORM) --labels smoke --controls few
 
 matrix: build ## Scenarios over pairs of versions and subjects, as one table
-	bin/skewproof matrix --backend $(BACKEND) $(if $(OUT),--out $(OUT))
+	bin/skewproof matrix --backend $(BACKEND) $(if $(OUT),--out $(OUT)) $(if $(PARALLEL),--parallel $(PARALLEL))
+
+bench: build ## Run the smoke set ten times: does any verdict differ?
+	bin/skewproof bench --labels smoke --runs 10 $(RUN_FLAGS) $(if $(PARALLEL),--parallel $(PARALLEL))
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
 

@@ -47,7 +47,7 @@ type VersionMatrix struct {
 type MatrixMetadata struct {
 	// StartedAt is the wall time of the start.
 	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long all runs took together.
+	// DurationSeconds is how long it took until the last run was over; several may have been under way at a time.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// SkewproofVersion is the version of the program that ran it.
 	SkewproofVersion string `json:"skewproofVersion"`

@@ -2,42 +2,62 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
-// newBench repeats a scenario: how long it takes, and whether it comes to the same verdicts every time.
+// benchFlags are the flags of 'skewproof bench': those of every run, and these.
+type benchFlags struct {
+	runFlags
+	labels         string
+	runs, parallel int
+}
+
+// newBench repeats scenarios: how long they take, and whether they come to the same verdicts every time.
 func newBench() *cobra.Command {
-	f := runFlags{overrides: binaries.Overrides{}}
-	var runs int
+	f := benchFlags{runFlags: runFlags{overrides: binaries.Overrides{}}}
 	cmd := &cobra.Command{
-		Use:   "bench NAME",
-		Short: "Repeat a scenario: how long it takes, and whether its verdicts differ from run to run",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if runs < 1 {
-				return usage("--runs %d: want at least 1", runs)
+		Use:   "bench [NAME…]",
+		Short: "Repeat scenarios: how long they take, and whether their verdicts differ from run to run",
+		Long: `Repeat scenarios, the first of all of them before the second of any, and show how long they take and what each invariant came to, run by run.
+Every run is a process of its own and leaves its own report.
+
+Exit code 0: all runs of each scenario came to the same verdicts, whatever these are; 2: some verdict differed.`,
+		Example: `  skewproof bench rolling-upgrade --runs 10
+  skewproof bench --labels smoke --subject reference --runs 10 --parallel 2`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := checkParallel(f.parallel); err != nil {
+				return err
 			}
 			f.given = cmd.Flags().Changed
-			return f.bench(cmd.Context(), args[0], runs, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.bench(cmd.Context(), names, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.register(cmd.Flags())
-	cmd.Flags().IntVar(&runs, "runs", 5, "how many times")
+	cmd.Flags().StringVar(&f.labels, "labels", "", "which scenarios, by labels, as in 'skewproof conformance'")
+	cmd.Flags().IntVar(&f.runs, "runs", 5, "how many times")
+	registerParallel(cmd.Flags(), &f.parallel)
 	return cmd
+}
+
+// benched is a scenario that is repeated.
+type benched struct {
+	name    string
+	words   []string // that run it
+	limit   time.Duration
+	queued  []*conformance.Queued // its runs, in order
+	dirs    []string
+	samples []sample
 }
 
 // sample is what one repetition came to.
@@ -47,85 +67,90 @@ type sample struct {
 	verdicts    []reports.Invariant
 }
 
-func (f *runFlags) bench(ctx context.Context, name string, runs int, out, progress io.Writer) error {
-	base := f.out
-	if base == "" {
-		base = filepath.Join("_out", fmt.Sprintf("bench-%s-%s-%s", name, f.subject, time.Now().Format("20060102-150405")))
+func (f *benchFlags) bench(ctx context.Context, names []string, out, progress io.Writer) error {
+	all, versions, err := f.choose(names)
+	if err != nil {
+		return err
 	}
-	var samples []sample
-	for i := range runs {
-		f.out = filepath.Join(base, fmt.Sprintf("%02d", i+1))
-		began := time.Now()
-		err := f.run(ctx, name, io.Discard, io.Discard)
-		wall := time.Since(began)
-		var exit *exitError
-		if errors.As(err, &exit) && exit.code > exitInconclusive {
-			return err
-		}
-		s, err := readSample(f.out, wall)
-		if err != nil {
-			return notRun(err)
-		}
-		samples = append(samples, s)
-		fmt.Fprintf(progress, "run %d of %d: %.1f s, servers ready after %.1f s, %d requests\n", i+1, runs, wall.Seconds(), s.ready.Seconds(), s.operations)
+	var self string
+	if self, f.out, err = prepareMany(f.out, "bench", f.backend, f.subject); err != nil {
+		return err
 	}
-	return summarize(out, f.commandLine(name), samples)
+	if err := f.fetch(ctx, versions, progress); err != nil {
+		return err
+	}
+	queue := conformance.NewQueue(ctx, conformance.Program{Path: self}, f.parallel)
+	defer queue.Close()
+	for i := range f.runs {
+		for _, b := range all {
+			dir := filepath.Join(f.out, fmt.Sprintf("%02d", i+1), b.name)
+			b.dirs = append(b.dirs, dir)
+			b.queued = append(b.queued, queue.Add(b.limit, dir, b.words...))
+		}
+	}
+	for i := range f.runs {
+		for _, b := range all {
+			finished, _ := b.queued[i].Wait(ctx)
+			if finished.Problem != "" {
+				return notRun(fmt.Errorf("run %d of %s: %s; what it said is in %s.log", i+1, b.name, finished.Problem, b.dirs[i]))
+			}
+			s, err := readSample(b.dirs[i], finished)
+			if err != nil {
+				return notRun(err)
+			}
+			b.samples = append(b.samples, s)
+			fmt.Fprintf(progress, "run %d of %d: %s: %.1f s, servers ready after %.1f s, %d requests\n", i+1, f.runs, b.name, s.wall.Seconds(), s.ready.Seconds(), s.operations)
+		}
+	}
+	return summarize(out, all)
 }
 
-func readSample(dir string, wall time.Duration) (sample, error) {
-	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
-	if err != nil {
-		return sample{}, err
+// choose returns the scenarios that are named, or that have the labels, and the versions that they need. Everything is checked before anything is run.
+func (f *benchFlags) choose(names []string) (all []*benched, versions []string, err error) {
+	switch {
+	case f.runs < 1:
+		return nil, nil, usage("--runs %d: want at least 1", f.runs)
+	case len(names) > 0 == (f.labels != ""):
+		return nil, nil, usage("which scenarios? Give their names, or --labels; 'skewproof list' shows them")
+	case f.labels != "":
+		chosen, err := conformance.Choose(f.labels)
+		if err != nil {
+			return nil, nil, &exitError{exitUsage, err}
+		}
+		for _, s := range chosen {
+			if s.Limits.Allows(f.backend) {
+				names = append(names, s.Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil, nil, usage("--labels %q choose nothing that runs on %s", f.labels, f.backend)
+		}
 	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, nil, usage("%s is named twice: --runs says how many times", name)
+		}
+		one := f.runFlags // each may need other servers than the next
+		_, plan, err := one.plan(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, &benched{name: name, words: one.words(name), limit: conformance.Patience(plan)})
+		versions = append(versions, plan.Versions()...)
+	}
+	return all, versions, nil
+}
+
+func readSample(dir string, finished conformance.Finished) (sample, error) {
 	h, err := history.ReadFile(runDir(dir).history())
 	if err != nil {
 		return sample{}, err
 	}
-	s := sample{wall: wall, operations: report.Metadata.Operations, verdicts: report.Invariants}
+	s := sample{wall: finished.Took, operations: finished.Report.Metadata.Operations, verdicts: finished.Report.Invariants}
 	for _, l := range h.Lifecycle {
 		if l.Incarnation == 1 && l.State == history.StateReady {
 			s.ready = max(s.ready, l.At)
 		}
 	}
 	return s, nil
-}
-
-func summarize(out io.Writer, command string, samples []sample) error {
-	fmt.Fprintf(out, "%s, %d times\n%s\n\n", command, len(samples), strings.Join(environment(), ", "))
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\tleast\tmedian\tmost\t")
-	row := func(name, format string, value func(sample) float64) {
-		values := make([]float64, len(samples))
-		for i, s := range samples {
-			values[i] = value(s)
-		}
-		slices.Sort(values)
-		fmt.Fprintf(table, "%s\t"+format+"\t"+format+"\t"+format+"\t\n", name, values[0], values[len(values)/2], values[len(values)-1])
-	}
-	row("wall time, s", "%.1f", func(s sample) float64 { return s.wall.Seconds() })
-	row("until all servers are ready, s", "%.1f", func(s sample) float64 { return s.ready.Seconds() })
-	row("requests recorded", "%.0f", func(s sample) float64 { return float64(s.operations) })
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	differing := 0
-	for i, v := range samples[0].verdicts {
-		counts := map[invariant.Outcome]int{}
-		for _, s := range samples {
-			counts[s.verdicts[i].Verdict]++
-		}
-		var parts []string
-		for _, o := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {
-			if counts[o] > 0 {
-				parts = append(parts, fmt.Sprintf("%s %d", o, counts[o]))
-			}
-		}
-		if len(counts) > 1 {
-			differing++
-		}
-		fmt.Fprintf(out, "%-24s %s\n", v.Name, strings.Join(parts, ", "))
-	}
-	_, err := fmt.Fprintf(out, "\n%d of %d verdicts differed from run to run\n", differing, len(samples[0].verdicts))
-	return err
 }

@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,25 +22,31 @@ func newConformance() *cobra.Command {
 		Long: `Run the conformance suite on one Mixed Version Proxy and one pair of versions: the scenarios that --labels chooses (all, unless it is given),
 and each once more on something on which it must fail. It leaves conformance.yaml, junit.xml and the directory of every run.
 
+Runs are carried out one after the other, or N at a time with --parallel N, where the machine has a processor and 2 GB of memory for each.
+
 If a control run does not fail as it must, the harness is blind, and the result is inconclusive. An inconclusive scenario never counts as passed.
 
 Labels are those of 'skewproof list --json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
 		Example: `  skewproof conformance --labels smoke
-  skewproof conformance --subject reference --from v1.35.4 --to v1.36.3
+  skewproof conformance --subject reference --from v1.35.4 --to v1.36.3 --parallel 2
   skewproof conformance --backend sim --subject reference            # minutes
   skewproof conformance --backend existing --kubeconfig FILE --product 'Example Proxy' --product-version v2.1`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkParallel(o.Parallel); err != nil {
+				return err
+			}
 			o.Reproduce = "skewproof conformance" + given(cmd.Flags())
 			return conform(cmd.Context(), o, cmd.OutOrStdout())
 		},
 	}
 	o.Register(cmd.Flags())
 	cmd.Flags().StringVar(&o.Labels, "labels", "", "which scenarios, by labels")
+	registerParallel(cmd.Flags(), &o.Parallel)
 	return cmd
 }
 
-// conform runs the suite. Ctrl-C ends the run that is under way, and the reports are still written.
+// conform runs the suite. Ctrl-C ends what is under way, and the reports are still written.
 func conform(ctx context.Context, o conformance.Options, out io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return &exitError{exitUsage, err}
@@ -53,16 +55,11 @@ func conform(ctx context.Context, o conformance.Options, out io.Writer) error {
 		return err
 	}
 	var err error
-	if o.Program, err = os.Executable(); err != nil {
-		return notRun(err)
-	}
-	if o.Out == "" {
-		o.Out = filepath.Join("_out", strings.Join([]string{"conformance", o.Backend, o.Tested(), time.Now().Format("20060102-150405")}, "-"))
-	}
-	if o.Out, err = freshDir(o.Out); err != nil {
+	if o.Program, o.Out, err = prepareMany(o.Out, "conformance", o.Backend, o.Tested()); err != nil {
 		return err
 	}
 	o.Version, o.Environment = version(), environment()
+	fmt.Fprintln(out, o.Expected())
 	report, err := conformance.Run(ctx, o, isTerminal(out), ownSignals(ctx))
 	if report.Kind == "" {
 		return notRun(err)
@@ -110,39 +107,4 @@ func resultError(r reports.Result) error {
 	default:
 		return &exitError{code: exitInconclusive}
 	}
-}
-
-// freshDir makes a directory for many runs, or checks that it is empty, and returns its absolute path.
-func freshDir(dir string) (string, error) {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return "", notRun(fmt.Errorf("output directory %s: %w", dir, err))
-	}
-	if err := os.MkdirAll(absolute, 0o755); err != nil {
-		return "", notRun(fmt.Errorf("create output directory %s: %w; choose another with --out", dir, err))
-	}
-	entries, err := os.ReadDir(absolute)
-	if err != nil {
-		return "", notRun(fmt.Errorf("output directory %s: %w", dir, err))
-	}
-	if len(entries) > 0 {
-		return "", usage("output directory %s is not empty: it would mix two reports; choose another with --out, or remove it", dir)
-	}
-	return absolute, nil
-}
-
-// given are the flags of the command line again, but for where the output goes.
-func given(flags *pflag.FlagSet) string {
-	var words strings.Builder
-	flags.Visit(func(f *pflag.Flag) {
-		if f.Name == "out" {
-			return
-		}
-		value := f.Value.String()
-		if s, ok := f.Value.(pflag.SliceValue); ok {
-			value = strings.Join(s.GetSlice(), ",")
-		}
-		fmt.Fprintf(&words, " --%s=%s", f.Name, conformance.Quoted(value))
-	})
-	return words.String()
 }

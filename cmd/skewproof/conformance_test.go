@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 )
@@ -48,8 +50,16 @@ func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, s
 	if err != nil {
 		t.Fatalf("%v; it said:\n%s", err, &output)
 	}
-	if junit, err := os.ReadFile(filepath.Join(dir, reports.JUnitFile)); err != nil || !bytes.Contains(junit, []byte("[It] conformance upgrades quiet")) {
-		t.Errorf("the JUnit file has no stable name of the scenario quiet, error %v", err)
+	junit, err := os.ReadFile(filepath.Join(dir, reports.JUnitFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range report.Scenarios {
+		_, after, found := bytes.Cut(junit, []byte("[It] conformance "+s.Family+" "+s.Name+" "))
+		if !found {
+			t.Errorf("the JUnit file has no stable name of the scenario %s in the order of the catalogue", s.Name)
+		}
+		junit = after
 	}
 	rendersAgain(t, dir, reports.ConformanceHTML, cmd.ProcessState.ExitCode())
 	return cmd.ProcessState.ExitCode(), report, output.String()
@@ -83,19 +93,44 @@ func TestConformanceOfABrokenProxyFails(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the run that is under way, and what is left is a report that says so: never a pass.
-func TestConformanceInterrupted(t *testing.T) {
+// Runs that are under way at the same time come to what they come to one after the other.
+func TestConformanceOfTwoAtATime(t *testing.T) {
 	t.Parallel()
+	suite := []string{"--backend", "sim", "--labels", "quiet || two-servers-one-hostname || peer-crash", "--controls", "few"}
+	_, one, _ := conformed(t, suite...)
+	code, two, out := conformed(t, append(suite, "--parallel", "2")...)
+	if code != exitFail || !strings.HasSuffix(two.Reproduce, " --parallel=2") {
+		t.Errorf("exit code %d, reproduced by %q: %s", code, two.Reproduce, out)
+	}
+	for _, report := range []*reports.ConformanceReport{&one, &two} {
+		report.Metadata, report.Reproduce = reports.ConformanceMetadata{Complete: report.Metadata.Complete}, ""
+		for i := range report.Scenarios {
+			report.Scenarios[i].DurationSeconds = 0
+		}
+		for i := range report.Control.Runs {
+			report.Control.Runs[i].DurationSeconds = 0
+		}
+	}
+	if diff := cmp.Diff(one, two); diff != "" {
+		t.Errorf("one at a time (-) and two (+) differ:\n%s", diff)
+	}
+}
+
+// interrupted sends SIGINT to a conformance suite once there are the runs in directories of its output. The report that it leaves never passes.
+func interrupted(t *testing.T, underWay []string, words ...string) (report reports.ConformanceReport, said, junit string) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
-	cmd := program(t, &output, "conformance", "--backend", "sim", "--subject", "reference", "--labels", "quiet || long-campaign", "--servers", "12", "--out", dir)
+	cmd := program(t, &output, append([]string{"conformance", "--backend", "sim", "--subject", "reference", "--out", dir}, words...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool {
-		_, err := os.Stat(filepath.Join(dir, "scenarios", "long-campaign", "run.json"))
-		return err == nil
-	})
+	for _, run := range underWay {
+		waitFor(t, func() bool {
+			_, err := os.Stat(filepath.Join(dir, run, "run.json"))
+			return err == nil
+		})
+	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -107,29 +142,70 @@ func TestConformanceInterrupted(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitInconclusive || report.Metadata.Complete || report.Result != reports.ResultInconclusive {
 		t.Errorf("exit code %d, complete %v, result %s; it said:\n%s", code, report.Metadata.Complete, report.Result, &output)
 	}
-	for _, s := range report.Scenarios {
-		if s.Name == "long-campaign" && (s.Core.Result != reports.ResultInconclusive || !strings.Contains(s.Core.Reason, "interrupted")) {
-			t.Errorf("%s: %+v, want it interrupted", s.Name, s.Core)
-		}
-		if s.Name == "quiet" && (s.Core.Result != reports.ResultSkipped || s.Core.Reason != reports.NotReached || s.Reproduce == "") {
-			t.Errorf("%s: %+v, reproduced by %q; want it not run, and how it could have been", s.Name, s.Core, s.Reproduce)
-		}
-	}
-	said := output.String()
-	for _, want := range []string{"stopping; a second Ctrl-C", "interrupted in long-campaign", "long-campaign.log", "not run: quiet\n", "not run: 2 control runs"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
-		}
-	}
+	said = output.String()
 	for _, dump := range []string{"goroutine", "Progress Report", "spec runner"} { // what Ginkgo answers a signal with
 		if strings.Contains(said, dump) {
 			t.Errorf("it says %q:\n%s", dump, said)
 		}
 	}
-	for _, name := range []string{reports.ConformanceHTML, reports.JUnitFile} {
-		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Contains(content, []byte("long-campaign")) {
-			t.Errorf("%s does not know of the interrupted run, error %v", name, err)
+	content, err := os.ReadFile(filepath.Join(dir, reports.JUnitFile))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, run := range underWay {
+		if page, err := os.ReadFile(filepath.Join(dir, reports.ConformanceHTML)); err != nil || !bytes.Contains(page, []byte(filepath.Base(run))) {
+			t.Errorf("the page does not know of the interrupted run %s, error %v", run, err)
 		}
+	}
+	return report, said, string(content)
+}
+
+// Ctrl-C ends the run that is under way, and what is left is a report that says so.
+func TestConformanceInterrupted(t *testing.T) {
+	t.Parallel()
+	report, said, junit := interrupted(t, []string{"scenarios/upgrade-downgrade-upgrade"},
+		"--labels", "upgrade-downgrade-upgrade || long-campaign", "--servers", "12")
+	if s := report.Scenarios[0]; s.Core.Result != reports.ResultInconclusive || !strings.Contains(s.Core.Reason, "interrupted") {
+		t.Errorf("%s: %+v, want it interrupted", s.Name, s.Core)
+	}
+	if s := report.Scenarios[1]; s.Core.Result != reports.ResultSkipped || s.Core.Reason != reports.NotReached || s.Reproduce == "" {
+		t.Errorf("%s: %+v, reproduced by %q; want it not run, and how it could have been", s.Name, s.Core, s.Reproduce)
+	}
+	for _, want := range []string{
+		"stopping; a second Ctrl-C", "interrupted in upgrade-downgrade-upgrade", "upgrade-downgrade-upgrade.log", "not run: long-campaign\n", "not run: 2 control runs",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	if !strings.Contains(junit, "interrupted in upgrade-downgrade-upgrade") {
+		t.Errorf("the JUnit file does not know of the interrupted run:\n%s", junit)
+	}
+}
+
+// Ctrl-C ends all runs that are under way, each says so, and one that was over before its turn came keeps its verdict.
+func TestConformanceInterruptedInTwo(t *testing.T) {
+	t.Parallel()
+	report, said, junit := interrupted(t, []string{"scenarios/upgrade-downgrade-upgrade", "scenarios/long-campaign"},
+		"--labels", "upgrade-downgrade-upgrade || large-list || long-campaign", "--servers", "12", "--parallel", "2")
+	for i, want := range []reports.Result{reports.ResultInconclusive, reports.ResultPassed, reports.ResultInconclusive} {
+		s := report.Scenarios[i]
+		if s.Core.Result != want || want == reports.ResultInconclusive && !strings.Contains(s.Core.Reason, "interrupted") || s.Directory == "" {
+			t.Errorf("%s in %q: %+v, want it %s", s.Name, s.Directory, s.Core, want)
+		}
+	}
+	for _, r := range report.Control.Runs {
+		if r.Reason != reports.NotReached || r.Directory != "" {
+			t.Errorf("the control run of %s in %q: %s, want it not run", r.Scenario, r.Directory, r.Reason)
+		}
+	}
+	for _, want := range []string{"interrupted in upgrade-downgrade-upgrade", "interrupted in long-campaign", "the rest of the suite is not run"} {
+		if !strings.Contains(said, want) || !strings.Contains(junit, want) {
+			t.Errorf("it or the JUnit file does not say %q:\n%s", want, said)
+		}
+	}
+	if !strings.Contains(said, "not run: 2 control runs") {
+		t.Errorf("it does not say what was not run:\n%s", said)
 	}
 }
 
@@ -150,19 +226,21 @@ func waitFor(t *testing.T, condition func() bool) {
 func TestConformanceRefusesWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for words, want := range map[string]string{
-		"--labels nosuch":                       "choose no scenario",
-		"--subject nobodys":                     "--subject",
-		"--from v1.37.1 --to v1.36.3":           "older",
-		"--backend moon":                        "--backend",
-		"--backend existing":                    "kubeconfig",
-		"--servers -1":                          "want a number above 0",
-		"--backend existing --kubeconfig nope":  "read kubeconfig: stat nope",
-		"--labels (quiet":                       "could not find matching",
-		"--controls none":                       "want each or few",
-		"--backend sim --from v1.2.3":           "v1.2.3",
-		"--backend sim --kubeconfig /dev/null":  "are for the backend existing",
-		"--backend existing --kubeconfig x -x":  "unknown shorthand",
-		"--backend existing --subject builtin ": "kubeconfig",
+		"--labels nosuch":                      "choose no scenario",
+		"--subject nobodys":                    "--subject",
+		"--from v1.37.1 --to v1.36.3":          "older",
+		"--backend moon":                       "--backend",
+		"--backend existing":                   "kubeconfig",
+		"--servers -1":                         "want a number above 0",
+		"--backend existing --kubeconfig nope": "read kubeconfig: stat nope",
+		"--labels (quiet":                      "could not find matching",
+		"--controls none":                      "want each or few",
+		"--parallel 0":                         "--parallel 0: want at least 1",
+		"--backend existing --kubeconfig nope --parallel 2": "parallel 2: servers that run already",
+		"--backend sim --from v1.2.3":                       "v1.2.3",
+		"--backend sim --kubeconfig /dev/null":              "are for the backend existing",
+		"--backend existing --kubeconfig x -x":              "unknown shorthand",
+		"--backend existing --subject builtin ":             "kubeconfig",
 	} {
 		_, err := call(t, append([]string{"conformance"}, strings.Fields(words)...)...)
 		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {

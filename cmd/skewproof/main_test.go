@@ -18,7 +18,6 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -164,27 +163,5 @@ func TestARunDirectoryIsNeverSharedByTwoRuns(t *testing.T) {
 	}
 	if _, err := newRunDir("", "quiet", "none", now); err == nil {
 		t.Error("a second run got the same directory")
-	}
-}
-
-func TestBenchCountsDifferingVerdicts(t *testing.T) {
-	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
-		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}
-		for i, o := range outcomes {
-			s.verdicts = append(s.verdicts, reports.Invariant{Name: []string{"NoLoop", "NoCrash"}[i], Verdict: o})
-		}
-		return s
-	}
-	var out bytes.Buffer
-	err := summarize(&out, "skewproof run x", []sample{
-		sampled(30, invariant.OutcomePass, invariant.OutcomePass), sampled(10, invariant.OutcomeFail, invariant.OutcomePass), sampled(20, invariant.OutcomePass, invariant.OutcomePass),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"10.0    20.0  30.0", "pass 2, fail 1", "pass 3", "1 of 2 verdicts differed"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the table does not say %q:\n%s", want, &out)
-		}
 	}
 }

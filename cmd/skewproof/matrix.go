@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
@@ -40,6 +38,7 @@ type matrixFlags struct {
 	names, subjects  []string
 	pairs            []string
 	qps              float64
+	parallel         int
 	out, commandLine string
 }
 
@@ -48,8 +47,9 @@ func newMatrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix",
 		Short: "Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table",
-		Long: `Run scenarios over several pairs of versions and all subjects, one run after the other, and show all verdicts in one table: as text, JSON and
-HTML. A server that crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence.
+		Long: `Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table: as text, JSON and HTML. A server that
+crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence. Runs are carried out one after the other, or N at a
+time with --parallel N, where the machine has a processor and 2 GB of memory for each.
 
 The pair v1.30.14+without.batch.v1..v1.30.14 is the design of 1.28 for real: servers of one release, some of which have an API switched off.
 
@@ -58,6 +58,9 @@ Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, o
   skewproof matrix --scenarios rolling-upgrade --pairs v1.35.4..v1.36.3,v1.36.3..v1.37.1 --subjects builtin,reference`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkParallel(f.parallel); err != nil {
+				return err
+			}
 			f.commandLine = "skewproof matrix" + given(cmd.Flags())
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -72,6 +75,7 @@ Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, o
 	flags.StringSliceVar(&f.subjects, "subjects", scenarios.Subjects, "subjects, separated by commas")
 	flags.StringSliceVar(&f.pairs, "pairs", pairs, "pairs of versions as FROM..TO, separated by commas")
 	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
+	registerParallel(flags, &f.parallel)
 	flags.StringVar(&f.out, "out", "", "directory for the tables and all runs (default _out/matrix-BACKEND-TIME)")
 	return cmd
 }
@@ -81,6 +85,7 @@ type planned struct {
 	reports.MatrixCell
 	words []string
 	limit time.Duration
+	run   *conformance.Queued // nil for what cannot be run
 }
 
 func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
@@ -92,26 +97,30 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return notRun(err)
-	}
-	if f.out == "" {
-		f.out = filepath.Join("_out", "matrix-"+f.backend+"-"+time.Now().Format("20060102-150405"))
-	}
-	if f.out, err = freshDir(f.out); err != nil {
+	var self string
+	if self, f.out, err = prepareMany(f.out, "matrix", f.backend); err != nil {
 		return err
 	}
-	if err := f.fetch(ctx, pairs, progress); err != nil {
+	run := runFlags{backend: f.backend, etcd: binaries.DefaultEtcd, overrides: binaries.Overrides{}}
+	var versions []string
+	for _, pair := range pairs {
+		versions = append(versions, pair.From, pair.To)
+	}
+	if err := run.fetch(ctx, versions, progress); err != nil {
 		return err
 	}
 	began := time.Now()
+	queue := conformance.NewQueue(ctx, conformance.Program{Path: self}, f.parallel)
+	defer queue.Close()
+	for i := range cells {
+		cells[i].add(queue, f.out)
+	}
 	var done []reports.MatrixCell
 	for i, c := range cells {
-		if ctx.Err() != nil {
+		cell, begun := c.wait(ctx)
+		if !begun { // so it was interrupted, and the rest has not begun either
 			break
 		}
-		cell := c.carryOut(ctx, conformance.Program{Path: self}, f.out)
 		fmt.Fprintf(progress, "%d of %d: %s, %s, %s: %s, %.0f s\n", i+1, len(cells), pairs[cell.Pair], cell.Scenario, cell.Subject, cell.Core.Result, float64(cell.DurationSeconds))
 		done = append(done, cell)
 	}
@@ -200,37 +209,23 @@ func firstTrouble(cells []planned) string {
 	return cells[0].Trouble
 }
 
-// fetch gets the binaries of all versions, so that no run pays for that.
-func (f *matrixFlags) fetch(ctx context.Context, pairs []reports.VersionPair, progress io.Writer) error {
-	if f.backend != backendLocal {
-		return nil
+// add queues the run of a cell.
+func (c *planned) add(queue *conformance.Queue, out string) {
+	if c.Trouble == "" {
+		c.Directory = fmt.Sprintf("%d-%s-%s", c.Pair+1, c.Scenario, c.Subject)
+		c.run = queue.Add(c.limit, filepath.Join(out, c.Directory), c.words...)
 	}
-	run := runFlags{etcd: binaries.DefaultEtcd, overrides: binaries.Overrides{}}
-	if err := run.environmentOverrides(); err != nil {
-		return err
-	}
-	var versions []string
-	for _, pair := range pairs {
-		for _, v := range []string{release.Of(pair.From), release.Of(pair.To)} {
-			if !slices.Contains(versions, v) {
-				versions = append(versions, v)
-			}
-		}
-	}
-	_, err := run.binaries(ctx, versions, progress)
-	return err
 }
 
-// carryOut runs one cell.
-func (c planned) carryOut(ctx context.Context, program conformance.Program, out string) reports.MatrixCell {
-	cell := c.MatrixCell
-	if cell.Trouble != "" {
+// wait waits for the run of a cell and says what it came to, and whether it had begun.
+func (c *planned) wait(ctx context.Context) (cell reports.MatrixCell, begun bool) {
+	cell = c.MatrixCell
+	if c.run == nil {
 		cell.Core = reports.ProfileResult{Result: reports.ResultSkipped, Reason: cell.Trouble}
 		cell.Extended, cell.Trouble = cell.Core, ""
-		return cell
+		return cell, true
 	}
-	cell.Directory = fmt.Sprintf("%d-%s-%s", cell.Pair+1, cell.Scenario, cell.Subject)
-	f := program.Run(ctx, c.limit, filepath.Join(out, cell.Directory), c.words...)
+	f, begun := c.run.Wait(ctx)
 	cell.DurationSeconds = reports.SecondsOf(f.Took)
 	if f.Report != nil {
 		cell.SetVerdicts(*f.Report)
@@ -244,5 +239,5 @@ func (c planned) carryOut(ctx context.Context, program conformance.Program, out 
 			cell.Extended = cell.Core
 		}
 	}
-	return cell
+	return cell, begun
 }

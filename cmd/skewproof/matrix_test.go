@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/binaries"
@@ -14,11 +16,19 @@ import (
 )
 
 func TestMatrixInTheSimulator(t *testing.T) {
-	t.Parallel()
+	for _, parallel := range []string{"1", "2"} {
+		t.Run("parallel "+parallel, func(t *testing.T) {
+			t.Parallel()
+			matrixInTheSimulator(t, parallel)
+		})
+	}
+}
+
+func matrixInTheSimulator(t *testing.T, parallel string) {
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
 	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "quiet", "--subjects", "reference,none,alpha", "--out", dir,
-		"--pairs", "v1.30.14+without.batch.v1..v1.30.14,v1.36.3..v1.37.1")
+		"--pairs", "v1.30.14+without.batch.v1..v1.30.14,v1.36.3..v1.37.1", "--parallel", parallel)
 	_ = cmd.Run()
 	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
 	if err != nil {
@@ -30,7 +40,13 @@ func TestMatrixInTheSimulator(t *testing.T) {
 	if len(m.Cells) != 6 || !m.Metadata.Complete || !strings.Contains(m.Pairs[0].Note, "StorageVersion") {
 		t.Fatalf("%d cells of %+v", len(m.Cells), m.Pairs)
 	}
-	for _, c := range m.Cells {
+	said := output.String()
+	for i, c := range m.Cells {
+		_, after, found := strings.Cut(said, fmt.Sprintf("%d of 6: %s, quiet, %s: %s, ", i+1, m.Pairs[i/3], []string{"reference", "none", "alpha"}[i%3], c.Core.Result))
+		if !found {
+			t.Errorf("it does not say in its place what became of %s on %s:\n%s", c.Subject, m.Pairs[c.Pair], &output)
+		}
+		said = after
 		want := reports.ResultFailed
 		if c.Subject == "reference" {
 			want = reports.ResultPassed
@@ -47,12 +63,48 @@ func TestMatrixInTheSimulator(t *testing.T) {
 	}
 }
 
+// Ctrl-C ends what is under way, and the table has what had begun.
+func TestMatrixInterruptedInTwo(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "long-campaign", "--subjects", "reference,none,alpha", "--pairs", "v1.36.3..v1.37.1",
+		"--parallel", "2", "--out", dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"1-long-campaign-reference", "1-long-campaign-none"} {
+		waitFor(t, func() bool {
+			_, err := os.Stat(filepath.Join(dir, run, "run.json"))
+			return err == nil
+		})
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
+	if err != nil {
+		t.Fatalf("%v; it said:\n%s", err, &output)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitInconclusive || m.Metadata.Complete || len(m.Cells) != 2 {
+		t.Fatalf("exit code %d, complete %v, %d cells; want 2 of 3; it said:\n%s", code, m.Metadata.Complete, len(m.Cells), &output)
+	}
+	for _, c := range m.Cells {
+		if c.Core.Result != reports.ResultInconclusive || !strings.Contains(c.Core.Reason, "interrupted") {
+			t.Errorf("%s: %+v, want it interrupted", c.Subject, c.Core)
+		}
+	}
+}
+
 func TestMatrixRefusesWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for words, want := range map[string]string{
 		"--pairs v1.36.3":                          "write FROM..TO",
 		"--scenarios nosuch":                       "no scenario",
 		"--subjects nobodys":                       "--subjects",
+		"--parallel 0":                             "--parallel 0: want at least 1",
+		"--backend existing --parallel 2":          "nothing of this matrix can be run",
 		"--pairs 1.2..3.4":                         "nothing of this matrix can be run",
 		"--subjects=":                              "no pair, scenario or subject is named",
 		"--scenarios quiet,quiet":                  "names quiet twice",

@@ -260,7 +260,12 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
-	words := []string{"skewproof run", name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to}
+	return "skewproof run " + strings.Join(f.words(name), " ")
+}
+
+// words are those after 'skewproof run' of the command line.
+func (f *runFlags) words(name string) []string {
+	words := []string{name, "--backend", f.backend, "--subject", f.subject, "--from", f.from, "--to", f.to}
 	if f.backend == backendLocal {
 		words = append(words, "--etcd", f.etcd)
 	}
@@ -270,7 +275,7 @@ func (f *runFlags) commandLine(name string) string {
 	if f.strict {
 		words = append(words, "--strict")
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // binaryWords are the flags that name the user's own binaries.

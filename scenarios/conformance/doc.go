@@ -7,6 +7,8 @@
 //
 // In the end a report is written ([reports.ConformanceReport]). Without a negative control that fails as it must, it says "inconclusive".
 //
+// Specs follow each other, their runs need not: a [Queue] carries out several at a time, ahead of the specs that wait for them.
+//
 // 'skewproof conformance' runs the suite with nothing else installed; 'go test ./scenarios/conformance -args --backend local' and the
 // ginkgo program (which can spread it over several processes) run the same one.
 package conformance

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/onsi/ginkgo/v2/reporters"
 	"github.com/onsi/ginkgo/v2/types"
@@ -13,7 +14,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// junitOf is the suite's report as JUnit XML. Ginkgo can write it to a file only, and says nothing if the disk is full.
+// junitOf is the suite's report as JUnit XML, in which a spec took as long as its run. Ginkgo can write it to a file only, and says nothing if the
+// disk is full.
 func junitOf(r types.Report) (content []byte, err error) {
 	fail := func(err error) ([]byte, error) {
 		return nil, fmt.Errorf("render %s: %w; free some space in %s", reports.JUnitFile, err, os.TempDir())
@@ -23,6 +25,12 @@ func junitOf(r types.Report) (content []byte, err error) {
 		return fail(err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r.SpecReports = slices.Clone(r.SpecReports)
+	for n := range r.SpecReports {
+		if found, ok := leftBy(r.SpecReports[n]); ok && found.took() > 0 {
+			r.SpecReports[n].RunTime = found.took()
+		}
+	}
 	path := filepath.Join(dir, reports.JUnitFile)
 	if err := reporters.GenerateJUnitReport(r, path); err != nil {
 		return fail(err)

@@ -28,6 +28,8 @@ type Options struct {
 	Contexts, DirectContexts []string
 	// Controls says which scenarios have a control run.
 	Controls Controls
+	// Parallel is how many runs are carried out at a time; 0 is 1. It is for [Run]: Ginkgo has its own way to spread specs over processes.
+	Parallel int
 	// Strict lets the profile extended count.
 	Strict bool
 	// Product is what the report calls what was tested. An empty name: one by subject.
@@ -93,14 +95,11 @@ func (*Controls) Type() string { return "each|few" }
 
 // Validate checks what can be checked before anything is built or run.
 func (o *Options) Validate() error {
-	if _, err := types.ParseLabelFilter(o.Labels); err != nil {
-		return fmt.Errorf("labels %q: %s; write them like 'smoke' or 'network && !slow'", o.Labels, plainly(err))
+	if _, err := Choose(o.Labels); err != nil {
+		return err
 	}
 	if o.Servers < 0 {
 		return fmt.Errorf("%d servers: want a number above 0; a scenario that needs more gets more", o.Servers)
-	}
-	if len(o.chosen()) == 0 {
-		return fmt.Errorf("labels %q choose no scenario: 'skewproof list --json' shows the labels of each", o.Labels)
 	}
 	if o.Backend != scenarios.BackendExisting {
 		if o.Kubeconfig != "" || len(o.Contexts)+len(o.DirectContexts) > 0 {
@@ -110,6 +109,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Kubeconfig == "" {
 		return fmt.Errorf("the backend %s needs a kubeconfig", scenarios.BackendExisting)
+	}
+	if o.Parallel > 1 {
+		return fmt.Errorf("parallel %d: servers that run already get the requests of one run at a time, and no more than announced; leave it out", o.Parallel)
 	}
 	if o.Subject+o.From+o.To != "" || o.Servers != 0 {
 		return errors.New("subject, versions and number of servers that run already are what they are: leave them out")
@@ -139,18 +141,22 @@ func (o *Options) Tested() string {
 // External is the subject of a proxy that is not ours to switch.
 const External = "external"
 
+// Choose returns the scenarios that labels choose, in the order of the catalogue. That is an error if they are none.
+func Choose(expression string) ([]scenarios.Scenario, error) {
+	chooses, err := types.ParseLabelFilter(expression)
+	if err != nil {
+		return nil, fmt.Errorf("labels %q: %s; write them like 'smoke' or 'network && !slow'", expression, plainly(err))
+	}
+	chosen := slices.DeleteFunc(scenarios.All(), func(s scenarios.Scenario) bool { return !chooses(labels(s)) })
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("labels %q choose no scenario: 'skewproof list --json' shows the labels of each", expression)
+	}
+	return chosen, nil
+}
+
 // chosen are the scenarios that the labels choose.
 func (o *Options) chosen() []scenarios.Scenario {
-	chooses, err := types.ParseLabelFilter(o.Labels)
-	if err != nil { // Validate says so
-		return nil
-	}
-	var chosen []scenarios.Scenario
-	for _, s := range scenarios.All() {
-		if chooses(labels(s)) {
-			chosen = append(chosen, s)
-		}
-	}
+	chosen, _ := Choose(o.Labels) // Validate says so
 	return chosen
 }
 

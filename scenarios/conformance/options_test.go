@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +19,14 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		"--labels=nosuch":    "choose no scenario",
 		"--kubeconfig=x":     "are for the backend existing",
 		"--backend=existing": "needs a kubeconfig",
-		"--backend=existing --kubeconfig=x --from=v1": "are what they are",
+		"--backend=existing --kubeconfig=x --from=v1":    "are what they are",
+		"--backend=existing --kubeconfig=x --parallel=2": "parallel 2: servers that run already get the requests of one run at a time",
 	} {
 		var o Options
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		o.Register(flags)
 		flags.StringVar(&o.Labels, "labels", "", "")
+		flags.IntVar(&o.Parallel, "parallel", 1, "")
 		if err := flags.Parse(strings.Fields(words)); err != nil {
 			t.Fatal(err)
 		}
@@ -114,4 +117,43 @@ func TestWordsOfARun(t *testing.T) {
 	if o.Words("nosuch") != nil {
 		t.Error("there are words for a scenario that there is not")
 	}
+}
+
+// What is queued ahead is what specs will ask for, and in their order.
+func TestRunsAhead(t *testing.T) {
+	for labels, want := range map[string]string{
+		"quiet || two-servers-one-hostname || peer-crash": "scenarios/quiet scenarios/peer-crash control/quiet control/peer-crash",
+		"(quiet || peer-crash) && !control":               "scenarios/quiet scenarios/peer-crash",
+	} {
+		o := Options{Backend: scenarios.BackendSim, Labels: labels}
+		var dirs []string
+		for _, r := range o.ahead() {
+			dirs = append(dirs, r.dir)
+			if r.limit <= 0 || r.words[0] != filepath.Base(r.dir) {
+				t.Errorf("%s is run for %s, by %q", r.dir, r.limit, r.words)
+			}
+		}
+		if got := strings.Join(dirs, " "); got != want {
+			t.Errorf("%s: %s, want %s", labels, got, want)
+		}
+	}
+}
+
+func TestWhatIsExpected(t *testing.T) {
+	both := Options{Backend: scenarios.BackendLocal, Labels: "quiet || many-peers", Parallel: 1} // the latter runs in the simulator only
+	if said := both.Expected(); said != "scenarios: 1, control runs: 1, about 2 min" {
+		t.Errorf("expected: %s", said)
+	}
+	both.Parallel = 2
+	if said := both.Expected(); said != "scenarios: 1, control runs: 1, about 1 min with 2 at a time, if the machine keeps up" {
+		t.Errorf("two at a time: %s", said)
+	}
+	both.Backend = scenarios.BackendSim
+	if said := both.Expected(); said != "scenarios: 2, control runs: 2" {
+		t.Errorf("in the simulator: %s", said)
+	}
+	whole := Options{Backend: scenarios.BackendLocal, Parallel: 1}
+	t.Log(whole.Expected()) // for the README
+	whole.Controls = ControlsFew
+	t.Log(whole.Expected())
 }

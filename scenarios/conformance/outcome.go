@@ -20,6 +20,20 @@ const entry = "outcome"
 type outcome struct {
 	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
 	Control  *reports.ControlRun          `json:"control,omitempty"`
+	// Interrupted is true when its run did not come to its end.
+	Interrupted bool `json:"interrupted,omitempty"`
+}
+
+// took is how long the run took. The spec may have been quicker: its run may have begun before.
+func (o outcome) took() time.Duration {
+	var seconds reports.Seconds
+	switch {
+	case o.Scenario != nil:
+		seconds = o.Scenario.DurationSeconds
+	case o.Control != nil:
+		seconds = o.Control.DurationSeconds
+	}
+	return time.Duration(float64(seconds) * float64(time.Second))
 }
 
 // ofScenario is a scenario of which nothing is known yet, but how it can be repeated.
@@ -113,17 +127,4 @@ func orNothing(names []string) string {
 		return "nothing"
 	}
 	return strings.Join(names, ", ")
-}
-
-// Patience is how long a run of the plan may take at the most. Servers are ready within seconds, but on a loaded machine not always.
-func Patience(plan scenarios.Plan) time.Duration {
-	limit := 5 * time.Minute
-	for _, s := range plan.Steps {
-		limit += 2 * s.For
-		switch s.Action {
-		case scenarios.Start, scenarios.Stop, scenarios.Restart, scenarios.Replace, scenarios.Sweep:
-			limit += 20 * time.Second
-		}
-	}
-	return limit
 }

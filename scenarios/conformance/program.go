@@ -26,6 +26,9 @@ const (
 // goodbye is how long a run that is told to end may take to end its sandbox and tidy up. Then it is killed, and the kernel ends the rest.
 const goodbye = 30 * time.Second
 
+// interrupted is the problem of a run that was ended because all is to end.
+const interrupted = "interrupted before there was a verdict"
+
 // Program runs scenarios, each in a process of its own.
 type Program struct {
 	// Path is the executable.
@@ -77,7 +80,7 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		f.Problem = "interrupted before there was a verdict"
+		f.Problem = interrupted
 	case limited.Err() != nil:
 		f.Problem = fmt.Sprintf("not over after %s, and ended", limit)
 	case err != nil && !errors.As(err, &exit):

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,10 +34,11 @@ var acts = map[string]func(words []string) int{
 	},
 	"says pass and leaves nothing": func([]string) int { return 0 },
 	"dies":                         func([]string) int { panic("of a test") },
+	"waits to be released":         waitToBeReleased,
 	"hangs": func(words []string) int {
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
-		if err := os.WriteFile(words[len(words)-1]+".begun", nil, 0o600); err != nil {
+		if err := os.WriteFile(words[len(words)-1]+".begun", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 			return 1
 		}
 		<-ended

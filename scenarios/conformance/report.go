@@ -25,6 +25,7 @@ func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.Co
 	for _, spec := range r.SpecReports {
 		if found, ok := leftBy(spec); ok {
 			left[spec.FullText()] = found
+			c.Metadata.Complete = c.Metadata.Complete && !found.Interrupted
 		}
 	}
 	for _, s := range o.chosen() {

@@ -13,6 +13,8 @@ import (
 // Run runs the suite in this process, which can do so once, and returns its report, which is also saved in the output directory. Ginkgo prints what
 // happens. With an error there may still be a report: the one that could not be saved.
 //
+// Specs are run in the order of the catalogue. Up to [Options.Parallel] of their runs are under way at a time; they are begun in that order too.
+//
 // When ctx ends, the suite ends as [Declare] says. Ginkgo answers SIGINT and SIGTERM with the stacks of all goroutines, in which what matters
 // drowns. So takeSignals is called once Ginkgo listens to them; it is to see to it that they end ctx and nothing else. Nil leaves them to Ginkgo.
 func Run(ctx context.Context, o Options, color bool, takeSignals func()) (reports.ConformanceReport, error) {
@@ -25,7 +27,7 @@ func Run(ctx context.Context, o Options, color bool, takeSignals func()) (report
 	if takeSignals != nil {
 		ginkgo.ReportBeforeSuite(func(ginkgo.Report) { takeSignals() })
 	}
-	end := Declare(ctx, o)
+	end := declare(ctx, o, ginkgo.Ordered, ginkgo.ContinueOnFailure)
 	ginkgo.RunSpecs(verdict{}, "skewproof conformance", suite, reporter)
 	if end.Err == nil && end.Report.Kind == "" {
 		end.Err = fmt.Errorf("the suite ended without a report; what it said is above")

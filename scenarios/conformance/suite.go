@@ -3,9 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -25,16 +23,25 @@ const (
 )
 
 // Declare declares the suite to Ginkgo: the preparation, a spec for each scenario, one for each control run, and the report at the end. Call it
-// once, before RunSpecs. The options must be valid. When ctx ends, the run that is under way is ended, no other is begun, and the report is
+// once, before RunSpecs. The options must be valid. When ctx ends, what is under way is ended, no other run is begun, and the report is
 // written. What the suite came to is in the returned value after RunSpecs.
+//
+// Ginkgo may spread the specs over processes, and leave some out. So none is run ahead: [Options.Parallel] is for [Run] alone.
 func Declare(ctx context.Context, o Options) *Outcome {
-	var program Program
+	o.Parallel = 1
+	return declare(ctx, o)
+}
+
+// declare is [Declare] for specs that are all run in this process, if the decorators say that they are Ordered.
+func declare(ctx context.Context, o Options, decorators ...any) *Outcome {
+	runs := runs{suite: ctx}
 	var end Outcome
 	ginkgo.SynchronizedBeforeSuite(func(spec ginkgo.SpecContext) []byte {
-		both, cancel := until(spec, ctx)
+		both, cancel := context.WithCancel(spec)
 		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
 		err := o.prepare(both)
-		endIn(both, "the preparation")
+		endIn(ctx, "the preparation")
 		gomega.Expect(err).To(gomega.Succeed())
 		ready, err := json.Marshal(preparation{o.Program, o.Out})
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
@@ -42,41 +49,39 @@ func Declare(ctx context.Context, o Options) *Outcome {
 	}, func(ready []byte) {
 		var p preparation
 		gomega.Expect(json.Unmarshal(ready, &p)).To(gomega.Succeed())
-		program.Path, o.Out = p.Program, p.Out
+		o.Out, runs.out = p.Out, p.Out
+		runs.queue = NewQueue(ctx, Program{Path: p.Program}, o.Parallel)
+		if o.Parallel > 1 {
+			runs.begin(o.ahead())
+		}
 	}, ginkgo.NodeTimeout(prepared))
 
-	runs, unproven := o.controls()
-	// Ginkgo shuffles what is not in one container. In the order of the catalogue it is easier to follow.
-	ginkgo.Describe(container, func() {
+	controls, unproven := o.controls()
+	// Ginkgo shuffles what is not in one container. Specs in that of the suite have an order: that of the catalogue, which is easier to follow, if
+	// it is marked as Ordered, and an alphabetical one otherwise.
+	ginkgo.Describe(container, append(decorators, func() {
 		for _, s := range o.chosen() {
-			limit := Patience(s.Plan(o.parameters(s)))
 			ginkgo.Describe(string(s.Family), func() {
-				ginkgo.It(s.Name, ginkgo.Label(labels(s)...), ginkgo.SpecTimeout(limit+spare), ginkgo.GracePeriod(grace), func(spec ginkgo.SpecContext) {
-					both, cancel := until(spec, ctx)
-					defer cancel()
-					o.scenario(both, program, s, limit)
-				})
+				ginkgo.It(s.Name, ginkgo.Label(labels(s)...), ginkgo.SpecTimeout(o.runOf(s).limit+spare), ginkgo.GracePeriod(grace),
+					func(spec ginkgo.SpecContext) { o.scenario(spec, &runs, s) })
 			})
 		}
-		for _, c := range runs {
+		for _, c := range controls {
 			ginkgo.Describe(controlContainer, ginkgo.Label(labelControl), func() {
 				ginkgo.It(c.Name+" on "+c.Control.Subject, ginkgo.Label(labels(c.Scenario)...), ginkgo.SpecTimeout(c.limit+spare), ginkgo.GracePeriod(grace),
-					func(spec ginkgo.SpecContext) {
-						both, cancel := until(spec, ctx)
-						defer cancel()
-						o.control(both, program, c)
-					})
+					func(spec ginkgo.SpecContext) { c.prove(spec, &runs) })
 			})
 		}
-	})
+	})...)
 	ginkgo.ReportAfterSuite("conformance report", func(_ ginkgo.SpecContext, r ginkgo.Report) {
+		runs.close() // Ginkgo may have ended the suite, and knows only of the run that a spec was waiting for
 		end.Report = o.Report(r, unproven)
 		var junit []byte
 		if junit, end.Err = junitOf(r); end.Err == nil {
 			end.Err = reports.SaveConformance(o.Out, end.Report, junit)
 		}
 		gomega.Expect(end.Err).To(gomega.Succeed())
-	}, ginkgo.NodeTimeout(time.Minute))
+	}, ginkgo.NodeTimeout(grace+time.Minute))
 	return &end
 }
 
@@ -88,23 +93,6 @@ type Outcome struct {
 	Err error
 }
 
-// errEnded is why the context of a spec has ended, if the whole suite is to end.
-var errEnded = errors.New("the suite is to end")
-
-// until is the context of a spec that also ends, by errEnded, with that of the suite.
-func until(spec, suite context.Context) (context.Context, context.CancelFunc) {
-	both, cancel := context.WithCancelCause(spec)
-	stop := context.AfterFunc(suite, func() { cancel(errEnded) })
-	return both, func() { stop(); cancel(nil) }
-}
-
-// endIn ends the suite, if it is to end, and says in one line what was under way.
-func endIn(spec context.Context, underWay string) {
-	if errors.Is(context.Cause(spec), errEnded) {
-		ginkgo.AbortSuite("interrupted in " + underWay + "; the rest of the suite is not run")
-	}
-}
-
 // What specs are called begins with these: "conformance upgrades quiet", "conformance negative control quiet on none". labelControl marks the latter.
 const (
 	container        = "conformance"
@@ -113,19 +101,19 @@ const (
 )
 
 // scenario is the spec of one scenario.
-func (o *Options) scenario(ctx context.Context, program Program, s scenarios.Scenario, limit time.Duration) {
-	endIn(ctx, s.Name+", before it began")
+func (o *Options) scenario(ctx context.Context, runs *runs, s scenarios.Scenario) {
 	result := o.ofScenario(s)
-	defer func() {
-		ginkgo.AddReportEntry(entry, asJSON(outcome{Scenario: result}), ginkgo.ReportEntryVisibilityNever)
-	}()
 	if !s.Limits.Allows(o.Backend) {
 		unsaid(result, reports.ResultSkipped, fmt.Sprintf("it does not run on %s: %s", o.Backend, s.Limits.Reason))
+		leave(outcome{Scenario: result})
 		ginkgo.Skip(result.Core.Reason)
 	}
-	result.Directory = filepath.Join("scenarios", s.Name)
-	judgeScenario(result, program.Run(ctx, limit, filepath.Join(o.Out, result.Directory), o.words(s)...))
-	endIn(ctx, fmt.Sprintf("%s (what its run had said is in %s.log)", s.Name, filepath.Join(o.Out, result.Directory)))
+	run := o.runOf(s)
+	finished := runs.carryOut(ctx, run, s.Name)
+	result.Directory = run.dir
+	judgeScenario(result, finished)
+	leave(outcome{Scenario: result, Interrupted: finished.Problem == interrupted})
+	runs.endIn(finished, run, s.Name)
 	if result.Core.Result == reports.ResultSkipped {
 		ginkgo.Skip(result.Core.Reason)
 	}
@@ -135,17 +123,22 @@ func (o *Options) scenario(ctx context.Context, program Program, s scenarios.Sce
 	}
 }
 
-// control is the spec of one control run.
-func (o *Options) control(ctx context.Context, program Program, c control) {
-	endIn(ctx, "the negative control "+c.Name+", before it began")
+// prove is the spec of one control run.
+func (c *control) prove(ctx context.Context, runs *runs) {
+	what := "the negative control " + c.Name
+	run := c.run()
+	finished := runs.carryOut(ctx, run, what)
 	result := c.result()
-	result.Directory = filepath.Join("control", c.Name)
-	defer func() {
-		ginkgo.AddReportEntry(entry, asJSON(outcome{Control: result}), ginkgo.ReportEntryVisibilityNever)
-	}()
-	judgeControl(result, program.Run(ctx, c.limit, filepath.Join(o.Out, result.Directory), c.words...))
-	endIn(ctx, fmt.Sprintf("the negative control %s (what its run had said is in %s.log)", c.Name, filepath.Join(o.Out, result.Directory)))
+	result.Directory = run.dir
+	judgeControl(result, finished)
+	leave(outcome{Control: result, Interrupted: finished.Problem == interrupted})
+	runs.endIn(finished, run, what)
 	gomega.Expect(result.Result).To(gomega.Equal(reports.ResultPassed), "%s", result.Reason)
+}
+
+// leave leaves what a spec came to for the report.
+func leave(o outcome) {
+	ginkgo.AddReportEntry(entry, asJSON(o), ginkgo.ReportEntryVisibilityNever)
 }
 
 // asJSON encodes here and now: what a pointer points to may be shown long after.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+func TestBenchRepeatsScenarios(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, "bench", "quiet", "peer-crash", "--backend", "sim", "--runs", "2", "--parallel", "2", "--subject", "none", "--out", dir)
+	if err := cmd.Run(); err != nil { // though what is repeated fails
+		t.Fatalf("%v; it said:\n%s", err, &output)
+	}
+	for _, want := range []string{"run 2 of 2: peer-crash", "skewproof run quiet --backend sim --subject none", "fail 2", "\n0 of 36 verdicts differed"} {
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("it does not say %q but:\n%s", want, &output)
+		}
+	}
+	for _, run := range []string{"01/quiet", "02/peer-crash"} {
+		if _, err := os.Stat(filepath.Join(dir, run, reports.HTMLFile)); err != nil {
+			t.Errorf("a run left no report: %v", err)
+		}
+	}
+}
+
+// Verdicts that differ are counted once for each invariant of each scenario.
+func TestBenchCountsDifferingVerdicts(t *testing.T) {
+	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
+		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}
+		for i, o := range outcomes {
+			s.verdicts = append(s.verdicts, reports.Invariant{Name: []string{"NoLoop", "NoCrash"}[i], Verdict: o})
+		}
+		return s
+	}
+	const pass, fail, unknown = invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
+	var out bytes.Buffer
+	differs := &benched{words: []string{"x"}, samples: []sample{sampled(30, pass, pass), sampled(10, fail, pass), sampled(20, unknown, pass)}}
+	same := &benched{words: []string{"y"}, samples: []sample{sampled(1, fail, fail), sampled(1, fail, fail)}}
+	if code := codeOf(t, summarize(&out, []*benched{same})); code != exitPass {
+		t.Errorf("exit code %d where nothing differs, want %d", code, exitPass)
+	}
+	out.Reset()
+	if code := codeOf(t, summarize(&out, []*benched{differs, same})); code != exitInconclusive {
+		t.Errorf("exit code %d where a verdict differs, want %d", code, exitInconclusive)
+	}
+	for _, want := range []string{"skewproof run x, 3 times", "10.0    20.0  30.0", "pass 1, fail 1, inconclusive 1\n", "pass 3\n", "fail 2\n", "1 of 4 verdicts differed"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table does not say %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestBenchRefusesWrongUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for words, want := range map[string]string{
+		"":                                  "which scenarios?",
+		"quiet --labels smoke":              "which scenarios?",
+		"quiet --runs 0":                    "--runs 0",
+		"quiet --parallel 0":                "--parallel 0",
+		"quiet quiet":                       "named twice",
+		"quite":                             `did you mean "quiet"`,
+		"--labels smoke&&":                  "write them like",
+		"--labels nosuch":                   "choose no scenario",
+		"--labels many-peers":               "nothing that runs on local",
+		"quiet --backend sim --subject you": "--subject",
+	} {
+		_, err := call(t, append([]string{"bench"}, strings.Fields(words)...)...)
+		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
+		}
+	}
+}

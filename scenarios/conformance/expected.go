@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// What a run on real processes spends on anything but its plan's own waiting, on a machine that keeps up.
+const (
+	aroundIt  = 12 * time.Second // sandbox, etcd, servers, judging and reports
+	forAStart = 8 * time.Second
+	forASweep = 4 * time.Second
+)
+
+// Expected says in a line what is to be run, and about how long that takes on real processes, for who asks for it. Validate first.
+func (o *Options) Expected() string {
+	var all []scenarios.Scenario
+	for _, s := range o.chosen() {
+		if s.Limits.Allows(o.Backend) {
+			all = append(all, s)
+		}
+	}
+	controls, _ := o.controls()
+	said := fmt.Sprintf("scenarios: %d, control runs: %d", len(all), len(controls))
+	if o.Backend == scenarios.BackendSim {
+		return said
+	}
+	var takes time.Duration
+	for _, s := range all {
+		takes += duration(s.Plan(o.parameters(s)))
+	}
+	for _, c := range controls {
+		if c.backend != scenarios.BackendSim {
+			takes += duration(c.Plan(o.parameters(c.Scenario)))
+		}
+	}
+	atOnce := max(1, o.Parallel)
+	said += fmt.Sprintf(", about %d min", int((takes / time.Duration(atOnce)).Round(time.Minute).Minutes()))
+	if atOnce > 1 {
+		said += fmt.Sprintf(" with %d at a time, if the machine keeps up", atOnce)
+	}
+	return said
+}
+
+// duration is about how long a run of the plan takes.
+func duration(plan scenarios.Plan) time.Duration {
+	takes := aroundIt
+	for _, s := range plan.Steps {
+		takes += s.For
+		switch s.Action {
+		case scenarios.Start, scenarios.Restart, scenarios.Replace:
+			takes += forAStart
+		case scenarios.Sweep:
+			takes += forASweep
+		}
+	}
+	return takes
+}
+
+// Patience is how long a run of the plan may take at the most. Servers are ready within seconds, but on a loaded machine not always.
+func Patience(plan scenarios.Plan) time.Duration {
+	limit := 5 * time.Minute
+	for _, s := range plan.Steps {
+		limit += 2 * s.For
+		switch s.Action {
+		case scenarios.Start, scenarios.Stop, scenarios.Restart, scenarios.Replace, scenarios.Sweep:
+			limit += 20 * time.Second
+		}
+	}
+	return limit
+}
