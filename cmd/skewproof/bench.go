@@ -88,21 +88,31 @@ func (f *benchFlags) bench(ctx context.Context, names []string, out, progress io
 			b.queued = append(b.queued, queue.Add(b.limit, dir, b.words...))
 		}
 	}
+	trouble := f.collect(ctx, all, progress)
+	err = summarize(out, all) // what was done is shown all the same
+	if trouble != nil {
+		return notRun(trouble)
+	}
+	return err
+}
+
+// collect waits for the runs, in order, until one could not be carried out to its end.
+func (f *benchFlags) collect(ctx context.Context, all []*benched, progress io.Writer) error {
 	for i := range f.runs {
 		for _, b := range all {
 			finished, _ := b.queued[i].Wait(ctx)
 			if finished.Problem != "" {
-				return notRun(fmt.Errorf("run %d of %s: %s; what it said is in %s.log", i+1, b.name, finished.Problem, b.dirs[i]))
+				return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", i+1, b.name, finished.Problem, b.dirs[i])
 			}
 			s, err := readSample(b.dirs[i], finished)
 			if err != nil {
-				return notRun(err)
+				return err
 			}
 			b.samples = append(b.samples, s)
 			fmt.Fprintf(progress, "run %d of %d: %s: %.1f s, servers ready after %.1f s, %d requests\n", i+1, f.runs, b.name, s.wall.Seconds(), s.ready.Seconds(), s.operations)
 		}
 	}
-	return summarize(out, all)
+	return nil
 }
 
 // choose returns the scenarios that are named, or that have the labels, and the versions that they need. Everything is checked before anything is run.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,33 @@ func TestBenchRepeatsScenarios(t *testing.T) {
 	for _, run := range []string{"01/quiet", "02/peer-crash"} {
 		if _, err := os.Stat(filepath.Join(dir, run, reports.HTMLFile)); err != nil {
 			t.Errorf("a run left no report: %v", err)
+		}
+	}
+}
+
+// Ctrl-C ends what is under way, and what was done until then is shown.
+func TestBenchInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, "bench", "quiet", "long-campaign", "--backend", "sim", "--runs", "1", "--out", dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "01/long-campaign/run.json"))
+		return err == nil
+	})
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitNotRun {
+		t.Errorf("exit code %d, want %d", code, exitNotRun)
+	}
+	for _, want := range []string{"run 1 of long-campaign: interrupted", "run quiet --backend sim --subject builtin", "1 times", "0 times", "0 of 18 verdicts differed"} {
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("it does not say %q but:\n%s", want, &output)
 		}
 	}
 }

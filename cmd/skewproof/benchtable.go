@@ -16,6 +16,9 @@ func summarize(out io.Writer, all []*benched) error {
 	differing, total := 0, 0
 	for _, b := range all {
 		fmt.Fprintf(out, "\nskewproof run %s, %d times\n\n", strings.Join(b.words, " "), len(b.samples))
+		if len(b.samples) == 0 { // it was ended early
+			continue
+		}
 		if err := figures(out, b.samples); err != nil {
 			return err
 		}
