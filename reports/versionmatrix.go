@@ -148,7 +148,7 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{undecided, "proved nothing"}, {skipped, "could not be asked for"}, {blind, "with no proxy did not, as they must"}} {
+	}{{undecided, "proved nothing"}, {skipped, "were not run"}, {blind, "with no proxy did not, as they must"}} {
 		if part.n > 0 {
 			told += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

@@ -115,18 +115,19 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 	for i := range cells {
 		cells[i].add(queue, f.out)
 	}
+	complete := true
 	var done []reports.MatrixCell
 	for i, c := range cells {
 		cell, begun := c.wait(ctx)
-		if !begun { // so it was interrupted, and the rest has not begun either
-			break
+		if begun {
+			fmt.Fprintf(progress, "%d of %d: %s, %s, %s: %s, %.0f s\n", i+1, len(cells), pairs[cell.Pair], cell.Scenario, cell.Subject, cell.Core.Result, float64(cell.DurationSeconds))
 		}
-		fmt.Fprintf(progress, "%d of %d: %s, %s, %s: %s, %.0f s\n", i+1, len(cells), pairs[cell.Pair], cell.Scenario, cell.Subject, cell.Core.Result, float64(cell.DurationSeconds))
+		complete = complete && begun
 		done = append(done, cell)
 	}
 	m := reports.NewMatrix(reports.MatrixMetadata{
 		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: version(), Backend: f.backend,
-		Complete: len(done) == len(cells) && ctx.Err() == nil,
+		Complete: complete && ctx.Err() == nil,
 	}, pairs, done)
 	m.Reproduce, m.Environment = f.commandLine, environment()
 	if err := reports.SaveMatrix(f.out, m); err != nil { // what was run for an hour is shown all the same
@@ -226,6 +227,11 @@ func (c *planned) wait(ctx context.Context) (cell reports.MatrixCell, begun bool
 		return cell, true
 	}
 	f, begun := c.run.Wait(ctx)
+	if !begun {
+		cell.Core = reports.ProfileResult{Result: reports.ResultSkipped, Reason: "not run: the matrix was ended before its turn came"}
+		cell.Extended, cell.Directory = cell.Core, ""
+		return cell, false
+	}
 	cell.DurationSeconds = reports.SecondsOf(f.Took)
 	if f.Report != nil {
 		cell.SetVerdicts(*f.Report)

@@ -63,7 +63,7 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 	}
 }
 
-// Ctrl-C ends what is under way, and the table has what had begun.
+// Ctrl-C ends what is under way, and the table says which runs had not begun.
 func TestMatrixInterruptedInTwo(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -87,10 +87,13 @@ func TestMatrixInterruptedInTwo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; it said:\n%s", err, &output)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInconclusive || m.Metadata.Complete || len(m.Cells) != 2 {
-		t.Fatalf("exit code %d, complete %v, %d cells; want 2 of 3; it said:\n%s", code, m.Metadata.Complete, len(m.Cells), &output)
+	if code := cmd.ProcessState.ExitCode(); code != exitInconclusive || m.Metadata.Complete || len(m.Cells) != 3 {
+		t.Fatalf("exit code %d, complete %v, %d cells; want 3; it said:\n%s", code, m.Metadata.Complete, len(m.Cells), &output)
 	}
-	for _, c := range m.Cells {
+	if c := m.Cells[2]; c.Core.Result != reports.ResultSkipped || !strings.Contains(c.Core.Reason, "before its turn") || c.Directory != "" {
+		t.Errorf("the run that had not begun: %+v", c)
+	}
+	for _, c := range m.Cells[:2] {
 		if c.Core.Result != reports.ResultInconclusive || !strings.Contains(c.Core.Reason, "interrupted") {
 			t.Errorf("%s: %+v, want it interrupted", c.Subject, c.Core)
 		}
