@@ -10,8 +10,10 @@ OUT     ?=
 # Of conformance: which scenarios, in Ginkgo's language of labels. Of kind-images: what the nodes can run.
 LABELS   ?=
 VERSIONS ?= v1.36.3 v1.37.1
-# Of conformance, smoke and matrix: how many runs at a time. Each needs 2 GB of memory.
+# Of conformance, smoke, matrix and bench: how many runs at a time. Each needs a processor and 2 GB of memory.
 PARALLEL ?=
+# Of conformance: each (a control run for every scenario) or few (the quickest for each invariant).
+CONTROLS ?=
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
@@ -37,8 +39,8 @@ build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can
 CONFORM = bin/skewproof conformance --backend $(BACKEND) $(if $(filter existing,$(BACKEND)),--kubeconfig $(KUBECONFIG),--subject $(SUBJECT) \
 	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO))) $(if $(OUT),--out $(OUT)) $(if $(PARALLEL),--parallel $(PARALLEL))
 
-conformance: build ## Run the conformance suite: make conformance [BACKEND SUBJECT FROM TO LABELS PARALLEL]
-	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)')
+conformance: build ## Run the conformance suite: make conformance [BACKEND SUBJECT FROM TO LABELS CONTROLS PARALLEL]
+	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)') $(if $(CONTROLS),--controls $(CONTROLS))
 
 smoke: build ## Run the smoke set of it, with the quickest negative controls
 	$(CONFORM) --labels smoke --controls few
