@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 
 	"github.com/skewproof/skewproof/reports"
@@ -21,7 +22,7 @@ func Run(ctx context.Context, o Options, color bool, takeSignals func()) (report
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.LabelFilter = o.Labels
-	suite.GracePeriod = grace
+	limit(&suite)
 	reporter.NoColor = !color
 	reporter.SilenceSkips = true // those that the labels leave out; the others are in the report
 	if takeSignals != nil {
@@ -33,6 +34,13 @@ func Run(ctx context.Context, o Options, color bool, takeSignals func()) (report
 		end.Err = fmt.Errorf("the suite ended without a report; what it said is above")
 	}
 	return end.Report, end.Err
+}
+
+// limit leaves limits to the specs, each of which has one by what it has to wait for. That of Ginkgo for the whole is an hour unless told otherwise: too
+// short for the catalogue, and a longer one would be wrong for the next scenario that is added.
+func limit(suite *types.SuiteConfig) {
+	suite.Timeout = 0
+	suite.GracePeriod = grace
 }
 
 // verdict takes Ginkgo's word that the suite has failed, and drops it: the report says more.

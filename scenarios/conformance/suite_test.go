@@ -48,7 +48,13 @@ func TestConformance(t *testing.T) {
 		suite.LabelFilter = "quiet || peer-crash"
 	}
 	reporter.SilenceSkips = true
-	suite.GracePeriod = grace
+	whole := suite.Timeout
+	limit(&suite)
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "ginkgo.timeout" { // asked for; the ginkgo program always does
+			suite.Timeout = whole
+		}
+	})
 	options.Labels, options.Version, options.Reproduce = suite.LabelFilter, "built from source", commandLine(suite.LabelFilter)
 	if err := options.Validate(); err != nil {
 		t.Fatal(err)
@@ -69,7 +75,7 @@ func TestConformance(t *testing.T) {
 
 // commandLine repeats the suite, without the programs and directories of this machine.
 func commandLine(labels string) string {
-	words := []string{"go test ./scenarios/conformance -timeout 3h -args"}
+	words := []string{"go test ./scenarios/conformance -timeout 4h -args"}
 	flag.Visit(func(f *flag.Flag) {
 		if !strings.Contains(f.Name, ".") && f.Name != "out" && f.Name != "program" && f.Name != "labels" {
 			value := f.Value.String()
