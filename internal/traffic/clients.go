@@ -3,15 +3,19 @@ package traffic
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/proxy/connections"
 )
 
 // Clients holds one client for each pair of identity and server. Every client has connections of its own (HTTP/2, as
@@ -27,7 +31,7 @@ type clientKey struct{ identity, server string }
 
 // client is one identity's way to one server.
 type client struct {
-	conns   *connections
+	conns   *connections.Set
 	record  *recordingTransport
 	typed   *kubernetes.Clientset
 	dynamic *dynamic.DynamicClient
@@ -58,11 +62,16 @@ func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Cl
 	return all, nil
 }
 
+// asClientGo dials as client-go does unless told otherwise.
+func asClientGo() *net.Dialer {
+	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+}
+
 // Close closes all connections and lets no new ones be made. Requests under way are cut off; there are none once every
 // Run and Sweep has returned. Close may be called more than once.
 func (c *Clients) Close() {
 	for _, one := range c.clients {
-		one.conns.closeAll()
+		one.conns.Close()
 	}
 }
 
@@ -88,8 +97,8 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *d
 	config.DisableCompression = true // loopback bytes are cheaper than gzip on both ends
 	config.WarningHandler = rest.NoWarnings{}
 	config.WarningHandlerWithContext = nil
-	conns := &connections{}
-	config.Dial = conns.dial
+	conns := &connections.Set{}
+	config.Dial = conns.Dialer(asClientGo())
 	record := &recordingTransport{server: target.Server, user: identity.User, recorder: recorder, gate: newGate(), documents: documents}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		record.next = next // called once: HTTPClientFor builds the one chain that all clients below share

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy/connections"
 )
 
 // ClientSocket sends requests that ask for the connection to be upgraded to WebSocket (RFC 6455), in HTTP/1.1, each on a connection of its own.
@@ -27,7 +28,7 @@ type socket struct {
 	record *recordingTransport
 }
 
-func newSocket(config *rest.Config, conns *connections, record *recordingTransport) (*socket, error) {
+func newSocket(config *rest.Config, conns *connections.Set, record *recordingTransport) (*socket, error) {
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func newSocket(config *rest.Config, conns *connections, record *recordingTranspo
 	to.Scheme = "wss"
 	return &socket{
 		url: &to, origin: u.String(), token: config.BearerToken, record: record,
-		dialer: websocket.Dialer{NetDialContext: conns.dial, TLSClientConfig: tls, HandshakeTimeout: DefaultTimeout},
+		dialer: websocket.Dialer{NetDialContext: conns.Dialer(asClientGo()), TLSClientConfig: tls, HandshakeTimeout: DefaultTimeout},
 	}, nil
 }
 

@@ -173,7 +173,7 @@ func (s *sidecar) watchForCrash(ctx context.Context) error {
 // close closes what assemble has opened.
 func (s *sidecar) close() {
 	for _, t := range []*transport{s.toPeers, s.toLocal, s.toProbe} {
-		t.CloseIdleConnections()
+		t.close()
 	}
 	if err := s.accessLog.close(); err != nil {
 		s.log.Error("close the access log", "error", err)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/skewproof/skewproof/proxy/connections"
 )
 
 // peerServerName is the name that peers' serving certificates have to bear (KEP-4020; kube-apiserver, BuildPeerProxy).
@@ -26,6 +28,7 @@ type transport struct {
 	config  func() *tls.Config
 	dial    time.Duration // bounds dialling, and the TLS handshake again; zero: 30 s and 10 s, as upstream
 	ping    time.Duration // of silence, after which an HTTP/2 connection is tried; zero: never
+	conns   connections.Set
 	current atomic.Pointer[transports]
 
 	mu      sync.Mutex
@@ -70,7 +73,7 @@ func (t *transport) new(http2 bool) *http.Transport {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(http2)
 	return &http.Transport{
-		DialContext:         dialer.DialContext,
+		DialContext:         t.conns.Dialer(dialer),
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: handshake,
 		// The client's own Accept-Encoding decides, and what is compressed passes byte for byte.
@@ -105,6 +108,12 @@ func (t *transport) CloseIdleConnections() {
 	for _, each := range append(t.retired[:len(t.retired):len(t.retired)], t.current.Load()) {
 		each.closeIdle()
 	}
+}
+
+// close ends the transport, with all its connections: nobody waits for an answer any more.
+func (t *transport) close() {
+	t.conns.Close()
+	t.CloseIdleConnections() // what the transports keep of them
 }
 
 func (t *transports) closeIdle() {

@@ -1,0 +1,103 @@
+// Package connections knows every connection of a client, so that they can be closed for certain.
+//
+// To close the idle ones, which is all that [net/http.Transport] offers, is not certain: an HTTP/2 connection counts as busy for a moment after its
+// last request was cancelled, and one that is still being dialled for a request that has given up is of no concern to it.
+package connections
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Set is the connections of one client. Its zero value has none. It is safe for concurrent use.
+type Set struct {
+	mu     sync.Mutex
+	life   context.Context // of dialling; nil before the first
+	end    context.CancelFunc
+	open   map[*tracked]struct{}
+	closed bool
+}
+
+type tracked struct {
+	net.Conn
+	of *Set
+}
+
+// Dialer is the dialer's [net.Dialer.DialContext] for connections of the set, such as [net/http.Transport] takes. After [Set.Close] it returns an error
+// that wraps [net.ErrClosed].
+func (s *Set) Dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		return s.dial(ctx, d, network, address)
+	}
+}
+
+func (s *Set) dial(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
+	life, err := s.begin(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)()
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return s.add(conn, address)
+}
+
+// begin returns the context that ends with the set.
+func (s *Set) begin(address string) (context.Context, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed(address)
+	}
+	if s.life == nil {
+		s.life, s.end = context.WithCancel(context.Background())
+	}
+	return s.life, nil
+}
+
+func (s *Set) add(conn net.Conn, address string) (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = conn.Close()
+		return nil, errClosed(address)
+	}
+	if s.open == nil {
+		s.open = map[*tracked]struct{}{}
+	}
+	t := &tracked{conn, s}
+	s.open[t] = struct{}{}
+	return t, nil
+}
+
+func errClosed(address string) error {
+	return fmt.Errorf("dial %s: this client is closed: %w", address, net.ErrClosed)
+}
+
+// Close implements [net.Conn].
+func (t *tracked) Close() error {
+	t.of.mu.Lock()
+	delete(t.of.open, t)
+	t.of.mu.Unlock()
+	return t.Conn.Close()
+}
+
+// Close closes what is open, and ends what is still being dialled. It may be called more than once.
+func (s *Set) Close() {
+	s.mu.Lock()
+	open := s.open
+	s.open, s.closed = nil, true
+	if s.end != nil {
+		s.end()
+	}
+	s.mu.Unlock()
+	for t := range open { // in any order
+		_ = t.Conn.Close()
+	}
+}
