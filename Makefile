@@ -55,8 +55,8 @@ test: unit e2e ## Run the unit tests and real end-to-end runs
 
 unit: ## Run the unit tests with the race detector; skipped ones are shown with the reason
 	status=0; \
-	go test -race $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP))") || status=1; \
-	go test ./cmd/skewproof -run EveryScenario || status=1; \
+	go test -race -timeout 30m $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP))") || status=1; \
+	go test -timeout 30m ./cmd/skewproof -run EveryScenario || status=1; \
 	go test -race -v $(MAY_SKIP) || status=1; \
 	exit $$status
 
