@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/connections"
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
@@ -41,6 +43,7 @@ type sidecar struct {
 	toPeers   *transport
 	toLocal   *transport
 	toProbe   *transport
+	toAPI     connections.Set // by --kubeconfig; otherwise that is a matter of toLocal
 	accessLog *accessLog
 	clients   *clients
 	tracing   tracing.TracerProvider // nil if somebody else's is used
@@ -226,6 +229,7 @@ func (s *sidecar) newClients(names identityNames) (*clients, error) {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return nil, fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)
 		}
+		config.Dial = s.toAPI.Dialer(&net.Dialer{Timeout: localDial})
 	}
 	config.UserAgent = "skewproof-proxy"
 	config.QPS = -1 // token reviews come as fast as callers do; the local server has limits of its own

@@ -56,6 +56,12 @@ current-context: local
 	if got := r.get(r.client(nil, true), common, "Authorization", "Bearer "+kubeconfigToken); got.code != http.StatusUnauthorized {
 		t.Errorf("the token that only the kubeconfig has: %d", got.code)
 	}
+	// And the connections that it was used for end with the sidecar.
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Errorf("RunWith: %v", err)
+	}
+	r.awaitNothingLeft()
 }
 
 func TestSpansAreMadeByTheGivenProvider(t *testing.T) {

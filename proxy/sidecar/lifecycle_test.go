@@ -275,6 +275,13 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 		}
 	}
+	p.awaitNothingLeft()
+}
+
+// awaitNothingLeft waits until nothing is left of sidecars that have ended.
+func (w *world) awaitNothingLeft() {
+	t := w.t
+	t.Helper()
 	// Goroutines that wait for a connection to close end a moment after it has; and a connection of the test's own clients may become idle any time.
 	var left []string
 	defer func() {
@@ -283,7 +290,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 	}()
 	await(t, "no goroutine is left", func() bool {
-		for _, client := range p.transports {
+		for _, client := range w.transports {
 			client.CloseIdleConnections()
 		}
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
@@ -298,7 +305,7 @@ func goroutines() (found []string) {
 	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		for _, ours := range []string{
 			"skewproof/proxy.", "proxy/peers.", "sidecar.(*transport)", "sidecar.(*probe)", "sidecar.(*frontDoor)", "sidecar.(*sidecar)",
-			"tools/cache", "http.(*persistConn).readLoop", "http2ClientConn).readLoop", "http2clientConnReadLoop",
+			"tools/cache", "http.(*persistConn).readLoop", "http2ClientConn).readLoop", "http2clientConnReadLoop", "http2.(*ClientConn).readLoop",
 		} {
 			if strings.Contains(stack, ours) {
 				found = append(found, stack)

@@ -175,6 +175,7 @@ func (s *sidecar) close() {
 	for _, t := range []*transport{s.toPeers, s.toLocal, s.toProbe} {
 		t.close()
 	}
+	s.toAPI.Close()
 	if err := s.accessLog.close(); err != nil {
 		s.log.Error("close the access log", "error", err)
 	}
