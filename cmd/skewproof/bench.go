@@ -32,7 +32,8 @@ func newBench() *cobra.Command {
 		Long: `Repeat scenarios, the first of all of them before the second of any, and show how long they take and what each invariant came to, run by run.
 Every run is a process of its own and leaves its own report.
 
-Exit code 0: all runs of each scenario came to the same verdicts, whatever these are; 2: some verdict differed.`,
+Exit code 0: all runs of each scenario came to the same verdicts, whatever these are; 2: some verdict differed, or nothing ran twice, so that
+nothing could be compared; 3: a run could not be carried out, or Ctrl-C: what was done until then is shown.`,
 		Example: `  skewproof bench rolling-upgrade --runs 10
   skewproof bench --labels smoke --subject reference --runs 10 --parallel 2`,
 		RunE: func(cmd *cobra.Command, names []string) error {

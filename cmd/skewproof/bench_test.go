@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,21 +38,11 @@ func TestBenchInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
 	cmd := program(t, &output, "bench", "quiet", "long-campaign", "--backend", "sim", "--runs", "1", "--out", dir)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, func() bool {
-		_, err := os.Stat(filepath.Join(dir, "01/long-campaign/run.json"))
-		return err == nil
-	})
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	breakOff(t, cmd, dir, "01/long-campaign")
 	if code := cmd.ProcessState.ExitCode(); code != exitNotRun {
 		t.Errorf("exit code %d, want %d", code, exitNotRun)
 	}
-	for _, want := range []string{"run 1 of long-campaign: interrupted", "run quiet --backend sim --subject builtin", "1 times", "0 times", "0 of 18 verdicts differed"} {
+	for _, want := range []string{"run 1 of long-campaign: interrupted", "run quiet --backend sim --subject builtin", "runs: 1\n", "runs: 0\n", "no verdict could be compared"} {
 		if !strings.Contains(output.String(), want) {
 			t.Errorf("it does not say %q but:\n%s", want, &output)
 		}
@@ -76,11 +65,14 @@ func TestBenchCountsDifferingVerdicts(t *testing.T) {
 	if code := codeOf(t, summarize(&out, []*benched{same})); code != exitPass {
 		t.Errorf("exit code %d where nothing differs, want %d", code, exitPass)
 	}
+	if code := codeOf(t, summarize(&out, []*benched{{words: []string{"z"}, samples: same.samples[:1]}, {words: []string{"never"}}})); code != exitInconclusive {
+		t.Errorf("exit code %d where nothing ran twice, want %d", code, exitInconclusive)
+	}
 	out.Reset()
 	if code := codeOf(t, summarize(&out, []*benched{differs, same})); code != exitInconclusive {
 		t.Errorf("exit code %d where a verdict differs, want %d", code, exitInconclusive)
 	}
-	for _, want := range []string{"skewproof run x, 3 times", "10.0    20.0  30.0", "pass 1, fail 1, inconclusive 1\n", "pass 3\n", "fail 2\n", "1 of 4 verdicts differed"} {
+	for _, want := range []string{"skewproof run x; runs: 3\n", "10.0    20.0  30.0", "pass 1, fail 1, inconclusive 1\n", "pass 3\n", "fail 2\n", "1 of 4 verdicts differed"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table does not say %q:\n%s", want, &out)
 		}

@@ -15,7 +15,7 @@ func summarize(out io.Writer, all []*benched) error {
 	fmt.Fprintf(out, "%s\n", strings.Join(environment(), ", "))
 	differing, total := 0, 0
 	for _, b := range all {
-		fmt.Fprintf(out, "\nskewproof run %s, %d times\n\n", strings.Join(b.words, " "), len(b.samples))
+		fmt.Fprintf(out, "\nskewproof run %s; runs: %d\n\n", strings.Join(b.words, " "), len(b.samples))
 		if len(b.samples) == 0 { // it was ended early
 			continue
 		}
@@ -23,7 +23,15 @@ func summarize(out io.Writer, all []*benched) error {
 			return err
 		}
 		differing += verdicts(out, b.samples)
-		total += len(b.samples[0].verdicts)
+		if len(b.samples) > 1 {
+			total += len(b.samples[0].verdicts)
+		}
+	}
+	if total == 0 {
+		if _, err := fmt.Fprintln(out, "\nno verdict could be compared: nothing ran twice"); err != nil {
+			return err
+		}
+		return &exitError{code: exitInconclusive}
 	}
 	if _, err := fmt.Fprintf(out, "\n%d of %d verdicts differed from run to run\n", differing, total); err != nil {
 		return err

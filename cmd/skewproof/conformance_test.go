@@ -39,6 +39,24 @@ func program(t *testing.T, output *bytes.Buffer, words ...string) *exec.Cmd {
 	return cmd
 }
 
+// breakOff starts a program that carries out runs into dir, and sends it SIGINT once these of them are under way. It returns when the program has ended.
+func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range underWay {
+		waitFor(t, func() bool {
+			_, err := os.Stat(filepath.Join(dir, run, "run.json"))
+			return err == nil
+		})
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+}
+
 // conformed runs a conformance suite to its end.
 func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, string) {
 	t.Helper()
@@ -122,19 +140,7 @@ func interrupted(t *testing.T, underWay []string, words ...string) (report repor
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
 	cmd := program(t, &output, append([]string{"conformance", "--backend", "sim", "--subject", "reference", "--out", dir}, words...)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for _, run := range underWay {
-		waitFor(t, func() bool {
-			_, err := os.Stat(filepath.Join(dir, run, "run.json"))
-			return err == nil
-		})
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	breakOff(t, cmd, dir, underWay...)
 	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
 	if err != nil {
 		t.Fatalf("%v; it said:\n%s", err, &output)

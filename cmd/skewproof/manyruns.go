@@ -38,7 +38,7 @@ func prepareMany(out string, name ...string) (self, dir string, err error) {
 	if out == "" {
 		out = filepath.Join("_out", strings.Join(append(name, time.Now().Format("20060102-150405")), "-"))
 	}
-	dir, err = freshDir(out)
+	dir, err = freshDir(out, "reports")
 	return self, dir, err
 }
 
@@ -54,25 +54,6 @@ func (f *runFlags) fetch(ctx context.Context, versions []string, progress io.Wri
 	slices.Sort(versions)
 	_, err := f.binaries(ctx, slices.Compact(versions), progress)
 	return err
-}
-
-// freshDir makes a directory for many runs, or checks that it is empty, and returns its absolute path.
-func freshDir(dir string) (string, error) {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return "", notRun(fmt.Errorf("output directory %s: %w", dir, err))
-	}
-	if err := os.MkdirAll(absolute, 0o755); err != nil {
-		return "", notRun(fmt.Errorf("create output directory %s: %w; choose another with --out", dir, err))
-	}
-	entries, err := os.ReadDir(absolute)
-	if err != nil {
-		return "", notRun(fmt.Errorf("output directory %s: %w", dir, err))
-	}
-	if len(entries) > 0 {
-		return "", usage("output directory %s is not empty: it would mix two reports; choose another with --out, or remove it", dir)
-	}
-	return absolute, nil
 }
 
 // given are the flags of the command line again, but for where the output goes.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/binaries"
@@ -70,19 +69,7 @@ func TestMatrixInterruptedInTwo(t *testing.T) {
 	var output bytes.Buffer
 	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "long-campaign", "--subjects", "reference,none,alpha", "--pairs", "v1.36.3..v1.37.1",
 		"--parallel", "2", "--out", dir)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for _, run := range []string{"1-long-campaign-reference", "1-long-campaign-none"} {
-		waitFor(t, func() bool {
-			_, err := os.Stat(filepath.Join(dir, run, "run.json"))
-			return err == nil
-		})
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	breakOff(t, cmd, dir, "1-long-campaign-reference", "1-long-campaign-none")
 	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
 	if err != nil {
 		t.Fatalf("%v; it said:\n%s", err, &output)

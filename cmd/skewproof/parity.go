@@ -74,7 +74,7 @@ func (f *parityFlags) compare(ctx context.Context, names []string, out, progress
 	if base == "" {
 		base = filepath.Join("_out", "parity-"+time.Now().Format("20060102-150405"))
 	}
-	if base, err = freshDir(base); err != nil {
+	if base, err = freshDir(base, "reports"); err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(base) }() // it stays unless nothing was run

@@ -40,24 +40,33 @@ type spec struct {
 	Keep       bool              `json:"keep,omitempty"`
 }
 
+// freshDir makes a directory for output, or checks that it is empty, and returns its absolute path. what are the runs or reports that it would mix.
+func freshDir(dir, what string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", notRun(fmt.Errorf("output directory %s: %w", dir, err))
+	}
+	if err := os.MkdirAll(absolute, 0o755); err != nil {
+		return "", notRun(fmt.Errorf("create output directory %s: %w; choose another with --out", dir, err))
+	}
+	entries, err := os.ReadDir(absolute)
+	if err != nil {
+		return "", notRun(fmt.Errorf("output directory %s: %w", dir, err))
+	}
+	if len(entries) > 0 {
+		return "", usage("output directory %s is not empty: it would mix two %s; choose another with --out, or remove it", dir, what)
+	}
+	return absolute, nil
+}
+
 // newRunDir creates out, or checks that it is empty. An empty name means one by scenario, subject and time below _out.
 func newRunDir(out, scenario, subject string, now time.Time) (runDir, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
 	}
-	absolute, err := filepath.Abs(out)
+	absolute, err := freshDir(out, "runs")
 	if err != nil {
-		return "", notRun(fmt.Errorf("output directory %s: %w", out, err))
-	}
-	if err := os.MkdirAll(absolute, 0o755); err != nil {
-		return "", notRun(fmt.Errorf("create output directory %s: %w; choose another with --out", out, err))
-	}
-	entries, err := os.ReadDir(absolute)
-	if err != nil {
-		return "", notRun(fmt.Errorf("output directory %s: %w", out, err))
-	}
-	if len(entries) > 0 {
-		return "", usage("output directory %s is not empty: it would mix two runs; choose another with --out, or remove it", out)
+		return "", err
 	}
 	d := runDir(absolute)
 	for _, sub := range []string{d.scratch(), d.files().Logs} {
