@@ -24,6 +24,9 @@ func (o *Options) Expected() string {
 	}
 	controls, _ := o.controls()
 	said := fmt.Sprintf("scenarios: %d, control runs: %d", len(all), len(controls))
+	if len(controls) == 0 {
+		said += " (so the result will be inconclusive: choose one more scenario that has a control, such as quiet)"
+	}
 	if o.Backend == scenarios.BackendSim {
 		return said
 	}

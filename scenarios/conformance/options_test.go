@@ -154,6 +154,9 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 	whole := Options{Backend: scenarios.BackendLocal, Parallel: 1}
 	t.Log(whole.Expected()) // for the README
+	if said := (&Options{Backend: scenarios.BackendLocal, Labels: "safety"}).Expected(); !strings.Contains(said, "control runs: 0 (so the result will be inconclusive: choose one more") {
+		t.Errorf("expected of what has no control: %s", said)
+	}
 	whole.Controls = ControlsFew
 	t.Log(whole.Expected())
 }

@@ -20,11 +20,7 @@ import (
 // drowns. So takeSignals is called once Ginkgo listens to them; it is to see to it that they end ctx and nothing else. Nil leaves them to Ginkgo.
 func Run(ctx context.Context, o Options, color bool, takeSignals func()) (reports.ConformanceReport, error) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
-	suite, reporter := ginkgo.GinkgoConfiguration()
-	suite.LabelFilter = o.Labels
-	limit(&suite)
-	reporter.NoColor = !color
-	reporter.SilenceSkips = true // those that the labels leave out; the others are in the report
+	suite, reporter := configuration(o, color)
 	if takeSignals != nil {
 		ginkgo.ReportBeforeSuite(func(ginkgo.Report) { takeSignals() })
 	}
@@ -34,6 +30,16 @@ func Run(ctx context.Context, o Options, color bool, takeSignals func()) (report
 		end.Err = fmt.Errorf("the suite ended without a report; what it said is above")
 	}
 	return end.Report, end.Err
+}
+
+// configuration is how Ginkgo is to run the suite.
+func configuration(o Options, color bool) (types.SuiteConfig, types.ReporterConfig) {
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.LabelFilter = o.Labels
+	limit(&suite)
+	reporter.NoColor = !color
+	reporter.SilenceSkips = true // those that the labels leave out; the others are in the report
+	return suite, reporter
 }
 
 // limit leaves limits to the specs, each of which has one by what it has to wait for. That of Ginkgo for the whole is an hour unless told otherwise: too
