@@ -23,7 +23,7 @@ var restartDuringPartition = Scenario{
 		plan.inject("b to a", cut("b", "a"))
 		plan.soak(5 * time.Second)
 		plan.restart("c")
-		plan.soak(20 * time.Second)
+		plan.soak(betweenRetries)
 		plan.heal("b to a")
 		plan.converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}

@@ -22,7 +22,7 @@ var startupDuringPartition = Scenario{
 		plan.settle(4 * time.Second)
 		plan.inject("b to a", cut("b", "a"))
 		plan.restart("b")
-		plan.soak(20 * time.Second)
+		plan.soak(betweenRetries)
 		plan.heal("b to a")
 		plan.converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
