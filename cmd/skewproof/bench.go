@@ -80,6 +80,7 @@ func (f *benchFlags) bench(ctx context.Context, names []string, out, progress io
 	if err := f.fetch(ctx, versions, progress); err != nil {
 		return err
 	}
+	warnCrowded(progress, f.parallel, f.backend, f.subject)
 	queue := conformance.NewQueue(ctx, conformance.Program{Path: self}, f.parallel)
 	defer queue.Close()
 	for i := range f.runs {

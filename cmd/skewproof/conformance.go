@@ -37,7 +37,7 @@ Labels are those of 'skewproof list --json', families and names, in Ginkgo's lan
 				return err
 			}
 			o.Reproduce = "skewproof conformance" + given(cmd.Flags())
-			return conform(cmd.Context(), o, cmd.OutOrStdout())
+			return conform(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	o.Register(cmd.Flags())
@@ -47,7 +47,7 @@ Labels are those of 'skewproof list --json', families and names, in Ginkgo's lan
 }
 
 // conform runs the suite. Ctrl-C ends what is under way, and the reports are still written.
-func conform(ctx context.Context, o conformance.Options, out io.Writer) error {
+func conform(ctx context.Context, o conformance.Options, out, progress io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -59,6 +59,7 @@ func conform(ctx context.Context, o conformance.Options, out io.Writer) error {
 		return err
 	}
 	o.Version, o.Environment = version(), environment()
+	warnCrowded(progress, o.Parallel, o.Backend, o.Tested())
 	fmt.Fprintln(out, o.Expected())
 	report, err := conformance.Run(ctx, o, isTerminal(out), ownSignals(ctx))
 	if report.Kind == "" {

@@ -109,6 +109,7 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 	if err := run.fetch(ctx, versions, progress); err != nil {
 		return err
 	}
+	warnCrowded(progress, f.parallel, f.backend, f.subjects...)
 	began := time.Now()
 	queue := conformance.NewQueue(ctx, conformance.Program{Path: self}, f.parallel)
 	defer queue.Close()
