@@ -27,7 +27,7 @@ type VersionMatrix struct {
 	// Metadata says when it was run, by what and on what.
 	Metadata MatrixMetadata `json:"metadata"`
 	// Result is "failed" if any subject but the negative control violated what the KEP demands; else "inconclusive" if any run proved
-	// nothing, or if the negative control did not fail; else "passed".
+	// nothing, or if the negative control did not fail or was not among the runs; else "passed".
 	Result Result `json:"result"`
 	// Sentence says in one sentence what it came to.
 	Sentence string `json:"sentence"`
@@ -153,13 +153,16 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 			told += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
-	if controls > 0 && blind == 0 {
+	switch {
+	case controls == 0:
+		told += "; none was the negative control, no proxy, so nothing shows that they could have failed"
+	case blind == 0:
 		told += fmt.Sprintf("; with no proxy %d of %d did, as they must", controls, controls)
 	}
 	switch {
 	case failed > 0:
 		return ResultFailed, told
-	case undecided+blind > 0 || skipped == len(m.Cells) || !m.Metadata.Complete:
+	case undecided+blind > 0 || controls == 0 || skipped == len(m.Cells) || !m.Metadata.Complete:
 		return ResultInconclusive, told
 	default:
 		return ResultPassed, told

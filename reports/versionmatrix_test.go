@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,10 @@ func TestMatrixConclusion(t *testing.T) {
 		"a blind control":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultPassed)}, ResultInconclusive},
 		"a run for nothing":   {[]MatrixCell{cell("reference", ResultPassed), cell("builtin", ResultInconclusive)}, ResultInconclusive},
 		"nothing to ask for":  {[]MatrixCell{cell("builtin", ResultSkipped)}, ResultInconclusive},
-		"something left out":  {[]MatrixCell{cell("builtin", ResultSkipped), cell("reference", ResultPassed)}, ResultPassed},
+		"something left out":  {[]MatrixCell{cell("builtin", ResultSkipped), cell("reference", ResultPassed), cell("none", ResultFailed)}, ResultPassed},
+		"no control":          {[]MatrixCell{cell("reference", ResultPassed)}, ResultInconclusive},
+		"control not run":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultSkipped)}, ResultInconclusive},
+		"no need of control":  {[]MatrixCell{cell("builtin", ResultFailed)}, ResultFailed},
 		"nothing was to be":   {nil, ResultInconclusive},
 		"control that stayed": {[]MatrixCell{cell("none", ResultInconclusive)}, ResultInconclusive},
 	} {
@@ -91,6 +95,10 @@ func TestMatrixConclusion(t *testing.T) {
 			m := NewMatrix(MatrixMetadata{Complete: true}, []VersionPair{{}}, c.cells)
 			if m.Result != c.want {
 				t.Errorf("%s (%s), want %s", m.Result, m.Sentence, c.want)
+			}
+			controlled := slices.ContainsFunc(c.cells, func(c MatrixCell) bool { return c.Subject == "none" && c.Core.Result != ResultSkipped })
+			if told := strings.Contains(m.Sentence, "nothing shows that they could have failed"); told == controlled {
+				t.Errorf("it says %q", m.Sentence)
 			}
 			m = NewMatrix(MatrixMetadata{}, []VersionPair{{}}, c.cells)
 			if m.Result == ResultPassed {
