@@ -134,7 +134,7 @@ type ProfileResult struct {
 
 // ConformanceControl is the proof that a run could have failed: the same scenarios on a subject on which they must.
 type ConformanceControl struct {
-	// Result is "passed" when every control run violated what it must, "failed" when one did not, "inconclusive" when one could not be
+	// Result is "passed" when every control run violated all that it must, "failed" when one did not, "inconclusive" when one could not be
 	// carried out, "skipped" when there was none. Anything but "passed" makes the whole conformance run inconclusive.
 	Result Result `json:"result"`
 	// Reason says why the result is not "passed"; empty if it is.
@@ -152,9 +152,10 @@ type ControlRun struct {
 	// Subject is what it must fail on, and Backend on what it was carried out.
 	Subject string `json:"subject"`
 	Backend string `json:"backend"`
-	// MustViolate is the invariant that must be violated.
-	MustViolate string `json:"mustViolate"`
-	// Result is "passed" if it was.
+	// MustViolate are the invariants that must be violated, all of them.
+	MustViolate []string `json:"mustViolate"`
+	// Result is "passed" if they were; "failed" if one was not; "inconclusive" if nothing could be said about one, or the run was not carried out to
+	// its end. A run that was refused is among the unproven.
 	Result Result `json:"result"`
 	// Reason says why the result is not "passed".
 	Reason string `json:"reason,omitempty"`

@@ -40,7 +40,7 @@ func smallConformance() ConformanceReport {
 		},
 		Control: ConformanceControl{
 			Runs: []ControlRun{{
-				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: "NoFalseNotFound", Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
+				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: []string{"NoFalseNotFound", "Converges"}, Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
 				DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none",
 			}},
 			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},

@@ -16,7 +16,8 @@ var advertisedAddressFallback = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Configuration,
 	Labels:           []string{"conformance"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		for i := range plan.Servers {

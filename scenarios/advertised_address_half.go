@@ -17,7 +17,8 @@ var advertisedAddressHalf = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Configuration,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

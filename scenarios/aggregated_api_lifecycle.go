@@ -16,7 +16,7 @@ var aggregatedAPILifecycle = Scenario{
 	MinServers: 2,
 	Family:     Discovery,
 	Limits:     Limits{Backends: []string{BackendLocal, BackendSim}, Reason: "because it needs a program behind the API, which other backends do not run"},
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

@@ -17,7 +17,7 @@ var blackHole = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Network,
 	Labels:           []string{"conformance"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          outOfReach,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

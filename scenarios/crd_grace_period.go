@@ -20,7 +20,7 @@ var crdGracePeriod = Scenario{
 	MinServers: 2,
 	Family:     Discovery,
 	Labels:     []string{"slow"},
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

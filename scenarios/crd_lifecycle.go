@@ -15,7 +15,7 @@ var crdLifecycle = Scenario{
 	MinServers: 2,
 	Family:     Discovery,
 	Labels:     []string{"conformance"},
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

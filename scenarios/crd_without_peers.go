@@ -16,7 +16,7 @@ var crdWithoutPeers = Scenario{
 	MinServers: 2,
 	Family:     Discovery,
 	Labels:     []string{"conformance"},
-	Control:    Control{Defect: "document-kept", Invariant: "DiscoveryComplete"},
+	Control:    Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.To })
 		plan.settle(2 * time.Second)

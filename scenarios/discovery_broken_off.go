@@ -21,7 +21,7 @@ var discoveryBrokenOff = Scenario{
 	Family:           Network,
 	Labels:           []string{"conformance"},
 	Limits:           truncatedDiscovery.Limits,
-	Control:          Control{Defect: "nothing-is-an-empty-list", Invariant: "NoFalseNotFound"},
+	Control:          Control{Defect: "nothing-is-an-empty-list", Invariants: []string{"NoFalseNotFound"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

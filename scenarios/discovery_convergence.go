@@ -16,7 +16,7 @@ var discoveryConvergence = Scenario{
 	MinServers: 3,
 	Family:     Discovery,
 	Labels:     []string{"conformance"},
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.From })
 		plan.Traffic = DiscoveryTraffic

@@ -17,7 +17,7 @@ var etagAndLegacyClients = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Discovery,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "nothing-is-ever-modified", Invariant: "DiscoveryDeterministic"},
+	Control:          Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = DiscoveryTraffic

@@ -17,7 +17,7 @@ var etcdCutOffOneServer = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Processes,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

@@ -16,7 +16,7 @@ var etcdSlow = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Processes,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

@@ -12,7 +12,8 @@ var expiredServingCertificate = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Configuration,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.misconfigure("a", Setup{Serving: CertificateExpired})

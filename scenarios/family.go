@@ -17,6 +17,18 @@ const (
 	Scale         Family = "scale"
 )
 
+// Labels are what the scenarios of the family are chosen by: its name, and where that is in the plural the singular as well.
+func (f Family) Labels() []string {
+	switch f {
+	case Upgrades:
+		return []string{string(f), "upgrade"}
+	case Processes:
+		return []string{string(f), "process"}
+	default:
+		return []string{string(f)}
+	}
+}
+
 // The backends, by the names that --backend takes.
 const (
 	BackendLocal    = "local"
@@ -38,12 +50,10 @@ func (l Limits) Allows(backend string) bool {
 	return len(l.Backends) == 0 || slices.Contains(l.Backends, backend)
 }
 
-// Control is a subject on which a scenario must fail: the proof that it can. One of Subject and Defect is set.
-type Control struct {
-	// Subject is a subject on which the scenario must end in FAIL, such as "none".
-	Subject string `json:"subject,omitempty"`
-	// Defect is a planted defect (see sim/mutants) with which the reference must fail it in the simulator.
-	Defect string `json:"defect,omitempty"`
-	// Invariant is the one that must be violated.
-	Invariant string `json:"invariant"`
+// notOnNodes is for scenarios that give a server certificates, authorities or addresses of its own. What a kind cluster can do is for its own package to
+// say; a test holds the catalogue to that.
+var notOnNodes = Limits{
+	Backends: []string{BackendLocal, BackendSim},
+	Reason: "because on the certificates, authorities and addresses of a node of kind depends more than its peers: its kubelet, its etcd member and the " +
+		"load balancer",
 }

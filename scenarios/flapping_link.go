@@ -18,7 +18,7 @@ var flappingLink = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Network,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          outOfReach,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

@@ -13,7 +13,8 @@ var frontProxyNameNotAllowed = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Configuration,
 	Labels:           []string{"conformance"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Limits:           notOnNodes,
+	Control:          outOfReach,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.misconfigure("b", Setup{FrontProxy: CertificateOther})

@@ -17,7 +17,7 @@ var hostileHeaders = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Safety,
 	Labels:           []string{"smoke", "conformance"},
-	Control:          Control{Defect: "client-believed", Invariant: "Available"},
+	Control:          Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = HostileTraffic

@@ -18,7 +18,7 @@ var identityPreserved = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Safety,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "proxy-asks-for-itself", Invariant: "IdentityPreserved"},
+	Control:          Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(15 * time.Second)

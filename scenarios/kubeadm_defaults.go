@@ -15,7 +15,7 @@ var kubeadmDefaults = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Configuration,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		for i := range plan.Servers {

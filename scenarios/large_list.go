@@ -16,7 +16,7 @@ var largeList = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Requests,
-	Control:          Control{Defect: "last-object-lost", Invariant: "ListsAgree"},
+	Control:          Control{Defect: "last-object-lost", Invariants: []string{"ListsAgree"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = LargeListTraffic

@@ -16,7 +16,7 @@ var lastPeerLeaves = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Processes,
 	Labels:           []string{"smoke", "conformance"},
-	Control:          Control{Defect: "gone-peer-kept", Invariant: "TrueNotFound"},
+	Control:          Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(10 * time.Second)

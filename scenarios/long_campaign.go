@@ -20,7 +20,7 @@ var longCampaign = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Scale,
 	Limits:           Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = SparseTraffic

@@ -18,7 +18,7 @@ var loopByMutualStaleBelief = Scenario{
 	MinServers: 2,
 	Family:     Safety,
 	Labels:     []string{"slow"},
-	Control:    Control{Defect: "passed-back", Invariant: "NoLoop"},
+	Control:    Control{Defect: "passed-back", Invariants: []string{"NoLoop"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		servers := plan.names()

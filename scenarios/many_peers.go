@@ -19,7 +19,7 @@ var manyPeers = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Scale,
 	Limits:           Limits{Backends: onlySimulated, Reason: "because it needs fifty servers"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(i int) string {
 			if i%2 == 0 {

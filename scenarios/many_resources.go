@@ -20,7 +20,7 @@ var manyResources = Scenario{
 	MinServers: 3,
 	Family:     Scale,
 	Limits:     Limits{Backends: onlySimulated, Reason: "because real servers take minutes to establish so many custom resources"},
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		of := func(i int) Definition {

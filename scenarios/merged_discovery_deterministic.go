@@ -17,7 +17,7 @@ var mergedDiscoveryDeterministic = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Discovery,
 	Labels:           []string{"conformance", "slow"},
-	Control:          Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = DiscoveryTraffic

@@ -12,7 +12,8 @@ var missingPeerCAFile = Scenario{
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           Configuration,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.misconfigure("b", Setup{PeerCA: TrustMissing})

@@ -17,7 +17,7 @@ var nopeerProfile = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Discovery,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "own-view-of-all", Invariant: "NoPeerIsLocal"},
+	Control:          Control{Defect: "own-view-of-all", Invariants: []string{"NoPeerIsLocal"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = DiscoveryTraffic

@@ -16,7 +16,7 @@ var peerCrash = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Processes,
 	Labels:           []string{"conformance"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

@@ -17,7 +17,7 @@ var preferredVersions = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Discovery,
 	Labels:           []string{"conformance"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = DiscoveryTraffic

@@ -17,7 +17,7 @@ var protobufAndPatchTypes = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Requests,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "always-called-text", Invariant: "AnsweredInKind"},
+	Control:          Control{Defect: "always-called-text", Invariants: []string{"AnsweredInKind"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = FormatTraffic

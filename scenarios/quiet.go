@@ -17,7 +17,7 @@ var quiet = Scenario{
 	MinServers: 2,
 	Family:     Upgrades,
 	Labels:     []string{"smoke", "conformance"},
-	Control:    Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:    mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(10 * time.Second)

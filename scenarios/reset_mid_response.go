@@ -16,7 +16,7 @@ var resetMidResponse = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Network,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)

@@ -17,7 +17,7 @@ var restartStorm = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Upgrades,
 	Labels:           []string{"slow"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		servers := plan.names()

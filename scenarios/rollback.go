@@ -17,7 +17,7 @@ var rollback = Scenario{
 	MinServers: 2,
 	Family:     Upgrades,
 	Labels:     []string{"conformance"},
-	Control:    Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:    mixedForAWhile,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.From })
 		plan.soak(3 * time.Second)

@@ -18,7 +18,7 @@ var rollingUpgradeUnderFaults = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Upgrades,
 	Labels:           []string{"slow"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          askedInVain,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.From })
 		servers := plan.names()

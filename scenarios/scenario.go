@@ -22,7 +22,8 @@ type Scenario struct {
 	Holds string `json:"holds"`
 	// Source is the KEP clause or the issue behind it.
 	Source string `json:"source"`
-	// About names the invariants that the scenario exists for. A run in which one of them stays inconclusive proves nothing.
+	// About names the invariants that the scenario exists for. A run in which one of them that the KEP demands stays inconclusive proves nothing. One
+	// that goes beyond the KEP counts so with strict only.
 	About []string `json:"about"`
 	// MinServers is how many servers the plan needs at the least.
 	MinServers int `json:"minServers"`

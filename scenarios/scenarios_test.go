@@ -48,6 +48,31 @@ func TestTheCatalogueIsInOrder(t *testing.T) {
 	}
 }
 
+// A scenario that cannot fail proves nothing, and neither does one that fails only where the KEP demands nothing.
+func TestEveryScenarioMustFailOnSomething(t *testing.T) {
+	grades := map[string]invariant.Grade{}
+	for _, i := range invariant.All() {
+		grades[i.Name] = i.Grade
+	}
+	for _, s := range All() {
+		if (s.Control.Subject == "") == (s.Control.Defect == "") {
+			t.Errorf("%s: its control is subject %q and defect %q, want one of them", s.Name, s.Control.Subject, s.Control.Defect)
+		}
+		core := 0
+		for n, name := range s.Control.Invariants {
+			if grades[name] == "" || slices.Contains(s.Control.Invariants[:n], name) {
+				t.Errorf("%s: its control must violate %s, which is no invariant or named twice", s.Name, name)
+			}
+			if grades[name] == invariant.GradeCore {
+				core++
+			}
+		}
+		if core == 0 {
+			t.Errorf("%s: its control violates %v, nothing of which the KEP demands", s.Name, s.Control.Invariants)
+		}
+	}
+}
+
 func TestEveryPlanCanBeCarriedOut(t *testing.T) {
 	for _, s := range All() {
 		for _, servers := range []int{s.MinServers, 3, 7, 63} {

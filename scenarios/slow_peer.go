@@ -16,7 +16,7 @@ var slowPeer = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Network,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		servers := plan.names()

@@ -17,7 +17,7 @@ var subresources = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Requests,
 	Labels:           []string{"conformance"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = SubresourceTraffic

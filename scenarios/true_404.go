@@ -16,7 +16,7 @@ var trueNotFound = Scenario{
 	MinServers: 3,
 	Family:     Safety,
 	Labels:     []string{"conformance"},
-	Control:    Control{Defect: "absence-becomes-refusal", Invariant: "TrueNotFound"},
+	Control:    Control{Defect: "absence-becomes-refusal", Invariants: []string{"TrueNotFound"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		gizmos := &Definition{Group: "absent.skewproof.dev", Resource: "gizmos", Versions: []string{"v1"}}

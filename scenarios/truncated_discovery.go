@@ -21,7 +21,7 @@ var truncatedDiscovery = Scenario{
 		Backends: []string{BackendLocal, BackendSim},
 		Reason:   "because to let a document fail somebody has to stand between two servers with the keys of both",
 	},
-	Control: Control{Defect: "half-a-fetch-wipes-the-other-half", Invariant: "NoFalseNotFound"},
+	Control: Control{Defect: "half-a-fetch-wipes-the-other-half", Invariants: []string{"NoFalseNotFound"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.settle(2 * time.Second)

@@ -11,7 +11,8 @@ var untrustedServingCertificate = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Configuration,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Limits:           notOnNodes,
+	Control:          outOfReach,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.misconfigure("a", Setup{Serving: CertificateStranger})

@@ -16,7 +16,7 @@ var upgradeRequests = Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Requests,
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedToTheEnd,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = UpgradeTraffic

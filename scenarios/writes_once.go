@@ -21,7 +21,7 @@ var writesOnce = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Safety,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "broken-counts-as-undelivered", Invariant: "WritesOnce"},
+	Control:          Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newestTwo)
 		last := plan.names()[p.Servers-1]

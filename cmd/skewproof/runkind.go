@@ -17,7 +17,7 @@ import (
 )
 
 // backendKind is a kind cluster whose control-plane nodes run different versions.
-const backendKind = "kind"
+const backendKind = scenarios.BackendKind
 
 // checkKind refuses what means nothing where everything comes out of a node image.
 func (f *runFlags) checkKind(plan scenarios.Plan) error {
@@ -26,42 +26,12 @@ func (f *runFlags) checkKind(plan scenarios.Plan) error {
 			return fmt.Errorf("--%s means nothing with --backend %s: the node image has the programs", name, backendKind)
 		}
 	}
-	if err := carriedOutOnKind(plan); err != nil {
+	if err := kind.CheckPlan(plan); err != nil {
 		return err
 	}
 	for _, s := range plan.Servers { // a subject that a version does not have
 		if _, err := local.APIServerArguments(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// carriedOutOnKind refuses plans of which a kind cluster cannot do a part.
-func carriedOutOnKind(plan scenarios.Plan) error {
-	refuse := func(what string) error {
-		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", backendKind, what, backendLocal)
-	}
-	setUp := func(server string, setup *scenarios.Setup) error {
-		if err := kind.CheckSetup(setup); err != nil {
-			return refuse("sets server " + server + " up in a way of its own (" + err.Error() + ")")
-		}
-		return nil
-	}
-	for _, s := range plan.Servers {
-		if err := setUp(s.Name, s.Setup); err != nil {
-			return err
-		}
-	}
-	for _, s := range plan.Steps {
-		if err := setUp(s.Server, s.Setup); err != nil {
-			return err
-		}
-		switch {
-		case s.Action == scenarios.Spoil:
-			return refuse("lets a discovery document fail")
-		case s.Definition != nil && s.Definition.Aggregated:
-			return refuse("has an aggregated API, behind which no program of ours runs there")
 		}
 	}
 	return nil

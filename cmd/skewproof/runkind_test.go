@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // What only some backends can do is refused before anything is started, with what to do instead.
@@ -18,7 +20,7 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	}{
 		"etcd of another version": {[]string{"quiet", "--etcd", "v3.6.8"}, "--etcd means nothing"},
 		"too many servers":        {[]string{"quiet", "--servers", "8"}, "2 to 7"},
-		"a setup of its own":      {[]string{"expired-serving-certificate"}, "use --backend local"},
+		"a setup of its own":      {[]string{"expired-serving-certificate"}, "runs on local, sim only, because on the certificates"},
 	} {
 		_, err := call(t, append([]string{"run", "--backend", "kind"}, c.args...)...)
 		var exit *exitError
@@ -28,6 +30,19 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("something was left: %v (%v)", left, err)
+	}
+}
+
+// The conformance suite and the catalogue's page go by the limits: what is not limited must not be refused for any subject.
+func TestEveryScenarioForKindIsAcceptedThere(t *testing.T) {
+	for _, s := range scenarios.All() {
+		for _, subject := range scenarios.Subjects {
+			args := []string{"run", s.Name, "--backend", "kind", "--dry-run", "--subject", subject, "--servers", fmt.Sprint(max(3, s.MinServers))}
+			_, err := call(t, args...)
+			if allowed := s.Limits.Allows(backendKind); allowed != (err == nil) {
+				t.Errorf("%s on %s: allowed %v, error %v", s.Name, subject, allowed, err)
+			}
+		}
 	}
 }
 

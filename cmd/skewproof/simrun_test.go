@@ -66,6 +66,9 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 				for _, i := range report.Invariants {
 					undecided := i.About && i.Verdict == invariant.OutcomeInconclusive && subject != "none"
 					if undecided || i.Name == "NoFalseNotFound" && (i.Verdict == invariant.OutcomeFail) != (want == exitFail) {
+					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Verdict != invariant.OutcomeFail {
+						t.Errorf("%s is %s, and its control must violate it", i.Name, i.Verdict)
+					}
 						t.Errorf("%s: %s %s", i.Name, i.Verdict, i.Reason)
 					}
 				}

@@ -160,9 +160,9 @@ func (o *Options) chosen() []scenarios.Scenario {
 	return chosen
 }
 
-// labels are what a scenario can be chosen by: its own labels, its family and its name.
+// labels are what a scenario can be chosen by: its own labels, those of its family and its name.
 func labels(s scenarios.Scenario) []string {
-	all := append(slices.Clone(s.Labels), string(s.Family), s.Name)
+	all := slices.Concat(s.Labels, s.Family.Labels(), []string{s.Name})
 	slices.Sort(all)
 	return slices.Compact(all)
 }

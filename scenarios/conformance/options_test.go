@@ -17,6 +17,7 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		"--labels=(quiet":    `could not find matching ')'; write`,
 		"--servers=-1":       "want a number above 0",
 		"--labels=nosuch":    "choose no scenario",
+		"--labels=upgrad":    "choose no scenario", // no part of a label does
 		"--kubeconfig=x":     "are for the backend existing",
 		"--backend=existing": "needs a kubeconfig",
 		"--backend=existing --kubeconfig=x --from=v1":    "are what they are",
@@ -43,12 +44,16 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 // A scenario is chosen by its name, its family and its labels.
 func TestChosen(t *testing.T) {
 	for _, s := range scenarios.All() {
-		for _, label := range append([]string{s.Name, string(s.Family)}, s.Labels...) {
+		for _, label := range slices.Concat([]string{s.Name}, s.Family.Labels(), s.Labels) {
 			o := Options{Labels: label}
 			if !slices.ContainsFunc(o.chosen(), func(c scenarios.Scenario) bool { return c.Name == s.Name }) {
 				t.Errorf("%q does not choose %s", label, s.Name)
 			}
 		}
+	}
+	upgrade, upgrades := &Options{Labels: "upgrade"}, &Options{Labels: "upgrades"}
+	if one, many := len(upgrade.chosen()), len(upgrades.chosen()); one != many || one < 8 {
+		t.Errorf("upgrade chooses %d scenarios, upgrades %d", one, many)
 	}
 	if n := len((&Options{}).chosen()); n != len(scenarios.All()) {
 		t.Errorf("no labels choose %d scenarios, want all", n)
@@ -57,7 +62,7 @@ func TestChosen(t *testing.T) {
 
 // Every chosen scenario that is carried out is proved by a control run, or it is said why not.
 func TestEveryScenarioHasItsControl(t *testing.T) {
-	for _, backend := range []string{scenarios.BackendLocal, scenarios.BackendSim} {
+	for _, backend := range []string{scenarios.BackendLocal, scenarios.BackendKind, scenarios.BackendSim} {
 		for _, controls := range []Controls{ControlsEach, ControlsFew} {
 			o := Options{Backend: backend, Controls: controls}
 			runs, unproven := o.controls()
@@ -80,15 +85,40 @@ func TestEveryScenarioHasItsControl(t *testing.T) {
 					t.Errorf("%s, %s: %s has %d controls or reasons for none", backend, controls, s.Name, n)
 				}
 			}
-			if controls == ControlsFew {
-				aims := map[string]bool{}
-				for _, r := range runs {
-					if aims[r.Control.Invariant] {
-						t.Errorf("%s: %s is shown twice", backend, r.Control.Invariant)
-					}
-					aims[r.Control.Invariant] = true
-				}
+		}
+	}
+}
+
+// A few control runs show all that the many do, and none of them only what others show.
+func TestFewControlsShowAsMuch(t *testing.T) {
+	for _, backend := range []string{scenarios.BackendLocal, scenarios.BackendKind, scenarios.BackendSim} {
+		each, _ := (&Options{Backend: backend}).controls()
+		few, _ := (&Options{Backend: backend, Controls: ControlsFew}).controls()
+		missing := map[aim]bool{}
+		for _, c := range each {
+			for _, a := range c.aims() {
+				missing[a] = true
 			}
+		}
+		if len(missing) < 6 {
+			t.Errorf("%s: control runs show only %v", backend, missing)
+		}
+		slices.SortStableFunc(few, func(a, b control) int { return int(a.limit - b.limit) })
+		for _, c := range few {
+			more := false
+			for _, a := range c.aims() {
+				more = more || missing[a]
+				delete(missing, a)
+			}
+			if !more {
+				t.Errorf("%s: %s shows nothing that quicker ones do not", backend, c.Name)
+			}
+		}
+		if len(missing) > 0 {
+			t.Errorf("%s: few control runs do not show %v", backend, missing)
+		}
+		if len(few) > 3 {
+			t.Errorf("%s: %d control runs are not few", backend, len(few))
 		}
 	}
 }
@@ -160,3 +190,9 @@ func TestWhatIsExpected(t *testing.T) {
 	whole.Controls = ControlsFew
 	t.Log(whole.Expected())
 }
+	for _, part := range []string{"smoke", "upgrades", "network", "processes", "configuration", "discovery", "safety || traffic"} { // for docs/conformance.md
+		each := Options{Backend: scenarios.BackendLocal, Parallel: 1, Labels: part}
+		few := each
+		few.Controls = ControlsFew
+		t.Logf("%s: %s; with few controls: %s", part, each.Expected(), few.Expected())
+	}

@@ -48,7 +48,7 @@ func (o *Options) ofScenario(s scenarios.Scenario) *reports.ConformanceScenario 
 // result is a control run of which nothing is known yet, but how it can be repeated.
 func (c *control) result() *reports.ControlRun {
 	return &reports.ControlRun{
-		Scenario: c.Name, Subject: c.Control.Subject, Backend: c.backend, MustViolate: c.Control.Invariant,
+		Scenario: c.Name, Subject: c.Control.Subject, Backend: c.backend, MustViolate: c.Control.Invariants,
 		Reproduce: line(append([]string{"skewproof", "run"}, c.words...)),
 	}
 }
@@ -98,27 +98,42 @@ func pageIn(directory string) string {
 	return filepath.ToSlash(filepath.Join(directory, reports.HTMLFile))
 }
 
-// judgeControl says whether a control run failed as it must.
+// judgeControl says whether a control run failed as it must: by violating everything that it must. One that is refused, as its scenario then is, shows
+// nothing, and is no sign of a blind harness either.
 func judgeControl(c *reports.ControlRun, f Finished) {
 	c.DurationSeconds = reports.SecondsOf(f.Took)
 	if f.Report != nil {
 		c.Page, c.Reproduce = pageIn(c.Directory), cmp.Or(f.Report.Reproduce, c.Reproduce)
 	}
-	if f.Report == nil || f.Problem != "" {
+	switch {
+	case f.Code == codeUsage:
+		c.Result, c.Reason = reports.ResultSkipped, "it is not for this backend or pair of versions: "+f.Problem
+		return
+	case f.Report == nil || f.Problem != "":
 		c.Result, c.Reason = reports.ResultInconclusive, f.Problem
 		return
 	}
 	core := f.Report.InProfile(invariant.GradeCore)
 	extended := f.Report.InProfile(invariant.GradeExtended)
 	c.Violated = core.Violated
-	if slices.Contains(core.Violated, c.MustViolate) || slices.Contains(extended.Violated, c.MustViolate) {
-		c.Result = reports.ResultPassed
-		return
+	var unseen, undecided []string
+	for _, must := range c.MustViolate {
+		switch {
+		case slices.Contains(core.Violated, must) || slices.Contains(extended.Violated, must):
+		case slices.Contains(core.Undecided, must) || slices.Contains(extended.Undecided, must):
+			undecided = append(undecided, must)
+		default:
+			unseen = append(unseen, must)
+		}
 	}
-	c.Result = reports.ResultFailed
-	c.Reason = "it must violate " + c.MustViolate + " and violated " + orNothing(core.Violated) + ": the harness does not see what it is there to see"
-	if slices.Contains(append(core.Undecided, extended.Undecided...), c.MustViolate) {
-		c.Result, c.Reason = reports.ResultInconclusive, "nothing could be said about "+c.MustViolate
+	switch {
+	case len(unseen) > 0:
+		c.Result = reports.ResultFailed
+		c.Reason = "it must violate " + strings.Join(unseen, ", ") + " and violated " + orNothing(core.Violated) + ": the harness does not see what it is there to see"
+	case len(undecided) > 0:
+		c.Result, c.Reason = reports.ResultInconclusive, "nothing could be said about "+strings.Join(undecided, ", ")
+	default:
+		c.Result = reports.ResultPassed
 	}
 }
 

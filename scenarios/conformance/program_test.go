@@ -172,14 +172,28 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 		run  Finished
 		want reports.Result
 	}{
-		"violated what it must":    {Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", failed))}, reports.ResultPassed},
-		"violated something else":  {Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", passed), core("NoLoop", failed))}, reports.ResultFailed},
-		"passed":                   {Finished{Code: 0, Report: report(passed, core("NoFalseNotFound", passed))}, reports.ResultFailed},
-		"proved nothing of it":     {Finished{Code: 2, Report: report(open, core("NoFalseNotFound", open))}, reports.ResultInconclusive},
+		"violated what it must": {
+			Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", failed), core("NoLoop", passed), core("Converges", failed))}, reports.ResultPassed,
+		},
+		"violated something else": {
+			Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", passed), core("NoLoop", failed), core("Converges", passed))}, reports.ResultFailed,
+		},
+		"violated a part of it": {
+			Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", failed), core("Converges", passed))}, reports.ResultFailed,
+		},
+		"proved nothing of the rest": {
+			Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", failed), core("Converges", open))}, reports.ResultInconclusive,
+		},
+		"violated a part of it, nothing said of the rest": {
+			Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", passed), core("Converges", open))}, reports.ResultFailed,
+		},
+		"passed":                   {Finished{Code: 0, Report: report(passed, core("NoFalseNotFound", passed), core("Converges", passed))}, reports.ResultFailed},
+		"proved nothing of it":     {Finished{Code: 2, Report: report(open, core("NoFalseNotFound", open), core("Converges", open))}, reports.ResultInconclusive},
 		"could not be carried out": {Finished{Code: 3, Problem: "no etcd"}, reports.ResultInconclusive},
+		"was refused":              {Finished{Code: 4, Problem: "exit code 4: it needs two versions"}, reports.ResultSkipped},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := reports.ControlRun{MustViolate: "NoFalseNotFound"}
+			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}
 			judgeControl(&run, c.run)
 			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)

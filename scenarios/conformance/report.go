@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// Report makes the conformance report of a suite that is over, from what its specs left. unproven are the scenarios without a control run.
+// Report makes the conformance report of a suite that is over, from what its specs left. unproven are the scenarios without a control run, to which those come whose
+// control run was refused.
 func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.ConformanceReport {
 	c := reports.ConformanceReport{
 		Metadata: reports.ConformanceMetadata{
@@ -19,7 +20,7 @@ func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.Co
 			Labels: o.Labels, Strict: o.Strict, Complete: true,
 		},
 		Product: o.product(), Reproduce: o.Reproduce, Environment: o.Environment,
-		Scenarios: []reports.ConformanceScenario{}, Control: reports.ConformanceControl{Runs: []reports.ControlRun{}, Unproven: unproven},
+		Scenarios: []reports.ConformanceScenario{}, Control: reports.ConformanceControl{Runs: []reports.ControlRun{}},
 	}
 	left := map[string]outcome{}
 	for _, spec := range r.SpecReports {
@@ -37,6 +38,7 @@ func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.Co
 		}
 		c.Scenarios = append(c.Scenarios, *found.Scenario)
 	}
+	c.Control.Unproven = slices.Clone(unproven)
 	runs, _ := o.controls()
 	for _, run := range runs {
 		found := left[strings.Join([]string{container, controlContainer, run.Name, "on", run.Control.Subject}, " ")]
@@ -44,6 +46,10 @@ func (o *Options) Report(r types.Report, unproven []reports.Unproven) reports.Co
 			found.Control = run.result()
 			found.Control.Result, found.Control.Reason = reports.ResultInconclusive, reports.NotReached
 			c.Metadata.Complete = false
+		}
+		if found.Control.Result == reports.ResultSkipped {
+			c.Control.Unproven = append(c.Control.Unproven, reports.Unproven{Scenario: run.Name, Reason: found.Control.Reason})
+			continue
 		}
 		c.Control.Runs = append(c.Control.Runs, *found.Control)
 	}

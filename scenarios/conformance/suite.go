@@ -133,6 +133,9 @@ func (c *control) prove(ctx context.Context, runs *runs) {
 	judgeControl(result, finished)
 	leave(outcome{Control: result, Interrupted: finished.Problem == interrupted})
 	runs.endIn(finished, run, what)
+	if result.Result == reports.ResultSkipped {
+		ginkgo.Skip(result.Reason)
+	}
 	gomega.Expect(result.Result).To(gomega.Equal(reports.ResultPassed), "%s", result.Reason)
 }
 

@@ -47,6 +47,11 @@ var byScenario = []mutant{
 		},
 	},
 	{
+		part: "hop", name: "client-believed-and-denied",
+		wrong:   "A client's header is believed to be a peer's, and what is not served here then is answered 404.",
+		changes: []string{"Routing.TrustAnyHop=true", "Routing.RefuseAtHop=false"},
+	},
+	{
 		part: "stream", name: "last-object-lost",
 		wrong: "Of a list that comes from a peer the last object is lost.",
 		plant: func(acted func()) sim.Defects {

@@ -31,12 +31,14 @@ func TestScenariosFailOnTheirDefects(t *testing.T) {
 				t.Fatalf("there is no defect of that name")
 			}
 			t.Parallel()
-			if outcome := outcomes(t, s, mutant{})[s.Control.Invariant]; outcome != invariant.OutcomePass {
-				t.Errorf("without the defect %s is %s", s.Control.Invariant, outcome)
-			}
-			with := outcomes(t, s, known[i])
-			if outcome := with[s.Control.Invariant]; outcome != invariant.OutcomeFail {
-				t.Errorf("with the defect %s is %s", s.Control.Invariant, outcome)
+			without, with := outcomes(t, s, mutant{}), outcomes(t, s, known[i])
+			for _, must := range s.Control.Invariants {
+				if outcome := without[must]; outcome != invariant.OutcomePass {
+					t.Errorf("without the defect %s is %s", must, outcome)
+				}
+				if outcome := with[must]; outcome != invariant.OutcomeFail {
+					t.Errorf("with the defect %s is %s", must, outcome)
+				}
 			}
 			for name, outcome := range with { // in any order
 				if outcome == invariant.OutcomeFail {
