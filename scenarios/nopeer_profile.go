@@ -8,7 +8,7 @@ import (
 
 var nopeerProfile = Scenario{
 	Name: "nopeer-profile",
-	Happens: "The first server runs TO, the others FROM, and a custom resource comes and goes. Clients ask for the merged documents and, with " +
+	Happens: "The first server runs TO, the others FROM, and a custom resource comes and goes, unless nothing may be changed. Clients ask for the merged documents and, with " +
 		"profile=nopeer, for what each server serves by itself.",
 	Holds:            "With the profile a server lists what it serves itself and nothing of its peers; without it, all.",
 	Source:           "KEP-4020, design details: the nopeer profile of aggregated discovery is the local server's view",
@@ -22,9 +22,13 @@ var nopeerProfile = Scenario{
 		plan := p.cluster(p.newest)
 		plan.Traffic = DiscoveryTraffic
 		plan.settle(6 * time.Second)
-		plan.define(widgets("v1"))
+		if !p.ReadOnly {
+			plan.define(widgets("v1"))
+		}
 		plan.settle(6 * time.Second)
-		plan.undefine(widgets("v1"))
+		if !p.ReadOnly {
+			plan.undefine(widgets("v1"))
+		}
 		plan.converge()
 		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}
 		return *plan

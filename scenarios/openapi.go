@@ -8,7 +8,7 @@ import (
 
 var openAPI = Scenario{
 	Name: "openapi",
-	Happens: "The first server runs TO, the others FROM, and a custom resource is defined. Clients ask every server for its description " +
+	Happens: "The first server runs TO, the others FROM, and a custom resource is defined, unless nothing may be changed. Clients ask every server for its description " +
 		"of the API, OpenAPI 2 and 3.",
 	Holds:            "Every server answers, and describes at least what it serves itself.",
 	Source:           "beyond KEP-4020, which leaves OpenAPI as it is: kubectl and controllers validate and convert by it",
@@ -22,7 +22,9 @@ var openAPI = Scenario{
 		plan := p.cluster(p.newest)
 		plan.Traffic = DiscoveryTraffic
 		plan.settle(10 * time.Second)
-		plan.define(widgets("v1"))
+		if !p.ReadOnly {
+			plan.define(widgets("v1"))
+		}
 		plan.settle(15 * time.Second)
 		plan.converge()
 		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}

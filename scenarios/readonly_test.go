@@ -1,12 +1,56 @@
 package scenarios
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/skewproof/skewproof/internal/fault"
 )
+
+// What can be carried out on servers that are somebody else's is in docs/conformance.md.
+func TestTheseScenariosOnlyRead(t *testing.T) {
+	want := []string{"quiet", "nopeer-profile", "preferred-versions", "openapi", "watch-through-proxy", "subresources"}
+	var got []string
+	for _, s := range All() {
+		p := parameters(max(3, s.MinServers), "v1.36.3", "v1.37.1")
+		whole := s.Plan(p)
+		p.ReadOnly = true
+		plan := s.Plan(p)
+		if err := plan.Validate(); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+		if plan.OnlyReads() != nil {
+			if !cmp.Equal(plan, whole) {
+				t.Errorf("%s leaves something out, and changes things all the same", s.Name)
+			}
+			continue
+		}
+		if plan.Pressure != whole.Pressure || plan.Traffic != whole.Traffic {
+			t.Errorf("%s asks for other pressure or traffic where it only reads", s.Name)
+		}
+		if !s.Limits.Allows(BackendExisting) {
+			t.Errorf("%s only reads, and may not be carried out where nothing else is allowed: %s", s.Name, s.Limits.Reason)
+		}
+		got = append(got, s.Name)
+	}
+	page, err := os.ReadFile("../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range got {
+		if !strings.Contains(string(page), "\n  | `"+name+"` |") {
+			t.Errorf("docs/conformance.md has no line for %s among those that can be carried out on servers that are somebody else's", name)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("these only read: %v, want %v", got, want)
+	}
+}
 
 func TestWhatIsSomebodyElsesIsOnlyRead(t *testing.T) {
 	servers := []Server{{Name: "a", Version: "v1.37.1"}}

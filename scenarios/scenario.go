@@ -49,6 +49,9 @@ type Parameters struct {
 	To      string // the newer version; equal to From for a cluster of one version
 	// Bounds are the times that the invariants allow; scenarios wait by them.
 	Bounds history.Bounds
+	// ReadOnly is for servers that are somebody else's: what changes, configures or harms them is left out of a plan whose rest proves something by itself.
+	// Other plans are as ever; [Plan.OnlyReads] refuses them.
+	ReadOnly bool
 }
 
 // Mixed reports whether two versions take part.

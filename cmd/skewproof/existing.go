@@ -61,7 +61,7 @@ func (f *runFlags) runExisting(ctx context.Context, name string, out, progress i
 	if err := f.takeVersions(scenario, versions); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: f.from, To: f.to, Bounds: history.DefaultBounds})
+	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: true})
 	plan.Servers = nil
 	for _, way := range ways { // whichever of them is newer: a plan that only reads names none
 		plan.Servers = append(plan.Servers, scenarios.Server{Name: way.Name, Version: versions[way.Name]})
@@ -140,7 +140,7 @@ func (f *runFlags) checkExisting(name string) (scenarios.Scenario, []existing.Wa
 	if !scenario.Limits.Allows(backendExisting) {
 		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", backendExisting, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: defaultFrom, To: defaultTo, Bounds: history.DefaultBounds})
+	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: defaultFrom, To: defaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
 	if err := plan.OnlyReads(); err != nil {
 		return fail(fmt.Errorf("%s is not for servers that are somebody else's: %w", name, err))
 	}

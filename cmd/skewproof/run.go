@@ -38,6 +38,7 @@ type runFlags struct {
 	seed             uint64
 	out              string
 	keep, dryRun     bool
+	onlyReads        bool
 	strict           bool
 	overrides        binaries.Overrides
 	existing         existingFlags
@@ -79,6 +80,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 	f.register(cmd.Flags())
 	f.existing.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
+	cmd.Flags().BoolVar(&f.onlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
 	return cmd
 }
@@ -183,9 +185,14 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	case !(f.qps > 0 && f.qps <= 100000):
 		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds})
+	plan := scenario.Plan(scenarios.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: f.onlyReads})
 	if err := plan.Validate(); err != nil {
 		return fail(fmt.Errorf("scenario %s: %w", name, err))
+	}
+	if f.onlyReads {
+		if err := plan.OnlyReads(); err != nil {
+			return fail(fmt.Errorf("--only-reads: %s does more: %w", name, err))
+		}
 	}
 	if err := f.checkBackend(plan); err != nil {
 		return fail(err)
@@ -272,6 +279,9 @@ func (f *runFlags) words(name string) []string {
 	words = append(words, "--servers", strconv.Itoa(f.servers), "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64),
 		"--seed", strconv.FormatUint(f.seed, 10))
 	words = append(words, f.binaryWords()...)
+	if f.onlyReads {
+		words = append(words, "--only-reads")
+	}
 	if f.strict {
 		words = append(words, "--strict")
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
@@ -64,16 +66,45 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 					t.Errorf("exit code %d, want %d:\n%s", code, want, out)
 				}
 				for _, i := range report.Invariants {
-					undecided := i.About && i.Verdict == invariant.OutcomeInconclusive && subject != "none"
-					if undecided || i.Name == "NoFalseNotFound" && (i.Verdict == invariant.OutcomeFail) != (want == exitFail) {
 					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Verdict != invariant.OutcomeFail {
 						t.Errorf("%s is %s, and its control must violate it", i.Name, i.Verdict)
 					}
+					undecided := i.About && i.Verdict == invariant.OutcomeInconclusive && subject != "none"
+					if undecided || i.Name == "NoFalseNotFound" && (i.Verdict == invariant.OutcomeFail) != (want == exitFail) {
 						t.Errorf("%s: %s %s", i.Name, i.Verdict, i.Reason)
 					}
 				}
 			})
 		}
+	}
+}
+
+// What is left of a scenario on servers that are somebody else's still proves something, at their rate: the reference passes it under enough pressure, and
+// without a proxy it violates what its control must.
+func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
+	for _, s := range scenarios.All() {
+		plan := s.Plan(scenarios.Parameters{Servers: 3, From: defaultFrom, To: defaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
+		if plan.OnlyReads() != nil || !s.Limits.Allows(backendSim) {
+			continue
+		}
+		for subject, want := range map[string]int{"reference": exitPass, "none": exitFail} {
+			t.Run(s.Name+"/"+subject, func(t *testing.T) {
+				t.Parallel()
+				code, report, out := simulated(t, filepath.Join(t.TempDir(), "run"), s.Name, "--subject", subject, "--only-reads", "--qps", fmt.Sprint(gentleQPS))
+				if code != want || !strings.HasSuffix(report.Reproduce, "--only-reads") {
+					t.Errorf("exit code %d, want %d; reproduced by %s:\n%s", code, want, report.Reproduce, out)
+				}
+				for _, i := range report.Invariants {
+					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Verdict != invariant.OutcomeFail {
+						t.Errorf("%s is %s, and the control must violate it", i.Name, i.Verdict)
+					}
+				}
+			})
+		}
+	}
+	_, err := call(t, "run", "peer-crash", "--backend", "sim", "--only-reads", "--out", t.TempDir())
+	if codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), "--only-reads: peer-crash does more: step 2, kill a") {
+		t.Errorf("a crash that only reads: %v", err)
 	}
 }
 

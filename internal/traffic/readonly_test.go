@@ -10,10 +10,10 @@ import (
 
 // Servers that are somebody else's must not even be asked to change anything. The same load without the switch shows that it would.
 func TestReadOnlyLoadOnlyReads(t *testing.T) {
-	methods := func(readOnly bool) map[string]int {
+	methods := func(profile Profile, readOnly bool) map[string]int {
 		record := newLedger()
 		server := newAPIServer(t, notFound)
-		load, stop := start(t, connectAll(t, record, server), Options{QPS: 5000, Seed: 3, ReadOnly: readOnly}, nil)
+		load, stop := start(t, connectAll(t, record, server), Options{QPS: 5000, Seed: 3, ReadOnly: readOnly, Profile: profile}, nil)
 		load.SetProbes(Classify(recordedDocuments(t)))
 		seen := func() map[string]int {
 			count := map[string]int{}
@@ -31,14 +31,16 @@ func TestReadOnlyLoadOnlyReads(t *testing.T) {
 		stop()
 		return seen()
 	}
-	for verb, n := range methods(true) {
-		switch verb {
-		case "get", "list", "watch", history.VerbTable, history.VerbDiscovery:
-		default:
-			t.Errorf("%d requests with the verb %q", n, verb)
+	for _, profile := range []Profile{ProfileGeneral, ProfileWatches, ProfileSubresources, ProfileDiscovery} {
+		for verb, n := range methods(profile, true) {
+			switch verb {
+			case "get", "list", "watch", history.VerbTable, history.VerbDiscovery, history.VerbNoPeer, history.VerbOpenAPI:
+			default:
+				t.Errorf("profile %q: %d requests with the verb %q", profile, n, verb)
+			}
 		}
 	}
-	usual := methods(false)
+	usual := methods(ProfileGeneral, false)
 	if usual["create"]+usual["patch"]+usual["delete"] == 0 {
 		t.Error("without the switch there is no write: this test would prove nothing")
 	}

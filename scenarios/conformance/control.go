@@ -34,7 +34,7 @@ func (o *Options) controls() (runs []control, unproven []reports.Unproven) {
 			}
 			// Servers that are somebody else's cannot be made worse. The simulator shows that the same plan, load and invariants can fail.
 			c.backend = scenarios.BackendSim
-			on = Options{Backend: c.backend, Subject: s.Control.Subject}
+			on = Options{Backend: c.backend, Subject: s.Control.Subject, onlyReads: true}
 		}
 		c.words = on.words(s)
 		switch {

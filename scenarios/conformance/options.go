@@ -43,6 +43,9 @@ type Options struct {
 	// on what it runs.
 	Version, Reproduce string
 	Environment        []string
+
+	// onlyReads leaves out of plans what servers that are somebody else's must not be asked for.
+	onlyReads bool
 }
 
 // Controls says which of the chosen scenarios are run a second time, on what they must fail on.
@@ -193,6 +196,9 @@ func (o *Options) words(s scenarios.Scenario) []string {
 	add("--kubeconfig", o.Kubeconfig)
 	add("--contexts", strings.Join(o.Contexts, ","))
 	add("--direct-contexts", strings.Join(o.DirectContexts, ","))
+	if o.onlyReads {
+		words = append(words, "--only-reads")
+	}
 	if o.Strict {
 		words = append(words, "--strict")
 	}
@@ -204,6 +210,7 @@ func (o *Options) parameters(s scenarios.Scenario) scenarios.Parameters {
 	return scenarios.Parameters{
 		Servers: max(cmp.Or(o.Servers, defaultServers), s.MinServers),
 		From:    cmp.Or(o.From, DefaultFrom), To: cmp.Or(o.To, DefaultTo), Bounds: history.DefaultBounds,
+		ReadOnly: o.onlyReads || o.Backend == scenarios.BackendExisting,
 	}
 }
 

@@ -125,12 +125,17 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 
 // Somebody else's servers cannot be made to fail: the simulator is, and with scenarios only that can be carried out on them.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
-	o := Options{Backend: scenarios.BackendExisting, Kubeconfig: "x", Labels: "quiet || rolling-upgrade"}
-	runs, _ := o.controls()
+	o := Options{Backend: scenarios.BackendExisting, Kubeconfig: "x", Labels: "openapi || nopeer-profile"}
+	runs, unproven := o.controls()
+	if len(runs) != 0 || len(unproven) != 2 {
+		t.Errorf("control runs %+v, unproven %+v: the simulator has no OpenAPI, and plants no defect", runs, unproven)
+	}
+	o.Labels = "quiet || rolling-upgrade"
+	runs, _ = o.controls()
 	if len(runs) != 1 || runs[0].Name != "quiet" || runs[0].backend != scenarios.BackendSim {
 		t.Fatalf("control runs %+v, want quiet in the simulator", runs)
 	}
-	if words := strings.Join(runs[0].words, " "); strings.Contains(words, "kubeconfig") || !strings.Contains(words, "--subject none") {
+	if words := strings.Join(runs[0].words, " "); strings.Contains(words, "kubeconfig") || !strings.Contains(words, "--subject none --only-reads") {
 		t.Errorf("it is run as %s", words)
 	}
 }
@@ -189,10 +194,10 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 	whole.Controls = ControlsFew
 	t.Log(whole.Expected())
-}
 	for _, part := range []string{"smoke", "upgrades", "network", "processes", "configuration", "discovery", "safety || traffic"} { // for docs/conformance.md
 		each := Options{Backend: scenarios.BackendLocal, Parallel: 1, Labels: part}
 		few := each
 		few.Controls = ControlsFew
 		t.Logf("%s: %s; with few controls: %s", part, each.Expected(), few.Expected())
 	}
+}
