@@ -1,18 +1,22 @@
 # A thin skin over the command line: 'skewproof --help' says what each of these does.
 
+# Variables; 'make help' says which of them each target takes. What is empty is left to the command's own defaults.
 NAME    ?= rolling-upgrade
 BACKEND ?= local
-SUBJECT ?= builtin
+SUBJECT ?=
 FROM    ?=
 TO      ?=
 SERVERS ?=
 OUT     ?=
-# Of conformance: which scenarios, in Ginkgo's language of labels. Of kind-images: what the nodes can run.
+# With BACKEND=existing: the file that names the servers, a context for each.
+KUBECONFIG ?=
+# Which scenarios, in Ginkgo's language of labels.
 LABELS   ?=
+# What the nodes of kind can run.
 VERSIONS ?= v1.36.3 v1.37.1
-# Of conformance, smoke, matrix and bench: how many runs at a time. Each needs a processor and 2 GB of memory.
+# How many runs at a time. Each needs a processor and 2 GB of memory.
 PARALLEL ?=
-# Of conformance: each (a control run for every scenario) or few (the quickest for each invariant).
+# each (a control run for every scenario) or few (the quickest for each invariant).
 CONTROLS ?=
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
@@ -20,36 +24,38 @@ MAY_SKIP := ./internal/sandbox
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-RUN_FLAGS := --backend $(BACKEND) --subject $(SUBJECT) \
-	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(if $(OUT),--out $(OUT))
+# The flags that commands have in common.
+OUT_FLAG      := $(if $(OUT),--out $(OUT))
+PARALLEL_FLAG := $(if $(PARALLEL),--parallel $(PARALLEL))
+PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(OUT_FLAG)
+EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
 .PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix bench parity mutants kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
-	@echo '  Variables of scenario: NAME BACKEND SUBJECT FROM TO SERVERS OUT; of conformance, smoke, matrix and bench also PARALLEL, how many runs at a time'
+	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing.'
 
-scenario: build ## Run a scenario and leave a report: make scenario NAME=rolling-upgrade
-	bin/skewproof run $(NAME) $(RUN_FLAGS)
+scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT KUBECONFIG]
+	bin/skewproof run $(NAME) --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS)
 
 build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
 	CGO_ENABLED=0 go build -o bin/skewproof ./cmd/skewproof
 
-CONFORM = bin/skewproof conformance --backend $(BACKEND) $(if $(filter existing,$(BACKEND)),--kubeconfig $(KUBECONFIG),--subject $(SUBJECT) \
-	$(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO))) $(if $(OUT),--out $(OUT)) $(if $(PARALLEL),--parallel $(PARALLEL))
+CONFORM = bin/skewproof conformance --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(PARALLEL_FLAG)
 
-conformance: build ## Run the conformance suite: make conformance [BACKEND SUBJECT FROM TO LABELS CONTROLS PARALLEL]
+conformance: build ## Run the conformance suite [BACKEND SUBJECT FROM TO SERVERS OUT LABELS CONTROLS PARALLEL KUBECONFIG]
 	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)') $(if $(CONTROLS),--controls $(CONTROLS))
 
-smoke: build ## Run the smoke set of it, with the quickest negative controls
+smoke: build ## Run the smoke set of it, with the quickest negative controls [the same but for LABELS and CONTROLS]
 	$(CONFORM) --labels smoke --controls few
 
-matrix: build ## Scenarios over pairs of versions and subjects, as one table
-	bin/skewproof matrix --backend $(BACKEND) $(if $(OUT),--out $(OUT)) $(if $(PARALLEL),--parallel $(PARALLEL))
+matrix: build ## Scenarios over pairs of versions and subjects, as one table [BACKEND SUBJECT OUT PARALLEL]
+	bin/skewproof matrix --backend $(BACKEND) $(if $(SUBJECT),--subjects $(SUBJECT)) $(OUT_FLAG) $(PARALLEL_FLAG)
 
-bench: build ## Run the smoke set ten times: does any verdict differ?
-	bin/skewproof bench --labels smoke --runs 10 $(RUN_FLAGS) $(if $(PARALLEL),--parallel $(PARALLEL))
+bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]
+	bin/skewproof bench $(if $(filter command,$(origin NAME)),$(NAME),--labels smoke) --runs 10 --backend $(BACKEND) $(PLAN_FLAGS) $(PARALLEL_FLAG)
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
 
@@ -66,7 +72,7 @@ e2e: ## Run the scenarios for real; what this machine cannot run is skipped with
 e2e-all: ## The same with every scenario, not the smoke set alone: an hour and a half
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
 
-kind-images: ## Make the images of the kind backend: make kind-images VERSIONS="v1.36.3 v1.37.1"
+kind-images: ## Make the images of the kind backend [VERSIONS="v1.36.3 v1.37.1"]
 	go build -o bin/kind-images ./kindconfigs/image && bin/kind-images $(VERSIONS)
 
 test-kind: ## Run scenarios on kind clusters, where Docker and the images are there
@@ -75,8 +81,8 @@ test-kind: ## Run scenarios on kind clusters, where Docker and the images are th
 kind-clean: build ## Remove what runs on kind that were killed have left behind
 	bin/skewproof kind-clean
 
-parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (hours)
-	bin/skewproof parity $(if $(OUT),--out $(OUT))
+parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (hours) [SUBJECT FROM TO SERVERS OUT]
+	bin/skewproof parity $(PLAN_FLAGS)
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
 	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
