@@ -22,8 +22,8 @@ type PeerAppeared struct {
 // PeerGone says that a peer has left: its lease was deleted, or has long expired.
 type PeerGone struct{ ID ServerID }
 
-// PeerChanged says that a peer serves something else than it did, or than it was found to serve, as it tells itself. The table keeps what it knows of it: it is an occasion to
-// ask (see FetchingPolicy.WhenTold).
+// PeerChanged says that a peer serves something else than it did, or than it was found to serve, as it tells itself. The table
+// keeps what it knows of it: it is an occasion to ask (see FetchingPolicy.WhenTold).
 type PeerChanged struct{ ID ServerID }
 
 // PeerAddress says where a peer is reached, as "host:port"; "" when that is no longer known. It makes no peer live.

@@ -1,3 +1,5 @@
+// Package discovery reads and writes what Kubernetes API servers say that they serve: it decodes aggregated and legacy discovery documents, merges those
+// of several servers into one, filters them, and serves them in every format and encoding that clients ask for. Documents are immutable.
 package discovery
 
 import (
