@@ -14,7 +14,7 @@ var twoServersOneHostname = Scenario{
 	Family:           Configuration,
 	Limits: Limits{
 		Backends: []string{BackendLocal},
-		Reason:   "because it needs servers whose host names are a matter of a start: the simulator tells servers apart by them, and a node of kind keeps its own",
+		Reason:   "because it needs servers whose host names can be changed from one start to the next: the simulator tells servers apart by them, and a node of kind keeps its own",
 	},
 	Control: askedInVain,
 	Plan: func(p Parameters) Plan {
