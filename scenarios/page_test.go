@@ -34,7 +34,7 @@ func cataloguePage() string {
 	fmt.Fprintf(&b, `# Scenarios
 
 All %d, as the catalogue in [scenarios/](../scenarios) has them; this page is made from it. FROM is the older version, TO the newer one. Each is judged by every
-invariant; those named are what it is about. A run in which one of them that the KEP demands stays inconclusive proves nothing; one that goes beyond the KEP
+[invariant](invariants.md); those named are what it is about. A run in which one of them that the KEP demands stays inconclusive proves nothing; one that goes beyond the KEP
 (extended, see [conformance](conformance.md)) may stay so, unless --strict lets it count. *Control* is a subject, or a planted defect, on which it must fail,
 by violating all that is named: the proof that it can.
 `, len(All()))
