@@ -8,9 +8,11 @@ import (
 	"go/token"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 var update = flag.Bool("update", false, "write docs/policies.md anew")
@@ -34,42 +36,56 @@ func TestPolicyTable(t *testing.T) {
 	}
 }
 
+// head is what the page begins with. It cannot be a raw string: there are code spans in it.
+const head = "# Policies\n\n" +
+	"The places in which released kube-apiservers and the reference differ are switches of `proxy.Policy`, one each. This\n" +
+	"page is made from the source (`go test ./proxy -run TestPolicyTable -update`).\n\n" +
+	"`upstream-1.37` is held to the real upstream code: `TestBehavesLikeUpstream` drives it and the real upstream code\n" +
+	"through the same random histories in virtual time. The older presets differ from it by the switches shown, as read in\n" +
+	"the source of the versions that they name (of v1.36.3 the files of the proxy are those of v1.37.1, byte for byte).\n\n" +
+	"Switches stand here as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell is false, 0, 0s or nothing.\n\n"
+
 // unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but where they say otherwise, unmodelled_test.go the first
 // of the third.
 const unlike = `No switch covers what is the same under every preset here, and not quite as upstream does it.
 
 Requests that are passed on:
 
-- X-Forwarded-Host, -Proto and -Uri are not added; Accept-Encoding is always explicit; the trailer of a request is dropped.
-- No header that begins with X-Remote- is passed on, whatever follows; a Connection header cannot take the Audit-ID away.
-- HTML is not rewritten, nor is Location (upstream: to the peer's own address). What a filter of this server has set (Audit-ID, Cache-Control) does
-  not stand twice in the answer. An informational answer (1xx) takes no header away that a filter has set; this is not compared.
-- An identity that headers cannot carry unchanged is 403, a missing one 500 (upstream: an empty 200). A client that breaks off its body is 400, one whose
-  time is over 504 (upstream: 503, if anybody still reads it).
-- CONNECT asks for no resource. A client may not upgrade to another HTTP (h2c); upgrades are not compared, as upstream dials for them itself.
+- X-Forwarded-Host, -Proto and -Uri are not added; Accept-Encoding is always explicit; the trailer of a request is
+  dropped.
+- No header that begins with X-Remote- is passed on, whatever follows; a Connection header cannot take the Audit-ID
+  away.
+- HTML is not rewritten, nor is Location (upstream: to the peer's own address). What a filter of this server has set
+  (Audit-ID, Cache-Control) does not stand twice in the answer. An informational answer (1xx) takes no header away that
+  a filter has set; this is not compared.
+- An identity that headers cannot carry unchanged is 403, a missing one 500 (upstream: an empty 200). A client that
+  breaks off its body is 400, one whose time is over 504 (upstream: 503, if anybody still reads it).
+- CONNECT asks for no resource. A client may not upgrade to another HTTP (h2c); upgrades are not compared, as upstream
+  dials for them itself.
 
 Merged discovery:
 
-- It answers GET and HEAD (upstream: every method). Vary names Accept-Encoding as well, and bodies are compressed from 4 KiB on (upstream: 128).
-- Every encoding has an entity tag of its own (upstream: that of the JSON for all). If-None-Match may be a list, weak, or "*".
+- It answers GET and HEAD (upstream: every method). Vary names Accept-Encoding as well, and bodies are compressed from 4
+  KiB on (upstream: 128).
+- Every encoding has an entity tag of its own (upstream: that of the JSON for all). If-None-Match may be a list, weak,
+  or "*".
 
 What upstream does and no preset:
 
-- When the last custom resource of a group is deleted, the merged document keeps the group until something else changes. Only the peers' documents are
-  filtered again then, if there are any.
-- It looks for graces that have ended at every event of a definition or an APIService, the presets at those that change what exists: up to five minutes later.
-- Its merged document has at once whatever changes in the local server's own; the presets have it when they are told (proxy.LocalFetched). In a
-  kube-apiserver with custom resources or aggregated APIs, their controllers make both anew every few minutes, whatever StaleWhenAlone says.
+- When the last custom resource of a group is deleted, the merged document keeps the group until something else changes.
+  Only the peers' documents are filtered again then, if there are any. In a kube-apiserver the group's APIService goes
+  too, and that makes the document anew (finding 10).
+- It looks for graces that have ended at every event of a definition or an APIService, the presets at those that change
+  what exists: up to five minutes later.
+- Its merged document has at once whatever changes in the local server's own; the presets have it when they are told
+  (proxy.LocalFetched). In a kube-apiserver with custom resources or aggregated APIs, their controllers make both anew
+  every few minutes, whatever StaleWhenAlone says.
 - When several leases exist at its start, how many of them the first round of fetches sees is a race.
 `
 
 func policyTable(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("# Policies\n\nThe places in which released kube-apiservers and the reference differ are switches of `proxy.Policy`, one each. " +
-		"This page is made from the source\n(`go test ./proxy -run TestPolicyTable -update`).\n\n" +
-		"`upstream-1.37` is held to the real upstream code, which both are driven through random histories in virtual time by `TestBehavesLikeUpstream`; the\nolder presets " +
-		"differ from it by the switches shown, as read in the source of the versions that they name (of v1.36.3 the files of the proxy are those of v1.37.1, byte for byte).\n\n" +
-		unlike)
+	b.WriteString(head + unlike)
 	comments := fieldComments(t)
 	policy := reflect.TypeFor[Policy]()
 	for i := range policy.NumField() {
@@ -83,7 +99,7 @@ func policyTable(t *testing.T) string {
 		}
 		b.WriteString("\n|---|" + strings.Repeat("---|", len(Presets())) + "\n")
 		for j := range section.Type.NumField() {
-			fmt.Fprintf(&b, "| %s |", section.Type.Field(j).Name)
+			fmt.Fprintf(&b, "| %s.%s |", section.Name, section.Type.Field(j).Name)
 			for _, p := range Presets() {
 				fmt.Fprintf(&b, " %s |", cell(reflect.ValueOf(p).Field(i).Field(j).Interface()))
 			}
@@ -93,11 +109,28 @@ func policyTable(t *testing.T) string {
 		for j := range section.Type.NumField() {
 			name := section.Type.Field(j).Name
 			if comment := comments[section.Type.Name()+"."+name]; comment != "" {
-				fmt.Fprintf(&b, "- %s\n", comment)
+				b.WriteString(item(docLink.ReplaceAllString(comment, "$1")))
 			}
 		}
 	}
 	return b.String()
+}
+
+// docLink is how a comment of Go names something: [Table.Crashed].
+var docLink = regexp.MustCompile(`\[([A-Z][\w.]*)\]`)
+
+// item is a text as an item of a list, in lines of up to 120 characters.
+func item(text string) string {
+	var b strings.Builder
+	line := "-"
+	for _, word := range strings.Fields(text) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 120 {
+			b.WriteString(line + "\n")
+			line = " "
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
 }
 
 func cell(v any) string {
@@ -108,14 +141,14 @@ func cell(v any) string {
 		}
 		return ""
 	case ExtensionPolicy:
-		return [...]string{"ignored", "cut out", "filtered", "exact"}[v]
+		return v.String()
 	case time.Duration:
 		if v == 0 {
 			return ""
 		}
 	case string:
 		if v != "" {
-			return "`" + strings.Join(strings.Split(v, ","), "` `") + "`"
+			return "`" + strings.Join(strings.Split(v, ","), "`,`") + "`"
 		}
 	}
 	if text := fmt.Sprint(v); text != "0" && text != "0s" {

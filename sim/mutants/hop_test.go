@@ -22,7 +22,7 @@ var hops = []mutant{
 	{
 		part: "hop", name: "passed-back", rare: true,
 		wrong:   "A request is passed on without the header that says so, and custom resources are taken from peers like everything else.",
-		changes: []string{"Knowledge.Extensions=0", "Fetching.AfterChange=0s"},
+		changes: []string{"Knowledge.Extensions=ignored", "Fetching.AfterChange=0s"},
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()

@@ -223,7 +223,7 @@ var knowledge = []mutant{
 	{
 		part: "table", name: "extensions-from-peers", rare: true,
 		wrong:   "Custom resources are taken from peers like everything else.",
-		changes: []string{"Knowledge.Extensions=0"},
+		changes: []string{"Knowledge.Extensions=ignored"},
 	},
 }
 

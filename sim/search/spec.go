@@ -4,10 +4,8 @@ package search
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
@@ -78,7 +76,7 @@ func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 		return policy, false, nil
 	}
 	if policy, err = proxy.PresetNamed(s.Policy); err != nil {
-		return policy, false, err
+		return policy, false, fmt.Errorf("%w, or %s for the feature switched off", err, None)
 	}
 	for _, c := range s.Changes {
 		if err := change(&policy, c); err != nil {
@@ -139,94 +137,4 @@ func (s Spec) GVRs() ([]history.GVR, error) {
 		all = all[:min(s.Resources, len(all))]
 	}
 	return all, nil
-}
-
-// change sets one switch.
-func change(p *proxy.Policy, text string) error {
-	name, value, ok := strings.Cut(text, "=")
-	if !ok {
-		return fmt.Errorf("change %q: want SWITCH=VALUE, such as Knowledge.KeepLastGood=true", text)
-	}
-	for _, sw := range switches(p) {
-		if sw.Name == name {
-			return sw.set(value)
-		}
-	}
-	return fmt.Errorf("change %q: no switch %q; docs/policies.md lists them", text, name)
-}
-
-// Switch is one field of a policy.
-type Switch struct {
-	Name  string // "Knowledge.KeepLastGood"
-	value reflect.Value
-}
-
-// switches are the fields of a policy, in the order of their declaration.
-func switches(p *proxy.Policy) []Switch {
-	var all []Switch
-	groups := reflect.ValueOf(p).Elem()
-	for i := range groups.NumField() {
-		g := groups.Field(i)
-		if g.Kind() != reflect.Struct {
-			continue
-		}
-		for j := range g.NumField() {
-			all = append(all, Switch{groups.Type().Field(i).Name + "." + g.Type().Field(j).Name, g.Field(j)})
-		}
-	}
-	return all
-}
-
-// String is the value as it stands in a change.
-func (s Switch) String() string {
-	if d, ok := s.value.Interface().(time.Duration); ok {
-		return d.String()
-	}
-	return fmt.Sprint(s.value.Interface())
-}
-
-func (s Switch) set(text string) error {
-	if s.value.Type() == reflect.TypeFor[time.Duration]() {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			return fmt.Errorf("switch %s: %w", s.Name, err)
-		}
-		s.value.SetInt(int64(d))
-		return nil
-	}
-	var err error
-	switch s.value.Kind() {
-	case reflect.Bool:
-		var b bool
-		_, err = fmt.Sscan(text, &b)
-		s.value.SetBool(b)
-	case reflect.Int:
-		var n int64
-		_, err = fmt.Sscan(text, &n)
-		s.value.SetInt(n)
-	case reflect.Float64:
-		var f float64
-		_, err = fmt.Sscan(text, &f)
-		s.value.SetFloat(f)
-	case reflect.String:
-		s.value.SetString(text)
-	default:
-		err = fmt.Errorf("its kind %s cannot be set", s.value.Kind())
-	}
-	if err != nil {
-		return fmt.Errorf("switch %s: value %q: %w", s.Name, text, err)
-	}
-	return nil
-}
-
-// Differences are the changes that turn the switches of one policy, each by itself, to what they are in another.
-func Differences(from, to proxy.Policy) []string {
-	a, b := switches(&from), switches(&to)
-	var all []string
-	for i := range a {
-		if a[i].String() != b[i].String() {
-			all = append(all, b[i].Name+"="+b[i].String())
-		}
-	}
-	return slices.Clip(all)
 }
