@@ -12,7 +12,12 @@ import (
 // telling is the least part of a policy's violations that a change must remove to be named for it.
 const telling = 0.05
 
-// Findings says in sentences which single change removes which violations, and which is needed.
+// rises tells whether a change that violates an invariant in so many more schedules is named for it: by a fifth, and in one schedule of a hundred.
+func (a *Ablation) rises(before, after uint64) bool {
+	return after > before && 5*(after-before) >= before && 100*(after-before) >= a.Schedules
+}
+
+// Findings says in sentences which single change removes which violations, which adds to them, and which is needed.
 func (a *Ablation) Findings() []string {
 	var all []string
 	for i, inv := range a.Columns {
@@ -34,6 +39,14 @@ func (a *Ablation) Findings() []string {
 	}
 	for i, inv := range a.Columns {
 		for _, r := range a.Rows {
+			if a.rises(a.FromCounts[i], r.With[i]) {
+				all = append(all, fmt.Sprintf("%s: %s=%s alone, in %s, adds to the violations (%d of %d schedules, rather than %d).",
+					inv, r.Switch, shown(r.ToValue), a.Spec, r.With[i], a.Schedules, a.FromCounts[i]))
+			}
+		}
+	}
+	for i, inv := range a.Columns {
+		for _, r := range a.Rows {
 			if r.Without[i] > a.ToCounts[i] {
 				all = append(all, fmt.Sprintf("%s: %s with %s=%s, rather than %s, violates it in %d of %d schedules, as it is in %d.",
 					inv, a.To, r.Switch, shown(r.FromValue), shown(r.ToValue), r.Without[i], a.Schedules, a.ToCounts[i]))
@@ -43,11 +56,15 @@ func (a *Ablation) Findings() []string {
 	return all
 }
 
+// percent does not round up to all of them.
 func percent(part float64) string {
 	if part >= 1 {
 		return "all"
 	}
-	return fmt.Sprintf("%.0f %%", 100*part)
+	if rounded := fmt.Sprintf("%.0f %%", 100*part); rounded != "100 %" {
+		return rounded
+	}
+	return "more than 99 %"
 }
 
 // title says what was compared.

@@ -1,0 +1,125 @@
+package search
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+var updatePage = flag.Bool("update", false, "write the sentences of docs/ablation.md anew, from its tables")
+
+// TestAblationPage holds the sentences of docs/ablation.md to its tables, which take hours to make.
+func TestAblationPage(t *testing.T) {
+	const path = "../../docs/ablation.md"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if err := readAblation(t, string(page)).WriteMarkdown(&again); err != nil {
+		t.Fatal(err)
+	}
+	if *updatePage {
+		if err := os.WriteFile(path, again.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if again.String() != string(page) {
+		t.Errorf("%s is not what its tables say; run: go test ./sim/search -run TestAblationPage -update", path)
+	}
+}
+
+// readAblation reads what [Ablation.WriteMarkdown] wrote.
+func readAblation(t *testing.T, page string) *Ablation {
+	t.Helper()
+	var a Ablation
+	lines := strings.Split(page, "\n")
+	title := strings.NewReplacer(",", "", ":", "").Replace(lines[2])
+	if _, err := fmt.Sscanf(title, "%s → %s %s and %s %d servers %d schedules from seed %d on",
+		&a.Spec.Policy, &a.To, &a.Spec.From, &a.Spec.To, &a.Spec.Servers, &a.Schedules, &a.FirstSeed); err != nil {
+		t.Fatalf("its title %q: %v", lines[2], err)
+	}
+	tables := 0
+	var base []uint64
+	for _, line := range lines {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
+		name, value, _ := strings.Cut(cells[0], "=")
+		switch {
+		case !strings.HasPrefix(line, "| "):
+		case name == "change":
+			tables, base, a.Columns = tables+1, nil, readColumns(cells[1:])
+		case base == nil:
+			base = readCounts(t, cells[1:], nil)
+			if tables == 1 {
+				a.FromCounts = base
+			} else {
+				a.ToCounts = base
+			}
+		case tables == 1:
+			a.Rows = append(a.Rows, AblationRow{Switch: name, ToValue: value, With: readCounts(t, cells[1:], base)})
+		default:
+			for i := range a.Rows {
+				if r := &a.Rows[i]; r.Switch == name {
+					r.FromValue, r.Without = value, readCounts(t, cells[1:], base)
+				}
+			}
+		}
+	}
+	return &a
+}
+
+func readColumns(heads []string) (columns []AblationColumn) {
+	for _, head := range heads {
+		grade := invariant.GradeCore
+		if name, extended := strings.CutSuffix(head, " (extended)"); extended {
+			head, grade = name, invariant.GradeExtended
+		}
+		name, asked, _ := strings.Cut(head, ", ")
+		columns = append(columns, AblationColumn{Invariant: name, Grade: grade, Asked: Peculiarity(asked)})
+	}
+	return columns
+}
+
+func readCounts(t *testing.T, cells []string, base []uint64) (counts []uint64) {
+	t.Helper()
+	for i, cell := range cells {
+		if cell == "·" {
+			counts = append(counts, base[i])
+			continue
+		}
+		n, err := strconv.ParseUint(cell, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, n)
+	}
+	return counts
+}
+
+func TestWhatAnAblationSays(t *testing.T) {
+	a := Ablation{
+		Spec: Spec{Policy: "old"}, To: "new", Schedules: 1000, FromCounts: []uint64{278, 0, 27, 482}, ToCounts: make([]uint64, 4),
+		Columns: []AblationColumn{{Invariant: "Converges"}, {Invariant: "TrueNotFound"}, {Invariant: "Available"}, {Invariant: "NoFalseNotFound"}},
+		Rows:    []AblationRow{{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{1, 13, 43, 523}, Without: make([]uint64, 4)}},
+	}
+	said := strings.Join(a.Findings(), "\n")
+	for _, want := range []string{
+		"Converges: A.B=true alone, in old, removes more than 99 % of the violations (1 of 278 schedules are left).",
+		"TrueNotFound: A.B=true alone, in old, adds to the violations (13 of 1000 schedules, rather than 0).",
+		"Available: A.B=true alone, in old, adds to the violations (43 of 1000 schedules, rather than 27).",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "523") {
+		t.Errorf("482 and 523 are too much alike to be named:\n%s", said)
+	}
+}
