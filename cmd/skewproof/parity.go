@@ -36,7 +36,9 @@ func newParity() *cobra.Command {
 		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the verdicts,
 invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
 
-Exit code 0: every disagreement is known; 1: one is not; 3: a run could not be carried out.`,
+With --local real runs that are there already are not repeated. Those of the scenarios that are not there are carried out.
+
+Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 3: a run could not be carried out.`,
 		Example: `  skewproof parity peer-crash --subject builtin,reference
   skewproof parity --local _out/parity-20261121-101500    # real runs that are there already are not repeated`,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -48,7 +50,7 @@ Exit code 0: every disagreement is known; 1: one is not; 3: a run could not be c
 	f.registerPlan(flags)
 	flags.StringSliceVar(&f.subjects, "subject", scenarios.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
 	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
-	flags.StringVar(&f.local, "local", "", "take runs on real processes from this directory, if an earlier 'skewproof parity --out' left them there")
+	flags.StringVar(&f.local, "local", "", "take from this directory the real runs that an earlier 'skewproof parity --out' left there; the others are carried out")
 	flags.BoolVar(&f.causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
 	return cmd
 }
@@ -68,6 +70,10 @@ func (f *parityFlags) compare(ctx context.Context, names []string, out, progress
 	if f.local != "" {
 		if _, err := os.ReadDir(f.local); err != nil { // a slip of the pen must not cost half an hour of real runs
 			return notRun(fmt.Errorf("take runs from --local %s: %w", f.local, err))
+		}
+		if !slices.ContainsFunc(pairs, func(p *pair) bool { return isThere(f.local, p.name(backendLocal)) }) {
+			return notRun(fmt.Errorf("take runs from --local %s: none of those that are to be compared is there, such as %s; without --local they are carried out",
+				f.local, pairs[0].name(backendLocal)))
 		}
 	}
 	base := f.out
@@ -130,21 +136,29 @@ func (f *parityFlags) on(backend, subject string) runFlags {
 
 // both carries out one plan on both backends, unless the real run is there already.
 func (f *parityFlags) both(ctx context.Context, base string, p *pair) (err error) {
-	name := p.scenario + "-" + p.subject + "-"
-	p.local, err = readReal(f.local, name+backendLocal)
+	p.local, err = readReal(f.local, p.name(backendLocal))
 	if errors.Is(err, fs.ErrNotExist) {
-		p.local, err = f.one(ctx, p, backendLocal, filepath.Join(base, name+backendLocal))
+		p.local, err = f.one(ctx, p, backendLocal, filepath.Join(base, p.name(backendLocal)))
 	}
 	if err != nil {
 		return err
 	}
-	if p.sim, err = f.one(ctx, p, backendSim, filepath.Join(base, name+backendSim)); err != nil {
+	if p.sim, err = f.one(ctx, p, backendSim, filepath.Join(base, p.name(backendSim))); err != nil {
 		return err
 	}
 	if p.disagreements, err = parity.Compare(p.local, p.sim); err != nil {
 		return notRun(err)
 	}
 	return nil
+}
+
+// name is that of the directory of a run.
+func (p *pair) name(backend string) string { return p.scenario + "-" + p.subject + "-" + backend }
+
+// isThere tells whether an earlier run is in dir.
+func isThere(dir, name string) bool {
+	_, err := os.Stat(runDir(filepath.Join(dir, name)).file(reports.JSONFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // readReal reads the report of an earlier run. Its history is judged anew, since invariants may have changed.
