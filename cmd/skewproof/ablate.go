@@ -64,7 +64,7 @@ the second with that switch alone as in the first. The table is printed, and wri
 		},
 	}
 	flags := cmd.Flags()
-	f.register(flags)
+	f.register(flags, "ablate")
 	flags.StringVar(&f.spec.Policy, "from-policy", "upstream-1.37", "the policy to begin with")
 	flags.StringVar(&to, "to-policy", "reference", "the policy to compare it with")
 	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))

@@ -45,6 +45,7 @@ nothing could be compared; 3: a run could not be carried out, or Ctrl-C: what wa
 		},
 	}
 	f.register(cmd.Flags())
+	cmd.Flags().Lookup("out").Usage = "directory for all runs (default _out/bench-BACKEND-SUBJECT-TIME)"
 	cmd.Flags().StringVar(&f.labels, "labels", "", "which scenarios, by labels, as in 'skewproof conformance'")
 	cmd.Flags().IntVar(&f.runs, "runs", 5, "how many times")
 	registerParallel(cmd.Flags(), &f.parallel)
@@ -122,7 +123,9 @@ func (f *benchFlags) choose(names []string) (all []*benched, versions []string, 
 	switch {
 	case f.runs < 1:
 		return nil, nil, usage("--runs %d: want at least 1", f.runs)
-	case len(names) > 0 == (f.labels != ""):
+	case len(names) > 0 && f.labels != "":
+		return nil, nil, usage("names and --labels: give one of them")
+	case len(names) == 0 && f.labels == "":
 		return nil, nil, usage("which scenarios? Give their names, or --labels; 'skewproof list' shows them")
 	case f.labels != "":
 		chosen, err := conformance.Choose(f.labels)

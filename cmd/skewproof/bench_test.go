@@ -83,9 +83,10 @@ func TestBenchRefusesWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for words, want := range map[string]string{
 		"":                                  "which scenarios?",
-		"quiet --labels smoke":              "which scenarios?",
+		"quiet --labels smoke":              "names and --labels: give one of them",
 		"quiet --runs 0":                    "--runs 0",
 		"quiet --parallel 0":                "--parallel 0",
+		"quiet --backend moon":              "want local, kind or sim",
 		"quiet quiet":                       "named twice",
 		"quite":                             `did you mean "quiet"`,
 		"--labels smoke&&":                  "write them like",

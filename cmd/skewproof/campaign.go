@@ -25,19 +25,23 @@ type searchFlags struct {
 	spec    search.Spec
 	options search.Options
 	out     string
+	// given tells which flags the command line has.
+	given func(name string) bool
 }
 
-func (f *searchFlags) register(flags *pflag.FlagSet) {
+// register declares them for the command of that name.
+func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
+	f.given = flags.Changed
 	flags.StringVar(&f.spec.From, "from", defaultFrom, "the older version; what it serves must be recorded")
 	flags.StringVar(&f.spec.To, "to", defaultTo, "the newer version")
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
-	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/SEARCH-POLICY-TIME)")
+	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
 }
 
 // registerPolicy declares the flags of searches of one policy.
-func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, shard *string) {
-	f.register(flags)
+func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string, shard *string) {
+	f.register(flags, command)
 	flags.StringVar(&f.spec.Policy, "policy", "reference", "what the proxies of all servers do: a preset, or none for the feature switched off")
 	flags.StringVar(shard, "shard", "", "search part I of N, as I/N; 'skewproof report merge' puts the parts together")
 	flags.BoolVar(&f.options.Strict, "strict", false, "let invariants beyond the KEP count as well")
@@ -46,7 +50,7 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, shard *string) {
 // check reports everything that can be known to be wrong before anything is run.
 func (f *searchFlags) check(shard string) error {
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
-		return usage("--to %s is older than --from %s: give the older version as --from", f.spec.To, f.spec.From)
+		return &exitError{exitUsage, wrongOrder(f.spec.From, f.spec.To, f.given)}
 	}
 	if _, err := f.spec.Setup(); err != nil {
 		return &exitError{exitUsage, err}

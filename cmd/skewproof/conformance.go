@@ -83,17 +83,18 @@ func conform(ctx context.Context, o conformance.Options, out, progress io.Writer
 func plausible(o conformance.Options) error {
 	if o.Backend == backendExisting {
 		if _, err := existing.Ways(o.Kubeconfig, o.Contexts, o.DirectContexts); err != nil {
-			return &exitError{exitUsage, err}
+			return unreadable(err)
 		}
 		return nil
 	}
-	f := runFlags{overrides: binaries.Overrides{}}
+	f := runFlags{overrides: binaries.Overrides{}, existing: existingFlags{possible: true}}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.register(flags)
 	words := o.Words("quiet")
 	if err := flags.Parse(words[1:]); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	f.given = flags.Changed
 	_, _, err := f.plan(words[0])
 	return err
 }

@@ -232,16 +232,16 @@ func waitFor(t *testing.T, condition func() bool) {
 func TestConformanceRefusesWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for words, want := range map[string]string{
-		"--labels nosuch":                      "choose no scenario",
-		"--subject nobodys":                    "--subject",
-		"--from v1.37.1 --to v1.36.3":          "older",
-		"--backend moon":                       "--backend",
-		"--backend existing":                   "kubeconfig",
-		"--servers -1":                         "want a number above 0",
-		"--backend existing --kubeconfig nope": "read kubeconfig: stat nope",
-		"--labels (quiet":                      "could not find matching",
-		"--controls none":                      "want each or few",
-		"--parallel 0":                         "--parallel 0: want at least 1",
+		"--labels nosuch":             "choose no scenario",
+		"--subject nobodys":           "--subject",
+		"--from v1.37.1 --to v1.36.3": "older than --from",
+		"--from v1.99.0":              "--from v1.99.0 is newer than the default --to v1.37.1: give --to as well",
+		"--backend moon":              "want local, kind, sim or existing",
+		"--backend existing":          "--backend existing needs --kubeconfig",
+		"--servers -1":                "want a number above 0",
+		"--labels (quiet":             "could not find matching",
+		"--controls none":             "want each or few",
+		"--parallel 0":                "--parallel 0: want at least 1",
 		"--backend existing --kubeconfig nope --parallel 2": "parallel 2: servers that run already",
 		"--backend sim --from v1.2.3":                       "v1.2.3",
 		"--backend sim --kubeconfig /dev/null":              "are for the backend existing",
@@ -252,6 +252,10 @@ func TestConformanceRefusesWrongUsage(t *testing.T) {
 		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
 		}
+	}
+	_, err := call(t, "conformance", "--backend", "existing", "--kubeconfig", "nope")
+	if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), "read kubeconfig: open nope") {
+		t.Errorf("a kubeconfig that is missing: exit code %d, error %v", code, err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("it left %v, error %v", left, err)

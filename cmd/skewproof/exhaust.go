@@ -42,7 +42,7 @@ server is asked for every resource. In the end everything is healed, and everyth
 		},
 	}
 	flags := cmd.Flags()
-	f.registerPolicy(flags, &shard)
+	f.registerPolicy(flags, "exhaust", &shard)
 	flags.IntVar(&f.spec.Servers, "servers", 2, "number of apiservers, 2 or 3; the first is of the newer version")
 	flags.IntVar(&f.spec.Resources, "resources", 2, "how many resources are served, 1 or 2")
 	flags.IntVar(&events, "events", 3, fmt.Sprintf("the most events of a schedule, 1 to %d", search.MostEvents))

@@ -32,6 +32,8 @@ const gentleQPS = 60
 type existingFlags struct {
 	kubeconfig               string
 	contexts, directContexts []string
+	// possible is whether the command has that backend.
+	possible bool
 }
 
 func (f *existingFlags) register(flags *pflag.FlagSet) {
@@ -39,6 +41,38 @@ func (f *existingFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
 	flags.StringSliceVar(&f.directContexts, "direct-contexts", nil,
 		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
+}
+
+// unused refuses servers that were named where others would be started.
+func (f *existingFlags) unused() error {
+	var flag string
+	switch {
+	case f.kubeconfig != "":
+		flag = "kubeconfig"
+	case len(f.contexts) > 0:
+		flag = "contexts"
+	case len(f.directContexts) > 0:
+		flag = "direct-contexts"
+	default:
+		return nil
+	}
+	return fmt.Errorf("--%s is for --backend %s; give that too", flag, backendExisting)
+}
+
+// backends are those that the command has.
+func (f *existingFlags) backends() string {
+	if f.possible {
+		return strings.Join([]string{backendLocal, backendKind, backendSim}, ", ") + " or " + backendExisting
+	}
+	return backendLocal + ", " + backendKind + " or " + backendSim
+}
+
+// unreadable tells a kubeconfig that cannot be read, as any file of a user, from one that names the servers wrongly.
+func unreadable(err error) error {
+	if errors.Is(err, existing.ErrUnreadable) {
+		return notRun(err)
+	}
+	return &exitError{exitUsage, err}
 }
 
 // fromOutside are the invariants that can be judged without logs of the servers and without watching their processes.
@@ -52,7 +86,7 @@ var fromOutside = map[string]bool{
 func (f *runFlags) runExisting(ctx context.Context, name string, out, progress io.Writer) error {
 	scenario, ways, err := f.checkExisting(name)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return unreadable(err)
 	}
 	versions, err := existing.Versions(ctx, ways)
 	if err != nil {

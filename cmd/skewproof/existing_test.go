@@ -30,7 +30,6 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 	}
 	for words, want := range map[string]string{
 		"quiet":                        "needs --kubeconfig",
-		"quiet --kubeconfig nothing":   "no such file",
 		"nosuch --kubeconfig x":        "no scenario",
 		"rolling-upgrade":              "step 2, replace a by v1.37.1, changes or harms the control plane",
 		"peer-partition":               "step 2, cut, b→a, changes or harms",
@@ -50,6 +49,12 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 		_, err := call(t, append(args, "--backend", "existing")...)
 		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
+		}
+	}
+	for file, want := range map[string]string{"nothing": "no such file", "/etc/passwd": "/etc/passwd is no kubeconfig"} {
+		_, err := call(t, "run", "quiet", "--backend", "existing", "--kubeconfig", file)
+		if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), want) {
+			t.Errorf("--kubeconfig %s: exit code %d, error %v; want %d and %q", file, code, err, exitNotRun, want)
 		}
 	}
 	_, err := call(t, "run", "quiet", "--backend", "existing", "--kubeconfig", "kubeconfig")

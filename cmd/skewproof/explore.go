@@ -61,7 +61,7 @@ twice and compared. Ctrl-C ends the search, and what was found until then is wri
 		},
 	}
 	flags := cmd.Flags()
-	f.registerPolicy(flags, &shard)
+	f.registerPolicy(flags, "explore", &shard)
 	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
 	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
 	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")

@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Exit codes, the same for every command.
+// Exit codes. What passed, or failed, is another question with bench, parity and replay.
 const (
 	exitPass         = 0
 	exitFail         = 1
@@ -42,7 +42,7 @@ func execute(words []string) int {
 		}
 		return exit.code
 	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no type for it
-		fmt.Fprintf(os.Stderr, "skewproof: %v\nTry 'skewproof --help'.\n", err)
+		fmt.Fprintln(os.Stderr, "skewproof:", unknownCommand(root, err))
 		return exitUsage
 	default:
 		fmt.Fprintln(os.Stderr, "skewproof:", err)
@@ -107,22 +107,23 @@ func newRoot() *cobra.Command {
 and judges what it recorded by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches schedules by the
 thousand for one that breaks them, and runs what it finds again on real kube-apiservers.
 
-Exit codes, the same for every command:
-  0  every core invariant (what the KEP demands) passed
-  1  one was violated
-  2  inconclusive: the run proved nothing
+Exit codes:
+  0  passed
+  1  a core invariant (what the KEP demands) was violated
+  2  inconclusive: nothing was proved
   3  it could not be run; the message says why
   4  wrong usage
-('skewproof shell' gives the exit code of what ran in it.)`,
+bench, parity and replay answer another question by 0 to 2; their --help says which. shell gives the exit code of what ran in it.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          args(cobra.NoArgs),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w; 'skewproof %s --help' shows the flags", err, cmd.Name())
-	})
-	root.AddCommand(newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(), newExtension(), newInside(), newRehearse())
+	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes them, in one line
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(
+		newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
+		newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(), newExtension(), newInside(), newRehearse(),
+	)
 	return root
 }

@@ -73,12 +73,13 @@ harm a control plane are refused, and what cannot be seen without its logs is no
   skewproof run quiet --keep                       # look around with 'skewproof shell'`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
+			f.given, f.existing.possible = cmd.Flags().Changed, true
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.register(cmd.Flags())
 	f.existing.register(cmd.Flags())
+	cmd.Flags().Lookup("qps").Usage += fmt.Sprintf("; with --backend existing %d unless it is given", gentleQPS)
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
 	cmd.Flags().BoolVar(&f.onlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
@@ -114,12 +115,16 @@ func (f *runFlags) registerReal(flags *pflag.FlagSet, only string) {
 	}
 	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers"+only)
 	flags.StringVar(&f.etcd, "etcd", binaries.DefaultEtcd, "etcd version"+only)
-	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated"+only)
+	flags.Var(f.overrides, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated. $"+binaries.OverrideEnv+
+		" can name some too, separated by commas"+only)
 }
 
 func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer) error {
 	if f.backend == backendExisting {
 		return f.runExisting(ctx, name, out, progress)
+	}
+	if err := f.existing.unused(); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	scenario, plan, err := f.plan(name)
 	if err != nil {
@@ -171,13 +176,13 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	}
 	switch {
 	case !slices.Contains([]string{backendLocal, backendKind, backendSim}, f.backend):
-		return fail(fmt.Errorf("--backend %q: this skewproof has %s, %s and %s", f.backend, backendLocal, backendKind, backendSim))
+		return fail(fmt.Errorf("--backend %q: want %s", f.backend, f.existing.backends()))
 	case !slices.Contains(f.knownSubjects(), f.subject):
 		return fail(fmt.Errorf("--subject %q: the backend %s has %s", f.subject, f.backend, strings.Join(f.knownSubjects(), ", ")))
 	case !scenario.Limits.Allows(f.backend):
 		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", f.backend, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
 	case semver.Compare(f.to, f.from) < 0:
-		return fail(fmt.Errorf("--to %s is older than --from %s: give the older version as --from", f.to, f.from))
+		return fail(wrongOrder(f.from, f.to, f.given))
 	case scenario.NeedsTwoVersions && f.from == f.to:
 		return fail(fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", f.to, name))
 	case f.servers < scenario.MinServers || f.servers > f.mostServers():
@@ -198,6 +203,17 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(err)
 	}
 	return scenario, plan, nil
+}
+
+// wrongOrder says that the one version is older than the other; given tells which flags the command line has, nil: all.
+func wrongOrder(from, to string, given func(flag string) bool) error {
+	switch {
+	case given != nil && !given("to"):
+		return fmt.Errorf("--from %s is newer than the default --to %s: give --to as well", from, to)
+	case given != nil && !given("from"):
+		return fmt.Errorf("--to %s is older than the default --from %s: give --from as well", to, from)
+	}
+	return fmt.Errorf("--to %s is older than --from %s: give the older version as --from", to, from)
 }
 
 func (f *runFlags) knownSubjects() []string {

@@ -77,9 +77,20 @@ func newRunDir(out, scenario, subject string, now time.Time) (runDir, error) {
 	return d, nil
 }
 
+// noFile refuses a file where the directory of a run is wanted.
+func noFile(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("open run: %s is a file; give the directory that it is in", dir)
+	}
+	return nil
+}
+
 // openRunDir checks that dir holds a run.
 func openRunDir(dir string) (runDir, error) {
 	d := runDir(dir)
+	if err := noFile(dir); err != nil {
+		return "", notRun(err)
+	}
 	switch _, err := os.Stat(d.history()); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", notRun(fmt.Errorf("%s holds no run: there is no history.jsonl; give the directory that 'skewproof run --out' wrote", dir))

@@ -96,7 +96,9 @@ func TestAblateWritesItsTable(t *testing.T) {
 func TestSearchesRefuseWrongFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, says string }{
-		{"explore --policy mine", "no policy"},
+		{"explore --policy mine", "upstream-1.37, or none for the feature switched off"},
+		{"explore --change Knowledge.KeepLastGood=maybe", `change "Knowledge.KeepLastGood=maybe": want true or false`},
+		{"explore --from v1.99.0", "--from v1.99.0 is newer than the default --to"},
 		{"explore --policy none --change Routing.Attempts=3", "no switches"},
 		{"explore --change Routing.Attempts", "SWITCH=VALUE"},
 		{"explore --change Routing.Atempts=3", "no switch"},
@@ -110,7 +112,7 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 		{"explore --seeds 0", "at least 1"},
 		{"explore --seeds 5 --for 5s", "not both"},
 		{"explore --for 0s", "above 0"},
-		{"explore --for soon", "invalid"},
+		{"explore --for soon", `--for "soon": want a time such as`},
 		{"explore --workers -1", "--workers"},
 		{"explore --shard 3/2", "I/N"},
 		{"explore --shard 0/2", "I/N"},

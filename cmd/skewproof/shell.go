@@ -37,6 +37,9 @@ links at $TOXIPROXY_URL.`,
 
 // shell becomes nsenter(1): a program with threads, as every Go program is, may not enter a user namespace (setns(2)).
 func shell(dir runDir, command []string) error {
+	if err := noFile(string(dir)); err != nil {
+		return err
+	}
 	pid, err := dir.sandbox()
 	if err != nil {
 		return err

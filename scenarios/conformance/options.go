@@ -111,7 +111,7 @@ func (o *Options) Validate() error {
 		return nil
 	}
 	if o.Kubeconfig == "" {
-		return fmt.Errorf("the backend %s needs a kubeconfig", scenarios.BackendExisting)
+		return fmt.Errorf("--backend %s needs --kubeconfig: the file that names the servers, a context for each", scenarios.BackendExisting)
 	}
 	if o.Parallel > 1 {
 		return fmt.Errorf("parallel %d: servers that run already get the requests of one run at a time, and no more than announced; leave it out", o.Parallel)

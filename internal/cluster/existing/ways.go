@@ -31,21 +31,26 @@ type Way struct {
 	Door, Direct *rest.Config
 }
 
+// ErrUnreadable is wrapped by the errors about a kubeconfig that cannot be read.
+var ErrUnreadable = errors.New("read kubeconfig")
+
 // Ways reads the ways to the servers from a kubeconfig, which may be a list of files as in $KUBECONFIG: one for each context, or all contexts in alphabetical order if none are named. direct
 // names, in the same order, the contexts that lead to the kube-apiservers behind the proxy; nil if that is no process of its own.
 //
-// All contexts must have one user: what differs between the answers must not be a matter of who asked. An error is wrong usage, and says what
-// to change.
+// All contexts must have one user: what differs between the answers must not be a matter of who asked. An error wraps [ErrUnreadable] where a file
+// cannot be read, and is wrong usage otherwise; it says what to change.
 func Ways(file string, contexts, direct []string) ([]Way, error) {
 	files := filepath.SplitList(file)
 	for _, f := range files { // client-go takes a file that is missing for an empty one
-		if _, err := os.Stat(f); err != nil {
-			return nil, fmt.Errorf("read kubeconfig: %w", err)
+		opened, err := os.Open(f)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
+		_ = opened.Close()
 	}
 	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %s: %w", file, err)
+		return nil, fmt.Errorf("%w: %s is no kubeconfig: %w", ErrUnreadable, file, err)
 	}
 	if len(contexts) == 0 {
 		contexts = slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(c string) bool { return slices.Contains(direct, c) })

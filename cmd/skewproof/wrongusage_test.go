@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What is wrong with a command line is said in words that lead to the right one. None of them is to start anything, not even if it were taken.
+func TestWrongUsageIsSaidPlainly(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ line, says string }{
+		{"run quiet --kubeconfig kubeconfig --dry-run", "--kubeconfig is for --backend existing; give that too"},
+		{"run quiet --contexts a,b --backend local --dry-run", "--contexts is for --backend existing; give that too"},
+		{"run quiet --direct-contexts a,b --dry-run", "--direct-contexts is for --backend existing; give that too"},
+		{"run quiet --backend moon --dry-run", `--backend "moon": want local, kind, sim or existing`},
+		{"run quiet --from v1.99.0 --dry-run", "--from v1.99.0 is newer than the default --to v1.37.1: give --to as well"},
+		{"run quiet --to v1.35.4 --dry-run", "--to v1.35.4 is older than the default --from v1.36.3: give --from as well"},
+		{"run quiet --from v1.37.1 --to v1.36.3 --dry-run", "--to v1.36.3 is older than --from v1.37.1: give the older version as --from"},
+		{"run quiet --servers abc --dry-run", `--servers "abc": want a whole number; 'skewproof run --help' shows the flags`},
+		{"run quiet --seed -1 --dry-run", `--seed "-1": want a whole number, 0 or more;`},
+		{"run quiet --qps fast --dry-run", `--qps "fast": want a number;`},
+		{"run quiet --strict=maybe --dry-run", `--strict "maybe": want true or false;`},
+		{"run quiet --binary foo --dry-run", `--binary "foo": write COMPONENT@VERSION=PATH`},
+		{"conformance --controls none", `--controls "none": want each or few;`},
+		{"report merge --nosuch", "'skewproof report merge --help' shows the flags"},
+		{"--nosuch", "'skewproof --help' shows the flags"},
+	} {
+		_, err := call(t, strings.Fields(c.line)...)
+		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "wrong usage") {
+			t.Errorf("%s: exit code %d, %v; want %d and %q", c.line, code, err, exitUsage, c.says)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("they left %v, error %v", left, err)
+	}
+}
+
+func TestUnknownCommandsAreWrongUsage(t *testing.T) {
+	for word, want := range map[string]string{
+		"runn":  `unknown command "runn": did you mean run? 'skewproof --help' lists the commands`,
+		"dance": `unknown command "dance": 'skewproof --help' lists the commands`,
+	} {
+		root := newRoot()
+		root.SetArgs([]string{word, "quiet", "--backend", "sim"})
+		err := root.Execute()
+		if err == nil || unknownCommand(root, err).Error() != want {
+			t.Errorf("%s: %v, want %s", word, err, want)
+		}
+		if code := execute([]string{word, "quiet", "--backend", "sim"}); code != exitUsage {
+			t.Errorf("%s: exit code %d", word, code)
+		}
+	}
+}
+
+// A file in the place of a directory is one slip of the pen away: the report in it is what people look at.
+func TestAFileIsNoRun(t *testing.T) {
+	file := t.TempDir() + "/report.html"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"judge", "shell", "report"} {
+		_, err := call(t, command, file)
+		if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), file+" is a file; give the directory that it is in") {
+			t.Errorf("%s: exit code %d, %v", command, code, err)
+		}
+	}
+}
+
+func TestTheHelpNamesWhatACommandDoes(t *testing.T) {
+	for command, want := range map[string]string{
+		"run": "with --backend existing 60 unless it is given", "bench": "_out/bench-BACKEND-SUBJECT-TIME", "explore": "_out/explore-POLICY-TIME",
+		"exhaust": "_out/exhaust-POLICY-TIME", "ablate": "_out/ablate-POLICY-TIME", "replay": "$SKEWPROOF_BINARIES",
+	} {
+		if out, err := call(t, command, "--help"); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s --help does not say %q, error %v", command, want, err)
+		}
+	}
+}
