@@ -17,6 +17,8 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"run quiet --from v1.99.0 --dry-run", "--from v1.99.0 is newer than the default --to v1.37.1: give --to as well"},
 		{"run quiet --to v1.35.4 --dry-run", "--to v1.35.4 is older than the default --from v1.36.3: give --from as well"},
 		{"run quiet --from v1.37.1 --to v1.36.3 --dry-run", "--to v1.36.3 is older than --from v1.37.1: give the older version as --from"},
+		{"run quiet --from v1.32.1 --to v1.34.4 --dry-run", "cannot be mixed with that of later versions"},
+		{"run rolling-upgrade --from v1.30.14 --to v1.34.4 --backend sim --dry-run", "or --subject reference"},
 		{"run quiet --servers abc --dry-run", `--servers "abc": want a whole number; 'skewproof run --help' shows the flags`},
 		{"run quiet --seed -1 --dry-run", `--seed "-1": want a whole number, 0 or more;`},
 		{"run quiet --qps fast --dry-run", `--qps "fast": want a number;`},
@@ -33,6 +35,19 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("they left %v, error %v", left, err)
+	}
+}
+
+// Versions of one design can be mixed, and those of two where the built-in proxy is not what is tested.
+func TestVersionsThatCanBeMixed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{
+		"run quiet --dry-run --from v1.28.1 --to v1.32.1", "run quiet --dry-run --from v1.34.4 --to v1.37.1",
+		"run quiet --dry-run --from v1.30.14+without.batch.v1 --to v1.30.14", "run quiet --dry-run --from v1.32.1 --to v1.34.4 --subject reference",
+	} {
+		if _, err := call(t, strings.Fields(line)...); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
 	}
 }
 
