@@ -19,7 +19,7 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		"--labels=nosuch":    "choose no scenario",
 		"--labels=upgrad":    "choose no scenario", // no part of a label does
 		"--kubeconfig=x":     "are for the backend existing",
-		"--backend=existing": "needs a kubeconfig",
+		"--backend=existing": "needs --kubeconfig",
 		"--backend=existing --kubeconfig=x --from=v1":    "are what they are",
 		"--backend=existing --kubeconfig=x --parallel=2": "parallel 2: servers that run already get the requests of one run at a time",
 	} {
