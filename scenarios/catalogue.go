@@ -17,8 +17,8 @@ var (
 		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList}
 	processes     = []Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
 	configuration = []Scenario{
-		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, certificateRotation, frontProxyNameNotAllowed, advertisedAddressWrong,
-		advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
+		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName, certificateRotation,
+		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
 	}
 	discovery = []Scenario{
 		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, crdWithoutPeers, aggregatedAPILifecycle,

@@ -8,7 +8,7 @@ var frontProxyNameNotAllowed = Scenario{
 	Holds: "Meanwhile its peers refuse the second server, which answers 503, and never 404, for what only the first serves; the others notice nothing; " +
 		"all is well once it is put right.",
 	Source:           "KEP-4020, proposal: peers prove who they are by the front-proxy certificate (--requestheader-allowed-names); goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "IdentityPreserved", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           Configuration,

@@ -93,6 +93,18 @@ func (o Obstacle) Fault() string {
 	return history.FaultMisconfiguration
 }
 
+// Distrust is whose certificate is at fault, if one is.
+func (o Obstacle) Distrust() history.Distrust {
+	switch o {
+	case Distrusted:
+		return history.DistrustServing
+	case NotAllowed:
+		return history.DistrustFrontProxy
+	default:
+		return ""
+	}
+}
+
 // Wrong says of a setup that hinders no way, and yet lets something be desired, of what kind of fault it is and what; the kind is "" if it does
 // not. A setup by which everything should work is not wrong, however unusual.
 func (s *Setup) Wrong() (kind, what string) {

@@ -26,6 +26,7 @@ func TestMisfits(t *testing.T) {
 		"another name's certificate":   {map[string]*Setup{"b": {Serving: CertificateOther}}, untrusted},
 		"a new certificate":            {map[string]*Setup{"b": {Serving: CertificateRotated, FrontProxy: CertificateRotated}}, nil},
 		"a front proxy not allowed":    {map[string]*Setup{"b": {FrontProxy: CertificateOther}}, fromB(NotAllowed)},
+		"a stranger's front proxy":     {map[string]*Setup{"b": {FrontProxy: CertificateStranger}}, fromB(NotAllowed)},
 		"a front proxy that expired":   {map[string]*Setup{"b": {FrontProxy: CertificateExpired}}, fromB(NotAllowed)},
 		"an address of nobody":         {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(Astray)},
 		"an address to which no way":   {map[string]*Setup{"b": {Advertise: AdvertiseHost}}, toB(Unroutable)},
@@ -51,6 +52,16 @@ func TestMisfits(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address of nobody.
+func TestWhichObstaclesAreOfCertificates(t *testing.T) {
+	want := map[Obstacle]history.Distrust{Distrusted: history.DistrustServing, NotAllowed: history.DistrustFrontProxy}
+	for _, o := range []Obstacle{NoObstacle, Distrusted, NotAllowed, Astray, Unroutable, Unadvertised} {
+		if got := o.Distrust(); got != want[o] {
+			t.Errorf("%q: %q, want %q", o, got, want[o])
+		}
 	}
 }
 

@@ -15,7 +15,11 @@ type Defects struct {
 	Local   func(self proxy.ServerID, h http.Handler) http.Handler
 	// Events changes what a server learns, before its table sees it. It may return fewer events, or others.
 	Events func(self proxy.ServerID, events []proxy.Event) []proxy.Event
+	// Believes is asked when a server has to refuse a certificate, of a peer or its own, and reports whether it takes it all the same.
+	Believes func() bool
 }
+
+func (s *Setup) believes() bool { return s.Defects.Believes != nil && s.Defects.Believes() }
 
 func (s *Setup) transport(srv *server) http.RoundTripper {
 	if s.Defects.Transport != nil {

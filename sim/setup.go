@@ -87,7 +87,7 @@ func (srv *server) applySetup() bool {
 		return true
 	}
 	if srv.sidecar() {
-		return !refusedBySidecar(setup)
+		return !refusedBySidecar(setup) || setup.PeerCA != scenarios.TrustMissing && setup.Advertise == "" && srv.s.setup.believes()
 	}
 	if setup.PeerCA == scenarios.TrustMissing || setup.Flags == scenarios.FlagsKubeadm {
 		srv.on = false // without --peer-ca-file upstream builds no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver)
@@ -119,13 +119,15 @@ func (srv *server) refuse() {
 	srv.gate.Close()
 	srv.lifecycle(history.StateStopping, "it refuses its configuration: "+srv.setup.String())
 	srv.lifecycle(history.StateStopped, "")
+	var distrust history.Distrust
 	for i := len(s.hinders) - 1; i >= 0; i-- { // what it would have hindered it does not
 		if h := s.hinders[i]; h.From == srv.name || h.To == srv.name || h.record.Server == srv.name {
+			distrust = cmp.Or(distrust, h.record.Distrust)
 			s.hinders = append(s.hinders[:i], s.hinders[i+1:]...)
 		}
 	}
 	h := s.begin(history.FaultMisconfiguration, "refused to start, "+srv.setup.String())
-	h.record.Server, h.record.Evidence.Refused = srv.name, 1
+	h.record.Server, h.record.Evidence.Refused, h.record.Distrust = srv.name, 1, distrust
 	s.driver.wake()
 }
 
@@ -138,6 +140,7 @@ func (s *Simulator) hinder(srv *server) {
 		h := s.begin(m.Obstacle.Fault(), m.Obstacle.String())
 		h.Misfit = m
 		h.record.From, h.record.To, h.record.Blocks = cmp.Or(m.From, fault.Client), m.To, true
+		h.record.Distrust = m.Obstacle.Distrust()
 		if m.Obstacle == scenarios.Unadvertised || m.Obstacle == scenarios.Unroutable {
 			h.record.Evidence.Seen = 1 // its lease is as it is set up, here
 		}
@@ -210,6 +213,9 @@ func (s *Simulator) stumble(x *exchange) bool {
 	}
 	switch h.Obstacle {
 	case scenarios.Distrusted:
+		if h.From != "" && s.setup.believes() {
+			return false
+		}
 		s.loop.After(s.latency(), nil, func() { x.broken(errDistrusted) })
 	case scenarios.Unroutable:
 		s.goAstray(x)
@@ -229,7 +235,7 @@ func (s *Simulator) goAstray(x *exchange) {
 
 // unauthorized answers what a server does that does not believe its peer's certificate, and reports whether it did.
 func (s *Simulator) unauthorized(x *exchange) bool {
-	if h := s.misfit(x.link); h == nil || h.Obstacle != scenarios.NotAllowed {
+	if h := s.misfit(x.link); h == nil || h.Obstacle != scenarios.NotAllowed || s.setup.believes() {
 		return false
 	}
 	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`

@@ -32,6 +32,12 @@ func TestSetups(t *testing.T) {
 		"shows a new certificate":               {"a", scenarios.Setup{Serving: scenarios.CertificateRotated}, reference, 200, "", false},
 		"is not allowed to speak for users":     {"b", scenarios.Setup{FrontProxy: scenarios.CertificateOther}, reference, 503, "b", false},
 		"is not allowed to, upstream":           {"b", scenarios.Setup{FrontProxy: scenarios.CertificateOther}, upstream, 404, "b", false},
+		"shows a certificate for another name":  {"a", scenarios.Setup{Serving: scenarios.CertificateOther}, reference, 404, "", true},
+		"shows one for another, upstream":       {"a", scenarios.Setup{Serving: scenarios.CertificateOther}, upstream, 404, "b", false},
+		"speaks by a stranger's certificate":    {"b", scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, reference, 0, "", true},
+		"speaks by a stranger's, upstream":      {"b", scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, upstream, 404, "b", false},
+		"speaks by an expired one":              {"b", scenarios.Setup{FrontProxy: scenarios.CertificateExpired}, reference, 0, "", true},
+		"speaks by an expired one, upstream":    {"b", scenarios.Setup{FrontProxy: scenarios.CertificateExpired}, upstream, 404, "b", false},
 		"leads nowhere":                         {"a", scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, reference, 503, "b", false},
 		"leads nowhere, upstream":               {"a", scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, upstream, 404, "b", false},
 		"leads to where no way goes":            {"a", scenarios.Setup{Advertise: scenarios.AdvertiseHost}, reference, 503, "b", false},
@@ -74,6 +80,10 @@ func TestSetups(t *testing.T) {
 			}
 			if c.from != "" && (way == nil || !way.Blocks || !way.Bit()) {
 				t.Errorf("faults %+v: want one of the way from %s to a, with evidence", h.Faults, c.from)
+			}
+			certificate := c.setup.PeerCA == scenarios.TrustStranger || c.setup.Serving != "" && c.setup.Serving != scenarios.CertificateRotated || c.setup.FrontProxy != ""
+			if way != nil && c.from != "" && (way.Distrust != "") != certificate || refusal != nil && (refusal.Distrust != "") != certificate {
+				t.Errorf("faults %+v: one of certificates: want %v", h.Faults, certificate)
 			}
 			if (refusal != nil) != c.refuses {
 				t.Errorf("faults %+v: it refused: %v, want %v", h.Faults, refusal != nil, c.refuses)

@@ -115,6 +115,7 @@ func (e *executor) hinder(cluster Configurer, server string) {
 		h := e.begin(m.Obstacle.String(), m.Obstacle.Fault())
 		h.Misfit, h.dialled = m, cluster.Dialled(cmp.Or(m.From, fault.Client), m.To)
 		h.fault.From, h.fault.To, h.fault.Blocks = cmp.Or(m.From, fault.Client), m.To, true
+		h.fault.Distrust = m.Obstacle.Distrust()
 	}
 	if kind, what := e.setups[server].Wrong(); kind != "" {
 		h := e.begin(what, kind)
@@ -181,16 +182,19 @@ func (e *executor) end(ctx context.Context, h *hindrance, cluster Configurer) {
 // refuse notes that a server would not start: nothing that its setup would have hindered was hindered.
 func (e *executor) refuse(s scenarios.Step) {
 	var still []*hindrance
+	var distrust history.Distrust
 	for _, h := range e.hinders {
 		if h.From != s.Server && h.To != s.Server && h.fault.Server != s.Server {
 			still = append(still, h)
+			continue
 		}
+		distrust = cmp.Or(distrust, h.fault.Distrust)
 	}
 	e.hinders = still
 	e.refused[s.Server] = true
 	h := e.begin("refused to start, "+s.Setup.String(), history.FaultMisconfiguration)
 	h.fault.Server, h.asked = s.Server, e.recorder.Asked(s.Server)
-	h.fault.Evidence.Refused = 1
+	h.fault.Evidence.Refused, h.fault.Distrust = 1, distrust
 }
 
 // relieveAll ends what is still hindered at the end of the run.

@@ -65,7 +65,7 @@ func TestASetupIsForOneStart(t *testing.T) {
 		t.Fatalf("faults %+v, want the one way from b to a", h.Faults)
 	}
 	f := h.Faults[0]
-	if f.Kind != history.FaultMisconfiguration || f.From != "b" || f.To != "a" || !f.Blocks || !f.Bit() {
+	if f.Kind != history.FaultMisconfiguration || f.From != "b" || f.To != "a" || !f.Blocks || !f.Bit() || f.Distrust != history.DistrustServing {
 		t.Errorf("fault %+v", f)
 	}
 	// It must have begun when the old process had ended, and ended before the next one began to end.
@@ -147,6 +147,27 @@ func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.
 	}
 	if len(h.Effects) != 0 {
 		t.Errorf("effects %+v of a process that never was", h.Effects)
+	}
+}
+
+// Whoever will not start with a certificate that nobody could trust has done what is asked of it: the record must tell such a refusal from others.
+func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
+	for _, c := range []struct {
+		setup scenarios.Setup
+		want  history.Distrust
+	}{
+		{scenarios.Setup{Serving: scenarios.CertificateExpired}, history.DistrustServing},
+		{scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, history.DistrustFrontProxy},
+		{scenarios.Setup{PeerCA: scenarios.TrustMissing}, ""},
+		{scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, ""},
+	} {
+		h, err := dress(t, &dresser{refuses: "b"}, nil, restart("b", &c.setup), restart("b", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(h.Faults) != 1 || h.Faults[0].Server != "b" || h.Faults[0].Distrust != c.want {
+			t.Errorf("%s: faults %+v, want one refusal with %q", &c.setup, h.Faults, c.want)
+		}
 	}
 }
 

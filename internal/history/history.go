@@ -252,6 +252,18 @@ const (
 	FaultProxyOff = "proxy-off"
 )
 
+// Distrust says of a way on which servers must not talk to each other whose certificate is at fault. They have to refuse it themselves: nothing
+// else keeps them from it. Empty is that none is.
+type Distrust string
+
+// Whose certificate is at fault.
+const (
+	// DistrustServing is that From cannot trust the certificate which To shows: nothing that From sends may reach To.
+	DistrustServing Distrust = "serving"
+	// DistrustFrontProxy is that To cannot trust the certificate by which From speaks for users: it refuses what From asks.
+	DistrustFrontProxy Distrust = "front-proxy"
+)
+
 // Fault is one injected fault, written when it has been healed (or the run has ended) with what it really touched.
 type Fault struct {
 	ID   int    `json:"id"`
@@ -263,8 +275,10 @@ type Fault struct {
 	// Server is set, instead of From and To, when the process itself was the target.
 	Server string `json:"server,omitempty"`
 	// Blocks is true when no response could get through the link while the fault was on (cut, black hole).
-	Blocks   bool     `json:"blocks,omitempty"`
-	Detail   string   `json:"detail,omitempty"` // parameters, for people: "latency 200ms ±50ms downstream"
+	Blocks bool   `json:"blocks,omitempty"`
+	Detail string `json:"detail,omitempty"` // parameters, for people: "latency 200ms ±50ms downstream"
+	// Distrust is set of a misconfiguration that is one of certificates, authorities or their names; of a Server, if that would not start with it.
+	Distrust Distrust `json:"distrust,omitempty"`
 	Start    Time     `json:"start"`
 	End      Time     `json:"end"`
 	Evidence Evidence `json:"evidence"`

@@ -26,6 +26,7 @@ func All() []Invariant {
 		unavailableOnPeerFailure,
 		trueNotFound,
 		noLoop,
+		onlyTrustedPeers,
 		identityPreserved,
 		authorizedAlike,
 		passedOnUnchanged,

@@ -186,6 +186,9 @@ func chaos(rng *rand.Rand) *history.History {
 	if rng.IntN(5) == 0 {
 		s.h.End = history.End{}
 	}
+	for i := range s.h.Faults {
+		s.h.Faults[i].Distrust = []history.Distrust{"", history.DistrustServing, history.DistrustFrontProxy}[rng.IntN(3)]
+	}
 	return s.h
 }
 

@@ -25,6 +25,7 @@ func rich(wrong bool, about ...string) *story {
 		}
 	}
 	s.step("cut b→a", 50, 51).cut("b", "a", 50, 90).askEvery(55, 80, "b", gadgets, 503).step("heal", 90, 91)
+	s.distrust(history.DistrustServing, "c", "a", 92, 98).ask(94, "c", gadgets, 503).hop("c", 0, 10, false)
 	for _, server := range []string{"a", "b", "c"} {
 		s.askEvery(100, 190, server, gadgets, 200).askEvery(100, 190, server, widgets, 200)
 		s.nopeer(110, server, "/apis", map[bool]history.Document{true: mergedDoc, false: doc("own", line(widgets))}[server == "a"])
@@ -35,6 +36,7 @@ func rich(wrong bool, about ...string) *story {
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
 		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).herd(132, "c", 299, 0)
+		s.ask(95, "c", gadgets, 200).hop("c", 0, 10, false).hop("a", 2, 8, true)
 		s.ask(133, "b", gadgets, 200, media("application/yaml", ""))
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
@@ -64,7 +66,7 @@ func outcomes(h *history.History) map[string]Outcome {
 
 func TestCatalogue(t *testing.T) {
 	want := []string{
-		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike",
+		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "OpenAPIDescribes", "Available", "NoCrash", "Converges",
 	}

@@ -161,6 +161,13 @@ func (s *story) cut(from, to string, start, end float64) *story {
 	return s.fault("cut", from, to, start, end, true)
 }
 
+// distrust has one server not trust another's certificate, or not be believed by it, which leaves it to the two of them to act on it.
+func (s *story) distrust(how history.Distrust, from, to string, start, end float64) *story {
+	s.fault(history.FaultMisconfiguration, from, to, start, end, true)
+	s.h.Faults[len(s.h.Faults)-1].Distrust = how
+	return s
+}
+
 // ask adds an operation of 10 ms. A 404 is about the resource unless an option says otherwise.
 func (s *story) ask(at float64, server string, g history.GVR, status int, options ...func(*history.Operation)) *story {
 	op := history.Operation{

@@ -1,0 +1,81 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestOnlyTrustedPeers(t *testing.T) {
+	const name = "OnlyTrustedPeers"
+	const serving, frontProxy = history.DistrustServing, history.DistrustFrontProxy
+	distrusting := func(how history.Distrust) *story { return tell(name).distrust(how, "b", "a", 15, 100) }
+	// As servers are restarted to it: b is down from 14 to 16.
+	restarted := func() *story {
+		return tell(name).stop("b", 13).start("b", 15, oldDoc).distrust(serving, "b", "a", 14.5, 50)
+	}
+	own := func(s *story) *story { return s.hop("b", 0, 10, false, as("jane")) }
+	passed := func(s *story, options ...func(*history.Hop)) *story {
+		return own(s).hop("a", 2, 8, true, append([]func(*history.Hop){as("jane")}, options...)...)
+	}
+	checkStories(t, name, []storyCase{
+		{"503 where there is nobody to trust", own(distrusting(serving).ask(20, "b", gadgets, 503)),
+			want{outcome: OutcomePass, checked: 1, fact: "could have served: 1"}},
+		{"404, which is for others to judge", own(distrusting(serving).ask(20, "b", gadgets, 404)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"passed on all the same", passed(distrusting(serving).ask(20, "b", gadgets, 200)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "b passed it on to a, whose certificate it cannot trust", sentence: "b from 20s to 20.01s as jane"}},
+		{"passed on in vain", passed(distrusting(serving).ask(20, "b", gadgets, 401), answering(401)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "cannot trust"}},
+		{"passed on, and the asked server's account is lost", distrusting(serving).ask(20, "b", gadgets, 200).hop("a", 2, 8, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"passed on by one that may to one that may not", own(tell(name).distrust(serving, "c", "a", 15, 100).ask(20, "b", gadgets, 200)).hop("c", 1, 9, true).hop("a", 2, 8, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "c passed it on to a"}},
+		{"not believed", passed(distrusting(frontProxy).ask(20, "b", gadgets, 503), as(""), answering(401)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"taken for nobody's", passed(distrusting(frontProxy).ask(20, "b", gadgets, 403), as("system:anonymous"), answering(403)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"believed all the same", passed(distrusting(frontProxy).ask(20, "b", gadgets, 200), answering(200)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a believed b, whose front-proxy certificate it cannot trust"}},
+		{"believed, and the user may not", passed(distrusting(frontProxy).ask(20, "b", gadgets, 403), answering(403)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"the other way is open", passed(tell(name).distrust(serving, "a", "b", 15, 100).ask(20, "b", gadgets, 200)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"a cut is not theirs to respect", passed(tell(name).cut("b", "a", 15, 100).ask(20, "b", gadgets, 200)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"neither is an address of nobody", own(tell(name).fault(history.FaultMisconfiguration, "b", "a", 15, 100, true).ask(20, "b", gadgets, 503)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"clients see to themselves", passed(tell(name).distrust(serving, client, "b", 15, 100).ask(20, "b", gadgets, 200)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"served by itself", own(distrusting(serving).ask(20, "b", widgets, 200)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"begun before the certificate was wrong", passed(restarted().ask(14.45, "b", gadgets, 200, took(5))),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"as it is put right", passed(distrusting(serving).ask(99.95, "b", gadgets, 200)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"after it was put right", passed(own(distrusting(serving).ask(20, "b", gadgets, 503)).ask(101, "b", gadgets, 200)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"passed on while it was wrong, and answered when it was right", passed(distrusting(serving).ask(98, "b", gadgets, 200, took(4))),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"one of two is to be trusted", own(blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc).distrust(serving, "b", "a", 15, 100).
+			ask(20, "b", gadgets, 200)).hop("c", 2, 8, true),
+			want{outcome: OutcomePass, checked: 1}},
+		{"no accounts", distrusting(serving).ask(20, "b", gadgets, 503),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"answered by nobody with an account", own(distrusting(serving).ask(20, "b", gadgets, 200)),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"the server refused to start with it", refusing(tell(name), serving).ask(20, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "refused to start with such a certificate: 1"}},
+		{"the server refused to start for another reason", refusing(tell(name), "").ask(20, "b", gadgets, 200),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+	})
+}
+
+// refusing has c not start.
+func refusing(s *story, how history.Distrust) *story {
+	s.h.Faults = append(s.h.Faults, history.Fault{
+		ID: len(s.h.Faults) + 1, Kind: history.FaultMisconfiguration, Server: "c", Distrust: how, Start: sec(15), End: sec(30),
+		Evidence: history.Evidence{Refused: 1},
+	})
+	return s
+}

@@ -1,0 +1,24 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var frontProxyStranger = Scenario{
+	Name: "front-proxy-stranger",
+	Happens: "The first server alone runs TO. The second is restarted with a front-proxy certificate of an authority that nobody trusts; " +
+		"then it is put right.",
+	Holds: "If it starts at all, its peers do not believe the second server, which answers 503, and never 404, for what only the first serves; " +
+		"the others notice nothing; all is well once it is put right.",
+	Source:           "KEP-4020, proposal: the authority of front proxies (--requestheader-client-ca-file) vouches for peers; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("b", Setup{FrontProxy: CertificateStranger})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
+		return *plan
+	},
+}

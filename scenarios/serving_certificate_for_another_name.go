@@ -1,0 +1,25 @@
+package scenarios
+
+import "github.com/skewproof/skewproof/internal/history"
+
+var servingCertificateForAnotherName = Scenario{
+	Name: "serving-certificate-for-another-name",
+	Happens: "The first server alone runs TO. It is restarted with a serving certificate of the right authority for another name, " +
+		"and then with a good one.",
+	Holds: "If it starts at all, the others answer 503, and never 404, for what it alone serves, as long as they cannot trust it; nobody crashes; " +
+		"all is well with the good one.",
+	Source: "KEP-4020, proposal: serving certificates are verified; k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go: peers are dialled as " +
+		"kubernetes.default.svc; goals: 503, not 404",
+	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           Configuration,
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
+	Plan: func(p Parameters) Plan {
+		plan := p.cluster(p.newest)
+		plan.misconfigure("a", Setup{Serving: CertificateOther})
+		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
+		return *plan
+	},
+}
