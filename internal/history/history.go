@@ -222,6 +222,11 @@ type Hop struct {
 	End       Time   `json:"end"`   // in audit logs, stage ResponseComplete; equal to Start if that event is missing
 	Status    int    `json:"status,omitempty"`
 	User      string `json:"user,omitempty"` // the user the server saw
+	// Groups is a digest of that user's groups, in any order, UID what it is known by beside its name, and Extra a digest of whatever else is said of
+	// it. All three are empty where the writer does not know; where it does, Groups is not, and an empty UID or Extra is that there is none.
+	Groups string `json:"groups,omitempty"`
+	UID    string `json:"uid,omitempty"`
+	Extra  string `json:"extra,omitempty"`
 	// Rerouted is true when the user agent, source or headers show that the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
 	// From is the server that passed it on, where the writer knows: then it need not be inferred from what contains what.

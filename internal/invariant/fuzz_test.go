@@ -189,6 +189,9 @@ func chaos(rng *rand.Rand) *history.History {
 	for i := range s.h.Faults {
 		s.h.Faults[i].Distrust = []history.Distrust{"", history.DistrustServing, history.DistrustFrontProxy}[rng.IntN(3)]
 	}
+	for i := range s.h.Hops {
+		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
+	}
 	return s.h
 }
 

@@ -11,7 +11,7 @@ import (
 var identityPreserved = Invariant{
 	Name:     "IdentityPreserved",
 	Grade:    GradeCore,
-	Sentence: "A request that is passed on is carried out as the user who sent it.",
+	Sentence: "A request that is passed on is carried out as the user who sent it, with the same groups and whatever else is known of that user.",
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination takes the user from the request's headers, " +
 		"not from the client certificate of the server that passed it on",
 	judge:    judgeIdentityPreserved,
@@ -20,7 +20,8 @@ var identityPreserved = Invariant{
 
 func judgeIdentityPreserved(f *Facts) *tally {
 	t := newTally()
-	passed := 0
+	passed, unnamed := 0, 0
+	known := f.firsthand()
 	users := map[string]bool{}
 	for o, hops := range f.accounted() {
 		if passedOn(o.op, hops) {
@@ -28,6 +29,13 @@ func judgeIdentityPreserved(f *Facts) *tally {
 			users[o.op.User] = true
 		}
 		r, cause := ruleIdentity(o.op, hops)
+		if r != rulingWrong {
+			lost, other := known.unlike(o.op, hops)
+			unnamed += lost
+			if other != "" {
+				r, cause = rulingWrong, other
+			}
+		}
 		if t.rule(r) {
 			f.violateOnTheWay(t, o, func() string { return routeAs(hops) }, cause, cause)
 		}
@@ -36,6 +44,9 @@ func judgeIdentityPreserved(f *Facts) *tally {
 		t.doubt("no operation was handled by a second server, so no user had to be handed on")
 	}
 	t.fact("operations passed on", passed)
+	if unnamed > 0 {
+		t.fact("passed on without the user's UID, as versions before v1.33 do", unnamed)
+	}
 	t.fact("users whose operations were passed on", len(users)) // one alone might be what the proxy says of everybody
 	return t
 }

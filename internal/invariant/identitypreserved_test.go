@@ -49,9 +49,45 @@ func TestIdentityPreserved(t *testing.T) {
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
 		{"who sent it is not known", tell(name).ask(20, "b", gadgets, 200).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("reader")),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"with the same groups, UID and extra fields", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("g", "u", "x")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"with other groups", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("other", "u", "x")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for one of other groups"}},
+		{"with another UID", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("g", "other", "x")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for one of another UID"}},
+		{"with a UID that it does not have", asked().hop("b", 0, 10, false, known("g", "", "x")).hop("a", 2, 8, true, known("g", "u", "x")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "another UID"}},
+		{"without its UID, as older versions do", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("g", "", "x")),
+			want{outcome: OutcomePass, checked: 1, fact: "without the user's UID, as versions before v1.33 do: 1"}},
+		{"without its extra fields", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("g", "u", "")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a was told other extra fields of admin"}},
+		{"with extra fields that it does not have", asked().hop("b", 0, 10, false, known("g", "", "")).hop("a", 2, 8, true, known("g", "", "x")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "other extra fields"}},
+		{"the asked server tells no more than the name, and another one that was asked does",
+			asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, known("other", "u", "x")).ask(30, "c", widgets, 200, by("admin")).hop("c", 0, 10, false, known("g", "u", "x")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "other groups"}},
+		{"the asked server tells no more than the name, and it is like one of two that do",
+			asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, known("g", "", "x")).ask(30, "c", widgets, 200, by("admin")).hop("c", 0, 10, false, known("g", "u", "x")).
+				ask(31, "a", widgets, 200, by("admin")).hop("a", 0, 10, false, known("g", "", "")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"nobody tells more than the name where it was asked", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, known("g", "u", "x")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"what is known of another user", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, known("g", "u", "x")).
+			ask(30, "c", widgets, 200, by("reader")).hop("c", 0, 10, false, as("reader"), known("other", "", "")),
+			want{outcome: OutcomePass, checked: 1}},
 		{"nothing was passed on", asked().hop("b", 0, 10, false, as("admin")),
 			want{outcome: OutcomeInconclusive, reason: "no operation was handled by a second server"}},
 		{"under too little pressure", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")).need(history.Pressure{Skewed: 2}),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "1 of at least 2 skewed operations"}},
 	})
+}
+
+// known is an account that tells all of a user, admin unless said otherwise.
+func known(groups, uid, extra string) func(*history.Hop) {
+	return func(h *history.Hop) {
+		if h.User == "" {
+			h.User = "admin"
+		}
+		h.Groups, h.UID, h.Extra = groups, uid, extra
+	}
 }

@@ -39,7 +39,7 @@ func accessed(log io.Reader, server string, epoch time.Time) ([]passage, error) 
 
 // merge makes one account of the two that a server gives: the sidecar tells of every request that came to its door, the kube-apiserver
 // behind it once more of those that it was handed. What the kube-apiserver alone tells of is kept: requests that were under way
-// when the sidecar was killed, and whatever found a way around it. What was asked is told in full by the kube-apiserver only.
+// when the sidecar was killed, and whatever found a way around it. What was asked, and by whom, is told in full by the kube-apiserver only.
 func merge(passages, audit []passage) []passage {
 	byID := map[string][]int{} // indices of passages, in time order
 	for i, p := range passages {
@@ -58,6 +58,9 @@ func merge(passages, audit []passage) []passage {
 		case !told[i]:
 			told[i] = true
 			both[i].asked = h.asked
+			if both[i].User == h.User { // of whom the sidecar's log has the name only
+				both[i].Groups, both[i].UID, both[i].Extra = h.Groups, h.UID, h.Extra
+			}
 		}
 	}
 	return both

@@ -85,7 +85,7 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	}
 	whole := func(server string, rerouted bool, altered string) history.Hop {
 		h := hop(server, 1000, 1250, rerouted)
-		h.Status, h.Altered = 503, altered
+		h.Status, h.Altered, h.Groups = 503, altered, noGroups
 		return h
 	}
 	compare(t, []history.Hop{whole("a", true, "query: without limit=5"), whole("b", false, "")}, got)
@@ -103,6 +103,6 @@ func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	passed := hop("a", 1030, 1260, true)
-	passed.Altered = "path: /api/v1/pods rather than /api/v1/nodes"
+	passed.Altered, passed.Groups = "path: /api/v1/pods rather than /api/v1/nodes", noGroups
 	compare(t, []history.Hop{passed, hop("b", 1000, 1300, false)}, got)
 }

@@ -25,7 +25,8 @@ func audited(log io.Reader, server string, sources int, epoch time.Time) ([]pass
 			open[id] = append(open[id], len(all))
 			all = append(all, passage{
 				Hop: history.Hop{
-					Operation: id, Server: server, Start: start, End: start, User: event.User.Username,
+					Operation: id, Server: server, Start: start, End: start,
+					User: event.User.Username, Groups: digestGroups(event.User.Groups), UID: event.User.UID, Extra: digestExtra(event.User.Extra),
 					// Whoever forwards adds the one it has it from to X-Forwarded-For, so a further source means a further leg.
 					Rerouted: len(event.SourceIPs) > sources,
 				},
