@@ -107,6 +107,20 @@ func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {
 		merge([]passage{at(1, 9, door), at(11, 19, door)}, []passage{at(2, 3, behind), at(4, 8, again)}))
 }
 
+// A kube-apiserver that takes the user for another than the sidecar did tells of another: its groups are not those of the sidecar's.
+func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
+	told := func(user string) passage {
+		p := passage{Hop: hop("b", 2, 8, true)}
+		p.User, p.Groups, p.UID, p.Extra = user, "g", "u", "x"
+		return p
+	}
+	whole := told("jane")
+	whole.Start, whole.End = ms, 9*ms
+	door := passage{Hop: hop("b", 1, 9, true)}
+	compare(t, []passage{whole}, merge([]passage{door}, []passage{told("jane")}))
+	compare(t, []passage{door}, merge([]passage{door}, []passage{told("somebody-else")}))
+}
+
 func TestSettle(t *testing.T) {
 	names := map[string]string{"apiserver-a": "a", "apiserver-b": "b", "apiserver-c": "c"}
 	passed := func(h history.Hop, answered string) passage { return passage{Hop: h, answered: answered} }
