@@ -10,7 +10,8 @@ var aggregatedAPILifecycle = Scenario{
 	Name: "aggregated-api-lifecycle",
 	Happens: "While versions are mixed, an API that another program serves is registered with the servers, gets a second version, loses the first, " +
 		"and is removed.",
-	Holds:      "Every server passes it on to that program itself and lists exactly the versions that there are.",
+	Holds: "Every server passes it on to that program itself and lists exactly the versions that there are. The program is there for as long as the API is registered: what " +
+		"is said of one that is down is each server's own affair, in its own time (503, and a version without resources that is marked stale), and not looked at.",
 	Source:     "KEP-4020, design details: aggregated APIs are served by every apiserver and are no business of peers",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,

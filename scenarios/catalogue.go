@@ -12,8 +12,9 @@ import (
 var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, scale)
 
 var (
-	upgrades = []Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, rollingUpgradeUnderFaults, restartStorm, gateRollout}
-	network  = []Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
+	upgrades = []Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
+		gateRollout}
+	network = []Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
 		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList}
 	processes     = []Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
 	configuration = []Scenario{
@@ -21,8 +22,8 @@ var (
 		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
 	}
 	discovery = []Scenario{
-		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, crdWithoutPeers, aggregatedAPILifecycle,
-		etagAndLegacyClients, openAPI,
+		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, crdVersionGracePeriod, crdWithoutPeers,
+		aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
 	}
 	safety   = []Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
 	requests = []Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}

@@ -10,8 +10,8 @@ var onlySimulated = []string{BackendSim}
 
 var manyPeers = Scenario{
 	Name: "many-peers",
-	Happens: "Of fifty servers every other one runs TO, the others FROM. Some are cut off from each other, one is killed, some are upgraded, " +
-		"all at about the same time.",
+	Happens: "Of fifty servers every other one runs TO, the others FROM. Two cannot reach each other, and one of them not the last, while one is " +
+		"killed and another restarted; all at about the same time. When everything is well again, one is replaced by TO.",
 	Holds:            "What holds of three servers holds of fifty.",
 	Source:           "KEP-4020, goals; scalability: every apiserver asks every other one",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},

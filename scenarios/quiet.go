@@ -10,7 +10,7 @@ import (
 var quiet = Scenario{
 	Name:    "quiet",
 	Happens: "Nothing is done to a control plane whose first server runs TO and whose other servers run FROM.",
-	Holds:   "Everything.",
+	Holds:   "What some server serves can be had from every server, what none serves is 404, and all list the same, of which everything can be had.",
 	Source:  "KEP-4020, goals",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},

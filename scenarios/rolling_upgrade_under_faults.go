@@ -9,8 +9,8 @@ import (
 
 var rollingUpgradeUnderFaults = Scenario{
 	Name: "rolling-upgrade-under-faults",
-	Happens: "The servers are upgraded one by one over a bad network: between neighbours everything is late by a tenth of a second, more or less, " +
-		"answers trickle, and after each upgrade the connections from the last server to the new one are reset for a while.",
+	Happens: "The servers are upgraded one by one over a bad network: between neighbours every request is late by a tenth of a second, more or less, " +
+		"answers from the new server to the last one trickle, and after each upgrade the connections from the last server to the new one are reset for a while.",
 	Holds:            "Requests may take longer, and some fail, but none is told that something does not exist which some server serves; all is well once the network is.",
 	Source:           "KEP-4020, goals, and risks: a peer that is slow or cannot be reached for a moment",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},

@@ -28,6 +28,11 @@ func (plan *Plan) Validate() error {
 			return fmt.Errorf("server %q: %w", s.Name, err)
 		}
 	}
+	for _, s := range plan.SetUps() {
+		if err := emulable(s.Version, s.Setup.EmulatedVersion); err != nil {
+			return fmt.Errorf("server %q: %w", s.Name, err)
+		}
+	}
 	if !slices.Contains(Traffics, plan.Traffic) {
 		return fmt.Errorf("traffic %q: want one of %q", plan.Traffic, Traffics)
 	}

@@ -33,7 +33,7 @@ func (s *Simulator) arriveFetch(x *exchange) {
 		f.answer(x)
 		return
 	}
-	x.fetched = fetched{srv.roots()[x.root], srv.version.Name, srv.document().Hash}
+	x.fetched = fetched{srv.roots()[x.root], srv.release, srv.document().Hash}
 	brings := len(srv.version.Bodies[x.root])
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -166,16 +167,14 @@ func (d *driver) start(srv *server, step *scenarios.Step) error {
 	if srv.phase != down {
 		return nil // it is there already: it may have been asked to start before
 	}
-	v, version := srv.version, step.Version
-	if version != "" {
-		var err error
-		if v, err = d.s.setup.Version(version); err != nil {
-			return err
-		}
+	release := cmp.Or(step.Version, srv.release)
+	v, err := d.s.serves(release, step.Setup)
+	if err != nil {
+		return err
 	}
 	d.s.reached.note(ReachedRestart)
 	d.s.configure(srv, step.Setup)
-	srv.start(v)
+	srv.start(release, v)
 	if !d.await(func() bool { return srv.phase == running || srv.phase == down }) || srv.phase == down && !srv.refused {
 		return fmt.Errorf("start %s: not ready within %s", srv.name, readyPatience)
 	}

@@ -154,7 +154,7 @@ func (srv *server) see(now []scenarios.Definition) {
 func (srv *server) learnLocal() {
 	if srv.on {
 		roots := srv.roots()
-		srv.tell(proxy.LocalFetched{Version: srv.version.Name, Roots: roots, At: srv.s.wall()})
+		srv.tell(proxy.LocalFetched{Version: srv.release, Roots: roots, At: srv.s.wall()})
 		srv.pump()
 	}
 }

@@ -34,7 +34,7 @@ type lease struct {
 }
 
 // removesLease reports whether this version removes its identity lease when it starts and when it stops (from 1.35).
-func (srv *server) removesLease() bool { return minorOf(srv.version.Name) >= 35 }
+func (srv *server) removesLease() bool { return minorOf(srv.release) >= 35 }
 
 // takeIdentity writes the identity lease of a starting process.
 func (srv *server) takeIdentity() {

@@ -14,7 +14,7 @@ import (
 // Load asks continually: every server the same share, of everything that discovery lists, in the proportions of the real load.
 type Load struct {
 	QPS float64 `json:"qps"` // over all servers
-	// Traffic is where its weight lies. The simulator has no connections that are upgraded, and no OpenAPI; of hostile headers it has that of the hop.
+	// Traffic is where its weight lies. The simulator has no OpenAPI, and of hostile headers that of the hop; a client says nothing on a connection that is upgraded.
 	Traffic scenarios.Traffic `json:"traffic,omitempty"`
 }
 

@@ -35,7 +35,8 @@ type server struct {
 	id      proxy.ServerID
 	address string
 
-	version     *recorded.Version
+	version     *recorded.Version // what it serves
+	release     string            // of its program; version is another one's while it emulates that
 	policy      proxy.Policy
 	on          bool // the feature
 	setup       *scenarios.Setup
@@ -69,15 +70,15 @@ const (
 // listening reports whether the process takes connections.
 func (srv *server) listening() bool { return srv.phase == running }
 
-// start begins a new process of a version. It becomes ready by itself.
-func (srv *server) start(v *recorded.Version) {
+// start begins a new process of a release that serves what a version does. It becomes ready by itself.
+func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
-	srv.version = v
+	srv.release, srv.version = release, v
 	srv.incarnation++
 	srv.phase = starting
 	srv.gate = s.newGate()
 	srv.lifecycle(history.StateStarting, "")
-	srv.policy, srv.on = s.setup.Policy(v.Name)
+	srv.policy, srv.on = s.setup.Policy(release)
 	srv.extended.reset()
 	if !srv.applySetup() {
 		s.loop.After(bootsWithin, srv.gate, srv.refuse)
@@ -299,7 +300,7 @@ func (srv *server) lifecycle(state history.State, detail string) {
 	srv.lost = state == history.StateKilled || state == history.StateCrashed || state == history.StateStopped && srv.cutOff
 	s.trace.add(s.loop.Now(), eventLifecycle, srv.index, srv.incarnation, hashString(string(state)))
 	s.history.Lifecycle = append(s.history.Lifecycle, history.Lifecycle{
-		Server: srv.name, Incarnation: srv.incarnation, Version: srv.version.Name, State: state, At: at, Detail: detail,
+		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, State: state, At: at, Detail: detail,
 	})
 }
 

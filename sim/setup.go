@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // How servers are set up in ways of their own, and what comes of it: what real processes do, see docs/findings.md and internal/cluster/local.
@@ -30,7 +32,9 @@ func checkSetups(c *Case) error {
 			return nil
 		case s.HostnameOf != "":
 			return fmt.Errorf("server %q cannot have the host name of %q in the simulator, which tells servers apart by their identities", server, s.HostnameOf)
-		case s.EmulatedVersion != "", s.Proxy == scenarios.On:
+		case s.EmulatedVersion != "" && c.emulated(s) == "":
+			return fmt.Errorf("server %q, %s: the simulator knows what such a server serves by a release of that version in the plan, and there is none", server, s)
+		case s.Proxy == scenarios.On:
 			return fmt.Errorf("server %q, %s: the simulator does not know what such a server does", server, s)
 		}
 		return nil
@@ -46,6 +50,26 @@ func checkSetups(c *Case) error {
 		}
 	}
 	return nil
+}
+
+// emulated is the release of the case that a server with a setup emulates; "" if there is none.
+func (c *Case) emulated(s *scenarios.Setup) string {
+	plan := scenarios.Plan{Servers: c.Servers, Steps: c.Steps}
+	all := plan.Versions()
+	if i := slices.IndexFunc(all, s.Emulates); i >= 0 {
+		return all[i]
+	}
+	return ""
+}
+
+// serves is what a server of a release serves. One that emulates another release serves what that one does, which is what emulation is to achieve. (A real one
+// keeps subresources that resources of before have got since: upstream asks when the type was introduced. See shouldServeBasedOnVersionIntroduced in
+// k8s.io/apiserver/pkg/server/deleted_kinds.go.) All else about it, its proxy too, is its own release's.
+func (s *Simulator) serves(release string, setup *scenarios.Setup) (*recorded.Version, error) {
+	if setup != nil && setup.EmulatedVersion != "" {
+		release = s.of.emulated(setup)
+	}
+	return s.setup.Version(release)
 }
 
 // configureFirst sets up those that are first started with a setup of their own.

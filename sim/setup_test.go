@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
 }
 
 func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
-	for _, setup := range []scenarios.Setup{{HostnameOf: "a"}, {EmulatedVersion: "1.36"}, {Proxy: scenarios.On}} {
+	for _, setup := range []scenarios.Setup{{HostnameOf: "a"}, {EmulatedVersion: "1.35"}, {Proxy: scenarios.On}} {
 		first, later := three(), three(scenarios.Step{Action: scenarios.Restart, Server: "b", Setup: &setup})
 		first.Servers[1].Setup = &setup
 		for _, c := range []*Case{first, later} {
@@ -120,6 +121,60 @@ func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
 			}
 			s.Close()
 		}
+	}
+}
+
+// A server that emulates an older version serves what that one does, to itself and to others, and is what it is for all else.
+func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
+	emulating := scenarios.Step{Action: scenarios.Replace, Server: "b", Version: newer, Setup: &scenarios.Setup{EmulatedVersion: "1.36"}}
+	itself := scenarios.Step{Action: scenarios.Restart, Server: "b"}
+	for name, c := range map[string]*Case{
+		"later":    three(emulating, soak(30*time.Second), itself, soak(30*time.Second)),
+		"at first": {Servers: []scenarios.Server{{Name: "a", Version: newer}, {Name: "b", Version: newer, Setup: emulating.Setup}, {Name: "c", Version: older}}, Steps: []scenarios.Step{soak(30 * time.Second), itself, soak(30 * time.Second)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setup := only(t, proxy.Reference())
+			asked, olds := map[string]int{}, 0
+			policy := setup.Policy
+			setup.Policy = func(version string) (proxy.Policy, bool) {
+				asked[version]++
+				return policy(version)
+			}
+			for _, s := range c.Servers {
+				if s.Version == older {
+					olds++
+				}
+			}
+			h := run(t, setup, c, 1).History
+			documents := map[string]string{}
+			for _, version := range []string{older, newer} {
+				v, err := setup.Version(version)
+				if err != nil {
+					t.Fatal(err)
+				}
+				documents[v.Document.Hash] = version
+			}
+			var served, programs []string
+			for _, s := range h.Served {
+				if s.Server == "b" {
+					served = append(served, documents[s.Document])
+				}
+			}
+			for _, l := range h.Lifecycle {
+				if l.Server == "b" && l.State == history.StateReady {
+					programs = append(programs, l.Version)
+				}
+			}
+			if want := []string{older, newer}; !slices.Equal(served[len(served)-2:], want) {
+				t.Errorf("it served what %v do, want %v at the end", served, want)
+			}
+			if want := []string{newer, newer}; !slices.Equal(programs[len(programs)-2:], want) {
+				t.Errorf("its programs were %v, want %v at the end", programs, want)
+			}
+			if asked[older] != olds {
+				t.Errorf("the policies were those of %v, want %d of the older version: the proxy is of the program's own", asked, olds)
+			}
+		})
 	}
 }
 

@@ -35,6 +35,7 @@ type Setup struct {
 type Simulator struct {
 	setup Setup
 	loop  vtime.Loop
+	of    *Case // that is carried out
 	tape  *tape.Tape
 	trace trace
 
@@ -161,11 +162,12 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 func (s *Simulator) startAll(c *Case) error {
 	s.configureFirst(c.Servers)
 	for i, srv := range s.servers {
-		v, err := s.setup.Version(c.Servers[i].Version)
+		release := c.Servers[i].Version
+		v, err := s.serves(release, c.Servers[i].Setup)
 		if err != nil {
 			return err
 		}
-		s.loop.After(time.Duration(s.tape.Choose(tape.Delays, 4))*300*time.Millisecond, nil, func() { srv.start(v) })
+		s.loop.After(time.Duration(s.tape.Choose(tape.Delays, 4))*300*time.Millisecond, nil, func() { srv.start(release, v) })
 	}
 	return nil
 }
@@ -175,7 +177,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	if err := checkSetups(c); err != nil {
 		return err
 	}
-	s.tape = t
+	s.of, s.tape = c, t
 	s.trace.reset(o.Trace)
 	clear(s.active)
 	clear(s.objects)

@@ -43,7 +43,7 @@ func APIServerArguments(oldest, subject string, setup *scenarios.Setup) ([]Argum
 }
 
 // owned are the names of all that ownArguments may give, which kubeadm may have given as well.
-var owned = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port"}
+var owned = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
 // ownArguments are those in which servers may differ: what is about their proxies.
 func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, error) {
@@ -53,6 +53,11 @@ func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, e
 		arguments = append(arguments, Argument{
 			Name: "requestheader-uid-headers", Value: "X-Remote-Uid",
 			Why: "Peers pass on for whom they ask. kubeadm sets the other requestheader-* and proxy-client-* arguments by itself, but not this one.",
+		})
+	}
+	if setup != nil && setup.EmulatedVersion != "" {
+		arguments = append(arguments, Argument{
+			Name: "emulated-version", Value: setup.EmulatedVersion, Why: "It behaves like an older minor version (KEP-4330).",
 		})
 	}
 	gate := func(value, why string) {

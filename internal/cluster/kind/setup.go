@@ -39,7 +39,7 @@ func CheckSetup(setup *scenarios.Setup) error {
 		return nil
 	}
 	rest := *setup
-	rest.Proxy, rest.Flags = "", ""
+	rest.Proxy, rest.Flags, rest.EmulatedVersion = "", "", ""
 	if rest == (scenarios.Setup{}) {
 		return nil
 	}

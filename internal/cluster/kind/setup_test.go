@@ -43,6 +43,10 @@ func TestArgumentsOfAServerWithASetup(t *testing.T) {
 			"feature-gates": "", "secure-port": "6444",
 		}},
 		"as kubeadm sets it up, where there shall be no proxy": {scenarios.SubjectNone, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{"feature-gates": off}},
+		"an older self": {scenarios.SubjectBuiltin, scenarios.Setup{EmulatedVersion: "1.35"}, map[string]string{
+			"emulated-version": "1.35", "feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt",
+		}},
+		"its own self": {scenarios.SubjectBuiltin, scenarios.Setup{Proxy: scenarios.On}, map[string]string{"emulated-version": ""}},
 	} {
 		got := given(t, c.subject, &c.setup)
 		for argument, want := range c.want {
@@ -92,6 +96,16 @@ func TestASetupReplacesTheOneBefore(t *testing.T) {
 	if text := string(behind); !strings.Contains(text, "--secure-port=6444") || strings.Contains(text, "6443") || !strings.Contains(text, "port: 6444") {
 		t.Errorf("behind its sidecar:\n%s", text)
 	}
+	emulating, err := edit(behind, "image", 3, own(&scenarios.Setup{EmulatedVersion: "1.35"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(emulating); strings.Count(text, "--emulated-version=1.35") != 1 {
+		t.Errorf("emulating:\n%s", text)
+	}
+	if itself, err := edit(emulating, "image", 4, own(nil)); err != nil || strings.Contains(string(itself), "emulated") {
+		t.Errorf("as itself again: %v\n%s", err, itself)
+	}
 	alone, err := edit(behind, "image", 3, own(&scenarios.Setup{Proxy: scenarios.Off}))
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +117,7 @@ func TestASetupReplacesTheOneBefore(t *testing.T) {
 
 // On some things of a node more depends than its peers.
 func TestSetupsThatANodeCannotHaveAreNamed(t *testing.T) {
-	for _, s := range []*scenarios.Setup{nil, {Proxy: scenarios.Off}, {Proxy: scenarios.On, Flags: scenarios.FlagsKubeadm}} {
+	for _, s := range []*scenarios.Setup{nil, {Proxy: scenarios.Off}, {Proxy: scenarios.On, Flags: scenarios.FlagsKubeadm}, {EmulatedVersion: "1.36"}} {
 		if err := CheckSetup(s); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}

@@ -50,7 +50,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	if emulated := p.setup().EmulatedVersion; emulated != "" {
 		args = append(args, "--emulated-version="+emulated)
 	}
-	if atLeast(version, "v1.34") && !p.kubeadm(subject) {
+	if atLeast(p.behaves(version), "v1.34") && !p.kubeadm(subject) {
 		args = append(args, "--requestheader-uid-headers=X-Remote-Uid")
 	}
 	without, err := withoutArguments(version)
@@ -61,7 +61,8 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	return slices.Concat(args, without, mvp), err
 }
 
-// mvpArguments switches the built-in proxy on or off, explicitly: a run must not change its meaning with a default.
+// mvpArguments switches the built-in proxy on or off, explicitly: a run must not change its meaning with a default. Nor with the version that a server emulates,
+// whose default the gate has then: off, up to 1.35. The proxy itself is that of the server's own version, whatever it emulates.
 func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	if p.kubeadm(subject) {
 		return nil, nil

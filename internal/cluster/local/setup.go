@@ -29,6 +29,14 @@ func (p Place) setup() scenarios.Setup {
 	return *p.Setup
 }
 
+// behaves is the version by which a kube-apiserver decides what flags it takes: the one that it emulates, if it does, since features are then as they were in that.
+func (p Place) behaves(version string) string {
+	if emulated := p.setup().EmulatedVersion; emulated != "" {
+		return "v" + emulated
+	}
+	return version
+}
+
 // configured is the subject and the place of what really runs there. With its proxy switched off a kube-apiserver stands at its front door, whatever
 // the subject of the run.
 func (p Place) configured(subject string) (string, Place) {

@@ -16,6 +16,34 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
+// A server that emulates another version has its own proxy, whatever the other's default is, and only flags that the other has.
+func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
+	gate := scenarios.Gate + "="
+	for _, c := range []struct {
+		version, emulated, subject string
+		want                       map[string]string
+	}{
+		{"v1.37.1", "1.36", scenarios.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "requestheader-uid-headers": "X-Remote-Uid"}},
+		{"v1.37.1", "1.35", scenarios.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "peer-advertise-port": "6443"}},
+		{"v1.36.3", "1.33", scenarios.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "requestheader-uid-headers": "-"}},
+		{"v1.37.1", "1.35", scenarios.SubjectNone, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-"}},
+		{"v1.37.1", "1.35", scenarios.SubjectReference, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-", "secure-port": "6444"}},
+	} {
+		p := place(c.subject, 1, "b")
+		p.Setup = &scenarios.Setup{EmulatedVersion: c.emulated}
+		components, err := Components(c.version, c.subject, p, testFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.want["emulated-version"] = c.emulated
+		c.want["min-compatibility-version"] = "-"
+		hasFlags(t, components[0].Args, c.want)
+		if c.subject == scenarios.SubjectReference {
+			hasFlags(t, components[1].Args, map[string]string{"emulated-version": "-"})
+		}
+	}
+}
+
 // What every setup makes of the command lines: flag → value, "-" for one that shall be absent.
 func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -1,0 +1,80 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/release"
+)
+
+// What a kube-apiserver may behave like (--emulated-version, KEP-4330): its own minor version and three before that, none older than the first that
+// had the flag. Its --min-compatibility-version needs no flag: it is one before the emulated version, or the oldest that can be emulated.
+// Source: kubeEffectiveVersionFloors in k8s.io/apiserver/pkg/util/compatibility/version.go, which is the same in v0.34 to v0.37, and SetEmulationVersion in
+// k8s.io/component-base/compatibility/version.go.
+const (
+	emulatesBack  = 3
+	firstEmulated = 31
+)
+
+// minorVersion is the minor version of a release in the form that --emulated-version takes: "1.36" for "v1.36.3".
+func minorVersion(version string) string {
+	return strings.TrimPrefix(semver.MajorMinor(release.Of(version)), "v")
+}
+
+// Emulates reports whether a release is of the minor version that a server with this setup is told to emulate.
+func (s *Setup) Emulates(version string) bool {
+	return s != nil && s.EmulatedVersion != "" && s.EmulatedVersion == minorVersion(version)
+}
+
+// emulable refuses what a kube-apiserver of a version would refuse as the version that it emulates; "" is its own.
+func emulable(version, emulated string) error {
+	if emulated == "" {
+		return nil
+	}
+	like, ok := minorNumber(emulated)
+	if !ok {
+		return fmt.Errorf("setup: emulated version %q: want a minor version without a patch, such as \"1.36\"", emulated)
+	}
+	own, ok := minorNumber(minorVersion(version))
+	switch oldest := max(own-emulatesBack, firstEmulated); {
+	case !ok:
+		return fmt.Errorf("setup: emulated version %q: version %q of the server is none of Kubernetes", emulated, version)
+	case own < firstEmulated:
+		return fmt.Errorf("setup: kube-apiserver %s emulates no other version: --emulated-version came with 1.%d", release.Of(version), firstEmulated)
+	case like < oldest || like > own:
+		return fmt.Errorf("setup: kube-apiserver %s emulates 1.%d to 1.%d, and not %s", release.Of(version), oldest, own, emulated)
+	}
+	return nil
+}
+
+// minorNumber is 36 for "1.36", and for nothing else.
+func minorNumber(minor string) (int, bool) {
+	number, ok := strings.CutPrefix(minor, "1.")
+	n, err := strconv.Atoi(number)
+	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == number
+}
+
+// SetUps lists every start of a server with a setup of its own, in the order of the plan: who is started, as what, and how.
+func (plan *Plan) SetUps() []Server {
+	var all []Server
+	runs := map[string]string{}
+	note := func(s Server) {
+		runs[s.Name] = cmp.Or(s.Version, runs[s.Name])
+		if s.Version = runs[s.Name]; s.Setup != nil {
+			all = append(all, s)
+		}
+	}
+	for _, s := range plan.Servers {
+		note(s)
+	}
+	for _, s := range plan.Steps {
+		if s.Action == Start || s.Action == Restart || s.Action == Replace {
+			note(Server{Name: s.Server, Version: s.Version, Setup: s.Setup})
+		}
+	}
+	return all
+}
