@@ -11,6 +11,6 @@ var aggregatedAPIGracePeriod = Scenario{
 	Family:     Discovery,
 	Labels:     []string{"slow"},
 	Limits:     aggregatedAPILifecycle.Limits,
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan:       func(p Parameters) Plan { return p.losesAVersion(gauges) },
 }

@@ -16,7 +16,7 @@ var crdVersionGracePeriod = Scenario{
 	MinServers: 2,
 	Family:     Discovery,
 	Labels:     []string{"slow"},
-	Control:    Control{Subject: "none", Invariant: "DiscoveryDeterministic"},
+	Control:    mixedToTheEnd,
 	Plan:       func(p Parameters) Plan { return p.losesAVersion(widgets) },
 }
 

@@ -19,7 +19,7 @@ var emulatedUpgrade = Scenario{
 	NeedsTwoVersions: true,
 	Family:           Upgrades,
 	Labels:           []string{"conformance", "slow"},
-	Control:          Control{Subject: "none", Invariant: "NoFalseNotFound"},
+	Control:          mixedForAWhile,
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(func(int) string { return p.From })
 		plan.soak(3 * time.Second)
