@@ -18,7 +18,8 @@ const (
 func (o *Options) Expected() string {
 	var all []scenarios.Scenario
 	for _, s := range o.chosen() {
-		if s.Limits.Allows(o.Backend) {
+		plan := s.Plan(o.parameters(s))
+		if s.Limits.Allows(o.Backend) && (o.Backend != scenarios.BackendExisting || plan.OnlyReads() == nil) {
 			all = append(all, s)
 		}
 	}

@@ -187,6 +187,10 @@ func TestWhatIsExpected(t *testing.T) {
 	if said := both.Expected(); said != "scenarios: 2, control runs: 2" {
 		t.Errorf("in the simulator: %s", said)
 	}
+	others := Options{Backend: scenarios.BackendExisting, Kubeconfig: "x"}
+	if said := others.Expected(); !strings.HasPrefix(said, "scenarios: 6, control runs: 4, about ") { // four of which the simulator has, and a subject fails
+		t.Errorf("on servers that are somebody else's: %s", said)
+	}
 	whole := Options{Backend: scenarios.BackendLocal, Parallel: 1}
 	t.Log(whole.Expected()) // for the README
 	if said := (&Options{Backend: scenarios.BackendLocal, Labels: "safety"}).Expected(); !strings.Contains(said, "control runs: 0 (so the result will be inconclusive: choose one more") {
