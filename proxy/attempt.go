@@ -2,11 +2,13 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -205,6 +207,7 @@ func (f *forwarding) clientsFault(result AttemptResult) bool {
 type attemptTrace struct {
 	mu    sync.Mutex
 	state delivery
+	conn  net.Conn // that it was given
 	w     http.ResponseWriter
 	ended bool
 	trace httptrace.ClientTrace
@@ -222,9 +225,9 @@ const (
 func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 	a.trace = httptrace.ClientTrace{
 		GetConn: func(string) { a.set(connecting) },
-		GotConn: func(httptrace.GotConnInfo) { a.set(connected) },
-		// From here on the peer may have it. A transport may go on to another connection all the same (net/http does for what has an
-		// Idempotency-Key), and not find one: that does not make the request undelivered.
+		GotConn: func(i httptrace.GotConnInfo) { a.got(i.Conn) },
+		// From here on the peer may have it. A transport may go on to another connection all the same (net/http does for a GET that
+		// connects to something), and not find one: that does not make the request undelivered.
 		WroteHeaders: func() { a.set(written) },
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
 			a.mu.Lock()
@@ -246,9 +249,24 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 func (a *attemptTrace) set(s delivery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.state != written {
+	if a.state != written || s == connecting && isHTTP2(a.conn) {
 		a.state = s
 	}
+}
+
+func (a *attemptTrace) got(c net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state != written {
+		a.state, a.conn = connected, c
+	}
+}
+
+// isHTTP2 reports whether a connection is of HTTP/2, where a transport goes on to another connection only with what the peer says that it
+// has not looked at: a stream refused, or one after the last of a GOAWAY (RFC 9113, 6.8 and 8.7; golang.org/x/net/http2, canRetryError).
+func isHTTP2(c net.Conn) bool {
+	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
+	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // end stops all passing on: the transport has returned, and the writer belongs to the handler again.

@@ -107,6 +107,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 			header[name] = values
 		}
 	}
+	KeepFromRepeating(header)
 	if u, ok := h.user(r.Context()); !ok {
 		return nil, apierrors.NewInternalError(errNobody)
 	} else if err := h.identity.set(header, u); err == errNobody {
@@ -175,6 +176,18 @@ func connectionOptions(h http.Header, obey bool) ([]string, error) {
 		}
 	}
 	return listed, nil
+}
+
+// KeepFromRepeating changes the spelling of the headers by which net/http knows a request that it may send again though it may have been
+// carried out (Request.isReplayable): nothing in Kubernetes keeps what they promise. In lower case they are the same to a server.
+func KeepFromRepeating(h http.Header) {
+	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := h[name]; ok {
+			spelt := strings.ToLower(name)
+			h[spelt] = slices.Concat(h[spelt], values)
+			delete(h, name)
+		}
+	}
 }
 
 // hopByHop reports whether a header, by its canonical name, is between two neighbours only: what RFC 2616 (13.5.1) lists and what is in use

@@ -1,8 +1,13 @@
 package proxy
 
 import (
+	"crypto/tls"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -14,6 +19,61 @@ func TestUpgradeWithABodyIsRefused(t *testing.T) {
 	}))
 	if got := s.ask("POST", gadgetsPath, "body", "Connection", "Upgrade", "Upgrade", "websocket"); got.Code != http.StatusBadRequest {
 		t.Errorf("%d %s, want 400", got.Code, got.Body)
+	}
+}
+
+// A dial that failed says nothing either of what was written before. Over HTTP/2 only what the peer has not looked at gets as far as another dial.
+func TestADialAfterTheRequestWasWritten(t *testing.T) {
+	for protocol, want := range map[string]string{"http/1.1": "a undecided", "h2": "a not-delivered, b undecided"} {
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn(r.URL.Host)
+			trace.GotConn(httptrace.GotConnInfo{Conn: securedConn{protocol: protocol}})
+			trace.WroteHeaders()
+			if r.URL.Host == "b.test:6443" {
+				return nil, io.ErrUnexpectedEOF
+			}
+			trace.GetConn(r.URL.Host)
+			return nil, refusesConnection()
+		}))
+		got := s.ask("POST", gadgetsPath, "x")
+		if outcomes := strings.Join(s.seen.outcomes(), ", "); outcomes != want || got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "" {
+			t.Errorf("%s: %d, Retry-After %q, after %s; want 503 that says nothing of repeating, after %s", protocol, got.Code, got.Header().Get("Retry-After"), outcomes, want)
+		}
+	}
+}
+
+type securedConn struct {
+	net.Conn
+	protocol string
+}
+
+func (c securedConn) ConnectionState() tls.ConnectionState {
+	return tls.ConnectionState{NegotiatedProtocol: c.protocol}
+}
+
+// net/http sends a request again that has an Idempotency-Key, when a connection that was used before breaks.
+func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
+	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		onBoth(t, func(t *testing.T, http2 bool) {
+			var created atomic.Int64
+			far := peerServer(t, http2, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.Header.Get(header) != "1" {
+					t.Errorf("%s arrived as %q", header, r.Header[header])
+				}
+				if r.Method == http.MethodPost {
+					created.Add(1)
+					panic(http.ErrAbortHandler)
+				}
+			}))
+			s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": address(far)}, "a"), transportTo(t, far, http2))
+			if got := s.ask("GET", gadgetsPath, "", header, "1"); got.Code != http.StatusOK { // a connection that is used again
+				t.Fatalf("%d %s", got.Code, got.Body)
+			}
+			if got := s.ask("POST", gadgetsPath, "x", header, "1"); got.Code != http.StatusServiceUnavailable || created.Load() != 1 {
+				t.Errorf("%d, and it was carried out %d times; want 503 and once", got.Code, created.Load())
+			}
+		})
 	}
 }
 

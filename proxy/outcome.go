@@ -20,9 +20,11 @@ type NotDeliveredError interface {
 //
 // A transport that has found no connection has delivered nothing. It may have had one before, an idle one that the peer had closed; but a
 // transport tries again by itself only what that connection did not take or what may be repeated anyway (net/http,
-// shouldRetryRequest; golang.org/x/net/http2, canRetryError).
+// shouldRetryRequest; golang.org/x/net/http2, canRetryError). A dial that failed says nothing of a request that was written before, on
+// another connection: see attemptTrace.
 func outcomeOf(err error, trace *attemptTrace) Outcome {
-	if trace.delivery() == connecting {
+	reached := trace.delivery()
+	if reached == connecting {
 		return NotDelivered
 	}
 	var said NotDeliveredError
@@ -30,7 +32,7 @@ func outcomeOf(err error, trace *attemptTrace) Outcome {
 		return NotDelivered
 	}
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if errors.As(err, &op) && op.Op == "dial" && reached != written {
 		return NotDelivered
 	}
 	var stream http2.StreamError

@@ -87,6 +87,7 @@ func (l *local) direct(out, in *http.Request) {
 	out.Host = in.Host
 	out.Header.Set("X-Forwarded-For", forwardedFor(in))
 	out.Header.Del("Authorization")
+	proxy.KeepFromRepeating(out.Header) // a short body can be sent again: see replayable
 	dropHop(out.Header)
 	u, ok := apirequest.UserFrom(in.Context())
 	if !ok {

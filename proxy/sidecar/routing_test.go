@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -216,6 +217,38 @@ func TestBodiesArriveAsTheyWereSent(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Of what may have been carried out, an Idempotency-Key makes net/http send it again.
+func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
+	var created atomic.Int64
+	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Idempotency-Key") != "1" {
+			t.Errorf("Idempotency-Key arrived as %q", r.Header["Idempotency-Key"])
+		}
+		if r.Method == http.MethodPost {
+			created.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer far.Close()
+	l := newLocal(mustURL(t, far.URL), far.Client().Transport, standardNames, slog.New(slog.DiscardHandler))
+	ask := func(method string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, common, strings.NewReader("a body"))
+		r.Header.Set("Idempotency-Key", "1")
+		w := httptest.NewRecorder()
+		l.ServeHTTP(w, r)
+		return w
+	}
+	if got := ask(http.MethodGet); got.Code != http.StatusOK { // a connection that is used again
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	if got := ask(http.MethodPost); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "" {
+		t.Errorf("%d, Retry-After %q, want 503 that says nothing of repeating", got.Code, got.Header().Get("Retry-After"))
+	}
+	if n := created.Load(); n != 1 {
+		t.Errorf("it was carried out %d times, want once", n)
 	}
 }
 
