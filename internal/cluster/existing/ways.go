@@ -118,6 +118,9 @@ func distinct(ways []Way) error {
 	first := ways[0]
 	seen := map[string]string{}
 	for _, way := range ways {
+		if (len(way.Door.CAData) == 0) != (len(first.Door.CAData) == 0) { // the load has one bundle, or none and trusts the system's
+			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none", first.Name, way.Name)
+		}
 		if other := seen[way.Door.Host]; other != "" {
 			return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's", other, way.Name, way.Door.Host)
 		}

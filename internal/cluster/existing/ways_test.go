@@ -135,6 +135,7 @@ func TestWaysRefuses(t *testing.T) {
 		"a path":               {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
 		"through a proxy":      {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
 		"other names in TLS":   {[]string{"127.0.0.3:6443',", "127.0.0.3:6443', tls-server-name: other,"}, "", "tls-server-name"},
+		"a CA for some only":   {[]string{"127.0.0.3:6443', certificate-authority:", "127.0.0.3:6443', x:"}, "", "for all, or for none"},
 		"a CA that is missing": {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
