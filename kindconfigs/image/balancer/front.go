@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"sync"
+	"time"
 )
 
 // front accepts connections and passes them on. listen and close are for one goroutine.
@@ -39,6 +40,9 @@ func (f *front) close() {
 	}
 }
 
+// acceptPause is how long it waits when the kernel has no connection to give (too many open files): trying again at once would take a whole CPU.
+const acceptPause = 50 * time.Millisecond
+
 func (f *front) accept(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -47,6 +51,7 @@ func (f *front) accept(l net.Listener) {
 		}
 		if err != nil {
 			log.Printf("accept a connection: %v", err)
+			time.Sleep(acceptPause)
 			continue
 		}
 		go f.serve(conn.(*net.TCPConn))

@@ -7,9 +7,34 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
+
+// exhausted has no connection to give, a few times.
+type exhausted struct {
+	net.Listener
+	times int
+}
+
+func (e *exhausted) Accept() (net.Conn, error) {
+	if e.times--; e.times < 0 {
+		return nil, net.ErrClosed
+	}
+	return nil, syscall.EMFILE
+}
+
+func TestNoConnectionToGiveIsNoReasonToSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		(&front{}).accept(&exhausted{times: 4})
+		if took, want := time.Since(began), 4*acceptPause; took != want {
+			t.Errorf("tried four times in %s, want %s", took, want)
+		}
+	})
+}
 
 // start runs the balancer on files, and returns its address.
 func start(t *testing.T, cdsText string) (address, dir string) {
