@@ -54,6 +54,7 @@ func TestABrokenCampaignIsRefused(t *testing.T) {
 		"another state":          func(c *Campaign) { c.Reached[0].State = "bliss" },
 		"another invariant":      func(c *Campaign) { c.Invariants[0].Name = "NoSuch" },
 		"fewer states":           func(c *Campaign) { c.Reached = c.Reached[1:] },
+		"a finding of none":      func(c *Campaign) { c.Findings[0].Invariant = "../../x" },
 		"a file elsewhere":       func(c *Campaign) { c.Findings[0].File = "../../etc/passwd" },
 	} {
 		altered, err := written(t, c)

@@ -82,6 +82,10 @@ func (c *Campaign) check() error {
 		}
 	}
 	for _, f := range c.Findings {
+		// A merged campaign names its files by this.
+		if !slices.ContainsFunc(known, func(inv invariant.Invariant) bool { return inv.Name == f.Invariant }) {
+			return fmt.Errorf("a finding is of the invariant %q, which this skewproof does not know", f.Invariant)
+		}
 		if strings.ContainsAny(f.File, `/\`) || f.File == ".." {
 			return fmt.Errorf("a finding's file %q is no plain name", f.File)
 		}
