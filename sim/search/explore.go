@@ -61,8 +61,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Explore runs cases of random seeds and judges them by every invariant. What it finds stops it as little as a panic does: only ctx, the number
-// of schedules and the time end it, and in each case it returns what it has found until then. One violation of each signature is shrunk.
+// Explore runs cases of random seeds and judges them by every invariant. What it finds stops it as little as a few panics do: only ctx, the number
+// of schedules, the time and a hundred panics in each worker end it, and in each case it returns what it has found until then. One violation of each signature is shrunk.
 // An error means that it could not begin.
 func Explore(ctx context.Context, spec Spec, o Options) (*Campaign, error) {
 	if err := o.check(); err != nil {

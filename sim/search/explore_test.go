@@ -13,6 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
 )
 
 func init() { utilruntime.ErrorHandlers = nil } // answers that cannot be written are what faults are for
@@ -29,6 +30,43 @@ func explored(t *testing.T, spec Spec, o Options) *Campaign {
 		}
 	}
 	return c
+}
+
+// panicking breaks with every seed.
+type panicking struct{}
+
+func (panicking) Case(uint64) (*sim.Case, *tape.Tape) { panic("broken") }
+
+// Each panic leaves coroutines behind: a search that goes on and on with them would take all memory.
+func TestPanicsWithoutEndEndASearch(t *testing.T) {
+	o := Options{Seeds: 100 * mostPanics, Workers: 2, ShrinkRuns: -1}
+	c, err := newSearch(specOf("reference", 2), o.withDefaults(), MethodRandom, func() source { return panicking{} }).run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Troubles) != 1 || c.Troubles[0].Schedules != 2*mostPanics || c.Complete || c.Verdict.Outcome != invariant.OutcomeInconclusive {
+		t.Errorf("%+v, complete %t, %s; want %d panics of two workers, inconclusive", c.Troubles, c.Complete, c.Verdict.Outcome, 2*mostPanics)
+	}
+}
+
+// A shard that checks nothing of itself proves less than one process would.
+func TestEveryShardChecksItself(t *testing.T) {
+	for first := range uint64(3) {
+		for shards := 1; shards <= 100; shards++ {
+			for shard := 1; shard <= shards; shard++ {
+				s := &search{options: Options{First: first, Shard: shard, Shards: shards}}
+				checks := 0
+				for place := range uint64(2 * checkEvery) {
+					if s.sampled(s.seed(place)) {
+						checks++
+					}
+				}
+				if checks != 2 {
+					t.Errorf("shard %d of %d from seed %d: %d checks of %d schedules, want 2", shard, shards, first, checks, 2*checkEvery)
+				}
+			}
+		}
+	}
 }
 
 // deterministic leaves out what a clock says.

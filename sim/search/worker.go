@@ -10,8 +10,12 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// checkEvery is of how many schedules one is run twice, and one that needs no judging is judged.
-const checkEvery = 100
+// checkEvery is of how many schedules one is run twice, and one that needs no judging is judged. It is a prime, because the seeds of a shard are
+// as far from each other as there are shards: so every shard has its part, and all together have what one search would have.
+const checkEvery = 101
+
+// sampled reports whether the schedule of a seed is one of those.
+func (s *search) sampled(seed uint64) bool { return (seed-s.options.First)%checkEvery == 0 }
 
 // worker runs schedules, one after the other.
 type worker struct {
@@ -22,7 +26,13 @@ type worker struct {
 
 	mu    sync.Mutex // of tally, which is looked at while the worker is at work
 	tally tally
+
+	panics int
 }
+
+// mostPanics is after how many panics a worker ends. Each leaves behind what a run keeps: its coroutines cannot be unwound, because nobody knows
+// what state they are in.
+const mostPanics = 100
 
 func newWorker(s *search) *worker {
 	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), tally: newTally()}
@@ -39,6 +49,9 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		for place := from; place < to; place++ {
+			if w.panics == mostPanics {
+				return
+			}
 			w.one(w.search.seed(place))
 		}
 	}
@@ -48,6 +61,7 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) one(seed uint64) {
 	defer func() {
 		if r := recover(); r != nil {
+			w.panics++
 			w.sim, w.spare = sim.New(w.search.setup), sim.New(w.search.setup) // nobody knows what state they are in
 			w.note(func(t *tally) { t.trouble(fmt.Sprintf("panic: %v", r), seed) })
 		}
@@ -58,7 +72,7 @@ func (w *worker) one(seed uint64) {
 		w.note(func(t *tally) { t.trouble(err.Error(), seed) })
 		return
 	}
-	sampled := seed%checkEvery == 0
+	sampled := w.search.sampled(seed)
 	differs := sampled && w.again(c, seed) != result.Hash
 	judged := result.Suspect || sampled
 	var verdicts []invariant.Verdict
