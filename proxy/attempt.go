@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -26,7 +25,7 @@ var (
 )
 
 // try makes one attempt. It reports whether the client has its answer; if not, it has noted the attempt.
-func (f *forwarding) try(ctx context.Context, request trace.Span, d Decision) (answered bool) {
+func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	allowed := f.policy.Routing.InFlight
 	if f.stream || f.protocol != "" {
 		allowed = 0
@@ -36,11 +35,12 @@ func (f *forwarding) try(ctx context.Context, request trace.Span, d Decision) (a
 	if u, ok := f.h.user(ctx); ok {
 		name = u.GetName()
 	}
-	if !f.h.inFlight.enter(d.Peer, name, allowed) {
+	// Streams hold no place, and with no bound nobody does: a hundred of exec that wait for a slow node keep no user's GET away.
+	inside := allowed > 0
+	if inside && !f.h.inFlight.enter(d.Peer, name, allowed) {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false
 	}
-	inside := true
 	leave := func() {
 		if inside {
 			inside = false

@@ -29,7 +29,7 @@ func (e *exchange) forward(d Decision) {
 	f := &forwarding{
 		exchange: e,
 		protocol: requestedProtocol(e.r),
-		stream:   longRunning(e.info),
+		stream:   LongRunning(e.info),
 		target:   peerURL(e.r.URL, e.policy.Routing.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
@@ -56,7 +56,7 @@ func (e *exchange) forward(d Decision) {
 	ctx, span := e.h.tracer.request(e.r, e.request)
 	defer span.End()
 	for d.Action == Forward {
-		if f.try(ctx, span, d) {
+		if f.try(ctx, d) {
 			return
 		}
 		d = f.next()
@@ -128,11 +128,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 	}
 	if protocol != "" {
 		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{protocol}
-		if offered, ok := header["Sec-Websocket-Protocol"]; ok {
-			if header["Sec-Websocket-Protocol"] = withoutCredentials(offered); header["Sec-Websocket-Protocol"] == nil {
-				delete(header, "Sec-Websocket-Protocol")
-			}
-		}
+		DropTokenProtocols(header)
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
 		header.Set(auditinternal.HeaderAuditID, string(id)) // in place of the client's: the constant is not canonical

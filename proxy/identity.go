@@ -130,6 +130,21 @@ func escapeExtraKey(key string) string {
 // (k8s.io/apiserver, authentication/request/websocket).
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
+// DropTokenProtocols takes bearer tokens out of the WebSocket protocols that a request offers. The authenticator of the API machinery does so only
+// where the token was what the caller was authenticated by.
+func DropTokenProtocols(h http.Header) {
+	const name = "Sec-Websocket-Protocol"
+	offered, ok := h[name]
+	if !ok {
+		return
+	}
+	if kept := withoutCredentials(offered); kept != nil {
+		h[name] = kept
+	} else {
+		delete(h, name)
+	}
+}
+
 // withoutCredentials returns the WebSocket protocols on offer without bearer tokens: a peer is told who the user is, and never gets what
 // proves it.
 func withoutCredentials(protocols []string) []string {

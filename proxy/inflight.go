@@ -2,7 +2,7 @@ package proxy
 
 import "sync"
 
-// inFlight counts the requests to each peer that wait for the headers of its answer. The zero value counts none.
+// inFlight counts the requests to each peer that wait for the headers of its answer, streams excepted. The zero value counts none.
 type inFlight struct {
 	mu    sync.Mutex
 	peers map[ServerID]int
@@ -18,8 +18,8 @@ type tenant struct {
 // share is the part of a peer's places that one user may hold: whoever asks slowly must not keep everybody else from it.
 const share = 4
 
-// enter counts one more request of a user to a peer, unless there are as many as allowed, or the user has its share of them; zero
-// allows any number.
+// enter counts one more request of a user to a peer, unless there are as many as allowed, which is more than zero, or the user has its
+// share of them.
 func (f *inFlight) enter(peer ServerID, user string, allowed int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,7 +27,7 @@ func (f *inFlight) enter(peer ServerID, user string, allowed int) bool {
 		f.peers, f.users = map[ServerID]int{}, map[tenant]int{}
 	}
 	who := tenant{peer, user}
-	if allowed > 0 && (f.peers[peer] >= allowed || f.users[who] >= max(1, allowed/share)) {
+	if f.peers[peer] >= allowed || f.users[who] >= max(1, allowed/share) {
 		return false
 	}
 	f.peers[peer]++

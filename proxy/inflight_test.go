@@ -24,10 +24,20 @@ func TestInFlightIsBounded(t *testing.T) {
 	}))
 	var running sync.WaitGroup
 	start := func(target string) {
-		running.Go(func() { s.ask("GET", target, "") })
-		if got := <-began; got != target {
-			t.Errorf("began %s, want %s", got, target)
+		t.Helper()
+		ended := make(chan int, 1)
+		running.Go(func() { ended <- s.ask("GET", target, "").Code })
+		select {
+		case got := <-began:
+			if got != target {
+				t.Errorf("began %s, want %s", got, target)
+			}
+		case code := <-ended:
+			t.Fatalf("%s was answered with %d, want it to be sent to the peer", target, code)
 		}
+	}
+	for _, stream := range []string{"?watch=1", "?watch=true", "?watch=T"} { // whose headers keep it waiting
+		start(gadgetsPath + stream)
 	}
 	start(gadgetsPath + "/1")
 	start(gadgetsPath + "/2")

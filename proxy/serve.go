@@ -83,9 +83,9 @@ func (e *exchange) serveLocally() {
 	e.h.local.ServeHTTP(w, e.r)
 }
 
-// longRunning reports whether the answer is a stream that may last for ever (k8s.io/apiserver, server/filters, BasicLongRunningRequestCheck
+// LongRunning reports whether the answer is a stream that may last for ever (k8s.io/apiserver, server/filters, BasicLongRunningRequestCheck
 // with kube-apiserver's arguments).
-func longRunning(info *apirequest.RequestInfo) bool {
+func LongRunning(info *apirequest.RequestInfo) bool {
 	if info.Verb == "watch" || info.Verb == "proxy" {
 		return true
 	}
