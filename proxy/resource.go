@@ -7,8 +7,18 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// ServerID is the identity of a kube-apiserver: the name of its identity lease.
+// ServerID is the identity of a kube-apiserver: the name of its identity lease. Where two servers have one, because their hosts have one name,
+// [NamesakeMark] and an address follow it for the second.
 type ServerID string
+
+// NamesakeMark stands between an identity and an address. No name of a lease has it.
+const NamesakeMark = "@"
+
+// Identity is the identity without any address: what clients and records may be told.
+func (id ServerID) Identity() ServerID {
+	identity, _, _ := strings.Cut(string(id), NamesakeMark)
+	return ServerID(identity)
+}
 
 // Resource is what a request is about. The zero Subresource is the resource itself; the empty Group is the core group.
 type Resource struct {

@@ -77,7 +77,7 @@ func (e *exchange) status(d Decision) metav1.Status {
 		details.Name = e.info.Name
 	}
 	for _, p := range d.Peers {
-		details.Causes = append(details.Causes, metav1.StatusCause{Type: CausePeer, Message: string(p.ID) + ": " + p.Trouble})
+		details.Causes = append(details.Causes, metav1.StatusCause{Type: CausePeer, Message: string(p.ID.Identity()) + ": " + p.Trouble})
 	}
 	if e.safeToRepeat() {
 		details.RetryAfterSeconds = retryAfter

@@ -73,6 +73,20 @@ func TestUnavailableIsAStatus(t *testing.T) {
 	}
 }
 
+// Two hosts of one name are two servers of one identity, and the second goes by its address as well: not before clients.
+func TestUnavailableNamesNoAddressOfANamesake(t *testing.T) {
+	s := newShell(t, Reference(), capablePeers(nil, "a", "a"+NamesakeMark+"192.0.2.1:6443"),
+		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
+	got := s.ask("GET", gadgetsPath, "", "Accept", "application/json")
+	var causes []string
+	for _, c := range statusIn(t, "application/json", got.Body.Bytes()).Details.Causes {
+		causes = append(causes, c.Message)
+	}
+	if diff := cmp.Diff([]string{"a: it could not be reached", "a: it could not be reached"}, causes); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+}
+
 func TestUnavailableSaysWhy(t *testing.T) {
 	dead := transportFunc(func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") })
 	known := slices.Clip(capablePeers(nil, "a"))

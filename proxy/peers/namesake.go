@@ -1,25 +1,18 @@
 package peers
 
-import (
-	"strings"
-
-	"github.com/skewproof/skewproof/proxy"
-)
-
-// namesakeMark stands between an identity and an address in the name of a namesake. No name of a lease has it.
-const namesakeMark = "@"
+import "github.com/skewproof/skewproof/proxy"
 
 // namesake is the name by which a server at an address is known here that has the identity of another. An identity is a hash of a host name
 // (KEP-4020), so two hosts of one name are one server to upstream: each writes over what the other says of itself, and who asks for what
 // one of them serves is told by turns that it does not exist.
 func namesake(id proxy.ServerID, address string) proxy.ServerID {
-	return id + namesakeMark + proxy.ServerID(address)
+	return id + proxy.NamesakeMark + proxy.ServerID(address)
 }
 
 // namesakeOf is the identity that a namesake has; false if it is the name of none.
 func namesakeOf(name proxy.ServerID) (proxy.ServerID, bool) {
-	id, _, ok := strings.Cut(string(name), namesakeMark)
-	return proxy.ServerID(id), ok
+	id := name.Identity()
+	return id, id != name
 }
 
 // whose says which server an endpoint lease is about, by the rule (f) of the package's comment.

@@ -35,7 +35,7 @@ func (h *hops) Decided(ctx context.Context, r proxy.Request, d proxy.Decision, _
 // Attempted implements [proxy.Observer].
 func (h *hops) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
 	request := accessedFrom(ctx)
-	attempt := AccessAttempt{Peer: string(a.Peer), Outcome: a.Outcome.String()}
+	attempt := AccessAttempt{Peer: string(a.Peer.Identity()), Outcome: a.Outcome.String()}
 	if a.Answered {
 		attempt.Outcome = "answered"
 		request.Peer = attempt.Peer
