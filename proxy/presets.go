@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/discovery"
-)
 
-// acceptV2Beta1 asks for the older aggregated format, which servers up to 1.30 know.
-const acceptV2Beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+	documents "github.com/skewproof/skewproof/proxy/discovery"
+)
 
 // Reference is this package's own policy: all that KEP-4020 demands, and what operators need beyond.
 func Reference() Policy {
@@ -45,7 +44,7 @@ func Reference() Policy {
 			FirstRetry:    100 * time.Millisecond,
 			LastRetry:     2 * time.Second,
 			LocalInterval: time.Second,
-			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + acceptV2Beta1,
+			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + documents.AcceptV2Beta1,
 		},
 	}
 }

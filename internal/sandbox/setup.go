@@ -15,7 +15,7 @@ import (
 // Inside describes the sandbox to its first process.
 type Inside struct {
 	// Scratch is an existing directory over which a file system in memory is mounted: keys and etcd's data live there,
-	// never reach a disk, and vanish with the sandbox.
+	// never reach a disk, unless the machine swaps, and vanish with the sandbox.
 	Scratch string
 	// Hosts maps names to addresses for /etc/hosts. Nothing else can be resolved.
 	Hosts map[string]string

@@ -20,7 +20,8 @@ const MaxBody = 16 << 20
 const (
 	AcceptV2       = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	AcceptV2NoPeer = AcceptV2 + ";profile=nopeer"
-	AcceptV2Beta1  = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+	// AcceptV2Beta1 asks for the older format, which servers up to 1.32 know, and with AggregatedDiscoveryRemoveBetaType off up to 1.34.
+	AcceptV2Beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 )
 
 // protobufMagic begins every protobuf body of the API machinery (runtime/serializer/protobuf).

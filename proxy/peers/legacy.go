@@ -24,7 +24,7 @@ const (
 	legacyWorkers = 8
 )
 
-// isLegacy reports whether an answer is a list of groups or versions, without resources: what servers before 1.26 give for every Accept header.
+// isLegacy reports whether an answer is a list of groups or versions, without resources: what servers before 1.27 give, by default, for every Accept header.
 func isLegacy(contentType string, body []byte) bool {
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != acceptLegacy {
 		return false

@@ -7,7 +7,7 @@
 // front-proxy certificate with identity headers, client certificate, bearer token, anonymous. It authorises nobody: that is the local
 // kube-apiserver's part, which learns of the caller by front-proxy headers (user, UID, groups, extra), as an aggregated API server does.
 // So the local kube-apiserver must have the same --requestheader flags. UIDs are lost where it has no
-// --requestheader-uid-headers (before 1.32, or not set), and nothing else is.
+// --requestheader-uid-headers (before 1.33 without the feature gate RemoteRequestHeaderUID, before 1.32 at all, or not set), and nothing else is.
 //
 // Bearer tokens, also those in WebSocket sub-protocols, are reviewed by the local kube-apiserver (TokenReview, no audience asked for: it
 // accepts those of its own --api-audiences). A token that cannot be reviewed, because the local server cannot be asked, is answered with
