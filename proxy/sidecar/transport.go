@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,8 +33,12 @@ type transport struct {
 	current atomic.Pointer[transports]
 
 	mu      sync.Mutex
-	retired []*transports // may still carry requests, after which their connections are idle
+	retired []*transports // the last few: may still carry requests, after which their connections are idle
 }
+
+// keepRetired is how many transports are kept when certificates change. The connections of older ones close by themselves, idleTimeout
+// after their last requests, and with the process at the latest.
+const keepRetired = 4
 
 // transports are two because HTTP/2 has no Upgrade (RFC 9113, 8.6): Go sends WebSockets by HTTP/1.1 on its own, SPDY not.
 type transports struct{ http2, http1 *http.Transport }
@@ -57,6 +62,7 @@ func (t *transport) renew() {
 	for _, old := range t.retired {
 		old.closeIdle()
 	}
+	t.retired = slices.Delete(t.retired, 0, max(0, len(t.retired)-keepRetired))
 }
 
 func (t *transport) new(http2 bool) *http.Transport {
@@ -79,7 +85,7 @@ func (t *transport) new(http2 bool) *http.Transport {
 		// The client's own Accept-Encoding decides, and what is compressed passes byte for byte.
 		DisableCompression:  true,
 		MaxIdleConnsPerHost: 100,
-		IdleConnTimeout:     90 * time.Second,
+		IdleConnTimeout:     idleTimeout,
 		Protocols:           protocols,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: t.ping, PingTimeout: pingAnswer},
 	}

@@ -9,6 +9,22 @@ import (
 	"time"
 )
 
+// Certificates that change every hour for years must not fill the memory.
+func TestFewRetiredTransportsAreKept(t *testing.T) {
+	transport := newTransport(time.Hour, 0, func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} })
+	defer transport.close()
+	for range 3 * keepRetired {
+		before := transport.current.Load()
+		transport.renew()
+		if got := transport.retired[len(transport.retired)-1]; got != before {
+			t.Fatal("the last to retire is not the last that is kept")
+		}
+	}
+	if len(transport.retired) != keepRetired {
+		t.Errorf("%d retired transports are kept, want %d", len(transport.retired), keepRetired)
+	}
+}
+
 // A connection over HTTP/2 is busy for a moment after its last request was cancelled. It must not outlive the transport for that.
 func TestCloseEndsConnectionsThatAreBusy(t *testing.T) {
 	asked, gone := make(chan string, 1), make(chan struct{})
