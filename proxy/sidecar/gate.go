@@ -18,10 +18,12 @@ type discoveryGate struct {
 	local  *local
 	proxy  http.Handler
 	merges bool // whether the policy merges discovery at all
+	// trustsAnyHop is that of the policy: the handler behind the gate then serves merged discovery whatever is said of hops.
+	trustsAnyHop bool
 }
 
 func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.merges || !mayBeMerged(r) {
+	if !g.merges || !g.mayBeMerged(r) {
 		g.proxy.ServeHTTP(w, r)
 		return
 	}
@@ -54,9 +56,9 @@ func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // mayBeMerged reports whether the proxy may answer the request from what it knows rather than send it to a server. A peer gets the
-// local server's own answer.
-func mayBeMerged(r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || fromPeer(r) && proxy.SaysRerouted(r.Header) {
+// local server's own answer, unless the policy trusts any hop.
+func (g *discoveryGate) mayBeMerged(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || !g.trustsAnyHop && fromPeer(r) && proxy.SaysRerouted(r.Header) {
 		return false
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")

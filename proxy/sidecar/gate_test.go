@@ -17,8 +17,12 @@ func TestGateAndHandlerAgreeOnHops(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/apis", nil)
 			r = r.WithContext(context.WithValue(r.Context(), fromPeerKey{}, true))
 			r.Header.Set(header, value)
-			if got := mayBeMerged(r); got != merged {
+			if got := (&discoveryGate{}).mayBeMerged(r); got != merged {
 				t.Errorf("%s: %q from a peer: merged %t, want %t", header, value, got, merged)
+			}
+			// Upstream's handler looks at the hop header of resource requests only.
+			if !(&discoveryGate{trustsAnyHop: true}).mayBeMerged(r) {
+				t.Errorf("%s: %q from a peer, where any hop is trusted: merged false, want true", header, value)
 			}
 		}
 	}
