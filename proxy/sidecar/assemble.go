@@ -173,9 +173,9 @@ func (s *sidecar) knowledge(clients *clients, written proxy.IdentityHeaders, met
 	return nil
 }
 
-// servesPeers reports whether a request of a peer would be served now.
+// servesPeers reports whether a request of a peer would be served now. It would be while clients are being sent elsewhere: see drain.
 func (s *sidecar) servesPeers() bool {
-	return s.probe.Ready() && !s.draining.Load() && s.localKnown()
+	return s.probe.Ready() && s.localKnown()
 }
 
 func (s *sidecar) localKnown() bool {

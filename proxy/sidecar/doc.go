@@ -29,6 +29,7 @@
 //
 // # Its end
 //
-// A cancelled context (SIGTERM) makes /readyz fail and deletes the endpoint lease; after --shutdown-delay-duration no new request is
-// accepted; short requests may end within --shutdown-timeout, then watches and upgraded connections are cut.
+// A cancelled context (SIGTERM) makes /readyz fail; after --shutdown-delay-duration no new request is accepted; short requests may end within
+// --shutdown-timeout, then watches and upgraded connections are cut. The endpoint lease is renewed until then, and deleted last: as long as
+// this server serves, what it alone serves is found by its peers.
 package sidecar

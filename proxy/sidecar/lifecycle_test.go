@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -9,7 +10,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/skewproof/skewproof/proxy/peers"
 )
@@ -247,6 +252,35 @@ func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 	if records := r.records(common); len(records) != 2 {
 		t.Errorf("the access log has %+v, want the list and the watch", records)
 	}
+}
+
+// However long clients are being sent away, peers must find what this server alone serves.
+func TestADrainRenewsTheEndpointLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := NewOptions()
+		o.ShutdownDelayDuration = time.Minute
+		s := &sidecar{completed: &completed{Options: o}, probe: &probe{}}
+		s.probe.ready.Store(true)
+		client := fake.NewClientset()
+		publisher := &peers.Publisher{
+			Client: client, Server: "apiserver-a", Address: "192.0.2.1:6443", Incarnation: func() string { return "1" }, Ready: s.servesPeers,
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- publisher.Run(ctx) }()
+		s.drain()
+		lease, err := client.CoordinationV1().Leases(peers.Namespace).Get(t.Context(), peers.EndpointLeaseName("apiserver-a"), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if age, valid := time.Since(lease.Spec.RenewTime.Time), time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second; age >= valid {
+			t.Errorf("at the end of the delay the lease, valid for %s, was renewed %s ago", valid, age)
+		}
+		leave()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {

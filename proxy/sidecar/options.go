@@ -111,7 +111,7 @@ func (o *Options) servingFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.AdminBindAddress, "admin-bind-address", o.AdminBindAddress,
 		"The loopback address and port for plain HTTP /metrics, /debug/peers, /readyz and /livez of the proxy itself; empty for none.")
 	f.DurationVar(&o.ShutdownDelayDuration, "shutdown-delay-duration", o.ShutdownDelayDuration,
-		"How long to keep serving after the signal to stop, with /readyz failing and the endpoint lease deleted, so that clients and peers go elsewhere.")
+		"How long to keep serving after the signal to stop, with /readyz failing, so that clients go elsewhere. Peers go on asking: the endpoint lease is deleted at the end.")
 	f.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout,
 		"How long requests may take to end after that; watches and upgraded connections are cut as soon as the others have ended.")
 }
