@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
@@ -19,6 +20,8 @@ import (
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy"
 )
 
 // authentication finds out who asks, and puts that into the request's context. What the caller said of itself is taken out of
@@ -50,9 +53,17 @@ func newAuthentication(o *Options, c *credentials, tokens authenticator.Token, n
 	a.callers = group.NewAuthenticatedGroupAdder(union.New(chain...))
 	if o.AnonymousAuth {
 		// Only who presents nothing is anonymous: an error ends the chain before it.
-		a.callers = union.NewFailOnError(a.callers, anonymous.NewAuthenticator(nil))
+		a.callers = union.NewFailOnError(a.callers, anonymous.NewAuthenticator(anonymousAt(o.AnonymousAuthPaths)))
 	}
 	return a
+}
+
+// anonymousAt are the conditions of a kube-apiserver that takes nobody for anonymous but at these paths.
+func anonymousAt(paths []string) (conditions []apiserverapi.AnonymousAuthCondition) {
+	for _, path := range paths {
+		conditions = append(conditions, apiserverapi.AnonymousAuthCondition{Path: path})
+	}
+	return conditions
 }
 
 func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +72,7 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, ok, err := a.callers.AuthenticateRequest(r)
 	a.identity.drop(r.Header)
 	r.Header.Del("Authorization")
-	dropTokenProtocols(r.Header)
+	proxy.DropTokenProtocols(r.Header)
 	record.FromPeer = isProxy
 	if namesImpersonation(r.Header) {
 		record.Decision = decisionRefused
@@ -147,33 +158,5 @@ func isAnonymous(u user.Info) bool {
 func closeAfter(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		w.Header().Set("Connection", "close")
-	}
-}
-
-const (
-	protocolHeader = "Sec-Websocket-Protocol"
-	tokenProtocol  = "base64url.bearer.authorization.k8s.io."
-)
-
-// dropTokenProtocols takes bearer tokens out of the offered WebSocket sub-protocols: the authenticator does so only where the token was
-// what the caller was authenticated by.
-func dropTokenProtocols(h http.Header) {
-	var kept []string
-	found := false
-	for _, line := range h[protocolHeader] {
-		for _, protocol := range strings.Split(line, ",") {
-			if protocol = strings.TrimSpace(protocol); strings.HasPrefix(protocol, tokenProtocol) {
-				found = true
-			} else if protocol != "" {
-				kept = append(kept, protocol)
-			}
-		}
-	}
-	switch {
-	case !found:
-	case len(kept) == 0:
-		h.Del(protocolHeader)
-	default:
-		h.Set(protocolHeader, strings.Join(kept, ", "))
 	}
 }

@@ -28,6 +28,23 @@ func one(t *testing.T, adjust ...func(*world, *Options)) (*apiserver, *running) 
 	return a, r
 }
 
+// Where the local server knows anonymous callers at some paths only, it cannot tell any more: who asserts them must not either.
+func TestAnonymousAtSomePathsOnly(t *testing.T) {
+	a, r := one(t, func(_ *world, o *Options) { o.AnonymousAuthPaths = []string{common} })
+	nobody := r.client(nil, true)
+	got := r.get(nobody, common)
+	if s, _ := a.last(common); got.code != http.StatusOK || s.user != "system:anonymous" {
+		t.Errorf("%d, as %q; want 200 as system:anonymous", got.code, s.user)
+	}
+	got = r.get(nobody, common+"/x")
+	if _, arrived := a.last(common + "/x"); got.code != http.StatusUnauthorized || arrived {
+		t.Errorf("elsewhere: %d, arrived %t; want 401, and the local server not asked", got.code, arrived)
+	}
+	if got := r.get(r.user("alice"), common+"/x"); got.code != http.StatusOK {
+		t.Errorf("alice: %d", got.code)
+	}
+}
+
 // Whoever asks, the local server has to see that user and nobody else, whatever else is said.
 func TestTheLocalServerSeesWhoAsks(t *testing.T) {
 	a, r := one(t)

@@ -43,6 +43,7 @@ type Options struct {
 	// Authentication of callers.
 	ClientCAFile             string
 	AnonymousAuth            bool
+	AnonymousAuthPaths       []string // none: all
 	TokenCacheTTL            time.Duration
 	RequestHeaderCAFile      string
 	RequestHeaderNames       []string // allowed common names
@@ -152,6 +153,8 @@ func (o *Options) authenticationFlags(f *pflag.FlagSet) {
 		"The certificate authorities of client certificates: a caller with one is the user of its common name, in the groups of its organizations. Read again when they change.")
 	f.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
 		"Take callers without credentials for system:anonymous rather than answering 401. Set it as the local kube-apiserver has it: that one cannot tell any more.")
+	f.StringSliceVar(&o.AnonymousAuthPaths, "anonymous-auth-paths", o.AnonymousAuthPaths,
+		"The only paths at which to do so; none: all. Set it where the local kube-apiserver's AuthenticationConfiguration has anonymous.conditions.")
 	f.DurationVar(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", o.TokenCacheTTL,
 		"How long to believe what a TokenReview said of a token.")
 	f.StringVar(&o.RequestHeaderCAFile, "requestheader-client-ca-file", o.RequestHeaderCAFile,
