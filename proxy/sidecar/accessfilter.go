@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/apis/audit"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -18,36 +20,47 @@ import (
 // What a record says of requests that were decided before the core saw them.
 const decisionRefused = "refused"
 
-// access is the outermost filter: it gives every request an audit ID, finds out what it is about, and writes down what became of it.
+// infos finds out what requests are about, as a kube-apiserver does.
+var infos = &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// withInfo puts what a request is about into its context. What cannot be understood is left to the core, and in the end to the local server, to
+// refuse.
+func withInfo(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if info, err := infos.NewRequestInfo(r); err == nil {
+			r = r.WithContext(apirequest.WithRequestInfo(r.Context(), info))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// access is the filter that gives every request an audit ID and writes down what became of it.
 type access struct {
 	server string
 	log    *accessLog
 	next   http.Handler
 	hops   *hops
-	infos  apirequest.RequestInfoResolver
 	now    func() time.Time
 }
 
 func newAccess(server string, log *accessLog, hops *hops, next http.Handler) *access {
-	return &access{
-		server: server, log: log, hops: hops, next: next, now: time.Now,
-		infos: &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
-	}
+	return &access{server: server, log: log, hops: hops, next: next, now: time.Now}
 }
 
 func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := r.Header.Get(audit.HeaderAuditID)
+	id := r.Header.Get(auditinternal.HeaderAuditID)
 	if id == "" {
 		id = uuid.NewString()
 	}
-	r.Header.Set(audit.HeaderAuditID, id) // one, and the same for all who see the request from here on
+	r.Header.Set(auditinternal.HeaderAuditID, id) // one, and the same for all who see the request from here on
 	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: a.now(), Method: r.Method, Path: r.URL.EscapedPath()}}
 	ctx := context.WithValue(r.Context(), accessKey{}, request)
-	// What cannot be understood is left to the core, and in the end to the local server, to refuse.
-	if info, err := a.infos.NewRequestInfo(r); err == nil {
-		ctx = apirequest.WithRequestInfo(ctx, info)
+	if info, ok := apirequest.RequestInfoFrom(ctx); ok {
 		request.Verb = info.Verb
 	}
+	// A Connection header that names the audit ID takes it away from the next server, unless it is known apart from the headers.
+	ctx = audit.WithAuditContext(ctx)
+	audit.WithAuditID(ctx, types.UID(id))
 	answer := &answerWriter{ResponseWriter: w, auditID: id}
 	defer func() { // also when the handler panics to break the connection off
 		a.hops.leave(request)
@@ -88,8 +101,8 @@ type answerWriter struct {
 func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
-		if w.Header().Get(audit.HeaderAuditID) == "" {
-			w.Header().Set(audit.HeaderAuditID, w.auditID)
+		if w.Header().Get(auditinternal.HeaderAuditID) == "" {
+			w.Header().Set(auditinternal.HeaderAuditID, w.auditID)
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)

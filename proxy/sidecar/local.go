@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/apis/audit"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -58,6 +59,10 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r = replayable(r); r == nil {
 			panic(http.ErrAbortHandler) // the client broke off before it had sent what it announced
 		}
+	} else if r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody {
+		body := &clientBody{ReadCloser: r.Body}
+		r = r.WithContext(context.WithValue(r.Context(), clientBodyKey{}, body))
+		r.Body = body
 	}
 	l.proxy.ServeHTTP(w, r)
 }
@@ -78,6 +83,22 @@ func replayable(r *http.Request) *http.Request {
 	return &again
 }
 
+// clientBody remembers whether it could be read from the client.
+type clientBody struct {
+	io.ReadCloser
+	failed atomic.Bool
+}
+
+type clientBodyKey struct{}
+
+func (b *clientBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.failed.Store(true)
+	}
+	return n, err
+}
+
 // direct makes of in, a caller's request, what the local server is sent. Impersonation headers pass, because the local server judges them; the
 // path and the query pass byte for byte; the caller's address is added to X-Forwarded-For, which is where the audit log takes source
 // addresses from.
@@ -86,6 +107,9 @@ func (l *local) direct(out, in *http.Request) {
 	out.URL.RawQuery = in.URL.RawQuery // Rewrite drops what it cannot parse: that is for the local server to refuse
 	out.Host = in.Host
 	out.Header.Set("X-Forwarded-For", forwardedFor(in))
+	if id := in.Header.Get(audit.HeaderAuditID); id != "" {
+		out.Header.Set(audit.HeaderAuditID, id) // whatever the Connection header names
+	}
 	out.Header.Del("Authorization")
 	proxy.KeepFromRepeating(out.Header) // a short body can be sent again: see replayable
 	dropHop(out.Header)
@@ -119,6 +143,10 @@ func dropHop(h http.Header) {
 func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		panic(http.ErrAbortHandler) // nobody is there to be answered
+	}
+	if body, ok := r.Context().Value(clientBodyKey{}).(*clientBody); ok && body.failed.Load() {
+		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // no fault of the local server
+		return
 	}
 	level := slog.LevelDebug // said once: the access log and the metrics count
 	if !l.failing.Swap(true) {

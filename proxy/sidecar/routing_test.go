@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/skewproof/skewproof/proxy"
 )
 
 func TestEveryServerServesWhatOneServes(t *testing.T) {
@@ -161,6 +164,28 @@ func readFull(r interface{ Read([]byte) (int, error) }, p []byte) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// A Connection header takes away what it names (RFC 9110, 7.6.1): not what the records of a request are joined by.
+func TestTheAuditIDCannotBeTakenAway(t *testing.T) {
+	p := newPair(t)
+	for path, server := range map[string]*apiserver{common: p.a, "/apis/new.example/v2/novelties": p.b} {
+		got := p.atA.get(p.http1("alice"), path, "Audit-Id", "chosen", "Connection", "Audit-Id, keep-alive")
+		s, _ := server.last(path)
+		if id := s.header["Audit-Id"]; got.code != http.StatusOK || len(id) != 1 || id[0] != "chosen" {
+			t.Errorf("%s: %d, arrived with the audit ID %q, want the client's", path, got.code, id)
+		}
+	}
+}
+
+// A server that shares its identity with another goes by its address as well, which is not what records are joined by.
+func TestARecordNamesThePeerByItsIdentity(t *testing.T) {
+	request := &accessed{}
+	peer := proxy.ServerID("apiserver-b" + proxy.NamesakeMark + "192.0.2.1:6443")
+	newHops().Attempted(context.WithValue(t.Context(), accessKey{}, request), proxy.Request{}, proxy.AttemptResult{Peer: peer, Answered: true})
+	if request.Peer != "apiserver-b" || len(request.Attempts) != 1 || request.Attempts[0].Peer != "apiserver-b" {
+		t.Errorf("recorded %q after %+v, want apiserver-b", request.Peer, request.Attempts)
+	}
 }
 
 func TestTheAccessLogShowsEveryHop(t *testing.T) {

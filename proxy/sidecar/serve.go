@@ -16,6 +16,8 @@ import (
 	"time"
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy"
 )
 
 // Limits of the front door, those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is no limit on writing, or watches
@@ -45,7 +47,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
 	d.server = &http.Server{
-		Handler:           boundBodies(bodyWithin, d.counted(handler)),
+		Handler:           withInfo(boundBodies(bodyWithin, d.counted(handler))),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -72,11 +74,11 @@ func (d *frontDoor) serve(l net.Listener) error {
 	return nil
 }
 
-// counted knows short requests from those that last: watches and whatever may be upgraded.
+// counted knows short requests from those that last: watches, streams from and to nodes and pods, and whatever may be upgraded.
 func (d *frontDoor) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		short := 1
-		if longRunning(r) {
+		if mayLast(r) {
 			short = 0
 		}
 		if !d.enter(short) {
@@ -90,15 +92,14 @@ func (d *frontDoor) counted(next http.Handler) http.Handler {
 	})
 }
 
-func longRunning(r *http.Request) bool {
+// mayLast reports whether a request may go on for ever, by what [withInfo] has found out.
+func mayLast(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {
 		return true
 	}
-	query := r.URL.Query()
-	return isTrue(query.Get("watch")) || isTrue(query.Get("follow"))
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	return ok && proxy.LongRunning(info)
 }
-
-func isTrue(s string) bool { return s == "true" || s == "1" }
 
 func (d *frontDoor) enter(short int) bool {
 	d.mu.Lock()
@@ -240,12 +241,12 @@ func (s *serverTLS) renew() {
 }
 
 // atFront sends the few paths that are the sidecar's own where they belong, and everything else to the proxy.
-func atFront(proxy http.Handler, own checks, local, debug http.Handler) http.Handler {
+func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Handler {
 	readyz := &frontReadyz{own: own, local: local}
 	debug = mastersOnly(debug)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if info, ok := apirequest.RequestInfoFrom(r.Context()); !ok || info.IsResourceRequest {
-			proxy.ServeHTTP(w, r)
+			routed.ServeHTTP(w, r)
 			return
 		}
 		switch {
@@ -254,7 +255,7 @@ func atFront(proxy http.Handler, own checks, local, debug http.Handler) http.Han
 		case r.URL.Path == debugPeersPath && r.Method == http.MethodGet:
 			debug.ServeHTTP(w, r)
 		default:
-			proxy.ServeHTTP(w, r)
+			routed.ServeHTTP(w, r)
 		}
 	})
 }

@@ -10,10 +10,11 @@ import (
 // (--request-timeout). Without it whoever sends slowly holds a place at a peer, and memory, for as long as it likes.
 const bodyWithin = time.Minute
 
-// boundBodies ends the reading of a body that takes longer. Upgraded connections have none, and go on as long as they like.
+// boundBodies ends the reading of a body that takes longer. What may last goes on as long as it likes: an upload through a proxy subresource is
+// a matter between the client and the pod or node.
 func boundBodies(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || r.Header.Get("Upgrade") != "" {
+		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || mayLast(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

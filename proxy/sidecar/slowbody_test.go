@@ -3,11 +3,13 @@ package sidecar
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -25,22 +27,27 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 func TestBodiesAreBoundedUntilTheyAreThere(t *testing.T) {
 	for name, c := range map[string]struct {
 		body    io.Reader
+		path    string
 		upgrade string
 		want    int // deadlines
 	}{
-		"none":       {body: nil, want: 0},
-		"a body":     {body: strings.NewReader("body"), want: 2},
-		"an upgrade": {body: strings.NewReader("body"), upgrade: "websocket", want: 0},
+		"none":                      {body: nil, want: 0},
+		"a body":                    {body: strings.NewReader("body"), want: 2},
+		"an upgrade":                {body: strings.NewReader("body"), upgrade: "websocket", want: 0},
+		"an object":                 {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods", want: 2},
+		"an upload to a pod":        {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/proxy/upload", want: 0},
+		"an upload to a service":    {body: strings.NewReader("body"), path: "api/v1/namespaces/n/services/s/proxy/upload", want: 0},
+		"an upload, the older path": {body: strings.NewReader("body"), path: "api/v1/proxy/namespaces/n/pods/p/upload", want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodPost, "/", c.body)
+			r := httptest.NewRequest(http.MethodPost, "/"+c.path, c.body)
 			r.Header.Set("Upgrade", c.upgrade)
 			w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-			boundBodies(time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			withInfo(boundBodies(time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if _, err := io.ReadAll(r.Body); err != nil {
 					t.Error(err)
 				}
-			})).ServeHTTP(w, r)
+			}))).ServeHTTP(w, r)
 			if len(w.set) != c.want {
 				t.Fatalf("deadlines %v, want %d", w.set, c.want)
 			}
@@ -48,6 +55,55 @@ func TestBodiesAreBoundedUntilTheyAreThere(t *testing.T) {
 				t.Errorf("deadlines %v, want one, and that it is lifted", w.set)
 			}
 		})
+	}
+}
+
+// What may last is cut at shutdown when all else has ended, and nothing that is short.
+func TestWhatMayLast(t *testing.T) {
+	for target, want := range map[string]bool{
+		"/api/v1/pods":                                      false,
+		"/api/v1/pods?watch=0":                              false,
+		"/api/v1/pods?watch=False":                          false,
+		"/api/v1/pods?watch=1":                              true,
+		"/api/v1/pods?watch=True":                           true, // Python's client
+		"/apis/apps/v1/deployments?watch=yes":               true,
+		"/api/v1/watch/pods":                                true,
+		"/api/v1/namespaces/n/pods/p":                       false,
+		"/api/v1/namespaces/n/pods/p/log?follow=True":       true,
+		"/api/v1/namespaces/n/pods/p/exec?command=sh":       true,
+		"/api/v1/namespaces/n/services/s/proxy/events":      true,
+		"/api/v1/nodes/n/proxy/stats":                       true,
+		"/apis/example.com/v1/namespaces/n/widgets/w/scale": false,
+		"/healthz?watch=true":                               false,
+	} {
+		got := false
+		withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = mayLast(r) })).
+			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, target, nil))
+		if got != want {
+			t.Errorf("%s: may last %t, want %t", target, got, want)
+		}
+	}
+}
+
+// Of an upload that breaks off, the local server is not to blame.
+func TestABodyThatBreaksOffIsTheClientsFault(t *testing.T) {
+	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return nil, err
+	}), standardNames, slog.New(slog.DiscardHandler))
+	for _, err := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, common, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(err)))
+		l.ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest || l.failing.Load() {
+			t.Errorf("%v: %d %s, the local server failing %t; want 400 and not", err, w.Code, w.Body, l.failing.Load())
+		}
+	}
+	l.proxy.Transport = fakeTransport(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	w := httptest.NewRecorder()
+	l.ServeHTTP(w, httptest.NewRequest(http.MethodPost, common, io.MultiReader(strings.NewReader("whole"))))
+	if w.Code != http.StatusServiceUnavailable || !l.failing.Load() {
+		t.Errorf("a local server that breaks off: %d, failing %t; want 503", w.Code, l.failing.Load())
 	}
 }
 
