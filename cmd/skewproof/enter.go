@@ -63,5 +63,9 @@ func (f *runFlags) judge(dir runDir, complete bool, out io.Writer) error {
 	if complete || errors.As(verdict, &exit) && exit.code == exitFail {
 		return verdict
 	}
-	return notRun(fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs))
+	early := fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs)
+	if isNotRun(verdict) { // it could not even be judged, or its reports not be written
+		early = errors.Join(early, verdict)
+	}
+	return notRun(early)
 }

@@ -31,28 +31,35 @@ func ReadFile(path string) (*History, error) {
 }
 
 // Read reads JSON lines into a History. Records may stand in any order but for the first, which is the Run; they are
-// returned sorted by time. A missing End is no error: End.Complete is false then, and invariants refuse to pass it.
+// returned sorted by time. A missing End is no error: End.Complete is false then, and invariants refuse to pass it. Neither is a last line
+// that was cut short, as a killed process and a full disk leave it: what it would have said is not known.
 func Read(r io.Reader) (*History, error) {
 	h := &History{Documents: map[string]Document{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 1<<20), maxLine)
-	n := 0
+	lines.Split(wholeLines)
+	n, records := 0, 0
 	for lines.Scan() {
 		n++
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+		line, whole := bytes.CutSuffix(lines.Bytes(), []byte("\n"))
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		if h.End.Complete {
 			return nil, fmt.Errorf("line %d: a record after the end record: the file was written to twice", n)
 		}
-		if err := h.add(n == 1, lines.Bytes()); err != nil {
+		if !whole && records > 0 && !json.Valid(line) {
+			break
+		}
+		if err := h.add(records == 0, line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		records++
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	}
-	if n == 0 {
+	if records == 0 {
 		return nil, errors.New("the file is empty")
 	}
 	if err := h.check(); err != nil {
@@ -62,12 +69,29 @@ func Read(r io.Reader) (*History, error) {
 	return h, nil
 }
 
+// wholeLines splits like [bufio.ScanLines], but leaves each line its newline: a last line without one may have been cut short.
+func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i+1], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
 func (h *History) add(first bool, line []byte) error {
 	var rec record
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&rec); err != nil {
 		return fmt.Errorf("not a history record: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("not a history record: there is more on the line")
+	}
+	if rec.kinds() > 1 {
+		return errors.New("not a history record: it is of several kinds at once")
 	}
 	if first != (rec.Run != nil) {
 		return errors.New(`a history starts with its one "run" record`)

@@ -24,6 +24,20 @@ type record struct {
 	End       *End       `json:"end,omitempty"`
 }
 
+// kinds is how many kinds of record r is; of a whole one it is 1.
+func (r *record) kinds() int {
+	n := 0
+	for _, is := range []bool{
+		r.Run != nil, r.Operation != nil, r.Hop != nil, r.Step != nil, r.Fault != nil, r.Lifecycle != nil,
+		r.Served != nil, r.Effect != nil, r.Late != nil, r.Document != nil, r.End != nil,
+	} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
 // Recorder appends records to a stream of JSON lines as they happen. All methods may be called concurrently. The first
 // write error is kept, stops all further writing, and is returned by Err and Close: a full disk must not pass for a
 // short run.

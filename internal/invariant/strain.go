@@ -68,11 +68,30 @@ func (f *Facts) addStrain(w window) {
 	f.strained = append(f.strained, excused)
 }
 
-// timely returns the tally of an invariant that a machine which does not keep up can break: it demands something within a time.
+// timely returns the tally of an invariant that a machine which does not keep up can break: it demands something within a time. In a history without
+// an end it can show nothing: which links the run itself had cut is recorded at the end of a run.
 func (f *Facts) timely() *tally {
 	t := newTally()
-	t.strained, t.strain = f.strained, f.strain
+	t.strained, t.strain, t.unended = f.strained, f.strain, !f.end.Complete
 	return t
+}
+
+// unrecorded takes what is seen for unjudgeable rather than wrong, if what would excuse it may not have been recorded.
+func (t *tally) unrecorded() bool {
+	if !t.unended {
+		return false
+	}
+	t.unsure++
+	t.verdict.Checked--
+	t.verdict.Unjudgeable++
+	return true
+}
+
+// doubtEnd says what was not counted for want of an end.
+func (t *tally) doubtEnd() {
+	if t.unsure > 0 {
+		t.doubt("%s seen that may come of faults whose record is missing: they are recorded at the end of a run", counted(t.unsure, "wrong answer"))
+	}
 }
 
 // excused takes what is seen at an instant for unjudgeable rather than wrong, if the machine did not keep up.

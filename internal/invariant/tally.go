@@ -23,6 +23,8 @@ type tally struct {
 	listed  map[*Evidence]map[string]bool
 	doubts  []string
 
+	unended  bool         // the history has no end: see Facts.timely
+	unsure   int          // how many violations were not counted for that
 	strained []window     // see Facts.timely; empty for an invariant that no strain can break
 	strain   history.Time // how long that was
 }
@@ -34,7 +36,7 @@ func newTally() *tally {
 // violation counts one violation. show is asked for the evidence when it is the first of its group; violations must
 // come in time order.
 func (t *tally) violation(s signature, at history.Time, about string, show func() Evidence) {
-	if t.excused(at) {
+	if t.unrecorded() || t.excused(at) {
 		return
 	}
 	t.verdict.Violations++
@@ -83,6 +85,7 @@ func (t *tally) doubt(format string, args ...any) {
 // half of what should have been.
 func (t *tally) done() (Verdict, []string) {
 	t.doubtStrain()
+	t.doubtEnd()
 	v := t.verdict
 	for _, e := range t.order {
 		names := make([]string, 0, len(t.listed[e]))
