@@ -12,8 +12,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The sandboxed halves that people never call.
@@ -78,15 +80,17 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	if err != nil {
 		return errors.Join(err, recorder.Close(err))
 	}
+	run, abandon := context.WithCancelCause(ctx)
+	defer abandon(nil)
 	cluster, err := local.New(local.Config{
 		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd, Proxy: self,
-		Files: dir.files(), Recorder: recorder, Status: status,
+		Files: dir.files(), Recorder: recorder, Status: status, Lost: func(part string, why error) { abandon(lose(recorder, part, why)) },
 	})
 	if err != nil {
 		return errors.Join(err, recorder.Close(err))
 	}
 	defer cluster.Close()
-	err = engine.Run(ctx, s.Plan, cluster, recorder, engine.Options{Seed: s.Run.Seed, QPS: s.Run.QPS, Status: status})
+	err = engine.Run(run, s.Plan, cluster, recorder, engine.Options{Seed: s.Run.Seed, QPS: s.Run.QPS, Status: status})
 	if s.Keep && ctx.Err() == nil {
 		said := keptComplete
 		if err != nil {
@@ -100,6 +104,18 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 		return nil // all has been said
 	}
 	return err
+}
+
+// lose records that something has ended which the servers need, and returns why the run is over. What they failed at in the moment before it is over
+// has an excuse then.
+func lose(recorder *history.Recorder, part string, why error) error {
+	if part == fault.Etcd {
+		recorder.Fault(history.Fault{
+			Kind: string(scenarios.Kill), To: part, Blocks: true, Detail: "by nobody of this run", Start: recorder.Now(), End: history.Forever,
+			Evidence: history.Evidence{Refused: 1},
+		})
+	}
+	return why
 }
 
 // statusTo prints one line per call, with the time since the first one.

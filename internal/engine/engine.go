@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// Cluster is what a backend gives the engine. Local processes are one, kind nodes will be another.
+// Cluster is what a backend gives the engine. Local processes are one, the nodes of a kind cluster another, servers that run already a third.
 type Cluster interface {
 	// Start brings everything up and returns when every server is ready.
 	Start(ctx context.Context) error
@@ -61,6 +61,10 @@ type Options struct {
 func Run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	faults, err := run(ctx, plan, cluster, recorder, o)
+	// Whoever ended the run knows best why; whatever failed for it tells less.
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) && (err != nil || !errors.Is(cause, context.Canceled)) {
+		err = errors.Join(cause, err)
+	}
 	cluster.RecordPanics()
 	hops, hopsErr := cluster.Hops(epoch)
 	for _, h := range hops {

@@ -191,3 +191,31 @@ func TestInterruptionEndsASoakWithItsCause(t *testing.T) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
 }
+
+// starting is a cluster that does not come up until its time is over.
+type starting struct{ stage }
+
+func (*starting) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return errors.New("start kube-apiserver: connection refused")
+}
+func (*starting) RecordPanics()                         {}
+func (*starting) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
+
+func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
+	ctx, abandon := context.WithCancelCause(t.Context())
+	abandon(errors.New("etcd ended though nobody had asked it to"))
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
+	err := Run(ctx, scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}}}, &starting{}, recorder, Options{Status: t.Logf})
+	if err == nil {
+		t.Error("no error")
+	}
+	h, readErr := history.Read(&file)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	if !strings.HasPrefix(h.End.Error, "etcd ended though nobody had asked it to") || !strings.Contains(h.End.Error, "connection refused") {
+		t.Errorf("it ended with %q", h.End.Error)
+	}
+}

@@ -149,7 +149,7 @@ func (f *Facts) lastDisturbance() history.Time {
 	for _, d := range f.disturbances {
 		// Servers are stopped when a run is over: that disturbs nobody.
 		if d.from <= f.traffic {
-			last = max(last, d.to)
+			last = max(last, min(d.to, max(d.from, f.finish))) // one that was still on when the run ended ended with it
 		}
 	}
 	return last

@@ -33,6 +33,9 @@ type Config struct {
 	Files      Files
 	Recorder   life.Recorder
 	Status     func(format string, args ...any) // one line for people; nil is silent
+	// Lost is told, from a goroutine of its own, that a program which servers need and that is none of them has ended by itself: [fault.Etcd], or
+	// [ProgramExtension]. Nil: nobody is told.
+	Lost func(part string, err error)
 }
 
 // Cluster is a running control plane. Methods that act on one server may be called concurrently for different servers.
@@ -41,6 +44,7 @@ type Cluster struct {
 	places  []Place
 	servers map[string]*server
 	etcd    *unit
+	release func() // etcd may end; nil before it runs
 	fabric  *fault.Fabric
 	ways    *ways
 	probe   *http.Client // by the ways
@@ -55,6 +59,9 @@ type Cluster struct {
 func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
+	}
+	if config.Lost == nil {
+		config.Lost = func(string, error) {}
 	}
 	c := &Cluster{config: config, places: Places(config.Subject, config.Servers), servers: map[string]*server{}}
 	if err := c.build(); err != nil {
@@ -144,9 +151,14 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return c.etcd.Await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
+	err = c.etcd.Await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
 		return life.Get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
 	})
+	if err != nil {
+		return err
+	}
+	c.release = c.need(fault.Etcd, c.etcd)
+	return nil
 }
 
 func (c *Cluster) etcdClient() (*http.Client, error) {
@@ -159,7 +171,7 @@ func (c *Cluster) etcdClient() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// Server returns the server of that name, or an error that lists those there are.
+// server returns the server of that name, or an error that lists those there are.
 func (c *Cluster) server(name string) (*server, error) {
 	if s, ok := c.servers[name]; ok {
 		return s, nil
@@ -184,6 +196,9 @@ func (c *Cluster) Close() {
 	all.Wait()
 	c.extension.close()
 	if c.etcd != nil {
+		if c.release != nil {
+			c.release()
+		}
 		_ = kill(c.etcd)
 	}
 	c.spoilers.close()

@@ -31,9 +31,10 @@ const (
 
 // extensionServer is the program behind aggregated APIs: started when there is the first one, ended when there is none left.
 type extensionServer struct {
-	mu    sync.Mutex
-	owned bool // its address and keys are there
-	unit  *unit
+	mu      sync.Mutex
+	owned   bool // its address and keys are there
+	unit    *unit
+	release func() // it may end; nil before it runs
 }
 
 // Extend lets an extension apiserver serve these APIs and no others, and says where. It returns when it does; with no API it has ended.
@@ -52,6 +53,7 @@ func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address net
 	}
 	switch {
 	case len(apis) == 0 && e.unit != nil:
+		e.letEnd()
 		_, err := stop(ctx, e.unit, stopTimeout)
 		e.unit = nil
 		if err != nil {
@@ -104,9 +106,14 @@ func (c *Cluster) startExtension(ctx context.Context) error {
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
-	return c.extension.unit.Await(ctx, p, extensionPatience, func(ctx context.Context) error {
+	err = c.extension.unit.Await(ctx, p, extensionPatience, func(ctx context.Context) error {
 		return life.Get(ctx, client, "https://"+extensionAddress.String()+"/readyz", io.Discard)
 	})
+	if err != nil {
+		return err
+	}
+	c.extension.release = c.need(ProgramExtension, c.extension.unit)
+	return nil
 }
 
 // ExtensionArguments returns the command line of the extension apiserver, without the program's name.
@@ -127,7 +134,16 @@ func (e *extensionServer) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.unit != nil {
+		e.letEnd()
 		_ = kill(e.unit)
 		e.unit = nil
+	}
+}
+
+// letEnd notes that its end is asked for.
+func (e *extensionServer) letEnd() {
+	if e.release != nil {
+		e.release()
+		e.release = nil
 	}
 }
