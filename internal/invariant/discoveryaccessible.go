@@ -40,6 +40,10 @@ func judgeAccessible(f *Facts) *tally {
 		if o.op.Purpose == history.PurposeSweep {
 			swept[o.op.Server] = true
 		}
+		if illegible(o.op) {
+			t.rule(rulingUnknown)
+			continue
+		}
 		judged[q] = true
 		visited[visit{o.resource.key, o.op.Server}] = true
 		if !resourceNotFound(o.op) {

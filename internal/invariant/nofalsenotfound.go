@@ -55,6 +55,9 @@ func (f *Facts) ruleNotFound(o *observation) ruling {
 	case o.local != claimYes && f.proxyOff(o.op.Server, o.window):
 		return rulingNone
 	}
+	if illegible(o.op) {
+		return rulingUnknown
+	}
 	denied := resourceNotFound(o.op)
 	switch {
 	case !f.informed(o, o.situation):

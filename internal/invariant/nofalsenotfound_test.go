@@ -15,6 +15,8 @@ func TestNoFalseNotFound(t *testing.T) {
 			want{outcome: OutcomePass, checked: 10, fact: "skewed operations judged: 10"}},
 		{"404 though the new server could be reached", tell(name).ask(20, "b", gadgets, 404),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 though a could be reached", sentence: "a (v1) serves it since 1s and could be reached"}},
+		{"404 that broke off before it said of what", tell(name).ask(20, "b", gadgets, 404, failed(history.FailureReset), unsaid),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
 		{"404 though the new server is only cut off", tell(name).cut("b", "a", 15, 40).ask(20, "b", gadgets, 404),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "out of reach", sentence: "fault 1, cut b→a since 15s"}},
 		{"404 though the new server is only paused", tell(name).pause("a", 15, 40).ask(20, "b", gadgets, 404),

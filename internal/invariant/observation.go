@@ -132,6 +132,11 @@ func resourceNotFound(op *history.Operation) bool {
 	return op.Missing == history.MissingResource || op.Verb == history.VerbDiscovery
 }
 
+// illegible reports whether the response is a 404 whose body broke off: whether it denied the resource or an object of it is not known.
+func illegible(op *history.Operation) bool {
+	return op.Status == http.StatusNotFound && op.Missing == history.MissingNothing && op.Failure != history.FailureNone && op.Verb != history.VerbDiscovery
+}
+
 // severed reports whether every capable server was out of the asked one's reach over all of w.
 func (f *Facts) severed(o *observation, s situation, w window) bool {
 	for _, p := range s.capable {

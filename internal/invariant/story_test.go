@@ -241,6 +241,7 @@ func asking(otherwise string) func(*history.Hop) {
 }
 func sweep(o *history.Operation)         { o.Purpose = history.PurposeSweep }
 func missingObject(o *history.Operation) { o.Missing = history.MissingObject }
+func unsaid(o *history.Operation)        { o.Missing = history.MissingNothing }
 func etag(tag string) func(*history.Operation) {
 	return func(o *history.Operation) { o.ETag = tag }
 }

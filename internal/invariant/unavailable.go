@@ -78,7 +78,7 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	if !f.undisturbed(client, o.op.Server, w) {
 		return rulingNone, "" // what the client saw, and when, is the fault's doing
 	}
-	// Without etcd a server can neither authenticate nor find its peers.
+	// Without etcd a server can neither verify tokens, nor authorise by what it has not read yet, nor find its peers.
 	if r, _ := f.reach(o.op.Server, etcd, w); r != reachOpen {
 		return rulingNone, ""
 	}
@@ -88,6 +88,8 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 		return f.ruleSilence(o.op, late)
 	case !routed(o.op):
 		return rulingNone, ""
+	case illegible(o.op):
+		return rulingUnknown, ""
 	case resourceNotFound(o.op):
 		if !f.informed(o, s) {
 			return rulingTolerated, ""

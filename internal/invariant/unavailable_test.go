@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -31,6 +32,8 @@ func TestUnavailableOnPeerFailure(t *testing.T) {
 			want{outcome: OutcomePass, checked: 1, unjudgeable: 1}},
 		{"404 is no answer either", cutOff().ask(20, "b", gadgets, 404),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 rather than 503"}},
+		{"404 that broke off before it said of what", cutOff().ask(20, "b", gadgets, 404, failed(history.FailureReset), unsaid).ask(21, "b", gadgets, 503),
+			want{outcome: OutcomePass, checked: 1, unjudgeable: 1}},
 		{"503 while another one starts for long, which did not serve it before and does not after", slowly().ask(40, "b", gadgets, 503),
 			want{outcome: OutcomePass, checked: 1}},
 		{"404 while such a one starts", slowly().ask(40, "b", gadgets, 404),
@@ -102,4 +105,14 @@ func TestUnavailableOnPeerFailure(t *testing.T) {
 		{"too few were out of reach", cutOff().need(history.Pressure{Unreachable: 3}).askEvery(20, 21, "b", gadgets, 503),
 			want{outcome: OutcomeInconclusive, checked: 2, reason: "2 of at least 3 operations whose every capable server"}},
 	})
+}
+
+// An answer that only a capable server can have given is counted; one that broke off is none.
+func TestABrokenAnswerContradictsNothing(t *testing.T) {
+	s := tell("UnavailableOnPeerFailure").cut("b", "a", 15, 100).ask(20, "b", gadgets, 404, failed(history.FailureReset), unsaid)
+	for _, f := range verdictOf(t, s.h, "UnavailableOnPeerFailure").Facts {
+		if strings.Contains(f.Name, "answered although") {
+			t.Errorf("%s: %s", f.Name, f.Value)
+		}
+	}
 }
