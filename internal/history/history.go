@@ -210,7 +210,8 @@ type Operation struct {
 	MediaType string `json:"mediaType,omitempty"`
 
 	ETag string `json:"etag,omitempty"`
-	// Document is, of discovery, the Hash of the Document that was answered; of a 304 that of the one that the client has already.
+	// Document is, of discovery, the Hash of the Document that was answered; of a 304 that of the one that the client has already. Where the history
+	// holds no such Document because the answer could not be read as one, Message says why.
 	Document string `json:"document,omitempty"`
 }
 

@@ -39,6 +39,11 @@ func status(code int) func(*history.Operation) {
 	return func(o *history.Operation) { o.Status = code }
 }
 
+// illegibly makes a document one that the history does not hold; the message is why it could not be read.
+func illegibly(message string) func(*history.Operation) {
+	return func(o *history.Operation) { o.Document, o.Message = "sha256:illegible", message }
+}
+
 func more(o *history.Operation) { o.More = true }
 
 func at(path string) func(*history.Operation) { return func(o *history.Operation) { o.Path = path } }
@@ -61,6 +66,10 @@ func TestNoPeerIsLocal(t *testing.T) {
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
 		{"an error lists nothing", tell(name).discover(20, "b", "/apis", mergedDoc, verb(history.VerbNoPeer), status(503)),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"two minor versions that say the same", tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").served("b", 2, newDoc).nopeer(20, "b", "/apis", mergedDoc),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "a (v1.37.1) and b (v1.36.3) say that they serve exactly the same"}},
+		{"two minor versions that differ", tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").nopeer(20, "b", "/apis", ownOfB),
+			want{outcome: OutcomePass, checked: 1}},
 		{"at once after it changed", tell(name).served("b", 19, newDoc).nopeer(20, "b", "/apis", ownOfB),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "lacks"}},
 	})
@@ -80,6 +89,10 @@ func TestOpenAPIDescribes(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 500"}},
 		{"no such thing", tell(name).openapi(20, "b", all, status(404)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 404"}},
+		{"what is no description", tell(name).openapi(20, "b", all, illegibly("parse OpenAPI: unexpected end of JSON input")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/openapi/v3 is answered 200, and not with a description"}},
+		{"one that the history does not hold", tell(name).openapi(20, "b", all, illegibly("")),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
 		{"not modified", tell(name).openapi(20, "b", all, status(304)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"too soon after a change", tell(name).served("b", 15, newDoc).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},

@@ -148,6 +148,22 @@ func (f *Facts) merged(op *history.Operation) (*document, bool) {
 	return f.documents[op.Document], true
 }
 
+// unreadable reports whether a server answered as though all were well, or the client were to blame, when it was asked for a merged document as a client
+// may, and gave none. What it fails at (5xx) is not meant, nor what is refused before it is routed.
+func (f *Facts) unreadable(op *history.Operation) bool {
+	if op.Verb != history.VerbDiscovery || op.Failure != history.FailureNone || op.Path != pathGroups && op.Path != pathCore || !routed(op) {
+		return false
+	}
+	switch {
+	case op.Status == http.StatusOK:
+		return f.documents[op.Document] == nil && op.Message != "" // the message is why it could not be read
+	case op.Status == http.StatusNotModified:
+		return op.Document == "" && op.Message != ""
+	default:
+		return op.Status < http.StatusInternalServerError
+	}
+}
+
 // summary writes a Difference for people.
 func summary(d *Difference) string {
 	var parts []string

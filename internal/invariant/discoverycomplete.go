@@ -24,6 +24,12 @@ func judgeComplete(f *Facts) *tally {
 		if !t.rule(r) {
 			continue
 		}
+		if f.unreadable(o.op) {
+			t.violation(signature{o.op.Server, o.op.Path, fmt.Sprintf("%s is answered %d, and not with what is served", o.op.Path, o.op.Status)}, o.op.End, "", func() Evidence {
+				return f.show(o, situation{}, answer(o.op)+", and not with what is served")
+			})
+			continue
+		}
 		cause := o.op.Path + " lists what nobody serves"
 		switch {
 		case missing && surplus:
@@ -52,10 +58,14 @@ func judgeComplete(f *Facts) *tally {
 // ruleComplete holds a merged document against what all servers served by themselves.
 func (f *Facts) ruleComplete(o *observation, t truth) (r ruling, missing, surplus bool) {
 	doc, ok := f.merged(o.op)
-	if !ok {
+	bad := f.unreadable(o.op)
+	if !ok && !bad {
 		return rulingNone, false, false
 	}
 	union := f.union(t, o.op.Path)
+	if bad && union != nil { // as long as servers tell what they serve, they can write the format that was asked for
+		return rulingWrong, false, false
+	}
 	if doc == nil || union == nil {
 		return rulingUnknown, false, false
 	}

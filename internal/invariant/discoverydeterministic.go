@@ -38,7 +38,7 @@ func judgeDeterministic(f *Facts) *tally {
 	}
 	asked := map[place]map[string]bool{}
 	for _, o := range f.observations {
-		if _, ok := f.merged(o.op); !ok || !o.ready || o.op.Document == "" {
+		if _, ok := f.merged(o.op); !ok || !o.ready {
 			continue
 		}
 		q := f.quietAt(o.window)
@@ -135,6 +135,8 @@ func (f *Facts) contradiction(a, b *history.Operation) (*Difference, string) {
 		return d, "same bytes, other ETag"
 	case a.ETag == b.ETag && a.ETag != "":
 		return d, "same ETag, other bytes"
+	case f.documents[a.Document] == nil || f.documents[b.Document] == nil:
+		return d, "other bytes, of which no document was made"
 	case d.OrderOnly:
 		return d, "same resources in another order"
 	case d.OnlyLeftTotal+d.OnlyRightTotal > 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// indistinct gives the reasons not to believe the ground truth of the quiet windows in which merged documents were judged.
+// indistinct gives the reasons not to believe the ground truth of the quiet windows in which documents were judged.
 // A server that ignores profile=nopeer answers with the merged document: ground truth then is made of what is to be judged
 // by it, and every merged document is right by definition. That shows in servers of two minor versions that tell the same.
 // Patch releases of one minor version may well serve the same.

@@ -16,10 +16,17 @@ var noPeerIsLocal = Invariant{
 	pressure: []pressure{skewed},
 }
 
+// judgeNoPeer holds what clients are answered against what the administrator is. Both ask for profile=nopeer, and where the server is its own front
+// door (subject builtin), the same program answers both: what it answers everybody wrongly is seen only by what it should not be the same as, the
+// local views of servers of other versions ([Facts.indistinct]). In front of a sidecar the administrator asks behind it.
 func judgeNoPeer(f *Facts) *tally {
 	t := newTally()
+	judged := map[*quietWindow]bool{}
 	for _, o := range f.observations {
 		r, cause := f.ruleNoPeer(o)
+		if q := f.quietAt(o.window); q != nil && (r == rulingRight || r == rulingWrong) {
+			judged[q] = true
+		}
 		if !t.rule(r) {
 			continue
 		}
@@ -33,6 +40,7 @@ func judgeNoPeer(f *Facts) *tally {
 			return e
 		})
 	}
+	t.doubts = append(t.doubts, f.indistinct(judged)...)
 	return t
 }
 

@@ -27,6 +27,9 @@ func judgeOpenAPI(f *Facts) *tally {
 		cause := o.op.Path + " leaves out what the server serves itself"
 		if missing == nil {
 			cause = fmt.Sprintf("%s is answered %d", o.op.Path, o.op.Status)
+			if o.op.Status == http.StatusOK {
+				cause += ", and not with a description"
+			}
 		}
 		t.violation(signature{o.op.Server, o.op.Path, cause}, o.op.End, "", func() Evidence {
 			if missing == nil {
@@ -47,6 +50,8 @@ func (f *Facts) ruleOpenAPI(o *observation) (r ruling, missing []string) {
 	case o.op.Start < later(o.readySince, f.bounds.Staleness):
 		return rulingNone, nil
 	case o.op.Status >= http.StatusBadRequest:
+		return rulingWrong, nil
+	case o.op.Status == http.StatusOK && f.documents[o.op.Document] == nil && o.op.Message != "": // why it could not be read
 		return rulingWrong, nil
 	case o.op.Status != http.StatusOK || o.op.Document == "":
 		return rulingNone, nil

@@ -13,11 +13,14 @@ type documents struct{ known sync.Map }
 // noteEdition remembers the ETag of a merged document. "Not modified" says that the client has the right document already: the one that it was
 // given with the ETag that it asked by.
 func (t *recordingTransport) noteEdition(op *history.Operation, req *http.Request) {
-	if op.Verb != history.VerbDiscovery || req.URL.Path != "/apis" {
+	if op.Verb != history.VerbDiscovery {
 		return
 	}
 	if op.Status == http.StatusNotModified {
 		asked := req.Header.Get("If-None-Match")
+		if asked == "" {
+			op.Message = notAsked
+		}
 		if hash, ok := t.editions.Load(asked); ok {
 			op.Document = hash.(string)
 			if op.ETag == "" {
@@ -26,7 +29,7 @@ func (t *recordingTransport) noteEdition(op *history.Operation, req *http.Reques
 		}
 		return
 	}
-	if op.Document != "" && op.ETag != "" {
+	if op.Document != "" && op.ETag != "" && req.URL.Path == "/apis" {
 		etag := op.ETag
 		if _, known := t.editions.Swap(etag, op.Document); !known {
 			t.mu.Lock()
@@ -36,6 +39,9 @@ func (t *recordingTransport) noteEdition(op *history.Operation, req *http.Reques
 		t.etag.Store(&etag)
 	}
 }
+
+// notAsked is why a 304 says nothing: RFC 9110, 15.4.5, makes it the answer to a condition.
+const notAsked = "not modified, though the client has not said what it has"
 
 // tag is one of the ETags that the client was ever given with a merged document: it may have slept since.
 func (t *recordingTransport) tag(which int) (string, bool) {

@@ -80,5 +80,5 @@ func isTLS(err error) bool {
 	)
 	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid) ||
-		strings.Contains(err.Error(), "remote error: tls:") // an alert of the peer, wrapped without its type before Go 1.21
+		strings.Contains(err.Error(), "remote error: tls:") // an alert of the peer: crypto/tls keeps its type to itself on TCP; tls.AlertError is that of QUIC
 }

@@ -35,7 +35,8 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 	if op.Status == http.StatusNotFound {
 		op.Missing = ClassifyMissing(status)
 	}
-	if op.Status == http.StatusOK && op.Body == history.BodyDiscovery && strings.Contains(contentType, asDiscovery) {
+	aggregated := op.Body == history.BodyDiscovery && strings.Contains(contentType, asDiscovery)
+	if op.Status == http.StatusOK && (aggregated || op.Verb == history.VerbDiscovery || op.Verb == history.VerbNoPeer) {
 		op.Document = hashOf(body)
 		if t.recorder.HasDocument(op.Document) {
 			return
@@ -50,11 +51,11 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 	}
 }
 
-// keep records a document that nobody was given before.
+// keep records a document that nobody was given before. Of one that cannot be read the hash stays, and why.
 func (t *recordingTransport) keep(op *history.Operation, body []byte, parse func([]byte) (history.Document, error)) {
 	doc, err := parse(body)
 	if err != nil {
-		op.Document, op.Message = "", err.Error()
+		op.Message = err.Error()
 		return
 	}
 	t.documents.known.Store(doc.Hash, doc)

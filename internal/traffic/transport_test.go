@@ -117,14 +117,34 @@ func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
 	}
 }
 
+// What was answered instead of a document is told apart by its hash all the same, and it is recorded why it is none.
 func TestUnreadableDiscoveryIsNoDocument(t *testing.T) {
-	server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, acceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`)
-	})
-	record := newLedger()
-	raw{path: "/apis", header: accept(acceptAggregated)}.action().send(t.Context(), connect(t, server, record))
-	if op := record.only(t); op.Document != "" || !strings.Contains(op.Message, "v9") {
-		t.Errorf("document %q, message %q, want none and the reason", op.Document, op.Message)
+	for name, c := range map[string]struct{ contentType, body, want string }{
+		"another version": {acceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`, "v9"},
+		"cut short":       {acceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[`, "unexpected end of JSON input"},
+		"no JSON":         {acceptAggregated, `welcome`, "invalid character"},
+		"not aggregated":  {"application/json", `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`, `got kind "APIGroupList"`},
+		"nothing":         {acceptAggregated, "", "unexpected end of JSON input"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.contentType, c.body) })
+			record := newLedger()
+			raw{path: "/apis", header: accept(acceptAggregated)}.action().send(t.Context(), connect(t, server, record))
+			if op := record.only(t); op.Document != hashOf([]byte(c.body)) || record.parsed != 0 || !strings.Contains(op.Message, c.want) {
+				t.Errorf("document %q (%d recorded), message %q, want the hash and %q", op.Document, record.parsed, op.Message, c.want)
+			}
+		})
+	}
+}
+
+func TestNotModifiedWithoutAConditionIsNoted(t *testing.T) {
+	server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) })
+	for _, path := range []string{"/apis", "/api"} {
+		record := newLedger()
+		raw{path: path, header: accept(acceptAggregated)}.action().send(t.Context(), connect(t, server, record))
+		if op := record.only(t); op.Document != "" || op.Message != notAsked {
+			t.Errorf("%s: document %q, message %q", path, op.Document, op.Message)
+		}
 	}
 }
 
