@@ -123,7 +123,7 @@ func (f *Facts) glimpse(o *observation) (wrong string, judged bool) {
 
 // truthFor is what all servers served while a discovery operation lasted.
 func (f *Facts) truthFor(o *observation) truth {
-	if _, ok := f.merged(o.op); !ok {
+	if _, ok := f.merged(o.op); !ok && !f.unreadable(o.op) {
 		return truth{}
 	}
 	return f.truth(window{o.window.from, later(o.window.to, 1)})
@@ -178,6 +178,9 @@ func (f *Facts) recoveries(t *tally, glimpses []glimpse) {
 			value = "last wrong answer " + clock(r.took) + " after it"
 		case r.took >= 0:
 			value = "still wrong " + clock(r.took) + " after it, when the next began"
+			if r.index == len(steps)-1 {
+				value = "still wrong " + clock(r.took) + " after it, when the run ended"
+			}
 		}
 		t.fact(fmt.Sprintf("after step %d, %s", r.step.Index, r.step.Sentence), value)
 	}

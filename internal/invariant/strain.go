@@ -113,7 +113,7 @@ func (t *tally) excused(at history.Time) bool {
 func (t *tally) doubtStrain() {
 	if n := t.verdict.Strained; n > 0 {
 		t.fact("wrong while the machine did not keep up, and not counted", n)
-		t.doubt("the machine did not keep up: for %s in all servers let questions wait that went around all faults, all of them or for want of a processor, and %s of that time and soon after may come of it; "+
+		t.doubt("the machine did not keep up: for %s in total, servers were slow to answer the run's own direct questions, all at once or because no processor was free; %s of that time and soon after may come of it; "+
 			"run again with fewer --qps or on a quieter machine", clock(t.strain), counted(n, "wrong answer"))
 	}
 }

@@ -61,7 +61,7 @@ func TestStrainKeepsARunFromPassing(t *testing.T) {
 		t.Errorf("a run in which something was: %s", got)
 	}
 	for _, v := range Judge(run().ask(52, "b", gadgets, 404).h) {
-		if v.Strained > 0 && !strings.Contains(v.Reason, "5s in all") {
+		if v.Strained > 0 && !strings.Contains(v.Reason, "5s in total") {
 			t.Errorf("%s does not say for how long: %s", v.Invariant, v.Reason)
 		}
 	}
