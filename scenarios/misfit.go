@@ -70,7 +70,7 @@ func (s *Setup) fromClients() Obstacle {
 	return NoObstacle
 }
 
-// RefusedError says that a server would not start with the setup that it was given. That is no failure of the run: to refuse what cannot work
+// RefusedError says that a server would not start with the setup that it was given, which is [Setup.Refusable]. That is no failure of the run: to refuse what cannot work
 // does less harm than to go ahead with it.
 type RefusedError struct {
 	Server string
@@ -117,4 +117,14 @@ func (s *Setup) Wrong() (kind, what string) {
 		return history.FaultMisconfiguration, s.String()
 	}
 	return "", ""
+}
+
+// Refusable reports whether something in a setup is wrong in itself, so that a server may refuse to start with it. One that does not start with
+// any other, a nil one too, has failed.
+func (s *Setup) Refusable() bool {
+	if s == nil {
+		return false
+	}
+	wrong := func(c Certificate) bool { return c != "" && c != CertificateRotated }
+	return s.PeerCA != "" || wrong(s.Serving) || wrong(s.FrontProxy) || s.Advertise != "" && s.Advertise != AdvertiseNothing || s.HostnameOf != ""
 }

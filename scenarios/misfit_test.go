@@ -84,6 +84,30 @@ func TestWhatIsWrongWithoutHinderingAnyWay(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatIsWrongMayBeRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		setup *Setup
+		want  bool
+	}{
+		"nothing":                  {nil, false},
+		"switched off":             {&Setup{Proxy: Off}, false},
+		"new certificates":         {&Setup{Serving: CertificateRotated, FrontProxy: CertificateRotated}, false},
+		"nothing advertised":       {&Setup{Advertise: AdvertiseNothing}, false},
+		"kubeadm's flags":          {&Setup{Flags: FlagsKubeadm}, false},
+		"an emulated version":      {&Setup{EmulatedVersion: "1.36"}, false},
+		"no peer authority":        {&Setup{PeerCA: TrustMissing}, true},
+		"another's name":           {&Setup{HostnameOf: "a"}, true},
+		"an expired certificate":   {&Setup{Serving: CertificateExpired}, true},
+		"a stranger's certificate": {&Setup{FrontProxy: CertificateStranger}, true},
+		"half advertised":          {&Setup{Advertise: AdvertiseIP}, true},
+		"switched off, and wrong":  {&Setup{Proxy: Off, PeerCA: TrustStranger}, true},
+	} {
+		if got := c.setup.Refusable(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestASetupIsChecked(t *testing.T) {
 	servers := []Server{{Name: "a", Version: "v1.36.3"}, {Name: "b", Version: "v1.36.3"}}
 	for name, c := range map[string]struct {

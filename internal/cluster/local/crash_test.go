@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,36 @@ func TestACrashOfEitherProcessIsTheEndOfBoth(t *testing.T) {
 			}
 			if len(d.entries) != 1 || d.entries[0].State != history.StateCrashed {
 				t.Errorf("recorded: %+v, want one crash", d.entries)
+			}
+		})
+	}
+}
+
+// What cannot work may be refused. A server that ends at its start with a setup by which it should work has crashed.
+func TestOnlyAWrongSetupIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		setup   *scenarios.Setup
+		refused bool
+	}{
+		"none":                {nil, false},
+		"new certificates":    {&scenarios.Setup{Serving: scenarios.CertificateRotated}, false},
+		"another's authority": {&scenarios.Setup{PeerCA: scenarios.TrustStranger}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &diary{}
+			cluster := &Cluster{config: Config{Recorder: d, Status: t.Logf}}
+			at := place(scenarios.SubjectBuiltin, 0, "a")
+			s := cluster.newServer(at, "v1.37.1", nil)
+			at.Setup = c.setup
+			i := s.Begin()
+			i.Add(shell(t, "echo 'error: no'; exit 1"))
+			<-i.Over()
+			var refused *scenarios.RefusedError
+			if err := s.refusal(t.Context(), i, at); errors.As(err, &refused) != c.refused {
+				t.Errorf("it ends with %v", err)
+			}
+			if (len(d.entries) > 0) != c.refused {
+				t.Errorf("recorded: %+v", d.entries)
 			}
 		})
 	}

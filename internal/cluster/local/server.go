@@ -104,9 +104,9 @@ func (s *server) start(ctx context.Context, version string) error {
 // present is the place with what the present process was started with.
 func (s *server) present() Place { return *s.current.Load() }
 
-// refusal ends an incarnation that would not start with a setup of its own, and says so; nil if it was not that.
+// refusal ends an incarnation that would not start with a setup that may be refused, and says so; nil if it was not that.
 func (s *server) refusal(ctx context.Context, now *incarnation, place Place) error {
-	if place.Setup == nil || !now.Ended() || len(now.First().log.Panics(-1)) > 0 {
+	if !place.Setup.Refusable() || !now.Ended() || len(now.First().log.Panics(-1)) > 0 {
 		return nil
 	}
 	s.ExpectEnd()
