@@ -51,7 +51,11 @@ func newBinariesGet() *cobra.Command {
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			store := &binaries.Store{Progress: cmd.ErrOrStderr()}
+			own := runFlags{overrides: binaries.Overrides{}}
+			if err := own.environmentOverrides(); err != nil { // what a run would take need not be got
+				return err
+			}
+			store := &binaries.Store{Overrides: own.overrides, Progress: cmd.ErrOrStderr()}
 			for _, version := range args {
 				b, err := store.Get(cmd.Context(), c, version)
 				if err != nil {

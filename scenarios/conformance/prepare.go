@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -40,13 +41,17 @@ func (o *Options) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	p := o.parameters(scenarios.Scenario{})
-	return say(exec.CommandContext(ctx, o.Program, "binaries", "get", release.Of(p.From), release.Of(p.To)), "get the binaries to test")
+	if err := say(exec.CommandContext(ctx, o.Program, "binaries", "get", release.Of(p.From), release.Of(p.To)), "get the binaries to test"); err != nil {
+		return err
+	}
+	etcd := exec.CommandContext(ctx, o.Program, "binaries", "get", "--component", string(binaries.Etcd), binaries.DefaultEtcd)
+	return say(etcd, "get etcd")
 }
 
 // say runs a command with its output among that of the suite.
 func say(cmd *exec.Cmd, what string) error {
 	cmd.Stdout, cmd.Stderr = ginkgo.GinkgoWriter, ginkgo.GinkgoWriter
-	endGently(cmd)
+	endGently(cmd, goodbye)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w; its output is above", what, err)
 	}

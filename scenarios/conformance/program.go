@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The exit codes of the program; see 'skewproof --help'.
@@ -23,8 +25,20 @@ const (
 	codeUsage        = 4
 )
 
-// goodbye is how long a run that is told to end may take to end its sandbox and tidy up. Then it is killed, and the kernel ends the rest.
-const goodbye = 30 * time.Second
+// How long a run that is told to end may take to end all that it began. Then it is killed. The kernel ends the rest of a sandbox; of a kind cluster
+// nobody does, and its containers stay ('skewproof kind-clean').
+const (
+	goodbye     = 30 * time.Second
+	kindGoodbye = 3 * time.Minute
+)
+
+// goodbyeOf is that of a run with those words.
+func goodbyeOf(words []string) time.Duration {
+	if i := slices.Index(words, "--backend"); i >= 0 && i+1 < len(words) && words[i+1] == scenarios.BackendKind {
+		return kindGoodbye
+	}
+	return goodbye
+}
 
 // interrupted is the problem of a run that was ended because all is to end.
 const interrupted = "interrupted before there was a verdict"
@@ -71,7 +85,7 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	fmt.Fprintf(log, "$ skewproof %s\n", strings.Join(words, " "))
 	cmd := exec.CommandContext(limited, p.Path, words...)
 	cmd.Stdout, cmd.Stderr = log, log
-	endGently(cmd)
+	endGently(cmd, goodbyeOf(words))
 	err = cmd.Run()
 	f := Finished{Code: cmd.ProcessState.ExitCode()} // -1 for a process that never started, too
 	if report, err := reports.Read(filepath.Join(dir, reports.JSONFile)); err == nil {
@@ -94,7 +108,7 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 }
 
 // endGently lets the end of its context tell a command to end, before it is killed.
-func endGently(cmd *exec.Cmd) {
+func endGently(cmd *exec.Cmd, goodbye time.Duration) {
 	// A group of its own: Ctrl-C at a terminal would reach the command twice, and the second one means "at once". Should this process be
 	// killed, the command is told to end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

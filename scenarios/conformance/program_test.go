@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // acts are what a program may do that no scenario can be made to do.
@@ -199,5 +201,32 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
 			}
 		})
+	}
+}
+
+// A kind cluster is removed by nobody once its run was killed.
+func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
+	for line, want := range map[string]time.Duration{
+		"run quiet --backend local --subject kind": goodbye, "run quiet": goodbye, "run quiet --backend kind": kindGoodbye, "run --backend": goodbye,
+	} {
+		if got := goodbyeOf(strings.Fields(line)); got != want || grace <= got || spare <= got {
+			t.Errorf("%s: %s to end; Ginkgo gives it %s, and %s beyond its limit", line, got, grace, spare)
+		}
+	}
+}
+
+func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\" >> "+filepath.Join(dir, "asked")+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Out: filepath.Join(dir, "out"), Program: program, Backend: scenarios.BackendLocal, From: "v1.36.3", To: "v1.37.1+without.batch.v1"}
+	if err := o.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+	if want := "binaries get v1.36.3 v1.37.1\nbinaries get --component etcd " + binaries.DefaultEtcd + "\n"; err != nil || string(asked) != want {
+		t.Errorf("the program was asked for %q, error %v; want %q", asked, err, want)
 	}
 }

@@ -15,9 +15,9 @@ import (
 
 const (
 	// spare is by how much Ginkgo's own limit of a spec exceeds that of its run: it is a net, and must not be what ends a run.
-	spare = time.Minute
-	// grace is what Ginkgo gives an interrupted spec to end its run, which takes goodbye at the most.
-	grace = goodbye + 15*time.Second
+	spare = kindGoodbye + 30*time.Second
+	// grace is what Ginkgo gives an interrupted spec to end its run, which takes its goodbye at the most.
+	grace = kindGoodbye + 15*time.Second
 	// prepared bounds what happens before the first spec: binaries that are not cached yet may have to be built, at 5 minutes each.
 	prepared = time.Hour
 )
