@@ -27,7 +27,7 @@ func smallMatrix() VersionMatrix {
 		Pairs:    []VersionPair{{From: "v1.35.4", To: "v1.36.3"}, {From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake"}},
 		Cells: []MatrixCell{
 			{Scenario: "quiet", Subject: "builtin", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "pass"}, DurationSeconds: 80, Directory: "1-quiet-builtin", Reproduce: "skewproof run quiet"},
-			{Scenario: "quiet", Subject: "none", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "inconclusive"}, DurationSeconds: 80, Directory: "1-quiet-none"},
+			{Scenario: "quiet", Subject: "none", MustFail: true, Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "inconclusive"}, DurationSeconds: 80, Directory: "1-quiet-none"},
 			{Pair: 1, Scenario: "quiet", Subject: "builtin", Core: crashed, Extended: crashed, Trouble: "exit code 3: a crashed\nand said this", DurationSeconds: 80, Directory: "2-quiet-builtin"},
 			{Pair: 1, Scenario: "quiet", Subject: "alpha", Core: skipped, Extended: skipped},
 		},
@@ -73,7 +73,7 @@ func TestMatrixRoundTrip(t *testing.T) {
 // The negative control is there to fail, and a matrix in which it does not proves nothing.
 func TestMatrixConclusion(t *testing.T) {
 	cell := func(subject string, r Result) MatrixCell {
-		return MatrixCell{Subject: subject, Core: ProfileResult{Result: r}}
+		return MatrixCell{Subject: subject, MustFail: subject == "none", Core: ProfileResult{Result: r}}
 	}
 	for name, c := range map[string]struct {
 		cells []MatrixCell
@@ -88,6 +88,7 @@ func TestMatrixConclusion(t *testing.T) {
 		"no control":          {[]MatrixCell{cell("reference", ResultPassed)}, ResultInconclusive},
 		"control not run":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultSkipped)}, ResultInconclusive},
 		"no need of control":  {[]MatrixCell{cell("builtin", ResultFailed)}, ResultFailed},
+		"none need not fail":  {[]MatrixCell{cell("reference", ResultPassed), {Subject: "none", Core: ProfileResult{Result: ResultPassed}}}, ResultInconclusive},
 		"nothing was to be":   {nil, ResultInconclusive},
 		"control that stayed": {[]MatrixCell{cell("none", ResultInconclusive)}, ResultInconclusive},
 	} {

@@ -176,11 +176,13 @@ func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
 	var cells []planned
 	for n, pair := range pairs {
 		for _, name := range f.names {
-			if _, err := scenarios.Find(name); err != nil {
+			scenario, err := scenarios.Find(name)
+			if err != nil {
 				return nil, &exitError{exitUsage, err}
 			}
 			for _, subject := range f.subjects {
 				cell := planned{MatrixCell: reports.MatrixCell{Pair: n, Scenario: name, Subject: subject}}
+				cell.MustFail = subject == scenarios.SubjectNone && scenario.Control.Subject == subject
 				run := runFlags{
 					backend: f.backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: f.qps, seed: 1,
 					overrides: binaries.Overrides{},
