@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -51,7 +47,7 @@ the second with that switch alone as in the first. The table is printed, and wri
 			if err != nil {
 				return notRun(err)
 			}
-			if err := writeAblation(dir, a); err != nil {
+			if err := reports.WriteAblation(dir, a); err != nil {
 				return notRun(err)
 			}
 			if err := a.WriteText(cmd.OutOrStdout()); err != nil {
@@ -73,25 +69,4 @@ the second with that switch alone as in the first. The table is printed, and wri
 	flags.Uint64Var(&f.options.Seeds, "seeds", search.DefaultAblationSeeds, "how many schedules are run under each policy")
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
 	return cmd
-}
-
-// writeAblation writes the table in its three forms.
-func writeAblation(dir string, a *search.Ablation) error {
-	for name, write := range map[string]func(io.Writer) error{
-		"ablation.txt": a.WriteText, "ablation.md": a.WriteMarkdown,
-		"ablation.json": func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(a)
-		},
-	} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
-	}
-	return nil
 }
