@@ -5,11 +5,23 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
 // ending are the signals that end a command.
 var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+
+// heeded are those of them that this process was not started to ignore: nohup means a run to outlive its terminal, and a shell its background jobs to
+// outlive a Ctrl-C.
+var heeded = slices.DeleteFunc(slices.Clone(ending), signal.Ignored)
+
+// heed lets a channel have the signals that end a command. [signal.Notify] would undo that a signal is ignored, and without any signal means all.
+func heed(signals chan os.Signal) {
+	if len(heeded) > 0 {
+		signal.Notify(signals, heeded...)
+	}
+}
 
 // signalsKey is where a context has the channel to which its signals go.
 type signalsKey struct{}
@@ -17,7 +29,7 @@ type signalsKey struct{}
 // withSignals lets the first signal call cancel. A second one ends this process, and the sandbox with it.
 func withSignals(ctx context.Context, cancel context.CancelFunc) context.Context {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, ending...)
+	heed(signals)
 	go func() {
 		<-signals
 		signal.Stop(signals)
@@ -37,7 +49,7 @@ func ownSignals(ctx context.Context) func() {
 	return func() {
 		if ctx.Err() == nil { // otherwise the one that counts has come already
 			signal.Reset(ending...)
-			signal.Notify(signals, ending...)
+			heed(signals)
 		}
 	}
 }

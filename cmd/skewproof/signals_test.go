@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A command started with nohup outlives its terminal, and one that a script put into the background a Ctrl-C; either can be ended all the same.
+func TestASignalThatWasToBeIgnoredIs(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, ignored := range map[string]syscall.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT} {
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `trap "" `+name+` && exec "$0" "$@"`, self,
+			"explore", "--policy", "reference", "--seeds", "1000000000", "--workers", "1", "--out", filepath.Join(t.TempDir(), "out"))
+		cmd.Env = append(os.Environ(), programVariable+"=1")
+		progress, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := bufio.NewScanner(progress)
+		if !said.Scan() { // it is at work
+			t.Fatalf("it said nothing: %v", said.Err())
+		}
+		for _, s := range []syscall.Signal{ignored, syscall.SIGTERM} { // if the first counted, the second would end it at once
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var last strings.Builder
+		for said.Scan() {
+			last.WriteString(said.Text() + "\n")
+		}
+		_ = cmd.Wait()
+		if !cmd.ProcessState.Exited() {
+			t.Errorf("SIG%s counted: %v; it said:\n%s", name, cmd.ProcessState, last.String())
+		}
+	}
+}
