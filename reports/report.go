@@ -63,7 +63,7 @@ type Metadata struct {
 	Scenario string `json:"scenario"`
 	// Sentence says what the scenario does, for a non-programmer.
 	Sentence string `json:"sentence,omitempty"`
-	// Backend is what the servers ran on: "sim", "local" or "kind".
+	// Backend is what the servers ran on: "sim", "local", "kind", or "existing" for servers that ran already.
 	Backend string `json:"backend"`
 	// Subject is which Mixed Version Proxy was under test; "none" is the negative control.
 	Subject string `json:"subject"`

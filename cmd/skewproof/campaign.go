@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
@@ -94,17 +93,8 @@ func newCampaignDir(out, name string, now time.Time) (string, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", notRun(fmt.Errorf("create output directory %s: %w; choose another with --out", out, err))
-	}
-	entries, err := os.ReadDir(out)
-	switch {
-	case err != nil:
-		return "", notRun(fmt.Errorf("output directory %s: %w", out, err))
-	case len(entries) > 0:
-		return "", usage("output directory %s is not empty: it would mix two searches; choose another with --out, or remove it", out)
-	}
-	return out, nil
+	_, err := freshDir(out, "searches")
+	return out, err
 }
 
 // finish writes a campaign and turns its verdict into an exit code.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
@@ -13,44 +15,22 @@ import (
 
 // dryRun prints what would be done.
 func dryRun(out io.Writer, run history.Run, plan scenarios.Plan) error {
-	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
-	for i, s := range plan.Steps {
-		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
-	}
+	listSteps(out, run, plan)
 	files := local.Files{Keys: "KEYS", Data: "DATA", Logs: "LOGS"}
 	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
-	printed := map[string]bool{}
-	show := func(version string, p local.Place) error {
-		components, err := local.Components(version, run.Subject, p, files)
-		if err != nil {
-			return &exitError{exitUsage, err}
-		}
-		for _, c := range components {
-			what := fmt.Sprintf("%s %s, %s, on host %s (%s)", c.Program, p.Name, version, p.Name, p.Cable)
-			if setup := p.Setup.String(); setup != "" {
-				what += ", " + setup
-			}
-			if !printed[what] {
-				fmt.Fprintf(out, "\n%s\n  %s\n", what, strings.Join(c.Args, "\n  "))
-			}
-			printed[what] = true
-		}
-		return nil
-	}
-	setUps := plan.SetUps()
-	for _, p := range local.Places(run.Subject, run.Servers) {
-		for _, version := range plan.Versions() {
-			if err := show(version, p); err != nil {
-				return err
-			}
-		}
-		for _, s := range setUps {
-			if s.Name != p.Name {
-				continue
-			}
+	for i, p := range local.Places(run.Subject, run.Servers) {
+		for _, s := range startsOf(plan, plan.Servers[i]) {
 			p.Setup = s.Setup
-			if err := show(s.Version, p); err != nil {
-				return err
+			components, err := local.Components(s.Version, run.Subject, p, files)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			how := s.Version
+			if s.Setup != nil {
+				how += ", " + s.Setup.String()
+			}
+			for _, c := range components {
+				fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n", c.Program, p.Name, how, p.Name, p.Cable, strings.Join(c.Args, "\n  "))
 			}
 		}
 	}
@@ -60,4 +40,29 @@ func dryRun(out io.Writer, run history.Run, plan scenarios.Plan) error {
 	}
 	_, err = fmt.Fprintf(out, "\nThe plan as data:\n%s\n", encoded)
 	return err
+}
+
+// startsOf is a server in each way in which a plan starts it, as it is first started at first.
+func startsOf(plan scenarios.Plan, server scenarios.Server) []scenarios.Server {
+	all, now := []scenarios.Server{server}, server
+	for _, s := range plan.Steps {
+		if s.Server != server.Name || !slices.Contains([]scenarios.Action{scenarios.Start, scenarios.Restart, scenarios.Replace}, s.Action) {
+			continue
+		}
+		now.Version, now.Setup = cmp.Or(s.Version, now.Version), s.Setup
+		if !slices.ContainsFunc(all, func(had scenarios.Server) bool {
+			return had.Version == now.Version && had.Setup.String() == now.Setup.String()
+		}) {
+			all = append(all, now)
+		}
+	}
+	return all
+}
+
+// listSteps prints what a run does.
+func listSteps(out io.Writer, run history.Run, plan scenarios.Plan) {
+	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
+	for i, s := range plan.Steps {
+		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
+	}
 }

@@ -59,13 +59,20 @@ func (f *runFlags) judge(dir runDir, complete bool, out io.Writer) error {
 		return notRun(fmt.Errorf("the run did not get as far as a history; logs are in %s", dir.files().Logs))
 	}
 	verdict := judgeRun(dir, f.strict, out)
-	var exit *exitError
-	if complete || errors.As(verdict, &exit) && exit.code == exitFail {
+	if complete {
 		return verdict
 	}
-	early := fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs)
-	if isNotRun(verdict) { // it could not even be judged, or its reports not be written
-		early = errors.Join(early, verdict)
+	return endedEarly(verdict, fmt.Errorf("the run was not carried out to its end; logs are in %s", dir.files().Logs))
+}
+
+// endedEarly is what a run that was not carried out to its end comes to, with why it was not: its verdict counts if that is a violation.
+func endedEarly(verdict, why error) error {
+	var exit *exitError
+	if errors.As(verdict, &exit) && exit.code == exitFail {
+		return verdict
 	}
-	return notRun(early)
+	if isNotRun(verdict) { // it could not even be judged, or its reports not be written
+		why = errors.Join(why, verdict)
+	}
+	return notRun(why)
 }

@@ -120,11 +120,10 @@ func (f *runFlags) runExisting(ctx context.Context, name string, out, progress i
 		return notRun(errors.New("interrupted before there was a verdict"))
 	}
 	verdict := judgeRun(dir, f.strict, out)
-	var exit *exitError
-	if err == nil || errors.As(verdict, &exit) && exit.code == exitFail {
+	if err == nil {
 		return verdict
 	}
-	return notRun(err)
+	return endedEarly(verdict, err)
 }
 
 // recordExisting runs the plan and writes the history.
@@ -226,12 +225,15 @@ func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.
 	run.Environment = append(environment(),
 		"servers that ran already; requests that read, no audit logs", "not judged from outside: "+strings.Join(unseen, ", "))
 	words := []string{
-		"skewproof run", scenario.Name, "--backend", f.backend, "--kubeconfig", f.existing.kubeconfig, "--contexts", strings.Join(names, ","),
+		"skewproof", "run", scenario.Name, "--backend", f.backend, "--kubeconfig", f.existing.kubeconfig, "--contexts", strings.Join(names, ","),
 		"--qps", strconv.FormatFloat(f.qps, 'g', -1, 64), "--seed", strconv.FormatUint(f.seed, 10),
 	}
 	if len(f.existing.directContexts) > 0 {
 		words = slices.Concat(words, []string{"--direct-contexts", strings.Join(f.existing.directContexts, ",")})
 	}
-	run.Reproduce = strings.Join(words, " ")
+	if f.strict {
+		words = append(words, "--strict")
+	}
+	run.Reproduce = shellLine(words)
 	return run, unseen
 }

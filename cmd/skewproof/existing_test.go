@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // twoServers is a kubeconfig of two servers of which none runs.
@@ -75,6 +76,16 @@ func TestWhatCanBeSeenFromOutside(t *testing.T) {
 		}
 		if !known {
 			t.Errorf("%s is no invariant", name)
+		}
+	}
+}
+
+func TestTheReproducingCommandOfServersThatRunAlready(t *testing.T) {
+	f := runFlags{backend: backendExisting, strict: true, qps: 20, seed: 1, existing: existingFlags{kubeconfig: "/my own/config"}}
+	run, _ := f.describeExisting(scenarios.Scenario{Name: "quiet"}, scenarios.Plan{}, nil)
+	for _, want := range []string{"skewproof run quiet ", " --kubeconfig '/my own/config' ", " --strict"} {
+		if !strings.Contains(run.Reproduce+" ", want) {
+			t.Errorf("to be reproduced by %s, want %s", run.Reproduce, want)
 		}
 	}
 }

@@ -186,3 +186,49 @@ func TestARunDirectoryIsNeverSharedByTwoRuns(t *testing.T) {
 		t.Error("a second run got the same directory")
 	}
 }
+
+// What only a step brings is looked at as well: it is found out at once, and not after minutes.
+func TestVersionsOfStepsAreChecked(t *testing.T) {
+	for _, backend := range []string{"local", "kind"} {
+		f := runFlags{backend: backend, subject: "builtin", from: "v1.32.0", to: "v1.33.0", etcd: binaries.DefaultEtcd, servers: 3, qps: 240}
+		if _, _, err := f.plan("rolling-upgrade"); exitCodeOf(err) != exitUsage || !strings.Contains(err.Error(), "v1.33.0 has no Mixed Version Proxy") {
+			t.Errorf("on %s: %v", backend, err)
+		}
+	}
+}
+
+func TestADryRunShowsWhatServersAreFirstStartedWith(t *testing.T) {
+	usual, err := call(t, "run", "quiet", "--dry-run")
+	if err != nil || !strings.Contains(usual, "--peer-advertise-ip=") {
+		t.Fatalf("error %v:\n%s", err, usual)
+	}
+	out, err := call(t, "run", "advertised-address-fallback", "--dry-run")
+	if commands, _, _ := strings.Cut(out, "The plan as data"); err != nil || strings.Contains(commands, "--peer-advertise-ip=") {
+		t.Errorf("error %v, and an address is advertised:\n%s", err, out)
+	}
+}
+
+func TestTheReproducingCommandIsOneForAShell(t *testing.T) {
+	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := runFlags{backend: "local", overrides: binaries.Overrides{own: "/opt/my own/kube-apiserver"}}
+	if got := f.commandLine("quiet"); !strings.Contains(got, "--binary 'kube-apiserver@v1.36.3=/opt/my own/kube-apiserver'") {
+		t.Error(got)
+	}
+}
+
+// Binaries of the user's own are not got from elsewhere.
+func TestBinariesOfTheUsersOwnAreNotGot(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "kube-apiserver")
+	if err := os.WriteFile(own, []byte("#!/bin/sh\necho Kubernetes v1.36.3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	t.Setenv(binaries.OverrideEnv, "kube-apiserver@v1.36.3="+own)
+	out, err := call(t, "binaries", "get", "v1.36.3")
+	if err != nil || strings.TrimSpace(out) != own {
+		t.Errorf("it got %q, error %v", out, err)
+	}
+}

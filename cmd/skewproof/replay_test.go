@@ -87,7 +87,8 @@ func TestReplaySaysWhatHasChanged(t *testing.T) {
 			func(r *search.Repro) { r.Cause = "404 for another reason" }, exitFail,
 			"in another way (404 though a served it, out of reach) than in the file",
 		},
-		"it was mended": {func(r *search.Repro) { r.Spec.Policy = "reference" }, exitPass, "NoFalseNotFound is not violated."},
+		"what it is about": {func(r *search.Repro) { r.Invariant = "ListsAgree" }, exitInconclusive, "ListsAgree"},
+		"it was mended":    {func(r *search.Repro) { r.Spec.Policy = "reference" }, exitPass, "NoFalseNotFound is not violated."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := forgotten(t)

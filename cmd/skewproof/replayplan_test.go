@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/spoil"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
@@ -213,5 +215,35 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 				t.Errorf("kept %+v, want %s", h.Operations, c.want)
 			}
 		})
+	}
+}
+
+// What is left out of the judgement has been pressure all the same.
+func TestOtherRequestsArePressureToo(t *testing.T) {
+	r := repro(nil, sim.Request{Verb: "list", GVR: onlyNewer})
+	r.Invariant = "NoFalseNotFound"
+	story := func(others int) *history.History {
+		pods := history.GVR{Version: "v1", Resource: "pods"}
+		h := &history.History{
+			Run:       history.Run{About: []string{r.Invariant}, Pressure: history.Pressure{Operations: 50}},
+			Documents: map[string]history.Document{"all": {Hash: "all", Resources: []history.Resource{{GVR: onlyNewer}, {GVR: pods}}}},
+			End:       history.End{At: time.Minute, Complete: true},
+		}
+		h.Lifecycle = []history.Lifecycle{{Server: "a", Incarnation: 1, State: history.StateStarting}, {Server: "a", Incarnation: 1, State: history.StateReady, At: 1}}
+		h.Served = []history.Served{{Server: "a", Incarnation: 1, At: 1, Document: "all"}}
+		add := func(g history.GVR) {
+			at := 20*time.Second + time.Duration(len(h.Operations))*time.Millisecond
+			h.Operations = append(h.Operations, history.Operation{ID: strconv.Itoa(len(h.Operations)), Server: "a", Verb: "list", GVR: g, Status: 200, Start: at, End: at})
+		}
+		add(onlyNewer)
+		for range others {
+			add(pods)
+		}
+		return h
+	}
+	for others, want := range map[int]invariant.Outcome{49: invariant.OutcomePass, 48: invariant.OutcomeInconclusive} {
+		if v := verdictOn(judgeAskedFor(story(others), r), r.Invariant); v.Outcome != want {
+			t.Errorf("with %d other requests it is %s (%s), want %s", others, v.Outcome, v.Reason, want)
+		}
 	}
 }

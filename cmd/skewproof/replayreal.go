@@ -28,6 +28,9 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
 		About:   []string{r.Invariant},
 	}, plan)
+	if err := f.environmentOverrides(); err != nil {
+		return err
+	}
 	run.Reproduce = f.commandLine()
 	dir, ran := f.runReal(ctx, run, plan, out, progress)
 	if dir == "" || isInterrupted(ctx, ran) {
@@ -106,12 +109,12 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 
 // commandLine repeats the run.
 func (f *replayFlags) commandLine() string {
-	words := append([]string{"skewproof replay", f.file, "--backend", f.backend, "--etcd", f.etcd, "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64)},
+	words := append([]string{"skewproof", "replay", f.file, "--backend", f.backend, "--etcd", f.etcd, "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64)},
 		f.binaryWords()...)
 	if f.lenient {
 		words = append(words, "--lenient")
 	}
-	return strings.Join(words, " ")
+	return shellLine(words)
 }
 
 // recognise says whether the run shows the violation of the file: of the same invariant, in the same way, on what the file asks for. Real
@@ -121,8 +124,7 @@ func (f *replayFlags) recognise(r *search.Repro, dir runDir, ran error, out io.W
 	if err != nil {
 		return errors.Join(ran, notRun(err))
 	}
-	onlyAskedFor(h, r)
-	v := verdictOn(invariant.Judge(h), r.Invariant)
+	v := verdictOn(judgeAskedFor(h, r), r.Invariant)
 	fmt.Fprintf(out, "\nOn what the file asks for, %s\n", judged(r, v))
 	for _, e := range v.Evidence {
 		if e.Cause == r.Cause {
@@ -140,6 +142,21 @@ func (f *replayFlags) recognise(r *search.Repro, dir runDir, ran error, out io.W
 	default:
 		return &exitError{code: exitInconclusive}
 	}
+}
+
+// judgeAskedFor judges what the file asks for. What is left out has been pressure all the same: if there was enough of it, no more is demanded.
+func judgeAskedFor(h *history.History, r *search.Repro) []invariant.Verdict {
+	answered := 0
+	for _, o := range h.Operations {
+		if o.Status != 0 {
+			answered++
+		}
+	}
+	if answered >= h.Run.Pressure.Operations {
+		h.Run.Pressure.Operations = 0
+	}
+	onlyAskedFor(h, r)
+	return invariant.Judge(h)
 }
 
 // onlyAskedFor keeps the operations on those resources that the file asks for; discovery is kept if the file asks for it.

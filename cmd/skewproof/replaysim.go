@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -24,10 +23,7 @@ func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 	if err := f.save(r, result, out); err != nil {
 		return err
 	}
-	if v.Outcome == invariant.OutcomeFail {
-		return &exitError{code: exitFail}
-	}
-	return nil
+	return outcomeError(v.Outcome)
 }
 
 // compareTraces says whether it was the same run.
@@ -61,7 +57,7 @@ func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) e
 	}
 	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
 	defer dir.tidy()
-	result.History.Run.Reproduce = "skewproof replay " + f.file
+	result.History.Run.Reproduce = shellLine([]string{"skewproof", "replay", f.file})
 	result.History.Run.Environment = []string{simulatedHere}
 	if err := saveHistory(dir.history(), result.History); err != nil {
 		return notRun(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 // The versions compared unless others are asked for: the newest two minors with the feature on by default.
@@ -139,6 +140,11 @@ func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer
 	case f.dryRun:
 		return dryRun(out, run, plan)
 	}
+	if f.backend == backendLocal {
+		if err := f.environmentOverrides(); err != nil { // the command line names them: the environment may be another then
+			return err
+		}
+	}
 	run.Reproduce = f.commandLine(name)
 	if f.backend == backendSim {
 		return f.simulate(ctx, run, plan, out)
@@ -247,8 +253,8 @@ func (f *runFlags) checkBackend(plan scenarios.Plan) error {
 	case backendKind:
 		return f.checkKind(plan)
 	}
-	for _, s := range plan.Servers { // a subject that a version does not have
-		if _, err := local.Components(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
+	for _, version := range plan.Versions() { // a subject that a version does not have
+		if _, err := local.Components(version, f.subject, local.Place{}, local.Files{}); err != nil {
 			return err
 		}
 	}
@@ -288,7 +294,16 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
-	return "skewproof run " + strings.Join(f.words(name), " ")
+	return shellLine(append([]string{"skewproof", "run"}, f.words(name)...))
+}
+
+// shellLine is a command line as a shell takes it.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = conformance.Quoted(w)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // words are those after 'skewproof run' of the command line.

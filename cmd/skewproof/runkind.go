@@ -29,8 +29,8 @@ func (f *runFlags) checkKind(plan scenarios.Plan) error {
 	if err := kind.CheckPlan(plan); err != nil {
 		return err
 	}
-	for _, s := range plan.Servers { // a subject that a version does not have
-		if _, err := local.APIServerArguments(s.Version, f.subject, local.Place{}, local.Files{}); err != nil {
+	for _, version := range plan.Versions() { // a subject that a version does not have
+		if _, err := local.APIServerArguments(version, f.subject, local.Place{}, local.Files{}); err != nil {
 			return err
 		}
 	}
@@ -56,10 +56,7 @@ func (f *runFlags) describeKind(run *history.Run, plan scenarios.Plan) {
 
 // dryRunKind prints what kind would be told.
 func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
-	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
-	for i, s := range plan.Steps {
-		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
-	}
+	listSteps(out, run, plan)
 	configuration := kind.Configuration{
 		Name: kind.Prefix + "…", Image: kind.ImageName(plan.Versions()), Subject: run.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
 	}

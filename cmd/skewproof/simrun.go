@@ -19,8 +19,8 @@ import (
 
 // The backends: what the servers run on.
 const (
-	backendLocal = "local" // real processes
-	backendSim   = "sim"   // the proxy's own code, in virtual time
+	backendLocal = scenarios.BackendLocal // real processes
+	backendSim   = scenarios.BackendSim   // the proxy's own code, in virtual time
 )
 
 // simulatedHere is the environment of a simulated run: nothing of the machine matters to it.

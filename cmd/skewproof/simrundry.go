@@ -11,10 +11,7 @@ import (
 
 // dryRunSimulated prints what would be done.
 func (f *runFlags) dryRunSimulated(out io.Writer, run history.Run, plan scenarios.Plan) error {
-	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
-	for i, s := range plan.Steps {
-		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
-	}
+	listSteps(out, run, plan)
 	fmt.Fprintln(out, "\nServers, in virtual time:")
 	for _, s := range plan.Servers {
 		policy, on, err := simulatedPolicy(f.subject, s.Version)
