@@ -27,7 +27,15 @@ func minorVersion(version string) string {
 
 // Emulates reports whether a release is of the minor version that a server with this setup is told to emulate.
 func (s *Setup) Emulates(version string) bool {
-	return s != nil && s.EmulatedVersion != "" && s.EmulatedVersion == minorVersion(version)
+	return s.Like() != "" && s.Like() == minorVersion(version)
+}
+
+// Like is the minor version that a server with this setup is told to behave like; "" is its own. The setup may be nil.
+func (s *Setup) Like() string {
+	if s == nil {
+		return ""
+	}
+	return s.EmulatedVersion
 }
 
 // emulable refuses what a kube-apiserver of a version would refuse as the version that it emulates; "" is its own.

@@ -300,7 +300,7 @@ func (srv *server) lifecycle(state history.State, detail string) {
 	srv.lost = state == history.StateKilled || state == history.StateCrashed || state == history.StateStopped && srv.cutOff
 	s.trace.add(s.loop.Now(), eventLifecycle, srv.index, srv.incarnation, hashString(string(state)))
 	s.history.Lifecycle = append(s.history.Lifecycle, history.Lifecycle{
-		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, State: state, At: at, Detail: detail,
+		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, Emulates: srv.setup.Like(), State: state, At: at, Detail: detail,
 	})
 }
 

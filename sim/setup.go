@@ -66,7 +66,7 @@ func (c *Case) emulated(s *scenarios.Setup) string {
 // keeps subresources that resources of before have got since: upstream asks when the type was introduced. See shouldServeBasedOnVersionIntroduced in
 // k8s.io/apiserver/pkg/server/deleted_kinds.go.) All else about it, its proxy too, is its own release's.
 func (s *Simulator) serves(release string, setup *scenarios.Setup) (*recorded.Version, error) {
-	if setup != nil && setup.EmulatedVersion != "" {
+	if setup.Like() != "" {
 		release = s.of.emulated(setup)
 	}
 	return s.setup.Version(release)

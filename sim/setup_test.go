@@ -154,7 +154,7 @@ func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 				}
 				documents[v.Document.Hash] = version
 			}
-			var served, programs []string
+			var served, programs, emulated []string
 			for _, s := range h.Served {
 				if s.Server == "b" {
 					served = append(served, documents[s.Document])
@@ -162,7 +162,7 @@ func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 			}
 			for _, l := range h.Lifecycle {
 				if l.Server == "b" && l.State == history.StateReady {
-					programs = append(programs, l.Version)
+					programs, emulated = append(programs, l.Version), append(emulated, l.Emulates)
 				}
 			}
 			if want := []string{older, newer}; !slices.Equal(served[len(served)-2:], want) {
@@ -170,6 +170,9 @@ func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 			}
 			if want := []string{newer, newer}; !slices.Equal(programs[len(programs)-2:], want) {
 				t.Errorf("its programs were %v, want %v at the end", programs, want)
+			}
+			if want := []string{"1.36", ""}; !slices.Equal(emulated[len(emulated)-2:], want) {
+				t.Errorf("it said that it emulates %q, want %q at the end", emulated, want)
 			}
 			if asked[older] != olds {
 				t.Errorf("the policies were those of %v, want %d of the older version: the proxy is of the program's own", asked, olds)

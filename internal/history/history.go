@@ -354,9 +354,11 @@ type Lifecycle struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"` // 1 for the first start, one more for each further one
 	Version     string `json:"version"`     // what /version says once ready; before that, what was started
-	State       State  `json:"state"`
-	At          Time   `json:"at"`
-	Detail      string `json:"detail,omitempty"` // exit status, last lines of the log
+	// Emulates is the minor version, such as "1.36", that it is told to behave like, and once ready says that it does (--emulated-version); empty: its own.
+	Emulates string `json:"emulates,omitempty"`
+	State    State  `json:"state"`
+	At       Time   `json:"at"`
+	Detail   string `json:"detail,omitempty"` // exit status, last lines of the log
 }
 
 // Served is ground truth: from At on, this incarnation of the server served the Document by itself, as told by its own

@@ -13,7 +13,7 @@ import (
 // indistinct gives the reasons not to believe the ground truth of the quiet windows in which documents were judged.
 // A server that ignores profile=nopeer answers with the merged document: ground truth then is made of what is to be judged
 // by it, and every merged document is right by definition. That shows in servers of two minor versions that tell the same.
-// Patch releases of one minor version may well serve the same.
+// Patch releases of one minor version may well serve the same, and so may a server that behaves like another minor version (KEP-4330): it is meant to.
 func (f *Facts) indistinct(judged map[*quietWindow]bool) []string {
 	var out []string
 	for _, q := range f.quiet {
@@ -23,7 +23,7 @@ func (f *Facts) indistinct(judged map[*quietWindow]bool) []string {
 		own := f.ownDocuments(q.from)
 		for i, a := range own {
 			for _, b := range own[i+1:] {
-				if semver.MajorMinor(a.version) == semver.MajorMinor(b.version) || !a.doc.sameResources(b.doc) {
+				if a.minor == b.minor || !a.doc.sameResources(b.doc) {
 					continue
 				}
 				doubt := fmt.Sprintf("%s (%s) and %s (%s) say that they serve exactly the same: their nopeer documents cannot be told from merged ones",
@@ -40,6 +40,7 @@ func (f *Facts) indistinct(judged map[*quietWindow]bool) []string {
 // own is what one server says it serves by itself.
 type own struct {
 	server, version string
+	minor           string // that it behaves like, "v1.36"
 	doc             *document
 }
 
@@ -48,7 +49,11 @@ func (f *Facts) ownDocuments(at history.Time) []own {
 	var out []own
 	for _, s := range f.servers {
 		if piece := s.servedAt(at); piece.up && piece.doc != nil && semver.IsValid(piece.version) {
-			out = append(out, own{s.name, piece.version, piece.doc})
+			minor := semver.MajorMinor(piece.version)
+			if piece.emulates != "" {
+				minor = "v" + piece.emulates
+			}
+			out = append(out, own{s.name, piece.version, minor, piece.doc})
 		}
 	}
 	return out

@@ -59,6 +59,7 @@ type span struct {
 	up          bool
 	incarnation int
 	version     string
+	emulates    string        // the minor version that it behaves like; empty: its own
 	left        history.State // how the process ended, in phaseDown; empty before the first start
 }
 
@@ -79,7 +80,7 @@ func newTimeline(records []history.Lifecycle) timeline {
 		if r.Incarnation < current.incarnation {
 			continue
 		}
-		next := span{window: window{r.At, forever}, incarnation: r.Incarnation, version: cmp.Or(r.Version, current.version)}
+		next := span{window: window{r.At, forever}, incarnation: r.Incarnation, version: cmp.Or(r.Version, current.version), emulates: r.Emulates}
 		switch r.State {
 		case history.StateStarting:
 			next.phase = phaseStarting

@@ -55,7 +55,7 @@ func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, e
 			Why: "Peers pass on for whom they ask. kubeadm sets the other requestheader-* and proxy-client-* arguments by itself, but not this one.",
 		})
 	}
-	if setup != nil && setup.EmulatedVersion != "" {
+	if setup.Like() != "" {
 		arguments = append(arguments, Argument{
 			Name: "emulated-version", Value: setup.EmulatedVersion, Why: "It behaves like an older minor version (KEP-4330).",
 		})

@@ -71,6 +71,7 @@ func manifestPath(pod string) string { return manifestsDir + "/" + pod + ".yaml"
 
 // launch starts the pods of an incarnation one after the other by put, and takes it for ready.
 func (s *server) launch(ctx context.Context, now *incarnation, put func(pod string) error) error {
+	now.Emulates = s.setup.Load().Like()
 	for _, pod := range s.pods() {
 		err := put(pod)
 		if err == nil {
@@ -126,7 +127,7 @@ func (s *server) join(ctx context.Context, now *incarnation, pod string) error {
 
 // checkVersion refuses an image that is not what it is called.
 func (s *server) checkVersion(ctx context.Context, want string) error {
-	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.own().String())
+	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.own().String(), s.setup.Load().Like())
 	if err == nil && version != want {
 		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, want)
 	}

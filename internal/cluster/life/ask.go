@@ -30,8 +30,9 @@ func Get(ctx context.Context, client *http.Client, url string, into io.Writer) e
 	return err
 }
 
-// VersionAt asks the kube-apiserver at a URL for its version: one that is not what it is called would make every verdict worthless.
-func VersionAt(ctx context.Context, client *http.Client, url string) (string, error) {
+// VersionAt asks the kube-apiserver at a URL for its version: one that is not what it is called, or behaves like another than it is told to, would make
+// every verdict worthless. emulates is the minor version that it is told to behave like, "" for its own.
+func VersionAt(ctx context.Context, client *http.Client, url, emulates string) (string, error) {
 	var body bytes.Buffer
 	err := Get(ctx, client, url+"/version", &body)
 	var info version.Info
@@ -40,6 +41,9 @@ func VersionAt(ctx context.Context, client *http.Client, url string) (string, er
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask for its version: %w", err)
+	}
+	if does := info.EmulationMajor + "." + info.EmulationMinor; emulates != "" && does != emulates {
+		return "", fmt.Errorf("it says that it emulates %q, and should emulate %s", does, emulates)
 	}
 	return info.GitVersion, nil
 }

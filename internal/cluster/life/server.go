@@ -39,8 +39,10 @@ type Incarnation[P Process] struct {
 	*Unit[P]
 	Number  int // from 1
 	Version string
-	asked   atomic.Bool // its end has been asked for
-	crashed atomic.Bool // its end has been recorded as a crash
+	// Emulates is the minor version that it is told to behave like, "1.36"; empty: its own. For who begins it to fill in.
+	Emulates string
+	asked    atomic.Bool // its end has been asked for
+	crashed  atomic.Bool // its end has been recorded as a crash
 }
 
 // Begin makes the next incarnation, of [Server.Version]. It has no processes yet, and nothing is recorded of it.
@@ -79,7 +81,7 @@ func (s *Server[P]) Record(state history.State, detail string) { s.record(s.Last
 
 func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string) {
 	s.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.Name, Incarnation: i.Number, Version: i.Version, State: state, At: s.Recorder.Now(), Detail: detail,
+		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, State: state, At: s.Recorder.Now(), Detail: detail,
 	})
 }
 

@@ -78,6 +78,7 @@ func (s *server) start(ctx context.Context, version string) error {
 	_, place = place.configured(s.cluster.config.Subject)
 	s.current.Store(&place)
 	now := s.Begin()
+	now.Emulates = place.Setup.Like()
 	s.Record(history.StateStarting, "")
 	s.Status("%s: starting %s", s.place.Name, version)
 	for _, c := range components {
@@ -143,7 +144,7 @@ func (s *server) launch(ctx context.Context, i *incarnation, c Component) error 
 
 // checkVersion refuses a binary that is not what it is called.
 func (s *server) checkVersion(ctx context.Context, p *process, want string) error {
-	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.present().Own.String())
+	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.present().Own.String(), s.present().Setup.Like())
 	switch {
 	case err != nil:
 		return fmt.Errorf("start %s: %w", p.name, err)

@@ -31,7 +31,7 @@ func (p Place) setup() scenarios.Setup {
 
 // behaves is the version by which a kube-apiserver decides what flags it takes: the one that it emulates, if it does, since features are then as they were in that.
 func (p Place) behaves(version string) string {
-	if emulated := p.setup().EmulatedVersion; emulated != "" {
+	if emulated := p.Setup.Like(); emulated != "" {
 		return "v" + emulated
 	}
 	return version

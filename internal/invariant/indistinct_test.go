@@ -1,0 +1,52 @@
+package invariant
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Servers of two minor versions that say that they serve the same are not to be believed, unless one is told to behave like the other.
+func TestAServerThatEmulatesMayServeTheSame(t *testing.T) {
+	const name = "DiscoveryComplete"
+	as := func(emulated string) *story {
+		s := tell(name).runs("a", "v1.37.1").runs("b", "v1.37.1").runs("c", "v1.36.3").served("a", 2, oldDoc)
+		for i := range s.h.Lifecycle {
+			if l := &s.h.Lifecycle[i]; l.Server != "c" {
+				l.Emulates = emulated
+			}
+		}
+		return s
+	}
+	apart := as("1.36").stop("b", 30).start("b", 40, newDoc)
+	for i := range apart.h.Lifecycle {
+		if l := &apart.h.Lifecycle[i]; l.Incarnation == 2 {
+			l.Version = "v1.37.1"
+		}
+	}
+	checkStories(t, name, []storyCase{
+		{"which the others are", as("1.36").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
+			want{outcome: OutcomePass, checked: 1}},
+		{"and what none serves is wrong all the same", as("1.36").discover(20, "b", "/apis", doc("rich", append(slices.Clone(oldDoc.Resources), line(ghosts))...)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lists what nobody serves", sentence: "lists none/v1/ghosts"}},
+		{"another than the others are", as("1.35").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "a (v1.37.1) and c (v1.36.3) say that they serve exactly the same"}},
+		{"and one that does no more, and differs", apart.discover(60, "b", "/apis", mergedDoc),
+			want{outcome: OutcomePass, checked: 1}},
+		{"and one that does no more, and says the same", as("1.36").stop("b", 30).start("b", 40, oldDoc).runs("b", "v1.37.1").discover(60, "b", "/apis", doc("same", oldDoc.Resources...)),
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "b (v1.37.1) and c (v1.36.3) say that they serve exactly the same"}},
+	})
+}
+
+// What a process emulates is forgotten with it.
+func TestWhatIsEmulatedIsOfOneProcess(t *testing.T) {
+	line := newTimeline([]history.Lifecycle{
+		{Server: "a", Incarnation: 1, Version: "v1.37.1", Emulates: "1.36", State: history.StateStarting, At: 1},
+		{Server: "a", Incarnation: 1, Version: "v1.37.1", Emulates: "1.36", State: history.StateReady, At: 2},
+		{Server: "a", Incarnation: 2, Version: "v1.37.1", State: history.StateStarting, At: 3},
+	})
+	if before, after := line.at(2).emulates, line.at(3).emulates; before != "1.36" || after != "" {
+		t.Errorf("it emulated %q, then %q", before, after)
+	}
+}
