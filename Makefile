@@ -69,7 +69,7 @@ unit: ## Run the unit tests with the race detector; skipped ones are shown with 
 e2e: ## Run the scenarios for real; what this machine cannot run is skipped with the reason
 	go test -v -count=1 -timeout 60m -skip OnKind ./internal/e2e
 
-e2e-all: ## The same with every scenario, not the smoke set alone: an hour and a half
+e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
 
 kind-images: ## Make the images of the kind backend [VERSIONS="v1.36.3 v1.37.1"]
