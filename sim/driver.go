@@ -167,10 +167,12 @@ func (d *driver) start(srv *server, step *scenarios.Step) error {
 	if srv.phase != down {
 		return nil // it is there already: it may have been asked to start before
 	}
-	release := cmp.Or(step.Version, srv.release)
-	v, err := d.s.serves(release, step.Setup)
-	if err != nil {
-		return err
+	v, release := srv.version, cmp.Or(step.Version, srv.release)
+	if step.Version != "" || step.Setup.Like() != srv.setup.Like() {
+		var err error
+		if v, err = d.s.serves(release, step.Setup); err != nil {
+			return err
+		}
 	}
 	d.s.reached.note(ReachedRestart)
 	d.s.configure(srv, step.Setup)
