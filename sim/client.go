@@ -37,6 +37,7 @@ var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, history.VerbTable: http.MethodGet, "watch": http.MethodGet,
 	"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch,
 	"delete": http.MethodDelete, "deletecollection": http.MethodDelete, history.VerbDiscovery: http.MethodGet, history.VerbNoPeer: http.MethodGet,
+	history.VerbLegacy: http.MethodGet,
 }
 
 var requestInfo = &apirequest.RequestInfoFactory{
@@ -248,6 +249,9 @@ func (s *Simulator) read(op *operation) {
 	if op.Accept != "" && kind != "" {
 		op.MediaType, _, _ = strings.Cut(kind, ";")
 	}
+	if op.Failure == history.FailureNone && op.Verb != "watch" {
+		op.Content = s.content(kind, x.body)
+	}
 	switch {
 	case x.status >= http.StatusBadRequest && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/yaml")):
 		op.Body = history.BodyStatus
@@ -271,6 +275,11 @@ func (s *Simulator) read(op *operation) {
 		if op.Failure == history.FailureNone && x.status == http.StatusOK {
 			op.Document = s.document(x.body)
 		}
+	case op.Verb == history.VerbLegacy:
+		op.Body = history.BodyDiscovery
+		if d, err := traffic.ParseLegacy(x.body); err == nil && op.Failure == history.FailureNone && x.status == http.StatusOK {
+			op.Document, s.history.Documents[d.Hash] = d.Hash, d
+		}
 	case op.Verb == "watch":
 		op.Body, op.Events = history.BodyEvents, bytes.Count(x.body, []byte{'\n'})
 		if x.status == http.StatusSwitchingProtocols && op.Failure == history.FailureNone && !bytes.HasSuffix(x.body, []byte(closing)) {
@@ -283,6 +292,14 @@ func (s *Simulator) read(op *operation) {
 	default:
 		op.Body = history.BodyObject
 	}
+}
+
+// content says whether a body is whole. What was read as a document is.
+func (s *Simulator) content(kind string, body []byte) history.Content {
+	if _, ok := s.parsed[string(body)]; ok {
+		return history.ContentWhole
+	}
+	return traffic.ContentOf(kind, body)
 }
 
 // document notes a discovery document that a client was given, and returns its hash.

@@ -110,7 +110,7 @@ func (s *Simulator) rareDiscovery(server int) (Request, bool) {
 	case 0:
 		return Request{Verb: history.VerbNoPeer, Path: path}, true
 	case 1:
-		return Request{Verb: "get", Path: path, Accept: "application/json"}, true
+		return Request{Verb: history.VerbLegacy, Path: path, Accept: "application/json"}, true
 	case 2:
 		r := Request{Verb: history.VerbDiscovery, Path: "/apis"}
 		if tags := s.load.tags; len(tags) > 0 { // a client may have slept since it was given one

@@ -24,7 +24,7 @@ func (s *Simulator) situate(op *operation) {
 	if asked.phase == running && asked.gate.Open() {
 		op.life = asked.incarnation
 	}
-	if op.Verb == history.VerbDiscovery || op.Verb == history.VerbNoPeer {
+	if op.Verb == history.VerbDiscovery || op.Verb == history.VerbNoPeer || op.Verb == history.VerbLegacy {
 		return
 	}
 	k := op.about()
@@ -81,6 +81,8 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	late := op.End > s.driver.disturbed+history.DefaultBounds.Convergence
 	ignorant := op.Start < asked.since+history.DefaultBounds.Staleness
 	switch {
+	case op.Content == history.ContentBroken, op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable:
+		return true
 	case op.Status == http.StatusForbidden: // to whom, the hops tell
 		return false
 	case op.Verb == history.VerbDiscovery, op.Verb == history.VerbNoPeer, op.Items > 0, op.Accept != "":
@@ -91,7 +93,7 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 		return late || s.calm(op, asked)
 	case !known:
 		return op.Status != http.StatusNotFound && op.Status != 0
-	case op.Status == http.StatusServiceUnavailable && op.End-op.Start > history.DefaultBounds.Unavailable:
+	case op.Body == history.BodyEvents && !op.local && (op.Events == 0 || op.End-op.Start < op.lasts):
 		return true
 	case op.Status < http.StatusInternalServerError && op.Status != 0 && op.Failure == history.FailureNone:
 		return false

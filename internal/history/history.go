@@ -131,6 +131,16 @@ const (
 	BodyText      Body = "text"      // anything else, such as "404 page not found"
 )
 
+// Content says whether a body is what its media type says: JSON, CBOR or the protobuf envelope, from beginning to end.
+type Content string
+
+// What was seen of a body.
+const (
+	ContentUnknown Content = ""       // nobody looked: no body, a stream, a type without such a form, or a history older than the field
+	ContentWhole   Content = "whole"  // it can be decoded
+	ContentBroken  Content = "broken" // it cannot, though HTTP says that it is complete
+)
+
 // Missing says what a 404 was about. Only MissingResource can be a false 404.
 type Missing string
 
@@ -160,6 +170,7 @@ const (
 	VerbDiscovery = "discovery" // GET /apis or /api in aggregated form, merged view
 	VerbTable     = "table"     // a list asked for as a Table
 	VerbNoPeer    = "nopeer"    // GET /apis or /api in aggregated form with profile=nopeer: the server's own view
+	VerbLegacy    = "legacy"    // GET /apis or /api in any older format; the Document lists the group versions
 	VerbOpenAPI   = "openapi"   // GET /openapi/v2 or /openapi/v3; the Document lists the group versions that are described
 )
 
@@ -194,6 +205,7 @@ type Operation struct {
 	Reason     string  `json:"reason,omitempty"` // metav1.Status.Reason
 	Message    string  `json:"message,omitempty"`
 	Body       Body    `json:"body,omitempty"`
+	Content    Content `json:"content,omitempty"`
 	Missing    Missing `json:"missing,omitempty"`
 	RetryAfter string  `json:"retryAfter,omitempty"`
 	Failure    Failure `json:"failure,omitempty"`

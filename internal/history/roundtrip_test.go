@@ -28,7 +28,7 @@ func sample() *History {
 		Operations: []Operation{{
 			ID: "1", Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"},
 			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
-			Body: BodyStatus, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, Accept: "a/b", MediaType: "a/b",
+			Body: BodyStatus, Content: ContentWhole, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, Accept: "a/b", MediaType: "a/b",
 			ETag: `"e"`, Document: "sha256:1",
 		}},
 		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Rerouted: true, From: "b", Altered: "path"}},

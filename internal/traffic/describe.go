@@ -29,12 +29,14 @@ func describe(req *http.Request) history.Operation {
 	accept := req.Header.Get("Accept")
 	if !info.IsResourceRequest {
 		switch path := req.URL.Path; {
-		case path == openAPIv2, path == openAPIv3:
+		case path == openAPIv2, path == openAPIv3, strings.HasPrefix(path, openAPIv3+"/"):
 			op.Verb = history.VerbOpenAPI
 		case strings.HasPrefix(path, "/apis/"): // the document of one group, or of one of its versions
 			group, version, _ := strings.Cut(strings.Trim(path[len("/apis/"):], "/"), "/")
 			op.GVR = history.GVR{Group: group, Version: version}
-		case path != "/apis" && path != "/api", !strings.Contains(accept, acceptAggregated):
+		case path != "/apis" && path != "/api":
+		case !strings.Contains(accept, acceptAggregated):
+			op.Verb = history.VerbLegacy
 		case strings.Contains(accept, profileNoPeer):
 			op.Verb = history.VerbNoPeer
 		default:

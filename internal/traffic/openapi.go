@@ -15,7 +15,7 @@ const (
 	openAPIv3 = "/openapi/v3"
 )
 
-// ParseOpenAPI reads what an OpenAPI description is of: the index of version 3, or a whole document of version 2, in JSON. The result lists
+// ParseOpenAPI reads what an OpenAPI description is of: the index of version 3, the document of one group version, or a whole document of version 2, in JSON. The result lists
 // each group version that it has paths of, as a resource without a name.
 func ParseOpenAPI(body []byte) (history.Document, error) {
 	var description struct {

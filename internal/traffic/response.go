@@ -35,7 +35,7 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 	if op.Status == http.StatusNotFound {
 		op.Missing = ClassifyMissing(status)
 	}
-	aggregated := op.Body == history.BodyDiscovery && strings.Contains(contentType, asDiscovery)
+	aggregated := op.Verb != history.VerbLegacy && op.Body == history.BodyDiscovery && strings.Contains(contentType, asDiscovery)
 	if op.Status == http.StatusOK && (aggregated || op.Verb == history.VerbDiscovery || op.Verb == history.VerbNoPeer) {
 		op.Document = hashOf(body)
 		if t.recorder.HasDocument(op.Document) {
@@ -43,13 +43,16 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 		}
 		t.keep(op, body, ParseDiscovery)
 	}
-	if op.Status == http.StatusOK && op.Verb == history.VerbOpenAPI {
+	if parse := parsers[op.Verb]; parse != nil && op.Status == http.StatusOK {
 		op.Document, op.Message = hashOf(body), ""
 		if !t.recorder.HasDocument(op.Document) {
-			t.keep(op, body, ParseOpenAPI)
+			t.keep(op, body, parse)
 		}
 	}
 }
+
+// parsers read the documents that are not aggregated discovery.
+var parsers = map[string]func([]byte) (history.Document, error){history.VerbOpenAPI: ParseOpenAPI, history.VerbLegacy: ParseLegacy}
 
 // keep records a document that nobody was given before. Of one that cannot be read the hash stays, and why.
 func (t *recordingTransport) keep(op *history.Operation, body []byte, parse func([]byte) (history.Document, error)) {

@@ -82,6 +82,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}
 	op.End = t.recorder.Now()
 	t.readBody(&op, resp.Header.Get("Content-Type"), body)
+	op.Content = ContentOf(resp.Header.Get("Content-Type"), body)
 	countItems(&op, req.Context(), body)
 	t.noteEdition(&op, req)
 	t.recorder.Operation(op)

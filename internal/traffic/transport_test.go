@@ -36,7 +36,7 @@ func TestOperationOfAnAnswer(t *testing.T) {
 		Purpose: history.PurposeSweep, Client: ClientDynamic, User: "the-admin", Server: "a", Verb: "get",
 		GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: Namespace, Name: "x",
 		Path: "/api/v1/namespaces/skewproof/configmaps/x", Status: http.StatusNotFound, Reason: "NotFound",
-		Message: `configmaps "x" not found`, Body: history.BodyStatus, Missing: history.MissingObject,
+		Message: `configmaps "x" not found`, Body: history.BodyStatus, Content: history.ContentWhole, Missing: history.MissingObject,
 	}
 	if op != want {
 		t.Errorf("got  %+v\nwant %+v", op, want)
