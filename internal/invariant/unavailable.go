@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -11,7 +12,7 @@ var unavailableOnPeerFailure = Invariant{
 	Name:  "UnavailableOnPeerFailure",
 	Grade: GradeCore,
 	Sentence: "A request that only apiservers out of reach could serve is answered 503 (try again later), " +
-		"and that within a bounded time.",
+		"and that within a bounded time; one that only a lost apiserver could, 503 or 404 within that time.",
 	Source:   "KEP-4020, Goals: if the apiserver that can serve a request cannot be reached, 503",
 	judge:    judgeUnavailable,
 	pressure: []pressure{unreachable},
@@ -28,7 +29,7 @@ func judgeUnavailable(f *Facts) *tally {
 			tolerated++
 		case r == rulingUnknown && cause != "":
 			contradicted++
-		case r == rulingRight:
+		case r == rulingRight && o.op.Status == http.StatusServiceUnavailable:
 			slowest = max(slowest, o.op.End-o.op.Start)
 		}
 		if t.rule(r) {
@@ -63,6 +64,9 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	s := o.situation
 	if w != o.window {
 		s = f.situate(o, w)
+	}
+	if s.unserved() && len(s.lost) > 0 {
+		return f.ruleLost(o, s, w)
 	}
 	if !s.skewed() || !f.severed(o, s, w) {
 		return rulingNone, ""
@@ -105,6 +109,30 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 		return rulingUnknown, fmt.Sprintf("answered %d", status)
 	}
 }
+
+// ruleLost rules on what only servers have served that were killed, or crashed, and are not back. Whether they come back nobody can know, so that
+// 503 and 404 are both right; but nobody may wait for them, nor be kept waiting.
+func (f *Facts) ruleLost(o *observation, s situation, w window) (ruling, string) {
+	if !f.undisturbed(client, o.op.Server, w) {
+		return rulingNone, ""
+	}
+	if r, _ := f.reach(o.op.Server, etcd, w); r != reachOpen {
+		return rulingNone, ""
+	}
+	late := o.op.End-o.op.Start > f.bounds.Unavailable
+	switch status := o.op.Status; {
+	case status == 0 && late:
+		return rulingWrong, "no answer in time, " + gone(s)
+	case status != http.StatusServiceUnavailable && !resourceNotFound(o.op):
+		return rulingNone, "" // TrueNotFound rules on that
+	case late:
+		return rulingWrong, fmt.Sprintf("%d too late, %s", status, gone(s))
+	default:
+		return rulingRight, ""
+	}
+}
+
+func gone(s situation) string { return "though " + strings.Join(s.lost, ", ") + " was gone" }
 
 // ruleSilence tells a client that gave up before the bound, which proves nothing, from a server that did not keep it, or
 // that broke the connection instead of answering.
