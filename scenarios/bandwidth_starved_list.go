@@ -10,9 +10,9 @@ import (
 var bandwidthStarvedList = Scenario{
 	Name:             "bandwidth-starved-list",
 	Happens:          "The first server alone runs TO. While clients list many objects, answers from it to the others trickle at a few hundred kilobytes a second.",
-	Holds:            "A list that takes long comes whole; requests beside it are answered; nobody takes the first server for gone.",
+	Holds:            "A list that takes long and comes to its end is whole; nobody takes the first server for gone.",
 	Source:           "KEP-4020, goals; client-go: a list is read to its end",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "ListsAgree", "AnsweredInFull", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Network,

@@ -9,9 +9,9 @@ import (
 var oneWayPartition = Scenario{
 	Name:             "one-way-partition",
 	Happens:          "The first server alone runs TO. The second cannot connect to it for a while, though it can connect to the second.",
-	Holds:            "Meanwhile the second answers 503, and never 404, for what only the first serves; the first goes on passing requests on to it; all is well soon after.",
+	Holds:            "Meanwhile the second answers 503, and never 404, for what only the first serves; all is well soon after. Beyond the KEP: the first goes on passing requests on to it, and none of them fails.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Network,

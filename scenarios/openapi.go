@@ -10,7 +10,7 @@ var openAPI = Scenario{
 	Name: "openapi",
 	Happens: "The first server runs TO, the others FROM, and a custom resource is defined, unless nothing may be changed. Clients ask every server for its description " +
 		"of the API, OpenAPI 2 and 3.",
-	Holds:            "Every server answers, and describes at least what it serves itself.",
+	Holds:            "Every server answers, and describes at least what it serves itself: in the document of version 2, in the index of version 3, and, of what is built in, in the document of each group version.",
 	Source:           "beyond KEP-4020, which leaves OpenAPI as it is: kubectl and controllers validate and convert by it",
 	About:            []string{"OpenAPIDescribes", "NoFalseNotFound"},
 	MinServers:       2,

@@ -9,9 +9,9 @@ import (
 var peerCrash = Scenario{
 	Name:             "peer-crash",
 	Happens:          "The first server alone runs TO. It is killed without warning, and started again after a while.",
-	Holds:            "Nobody hangs on it while it is gone, nor dies of it; once it is back, what only TO serves can be had from every server again.",
+	Holds:            "Nobody waits long for it while it is gone, nor dies of it: what only it served is answered 503, or 404, in time. Once it is back, what only TO serves can be had from every server again.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists; if it cannot be reached, 503",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Processes,
@@ -21,7 +21,7 @@ var peerCrash = Scenario{
 		plan := p.cluster(p.newest)
 		plan.settle(4 * time.Second)
 		plan.kill("a")
-		plan.soak(20 * time.Second) // its endpoint lease lapses after 15 s
+		plan.soak(36 * time.Second) // its endpoint lease lapses after 15 s; an answer may take 30 s
 		plan.start("a")
 		plan.converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}

@@ -10,7 +10,7 @@ import (
 var slowPeer = Scenario{
 	Name:             "slow-peer",
 	Happens:          "The first server alone runs TO. Whatever goes between it and the others takes a fifth of a second, give or take half of that, each way.",
-	Holds:            "What is passed on takes longer and is answered like before: slow is not gone. Nobody forgets the first server.",
+	Holds:            "Slow is not gone: nobody forgets the first server, or denies what only it serves, and no write is carried out twice.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,

@@ -10,9 +10,9 @@ var upgradeRequests = Scenario{
 	Name: "upgrade-requests",
 	Happens: "The first server runs TO, the others FROM. Beside the general load, clients ask for connections to be upgraded: watches by WebSocket, of what " +
 		"all serve and of what only some do, and exec, attach and port-forward to a pod that is not there.",
-	Holds:            "An upgraded connection to what only another server serves stands, and carries events, as one to the server itself.",
+	Holds:            "A watch by WebSocket of what only another server serves stands for as long as it was asked to and carries events, as one to the server itself; no request is denied for asking for an upgrade.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
-	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "NoLoop", "Converges"},
+	About:            []string{"NoFalseNotFound", "WatchesLast", "PassedOnUnchanged", "NoLoop", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Requests,

@@ -10,9 +10,10 @@ var watchThroughProxy = Scenario{
 	Name: "watch-through-proxy",
 	Happens: "The first server runs TO, the others FROM. Most requests are watches, of one second to ten, many of them passed on. In the middle " +
 		"of it the server that they are passed on to is restarted, unless nothing may be harmed.",
-	Holds:            "Watches of what only another server serves are established and last as they were asked to; those that the restart breaks can be begun anew.",
+	Holds: "Watches of what only another server serves are established, last as they were asked to and bring the events of what is created meanwhile; " +
+		"those that the restart breaks can be begun anew.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by watches",
-	About:            []string{"NoFalseNotFound", "NoLoop", "PassedOnUnchanged", "Converges"},
+	About:            []string{"NoFalseNotFound", "WatchesLast", "NoLoop", "PassedOnUnchanged", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Requests,

@@ -79,7 +79,7 @@ func unreadable(err error) error {
 var fromOutside = map[string]bool{
 	"NoFalseNotFound": true, "TrueNotFound": true, "UnavailableOnPeerFailure": true, "Available": true, "Converges": true,
 	"DiscoveryDeterministic": true, "DiscoveryComplete": true, "DiscoveryAccessible": true,
-	"NoPeerIsLocal": true, "ListsAgree": true, "AnsweredInKind": true, "OpenAPIDescribes": true,
+	"NoPeerIsLocal": true, "ListsAgree": true, "AnsweredInKind": true, "AnsweredInFull": true, "OpenAPIDescribes": true, "LegacyListsOwn": true,
 }
 
 // runExisting carries out a scenario that only reads, on servers that are somebody else's, and judges what can be seen from outside.

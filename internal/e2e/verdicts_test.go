@@ -66,7 +66,9 @@ var usual = map[string]invariant.Outcome{
 	"DiscoveryDeterministic": invariant.OutcomePass,
 	"DiscoveryComplete":      invariant.OutcomePass,
 	"NoCrash":                invariant.OutcomePass,
-	"AnsweredInKind":         invariant.OutcomePass,         // part of the general load speaks protobuf
+	"AnsweredInKind":         invariant.OutcomePass, // part of the general load speaks protobuf
+	"AnsweredInFull":         invariant.OutcomePass,
+	"WatchesLast":            invariant.OutcomePass,         // part of it are watches of a few seconds
 	"NoPeerIsLocal":          invariant.OutcomeInconclusive, // only a profile of traffic asks for what these are about
 	"ListsAgree":             invariant.OutcomeInconclusive,
 }

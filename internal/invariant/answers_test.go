@@ -17,6 +17,11 @@ func (s *story) openapi(at float64, server string, d history.Document, options .
 	return s.discover(at, server, "/openapi/v3", d, append([]func(*history.Operation){verb(history.VerbOpenAPI)}, options...)...)
 }
 
+// legacy adds an answer in an older format.
+func (s *story) legacy(at float64, server, path string, d history.Document, options ...func(*history.Operation)) *story {
+	return s.discover(at, server, path, d, append([]func(*history.Operation){verb(history.VerbLegacy)}, options...)...)
+}
+
 func versionOf(g history.GVR) history.Resource {
 	return history.Resource{GVR: history.GVR{Group: g.Group, Version: g.Version}}
 }
@@ -96,7 +101,36 @@ func TestOpenAPIDescribes(t *testing.T) {
 		{"not modified", tell(name).openapi(20, "b", all, status(304)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"too soon after a change", tell(name).served("b", 15, newDoc).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+		{"one version", tell(name).openapi(20, "a", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/apps/v2?hash=x")), want{outcome: OutcomePass, checked: 1}},
+		{"one version, and it is not in it", tell(name).openapi(20, "a", doc("another", versionOf(widgets)), at("/openapi/v3/apis/apps/v2")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "leaves out", sentence: "nothing of apps/v2"}},
+		{"one version that it serves is not there", tell(name).openapi(20, "a", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/apps/v2"), status(404)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 404"}},
+		{"one version that a peer serves is not there", tell(name).openapi(20, "b", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/apps/v2"), status(404)),
+			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"one version of a custom resource is not there", tell(name).openapi(20, "b", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/example.com/v1"), status(404)),
+			want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"too soon after a start", tell(name).openapi(5, "b", doc("nothing"), status(503)), want{outcome: OutcomeInconclusive, reason: notExercised}},
+	})
+}
+
+func TestLegacyListsOwn(t *testing.T) {
+	const name = "LegacyListsOwn"
+	all, own := doc("legacy-of-all", versionOf(widgets), versionOf(gadgets)), doc("legacy-of-b", versionOf(widgets))
+	core := doc("legacy-core", versionOf(pods))
+	checkStories(t, name, []storyCase{
+		{"its own only", tell(name).legacy(20, "b", "/apis", own).legacy(20, "b", "/api", core), want{outcome: OutcomePass, checked: 2}},
+		{"what peers serve too", tell(name).legacy(20, "b", "/apis", all), want{outcome: OutcomePass, checked: 1}},
+		{"a version left out", tell(name).legacy(20, "a", "/apis", own),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis leaves out", sentence: "nothing of apps/v2"}},
+		{"the core group left out", tell(name).legacy(20, "b", "/api", doc("empty")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/api leaves out", sentence: "nothing of v1,"}},
+		{"an error", tell(name).legacy(20, "b", "/apis", all, status(503)), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 503"}},
+		{"a custom resource left out", blank(name).start("b", 0, doc("custom", line(pods), line(history.GVR{Group: "example.com", Version: "v1", Resource: "widgets"}))).
+			legacy(20, "b", "/apis", doc("empty")), want{outcome: OutcomePass, checked: 1}},
+		{"too soon after a start", tell(name).legacy(5, "b", "/apis", doc("empty"), status(503)), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"too soon after a change", tell(name).served("b", 15, newDoc).legacy(20, "b", "/apis", own),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
 	})
 }
 

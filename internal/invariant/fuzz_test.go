@@ -183,6 +183,12 @@ func chaos(rng *rand.Rand) *history.History {
 				answering(statuses[rng.IntN(len(statuses))]), passedBy(pick("", "", "a", "b", "c")), asking(pick("", "", "", "body", "path: /x rather than /y")))
 		}
 	}
+	contents := []history.Content{"", "whole", "broken"}[:1+rng.IntN(3)]
+	for range 30 {
+		s.ask(at(), pick(servers...), gadgets, 200, watching(rng.IntN(3)), took(rng.ExpFloat64()), failed(failures[rng.IntN(len(failures))]), events(rng.IntN(2)))
+		s.ask(at(), pick(servers...), gadgets, 200, withContent(contents[rng.IntN(len(contents))]))
+		s.legacy(at(), pick(servers...), pick("/apis", "/api"), document())
+	}
 	if rng.IntN(5) == 0 {
 		s.h.End = history.End{}
 	}

@@ -32,6 +32,8 @@ func rich(wrong bool, about ...string) *story {
 		s.nopeer(110, server, "/apis", map[bool]history.Document{true: mergedDoc, false: doc("own", line(widgets))}[server == "a"])
 		s.openapi(111, server, doc("described", versionOf(pods), versionOf(widgets), versionOf(gadgets)))
 		s.herd(112, server, 300, 0).herd(113, server, 100, 300).ask(114, server, gadgets, 200, media("application/yaml", "application/yaml"))
+		s.ask(115, server, gadgets, 200, watching(5), took(5.01)).ask(116, server, gadgets, 200, withContent(history.ContentWhole))
+		s.legacy(117, server, "/apis", doc("legacy", versionOf(widgets), versionOf(gadgets)))
 	}
 	if wrong {
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
@@ -39,6 +41,8 @@ func rich(wrong bool, about ...string) *story {
 		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).herd(132, "c", 299, 0)
 		s.ask(95, "c", gadgets, 200).hop("c", 0, 10, false).hop("a", 2, 8, true)
 		s.ask(133, "b", gadgets, 200, media("application/yaml", ""))
+		s.ask(134, "b", gadgets, 200, watching(5), took(1)).ask(134, "b", gadgets, 200, withContent(history.ContentBroken))
+		s.legacy(134, "b", "/apis", doc("poor-legacy", versionOf(pods)))
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
 		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
@@ -69,13 +73,13 @@ func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
-		"AnsweredInKind", "OpenAPIDescribes", "Available", "NoCrash", "Converges",
+		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn", "Available", "NoCrash", "Converges",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)
 	}
 	for _, i := range All() {
-		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes"}, i.Name) {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes", "LegacyListsOwn"}, i.Name) {
 			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
 		}
 	}

@@ -2,9 +2,12 @@ package mutants
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
@@ -77,4 +80,113 @@ var byScenario = []mutant{
 			})
 		},
 	},
+	{
+		part: "discovery", name: "last-group-forgotten",
+		wrong: "Of the groups that a client is told which knows nothing of aggregated discovery the last one is missing.",
+		plant: func(acted func()) sim.Defects {
+			return answering(func(_ *http.Request, a *answer) {
+				var list metav1.APIGroupList
+				if a.path == "/apis" && json.Unmarshal(a.body, &list) == nil && list.Kind == "APIGroupList" && len(list.Groups) > 0 {
+					acted()
+					list.Groups = list.Groups[:len(list.Groups)-1]
+					a.body, _ = json.Marshal(list)
+				}
+			})
+		},
+	},
+	{
+		part: "stream", name: "broken-looks-complete",
+		wrong: "An answer that breaks off at the peer ends for the client as if it were complete.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.StatusCode == http.StatusSwitchingProtocols {
+					return
+				}
+				answer.Body = &unbroken{answer.Body, acted}
+				answer.Header.Del("Content-Length") // by which the client would see that something is missing
+				answer.ContentLength = -1
+			})
+		},
+	},
+	{
+		part: "stream", name: "watch-cut-short",
+		wrong: "A watch that is passed on ends as soon as it has begun.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(r *http.Request, answer *http.Response) {
+				if isWatch(r, answer) {
+					acted()
+					answer.Body = silent(answer.Body, false)
+				}
+			})
+		},
+	},
+	{
+		part: "stream", name: "watch-without-events",
+		wrong: "A watch that is passed on stands for as long as it should, and none of its events arrives.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(r *http.Request, answer *http.Response) {
+				if isWatch(r, answer) {
+					acted()
+					answer.Body = silent(answer.Body, true)
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "waits-for-what-is-gone",
+		wrong: "What cannot be served at this time is not answered at all: the client is kept waiting.",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					held := &holder{to: w}
+					held.serve(h, r)
+					switch {
+					case held.streaming:
+					case held.status == http.StatusServiceUnavailable && !fromPeer(r):
+						acted()
+						if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+							_, _ = conn.Read(nil) // until the client has gone
+						}
+					default:
+						held.stream()
+					}
+				})
+			}}
+		},
+	},
+}
+
+// isWatch reports whether it is a watch that a peer has begun to answer.
+func isWatch(r *http.Request, answer *http.Response) bool {
+	return r.URL.Query().Get("watch") == "true" && (answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusSwitchingProtocols)
+}
+
+// silent is a body of which nothing is read: it is at its end at once, or where the body is.
+func silent(body io.ReadCloser, lasts bool) io.ReadCloser {
+	if socket, ok := body.(io.ReadWriteCloser); ok { // of a connection that was upgraded
+		return struct {
+			io.Reader
+			io.Writer
+			io.Closer
+		}{discarded{body, lasts}, socket, body}
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{discarded{body, lasts}, body}
+}
+
+type discarded struct {
+	io.Reader
+	lasts bool
+}
+
+func (d discarded) Read([]byte) (int, error) {
+	if !d.lasts {
+		return 0, io.EOF
+	}
+	if _, err := io.Copy(io.Discard, d.Reader); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
 }

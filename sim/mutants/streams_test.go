@@ -23,15 +23,6 @@ var streams = []mutant{
 			}}
 		},
 	},
-	{
-		part: "stream", name: "broken-looks-complete",
-		wrong: "An answer that breaks off at the peer ends for the client as if it were complete.",
-		plant: func(acted func()) sim.Defects {
-			return returning(func(_ *http.Request, answer *http.Response) {
-				answer.Body = &unbroken{answer.Body, acted}
-			})
-		},
-	},
 }
 
 // unflushed sends nothing before the answer is complete.

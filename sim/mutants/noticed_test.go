@@ -1,0 +1,59 @@
+package mutants
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+// noticed are sentences of the catalogue beside those that a scenario's own control proves: what is planted makes one of them untrue, and the invariant
+// that the scenario is about must say so.
+var noticed = []struct{ scenario, mutant, invariant string }{
+	{"watch-through-proxy", "watch-cut-short", "WatchesLast"},
+	{"watch-through-proxy", "watch-without-events", "WatchesLast"},
+	{"upgrade-requests", "watch-cut-short", "WatchesLast"},
+	{"etag-and-legacy-clients", "last-group-forgotten", "LegacyListsOwn"},
+	{"reset-mid-response", "broken-looks-complete", "AnsweredInFull"},
+	{"peer-crash", "waits-for-what-is-gone", "UnavailableOnPeerFailure"},
+	{"bandwidth-starved-list", "last-object-lost", "ListsAgree"},
+	{"flapping-link", "last-peer-given-up", "Available"},
+	{"peer-crash-with-alternative", "same-peer-again", "Available"},
+	{"crash-loop", "peers-success-becomes-error", "Available"},
+	{"one-way-partition", "peers-success-becomes-error", "Available"},
+}
+
+// TestScenariosNotice plants each of them.
+func TestScenariosNotice(t *testing.T) {
+	findings.all++
+	for _, n := range noticed {
+		t.Run(n.scenario+"/"+n.mutant, func(t *testing.T) {
+			s, err := scenarios.Find(n.scenario)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(s.About, n.invariant) {
+				t.Errorf("it is not about %s", n.invariant)
+			}
+			known := slices.Concat(catalogue(), byScenario)
+			i := slices.IndexFunc(known, func(m mutant) bool { return m.name == n.mutant })
+			if i < 0 {
+				t.Fatal("there is no defect of that name")
+			}
+			t.Parallel()
+			if outcome := outcomes(t, s, mutant{})[n.invariant]; outcome != invariant.OutcomePass {
+				t.Errorf("without the defect %s is %s", n.invariant, outcome)
+			}
+			with := outcomes(t, s, known[i])
+			if outcome := with[n.invariant]; outcome != invariant.OutcomeFail {
+				t.Errorf("with the defect %s is %s", n.invariant, outcome)
+			}
+			for name, outcome := range with { // in any order
+				if outcome == invariant.OutcomeFail {
+					findings.by(name)
+				}
+			}
+		})
+	}
+}
