@@ -88,7 +88,7 @@ func TestDryRunShowsWhatIsSetUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"replace c by v1.37.1, emulating 1.35", "kube-apiserver c, v1.37.1, on host c (198.18.0.12/30)\n", "kube-apiserver c, v1.37.1, on host c (198.18.0.12/30), emulating 1.35\n",
+		"replace c by v1.37.1, emulating 1.35", "kube-apiserver c, v1.37.1, on host c (198.18.0.12/30)\n", "kube-apiserver c, v1.37.1, emulating 1.35, on host c (198.18.0.12/30)\n",
 	} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("the dry run shows %q %d times, want once:\n%s", want, strings.Count(out, want), out)
@@ -97,7 +97,7 @@ func TestDryRunShowsWhatIsSetUp(t *testing.T) {
 	if got := strings.Count(out, "--emulated-version=1.35"); got != 3 {
 		t.Errorf("the dry run has --emulated-version=1.35 %d times, want once for each server", got)
 	}
-	if out, err = call(t, "run", "emulated-upgrade", "--dry-run", "--from", "v1.30.14", "--to", "v1.37.1"); codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), "emulates 1.34 to 1.37") {
+	if out, err = call(t, "run", "emulated-upgrade", "--dry-run", "--subject", "reference", "--from", "v1.30.14", "--to", "v1.37.1"); codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), "emulates 1.34 to 1.37") {
 		t.Errorf("seven versions at once: %v\n%s", err, out)
 	}
 }

@@ -196,11 +196,6 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	case !(f.qps > 0 && f.qps <= 100000):
 		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
 	}
-	if f.subject == scenarios.SubjectBuiltin {
-		if err := local.CheckDesigns(f.from, f.to); err != nil {
-			return fail(err)
-		}
-	}
 	plan := scenario.Plan(scenarios.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: f.onlyReads})
 	if err := plan.Validate(); err != nil {
 		return fail(fmt.Errorf("scenario %s: %w", name, err))
@@ -212,6 +207,11 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	}
 	if err := f.checkBackend(plan); err != nil {
 		return fail(err)
+	}
+	if f.subject == scenarios.SubjectBuiltin {
+		if err := local.CheckDesigns(f.from, f.to); err != nil {
+			return fail(err)
+		}
 	}
 	return scenario, plan, nil
 }

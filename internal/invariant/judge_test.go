@@ -99,7 +99,7 @@ func TestRichStories(t *testing.T) {
 }
 
 // faultless are the invariants that no fault excuses from anything.
-var faultless = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash"}
+var faultless = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull"}
 
 // The faults of links are recorded at the end of a run: without them, what they excuse looks like a violation.
 func TestWithoutAnEndNothingIsBlamedThatAFaultMayExcuse(t *testing.T) {
