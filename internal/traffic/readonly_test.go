@@ -34,7 +34,7 @@ func TestReadOnlyLoadOnlyReads(t *testing.T) {
 	for _, profile := range []Profile{ProfileGeneral, ProfileWatches, ProfileSubresources, ProfileDiscovery} {
 		for verb, n := range methods(profile, true) {
 			switch verb {
-			case "get", "list", "watch", history.VerbTable, history.VerbDiscovery, history.VerbNoPeer, history.VerbOpenAPI:
+			case "get", "list", "watch", history.VerbTable, history.VerbDiscovery, history.VerbNoPeer, history.VerbOpenAPI, history.VerbLegacy:
 			default:
 				t.Errorf("profile %q: %d requests with the verb %q", profile, n, verb)
 			}
