@@ -127,12 +127,6 @@ func around(servers []string, f fault.Fault) []fault.Fault {
 	return bothWays(all)
 }
 
-// betweenRetries is how long a partition lasts after a server has failed to learn of a peer, for the network to be whole again when no
-// retry is due. Upstream asks again after waits that double from 5 ms on (the rate limiter of pkg/util/peerproxy/peer_discovery.go): 20.5 s
-// after the first failure, which comes with the start of a server or a few seconds before it is ready, and then not before 41 s. A heal
-// beside the former would leave it to chance whether the server is seen to know less than the others once it could know better.
-const betweenRetries = 24 * time.Second
-
 // settle waits until ignorance is no excuse any more, and then long enough to see what happens.
 func (plan *Plan) settle(observe time.Duration) { plan.soak(plan.Bounds.Staleness + observe) }
 

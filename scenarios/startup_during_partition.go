@@ -22,7 +22,8 @@ var startupDuringPartition = Scenario{
 		plan.settle(4 * time.Second)
 		plan.inject("b to a", cut("b", "a"))
 		plan.restart("b")
-		plan.soak(betweenRetries)
+		// The network is whole again when no retry is due (see restart-during-partition): 20 s after b began to ask comes one, and the next after 41 s.
+		plan.soak(24 * time.Second)
 		plan.heal("b to a")
 		plan.converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}

@@ -88,7 +88,7 @@ func keepsEvidence(t *testing.T, r result) {
 func TestRestartDuringPartitionOnKind(t *testing.T) {
 	r, report := onKind(t, "restart-during-partition")
 	exits(t, r, fail)
-	verdicts(t, report, ignorant)
+	verdicts(t, report, ignorantOnKind())
 	bit(t, report, "cut")
 }
 

@@ -85,10 +85,17 @@ var upgraded = map[string]invariant.Outcome{
 var ignorant = map[string]invariant.Outcome{
 	"NoFalseNotFound":          invariant.OutcomeFail,
 	"UnavailableOnPeerFailure": invariant.OutcomeFail,
-	"DiscoveryDeterministic":   either, // it learns when its next retry is due: at once or many seconds after the heal
-	"DiscoveryComplete":        either,
+	"DiscoveryDeterministic":   invariant.OutcomeFail, // it learns when its next retry is due, long after the heal
+	"DiscoveryComplete":        invariant.OutcomeFail,
 	"DiscoveryAccessible":      invariant.OutcomeFail,
 	"Converges":                invariant.OutcomeFail, // the versions stay mixed
+}
+
+// ignorantOnKind is the same on nodes, where it depends on how long the kubelet takes to restart a server when the next retry is due.
+func ignorantOnKind() map[string]invariant.Outcome {
+	want := maps.Clone(ignorant)
+	want["DiscoveryDeterministic"], want["DiscoveryComplete"] = either, either
+	return want
 }
 
 // csiNodeStatus shows the one defect that needs no fault: requests are passed on by resource, and csinodes/status, which v1.37
