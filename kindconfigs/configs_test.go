@@ -1,18 +1,16 @@
 package kindconfigs
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
-)
 
-var update = flag.Bool("update", false, "write the files anew")
+	"github.com/skewproof/skewproof/internal/golden"
+)
 
 // The files that people read and copy are those that the code makes.
 func TestFilesAreWhatTheCodeMakes(t *testing.T) {
@@ -21,21 +19,7 @@ func TestFilesAreWhatTheCodeMakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range files {
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, string(got)); d != "" {
-			t.Errorf("%s is not what the code makes; 'go test ./kindconfigs -update' writes it anew (-code +file):\n%s", name, d)
-		}
+		golden.Hold(t, name, want)
 	}
 }
 

@@ -1,39 +1,25 @@
 package proxy
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
-)
 
-var update = flag.Bool("update", false, "write docs/policies.md anew")
+	"github.com/skewproof/skewproof/internal/golden"
+)
 
 const policiesPage = "../docs/policies.md"
 
 // TestPolicyTable keeps the page that lists every switch with its meaning and its value in every preset.
 func TestPolicyTable(t *testing.T) {
-	page := policyTable(t)
-	if *update {
-		if err := os.WriteFile(policiesPage, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	there, err := os.ReadFile(policiesPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(there) != page {
-		t.Errorf("%s is not what the policies say; run: go test ./proxy -run TestPolicyTable -update", policiesPage)
-	}
+	golden.Hold(t, policiesPage, policyTable(t))
 }
 
 // head is what the page begins with. It cannot be a raw string: there are code spans in it.

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
@@ -75,20 +75,8 @@ func TestCampaignGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, got := range map[string][]byte{CampaignHTML: page.Bytes(), "campaign.txt": summary.Bytes()} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("differs from %s at byte %d; if that is meant, run the test with -update and look at the change", path, firstDifference(got, want))
-		}
+	for name, got := range map[string]string{CampaignHTML: page.String(), "campaign.txt": summary.String()} {
+		golden.Hold(t, filepath.Join("testdata", name), got)
 	}
 }
 

@@ -3,7 +3,6 @@ package reports
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
@@ -70,29 +70,12 @@ func TestConformanceGolden(t *testing.T) {
 	if err := WriteConformanceHTML(&page, smallConformance()); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, map[string]string{
+	for name, got := range map[string]string{
 		ConformanceHTML: page.String(),
 		ConformanceFile: encodedConformance(t, smallConformance()), "conformance.txt": summary.String(),
 		"conformance-schema.txt": strings.Join(schema(reflect.TypeFor[ConformanceReport](), ""), "\n") + "\n",
-	})
-}
-
-func golden(t *testing.T, files map[string]string) {
-	t.Helper()
-	for name, got := range files {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("differs from %s; if that is meant, run the test with -update and look at the change (-want +got):\n%s", path, diff)
-		}
+	} {
+		golden.Hold(t, filepath.Join("testdata", name), got)
 	}
 }
 

@@ -8,13 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite the golden files under testdata")
-	sample = flag.String("sample", "", "directory to write a report of realistic size to, for looking at")
-)
+var sample = flag.String("sample", "", "directory to write a report of realistic size to, for looking at")
 
 func small() RunReport { return New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0"}) }
 
@@ -33,32 +31,9 @@ func TestGolden(t *testing.T) {
 			if err := c.write(&got, small()); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", c.name)
-			if *update {
-				if err := os.MkdirAll("testdata", 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("differs from %s at byte %d; if that is meant, run the test with -update and look at the change", path, firstDifference(got.Bytes(), want))
-			}
+			golden.Hold(t, filepath.Join("testdata", c.name), got.String())
 		})
 	}
-}
-
-func firstDifference(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // TestBigRun shows that a run of ordinary size gives a page that can be mailed, and writes it out for people.

@@ -1,32 +1,16 @@
 package scenarios
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-)
 
-var updatePage = flag.Bool("update", false, "write docs/scenarios.md anew")
+	"github.com/skewproof/skewproof/internal/golden"
+)
 
 // TestCataloguePage holds docs/scenarios.md to the catalogue.
 func TestCataloguePage(t *testing.T) {
-	const path = "../docs/scenarios.md"
-	want := cataloguePage()
-	if *updatePage {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is not what the catalogue says; run: go test ./scenarios -run TestCataloguePage -update", path)
-	}
+	golden.Hold(t, "../docs/scenarios.md", cataloguePage())
 }
 
 func cataloguePage() string {

@@ -2,17 +2,15 @@ package search
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
 )
-
-var updatePage = flag.Bool("update", false, "write the sentences of docs/ablation.md anew, from its tables")
 
 // TestAblationPage holds the sentences of docs/ablation.md to its tables, which take hours to make.
 func TestAblationPage(t *testing.T) {
@@ -25,15 +23,7 @@ func TestAblationPage(t *testing.T) {
 	if err := readAblation(t, string(page)).WriteMarkdown(&again); err != nil {
 		t.Fatal(err)
 	}
-	if *updatePage {
-		if err := os.WriteFile(path, again.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if again.String() != string(page) {
-		t.Errorf("%s is not what its tables say; run: go test ./sim/search -run TestAblationPage -update", path)
-	}
+	golden.Hold(t, path, again.String())
 }
 
 // readAblation reads what [Ablation.WriteMarkdown] wrote.
