@@ -25,6 +25,7 @@ type Facts struct {
 	steps        []history.Step
 	faultList    []history.Fault
 	faults       map[link][]history.Fault
+	regained     []history.Fault // what was left of faults on links to etcd: see indexRegained
 	lifecycle    []history.Lifecycle
 	servers      []*server // by name
 	byName       map[string]*server
@@ -59,6 +60,7 @@ func NewFacts(h *history.History) *Facts {
 		f.documents[hash] = newDocument(d)
 	}
 	f.indexFaults(h)
+	f.indexRegained(h)
 	f.indexServers(h)
 	f.indexStrain(h)
 	f.indexOperations(h)

@@ -25,9 +25,16 @@ func (f *Facts) forgotten(name string, line timeline) []window {
 		}
 	}
 	for _, fault := range f.faults[link{name, etcd}] {
-		if fault.Blocks {
-			add(fault.Start, fault.End)
+		if !fault.Blocks {
+			continue
 		}
+		until := fault.End
+		for _, left := range f.regained {
+			if left.ID == fault.ID && left.From == name {
+				until = max(until, left.End)
+			}
+		}
+		add(fault.Start, until)
 	}
 	return out
 }

@@ -42,6 +42,9 @@ func (f *Facts) indexDisturbances() {
 	for _, fault := range f.faultList {
 		add(fault.Start, fault.End, "fault "+fault.Kind)
 	}
+	for _, left := range f.regained {
+		add(left.Start, left.End, left.From+" regains etcd")
+	}
 	for _, l := range f.lifecycle {
 		add(l.At, l.At, l.Server+" "+string(l.State))
 	}
