@@ -16,6 +16,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -31,8 +32,8 @@ type searchFlags struct {
 // register declares them for the command of that name.
 func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	f.given = flags.Changed
-	flags.StringVar(&f.spec.From, "from", defaultFrom, "the older version; what it serves must be recorded")
-	flags.StringVar(&f.spec.To, "to", defaultTo, "the newer version")
+	flags.StringVar(&f.spec.From, "from", conformance.DefaultFrom, "the older version; what it serves must be recorded")
+	flags.StringVar(&f.spec.To, "to", conformance.DefaultTo, "the newer version")
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 // programVariable makes a copy of this test binary the program itself: what runs other runs runs itself.
@@ -259,12 +258,5 @@ func TestConformanceRefusesWrongUsage(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("it left %v, error %v", left, err)
-	}
-}
-
-// The suite and 'skewproof run' must mean the same versions when nobody names any.
-func TestDefaultsOfTheSuite(t *testing.T) {
-	if conformance.DefaultFrom != defaultFrom || conformance.DefaultTo != defaultTo {
-		t.Errorf("the suite takes %s to %s, a run %s to %s", conformance.DefaultFrom, conformance.DefaultTo, defaultFrom, defaultTo)
 	}
 }

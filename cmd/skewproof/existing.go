@@ -173,7 +173,7 @@ func (f *runFlags) checkExisting(name string) (scenarios.Scenario, []existing.Wa
 	if !scenario.Limits.Allows(backendExisting) {
 		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", backendExisting, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: defaultFrom, To: defaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
+	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
 	if err := plan.OnlyReads(); err != nil {
 		return fail(fmt.Errorf("%s is not for servers that are somebody else's: %w", name, err))
 	}

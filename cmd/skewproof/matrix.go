@@ -184,8 +184,8 @@ func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
 				cell := planned{MatrixCell: reports.MatrixCell{Pair: n, Scenario: name, Subject: subject}}
 				cell.MustFail = subject == scenarios.SubjectNone && scenario.Control.Subject == subject
 				run := runFlags{
-					backend: f.backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: f.qps, seed: 1,
-					overrides: binaries.Overrides{},
+					backend: f.backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: conformance.DefaultServers,
+					qps: f.qps, seed: 1, overrides: binaries.Overrides{},
 				}
 				if !slices.Contains(simulatedSubjects, subject) {
 					return nil, usage("--subjects %q: there are %s", subject, strings.Join(simulatedSubjects, ", "))

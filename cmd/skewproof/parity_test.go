@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 // passedOff leaves a simulated run of quiet in base as though real processes had been through it: on builtin, whatever its subject was.
@@ -95,7 +97,7 @@ func TestParityRefusesWrongUsage(t *testing.T) {
 
 // What one scenario needs does not stick to the next, and the flags of 'skewproof run' mean the same here and in replay.
 func TestParityTakesEachRunByItself(t *testing.T) {
-	f := parityFlags{runFlags: runFlags{from: defaultFrom, to: defaultTo, servers: 2, given: func(string) bool { return false }}}
+	f := parityFlags{runFlags: runFlags{from: conformance.DefaultFrom, to: conformance.DefaultTo, servers: 2, given: func(string) bool { return false }}}
 	first := f.on(backendSim, "builtin")
 	first.servers = 12
 	if second := f.on(backendLocal, "none"); second.servers != 2 || second.backend != backendLocal || second.subject != "none" {

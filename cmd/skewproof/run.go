@@ -22,12 +22,6 @@ import (
 	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
-// The versions compared unless others are asked for: the newest two minors with the feature on by default.
-const (
-	defaultFrom = "v1.36.3"
-	defaultTo   = "v1.37.1"
-)
-
 // runFlags are the flags of 'skewproof run'.
 type runFlags struct {
 	// given tells which flags the command line has; nil: none.
@@ -100,9 +94,9 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 
 // registerPlan declares the flags that say what a scenario is carried out with, on whatever backend.
 func (f *runFlags) registerPlan(flags *pflag.FlagSet) {
-	flags.StringVar(&f.from, "from", defaultFrom, "the older kube-apiserver version")
-	flags.StringVar(&f.to, "to", defaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
-	flags.IntVar(&f.servers, "servers", 3, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, maxSimulated, kind.MaxServers))
+	flags.StringVar(&f.from, "from", conformance.DefaultFrom, "the older kube-apiserver version")
+	flags.StringVar(&f.to, "to", conformance.DefaultTo, "the newer kube-apiserver version; the same as --from for a cluster of one version")
+	flags.IntVar(&f.servers, "servers", conformance.DefaultServers, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, maxSimulated, kind.MaxServers))
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the load's choices; in sim of everything that is left to chance")
 	flags.StringVar(&f.out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
 	f.registerReal(flags, "")

@@ -17,6 +17,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 // simulated carries out a scenario in the simulator and returns its exit code, its report and what it said.
@@ -83,7 +84,7 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 // without a proxy it violates what its control must.
 func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
 	for _, s := range scenarios.All() {
-		plan := s.Plan(scenarios.Parameters{Servers: 3, From: defaultFrom, To: defaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
+		plan := s.Plan(scenarios.Parameters{Servers: 3, From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
 		if plan.OnlyReads() != nil || !s.Limits.Allows(backendSim) {
 			continue
 		}

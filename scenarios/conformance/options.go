@@ -190,7 +190,7 @@ func (o *Options) words(s scenarios.Scenario) []string {
 	add("--subject", o.Subject)
 	add("--from", o.From)
 	add("--to", o.To)
-	if n := o.parameters(s).Servers; o.Backend != scenarios.BackendExisting && (o.Servers > 0 || n > defaultServers) {
+	if n := o.parameters(s).Servers; o.Backend != scenarios.BackendExisting && (o.Servers > 0 || n > DefaultServers) {
 		add("--servers", strconv.Itoa(n))
 	}
 	add("--kubeconfig", o.Kubeconfig)
@@ -208,15 +208,16 @@ func (o *Options) words(s scenarios.Scenario) []string {
 // parameters are those of a scenario's plan, as 'skewproof run' will have them. A scenario that needs more servers than asked for gets them.
 func (o *Options) parameters(s scenarios.Scenario) scenarios.Parameters {
 	return scenarios.Parameters{
-		Servers: max(cmp.Or(o.Servers, defaultServers), s.MinServers),
+		Servers: max(cmp.Or(o.Servers, DefaultServers), s.MinServers),
 		From:    cmp.Or(o.From, DefaultFrom), To: cmp.Or(o.To, DefaultTo), Bounds: history.DefaultBounds,
 		ReadOnly: o.onlyReads || o.Backend == scenarios.BackendExisting,
 	}
 }
 
-// What 'skewproof run' takes unless told otherwise.
+// What 'skewproof run' takes unless told otherwise: the newest two minors with the feature on by default, and as many kube-apiservers as a
+// control plane usually has.
 const (
 	DefaultFrom    = "v1.36.3"
 	DefaultTo      = "v1.37.1"
-	defaultServers = 3
+	DefaultServers = 3
 )
