@@ -130,9 +130,9 @@ func (f *runFlags) runExisting(ctx context.Context, name string, out, progress i
 func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scenarios.Plan, ways []existing.Way, versions map[string]string,
 	status func(string, ...any),
 ) (err error) {
-	file, err := os.OpenFile(dir.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	file, err := dir.createHistory()
 	if err != nil {
-		return fmt.Errorf("create the history: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	run.StartedAt = time.Now()
@@ -160,8 +160,8 @@ func (f *runFlags) checkExisting(name string) (scenarios.Scenario, []existing.Wa
 	if f.existing.kubeconfig == "" {
 		return fail(fmt.Errorf("--backend %s needs --kubeconfig: the file that names the servers, a context for each", backendExisting))
 	}
-	if !(f.qps > 0 && f.qps <= 100000) {
-		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
+	if err := f.checkQPS(); err != nil {
+		return fail(err)
 	}
 	ways, err := existing.Ways(f.existing.kubeconfig, f.existing.contexts, f.existing.directContexts)
 	if err != nil {
@@ -234,6 +234,6 @@ func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.
 	if f.strict {
 		words = append(words, "--strict")
 	}
-	run.Reproduce = shellLine(words)
+	run.Reproduce = conformance.ShellLine(words)
 	return run, unseen
 }

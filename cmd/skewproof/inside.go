@@ -69,9 +69,9 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	if err := sandbox.Setup(sandbox.Inside{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(dir.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	file, err := dir.createHistory()
 	if err != nil {
-		return fmt.Errorf("create the history: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	s.Run.StartedAt = time.Now()

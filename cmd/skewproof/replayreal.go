@@ -14,6 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -58,8 +59,8 @@ func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenarios.Plan, 
 	if err := plan.Validate(); err != nil {
 		return fail(fmt.Errorf("replay %s on real processes: %w", f.file, err))
 	}
-	if !(f.qps > 0 && f.qps <= 100000) {
-		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
+	if err := f.checkQPS(); err != nil {
+		return fail(err)
 	}
 	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
 		return fail(fmt.Errorf("--etcd: %w", err))
@@ -114,7 +115,7 @@ func (f *replayFlags) commandLine() string {
 	if f.lenient {
 		words = append(words, "--lenient")
 	}
-	return shellLine(words)
+	return conformance.ShellLine(words)
 }
 
 // recognise says whether the run shows the violation of the file: of the same invariant, in the same way, on what the file asks for. Real

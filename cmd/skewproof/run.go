@@ -187,8 +187,9 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", f.to, name))
 	case f.servers < scenario.MinServers || f.servers > f.mostServers():
 		return fail(fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", f.servers, name, scenario.MinServers, f.mostServers(), f.backend))
-	case !(f.qps > 0 && f.qps <= 100000):
-		return fail(fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps))
+	}
+	if err := f.checkQPS(); err != nil {
+		return fail(err)
 	}
 	plan := scenario.Plan(scenarios.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: f.onlyReads})
 	if err := plan.Validate(); err != nil {
@@ -208,6 +209,14 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		}
 	}
 	return scenario, plan, nil
+}
+
+// checkQPS refuses a rate that no load can have.
+func (f *runFlags) checkQPS() error {
+	if !(f.qps > 0 && f.qps <= 100000) { // nor is NaN one
+		return fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps)
+	}
+	return nil
 }
 
 // wrongOrder says that the one version is older than the other; given tells which flags the command line has, nil: all.
@@ -288,16 +297,7 @@ func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) hi
 
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
-	return shellLine(append([]string{"skewproof", "run"}, f.words(name)...))
-}
-
-// shellLine is a command line as a shell takes it.
-func shellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = conformance.Quoted(w)
-	}
-	return strings.Join(quoted, " ")
+	return conformance.ShellLine(append([]string{"skewproof", "run"}, f.words(name)...))
 }
 
 // words are those after 'skewproof run' of the command line.

@@ -125,6 +125,15 @@ func (d runDir) readSpec() (spec, error) {
 	return s, nil
 }
 
+// createHistory creates the file of the history, which must not exist yet: no run writes over another.
+func (d runDir) createHistory() (*os.File, error) {
+	file, err := os.OpenFile(d.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create the history: %w", err)
+	}
+	return file, nil
+}
+
 // tidy removes what only a running sandbox needs.
 func (d runDir) tidy() {
 	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone

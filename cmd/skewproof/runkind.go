@@ -116,9 +116,9 @@ func (f *runFlags) onKind(ctx context.Context, dir runDir, plan scenarios.Plan, 
 	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
 		return notRun(fmt.Errorf("write to output directory: %w", err))
 	}
-	file, err := os.OpenFile(dir.history(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	file, err := dir.createHistory()
 	if err != nil {
-		return notRun(fmt.Errorf("create the history: %w", err))
+		return notRun(err)
 	}
 	run.StartedAt = time.Now()
 	recorder := history.NewRecorder(file, run, nil)

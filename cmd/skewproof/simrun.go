@@ -44,7 +44,7 @@ func (f *runFlags) simulate(ctx context.Context, run history.Run, plan scenarios
 		return notRun(err)
 	}
 	took := time.Since(began)
-	if err := saveHistory(dir.history(), result.History); err != nil {
+	if err := saveHistory(dir, result.History); err != nil {
 		return notRun(err)
 	}
 	verdict := judgeRun(dir, f.strict, out)
@@ -82,14 +82,14 @@ func (f *runFlags) carryOut(ctx context.Context, run history.Run, plan scenarios
 }
 
 // saveHistory writes the history of a run that is over.
-func saveHistory(path string, h *history.History) (err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+func saveHistory(dir runDir, h *history.History) (err error) {
+	file, err := dir.createHistory()
 	if err != nil {
-		return fmt.Errorf("create the history: %w", err)
+		return err
 	}
 	defer func() {
 		if err = errors.Join(err, file.Close()); err != nil { // the run can be had again, half a history is good for nothing
-			err = errors.Join(fmt.Errorf("%w; free some space, or choose another directory with --out", err), os.Remove(path))
+			err = errors.Join(fmt.Errorf("%w; free some space, or choose another directory with --out", err), os.Remove(dir.history()))
 		}
 	}()
 	return history.Write(file, h)

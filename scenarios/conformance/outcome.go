@@ -40,7 +40,7 @@ func (o outcome) took() time.Duration {
 func (o *Options) ofScenario(s scenarios.Scenario) *reports.ConformanceScenario {
 	result := &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
 	if s.Limits.Allows(o.Backend) {
-		result.Reproduce = line(append([]string{"skewproof", "run"}, o.words(s)...))
+		result.Reproduce = ShellLine(append([]string{"skewproof", "run"}, o.words(s)...))
 	}
 	return result
 }
@@ -49,12 +49,12 @@ func (o *Options) ofScenario(s scenarios.Scenario) *reports.ConformanceScenario 
 func (c *control) result() *reports.ControlRun {
 	return &reports.ControlRun{
 		Scenario: c.Name, Subject: c.Control.Subject, Backend: c.backend, MustViolate: c.Control.Invariants,
-		Reproduce: line(append([]string{"skewproof", "run"}, c.words...)),
+		Reproduce: ShellLine(append([]string{"skewproof", "run"}, c.words...)),
 	}
 }
 
-// line is words as a shell takes them.
-func line(words []string) string {
+// ShellLine is a command line as a shell takes it, each word [Quoted].
+func ShellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for n, word := range words {
 		quoted[n] = Quoted(word)
