@@ -75,13 +75,6 @@ func unreadable(err error) error {
 	return &exitError{exitUsage, err}
 }
 
-// fromOutside are the invariants that can be judged without logs of the servers and without watching their processes.
-var fromOutside = map[string]bool{
-	"NoFalseNotFound": true, "TrueNotFound": true, "UnavailableOnPeerFailure": true, "Available": true, "Converges": true,
-	"DiscoveryDeterministic": true, "DiscoveryComplete": true, "DiscoveryAccessible": true,
-	"NoPeerIsLocal": true, "ListsAgree": true, "AnsweredInKind": true, "AnsweredInFull": true, "OpenAPIDescribes": true, "LegacyListsOwn": true,
-}
-
 // runExisting carries out a scenario that only reads, on servers that are somebody else's, and judges what can be seen from outside.
 func (f *runFlags) runExisting(ctx context.Context, name string, out, progress io.Writer) error {
 	scenario, ways, err := f.checkExisting(name)
@@ -207,14 +200,14 @@ func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.
 		Scenario: scenario.Name, Sentence: scenario.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
 		Seed: f.seed, QPS: f.qps, Pressure: plan.Pressure, Bounds: plan.Bounds, External: true,
 	}
-	for _, about := range scenario.About {
-		if fromOutside[about] {
-			run.About = append(run.About, about)
+	for _, i := range invariant.All() {
+		if !i.Outside {
+			unseen = append(unseen, i.Name)
 		}
 	}
-	for _, i := range invariant.All() {
-		if !fromOutside[i.Name] {
-			unseen = append(unseen, i.Name)
+	for _, about := range scenario.About {
+		if !slices.Contains(unseen, about) {
+			run.About = append(run.About, about)
 		}
 	}
 	var names []string

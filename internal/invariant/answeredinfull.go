@@ -11,6 +11,7 @@ import (
 var answeredInFull = Invariant{
 	Name:     "AnsweredInFull",
 	Grade:    GradeCore,
+	Outside:  true,
 	Sentence: "An answer that came to its end is whole: one that breaks off on its way is seen by the client to have broken off.",
 	Source:   "RFC 9112, 8, and RFC 9113, 8.1.1: what is incomplete must not look complete; nothing works without it",
 	judge:    judgeInFull,

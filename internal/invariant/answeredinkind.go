@@ -10,6 +10,7 @@ import (
 var answeredInKind = Invariant{
 	Name:     "AnsweredInKind",
 	Grade:    GradeCore,
+	Outside:  true,
 	Sentence: "What a client is answered comes in a media type that it said it could read, whoever serves it.",
 	Source:   "RFC 9110, 12.5.1; Kubernetes API concepts, resource encodings: an apiserver that has none of the types asked for answers 406",
 	judge:    judgeInKind,

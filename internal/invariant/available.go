@@ -9,8 +9,9 @@ import (
 )
 
 var available = Invariant{
-	Name:  "Available",
-	Grade: GradeExtended,
+	Name:    "Available",
+	Grade:   GradeExtended,
+	Outside: true,
 	Sentence: "No request fails (5xx, broken connection, no answer) on a ready apiserver while that apiserver " +
 		"or one that it can reach is able to serve it.",
 	Source:   "beyond KEP-4020, whose SLO allows 1 % of proxied requests to fail",

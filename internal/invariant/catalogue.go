@@ -9,6 +9,9 @@ package invariant
 type Invariant struct {
 	Name  string
 	Grade Grade
+	// Outside is true when it can be judged of servers that are somebody else's ([history.Run].External): without logs of theirs, and without watching
+	// their processes. False, as it is of an invariant that does not say, leaves it out there.
+	Outside bool
 	// Sentence says what must hold, for a non-programmer.
 	Sentence string
 	// Source is the clause that demands it.

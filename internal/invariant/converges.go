@@ -9,8 +9,9 @@ import (
 )
 
 var converges = Invariant{
-	Name:  "Converges",
-	Grade: GradeCore,
+	Name:    "Converges",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "Within a bounded time after the last disturbance everything is right again, and stays so: no false 404, " +
 		"no needless 5xx, nobody's discovery differs.",
 	Source: "KEP-4020, Service Level Objectives: discovery is stale for seconds",

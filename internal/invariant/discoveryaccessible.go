@@ -8,8 +8,9 @@ import (
 )
 
 var discoveryAccessible = Invariant{
-	Name:  "DiscoveryAccessible",
-	Grade: GradeCore,
+	Name:    "DiscoveryAccessible",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "While nothing changes, whatever discovery lists can be asked for on every apiserver: none of them " +
 		"says that it does not exist.",
 	Source: "KEP-4020, Goals: everything that discovery lists can be accessed",

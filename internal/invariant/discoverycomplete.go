@@ -3,8 +3,9 @@ package invariant
 import "fmt"
 
 var discoveryComplete = Invariant{
-	Name:  "DiscoveryComplete",
-	Grade: GradeCore,
+	Name:    "DiscoveryComplete",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "While nothing changes, discovery lists exactly what the apiservers serve between them: nothing is " +
 		"missing and nothing is made up.",
 	Source: "KEP-4020, Goals: discovery reports the same set of resources whichever apiserver is asked",

@@ -8,8 +8,9 @@ import (
 )
 
 var discoveryDeterministic = Invariant{
-	Name:  "DiscoveryDeterministic",
-	Grade: GradeCore,
+	Name:    "DiscoveryDeterministic",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "While nothing changes, every apiserver answers discovery with the same bytes and the same ETag, " +
 		"also after restarts in another order.",
 	Source: "KEP-4020, Goals: discovery reports the same set of resources whichever apiserver is asked",

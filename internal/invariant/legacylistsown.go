@@ -10,8 +10,9 @@ import (
 
 // legacyListsOwn demands no more than what was so without the Mixed Version Proxy: the KEP merges the aggregated format alone (docs/findings.md, 17).
 var legacyListsOwn = Invariant{
-	Name:  "LegacyListsOwn",
-	Grade: GradeExtended,
+	Name:    "LegacyListsOwn",
+	Grade:   GradeExtended,
+	Outside: true,
 	Sentence: "An apiserver that is asked for /apis or /api in a format older than aggregated discovery answers it, and lists every built-in group version " +
 		"that it serves itself.",
 	Source: "beyond KEP-4020, which leaves the older formats as they are; clients older than KEP-3352 know what there is from them alone",

@@ -12,6 +12,7 @@ import (
 var listsAgree = Invariant{
 	Name:     "ListsAgree",
 	Grade:    GradeCore,
+	Outside:  true,
 	Sentence: "While nobody creates or deletes any, a list has the same number of objects whichever apiserver is asked, whole or page by page.",
 	Source:   "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, retrieving large results sets in chunks",
 	judge:    judgeListsAgree,

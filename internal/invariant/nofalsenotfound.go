@@ -7,8 +7,9 @@ import (
 )
 
 var noFalseNotFound = Invariant{
-	Name:  "NoFalseNotFound",
-	Grade: GradeCore,
+	Name:    "NoFalseNotFound",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "No request is told that a resource does not exist (404) while some live apiserver serves it, " +
 		"even if that apiserver is paused or cut off.",
 	Source:   "KEP-4020, Goals: requests reach an apiserver that can serve them; if it cannot be reached, 503 and not 404",

@@ -12,6 +12,7 @@ import (
 var openAPIDescribes = Invariant{
 	Name:     "OpenAPIDescribes",
 	Grade:    GradeExtended,
+	Outside:  true,
 	Sentence: "An apiserver that is asked for its OpenAPI description gives one, and every group version that it serves itself is in it.",
 	Source:   "beyond KEP-4020, which leaves OpenAPI as it is; kubectl and controllers validate and convert by it",
 	judge:    judgeOpenAPI,

@@ -9,8 +9,9 @@ import (
 )
 
 var trueNotFound = Invariant{
-	Name:  "TrueNotFound",
-	Grade: GradeCore,
+	Name:    "TrueNotFound",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "A resource that no apiserver serves is answered 404; 503 is right only while it is not yet " +
 		"known what some live apiserver serves.",
 	Source:   "KEP-4020, Proposal: a request that no apiserver can serve is handled locally, as without the proxy",

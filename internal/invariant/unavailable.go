@@ -9,8 +9,9 @@ import (
 )
 
 var unavailableOnPeerFailure = Invariant{
-	Name:  "UnavailableOnPeerFailure",
-	Grade: GradeCore,
+	Name:    "UnavailableOnPeerFailure",
+	Grade:   GradeCore,
+	Outside: true,
 	Sentence: "A request that only apiservers out of reach could serve is answered 503 (try again later), " +
 		"and that within a bounded time; one that only a lost apiserver could, 503 or 404 within that time.",
 	Source:   "KEP-4020, Goals: if the apiserver that can serve a request cannot be reached, 503",
