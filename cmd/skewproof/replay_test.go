@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,6 +133,10 @@ func TestReplayRefuses(t *testing.T) {
 	changed.Spec.Changes = []string{"Knowledge.KeepLastGood=true"}
 	alpha := forgotten(t)
 	alpha.Spec.Policy = "alpha-1.28"
+	many := forgotten(t)
+	for n := len(many.Case.Servers); n < 64; n++ {
+		many.Case.Servers = append(many.Case.Servers, scenarios.Server{Name: fmt.Sprint("s", n), Version: "v1.36.3"})
+	}
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -145,6 +150,7 @@ func TestReplayRefuses(t *testing.T) {
 		"a trace of real life":     {[]string{file, "--backend", "local", "--trace", "x"}, exitUsage, "--trace means nothing with --backend local"},
 		"switches of real servers": {[]string{writeRepro(t, changed), "--backend", "local"}, exitUsage, "change Knowledge.KeepLastGood=true"},
 		"what no subject does":     {[]string{writeRepro(t, alpha), "--backend", "local", "--lenient"}, exitUsage, "policy alpha-1.28"},
+		"more than there is room":  {[]string{writeRepro(t, many), "--backend", "local", "--lenient"}, exitUsage, "it has 64 servers, and there is room for 63"},
 		"no load":                  {[]string{file, "--backend", "local", "--qps", "0"}, exitUsage, "--qps 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/scenarios"
@@ -35,9 +34,6 @@ type realPlan struct {
 // newRealPlan makes the plan of a file.
 func newRealPlan(r *search.Repro) *realPlan {
 	p := &realPlan{Plan: scenarios.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
-	if len(r.Case.Servers) > local.MaxServers {
-		p.refuse("%d servers: there is room for %d", len(r.Case.Servers), local.MaxServers)
-	}
 	for i, request := range r.Case.Requests {
 		if request.Upgrade {
 			p.Traffic = scenarios.UpgradeTraffic

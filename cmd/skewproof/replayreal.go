@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/scenarios"
@@ -45,6 +46,9 @@ func isInterrupted(ctx context.Context, ran error) bool { return ctx.Err() != ni
 // realPlan makes the plan, checks that real processes can carry it out, and says what is not as in the file.
 func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenarios.Plan, error) {
 	fail := func(err error) (scenarios.Plan, error) { return scenarios.Plan{}, &exitError{exitUsage, err} }
+	if n := len(r.Case.Servers); n > local.MaxServers { // no leniency helps: every server needs a place
+		return fail(fmt.Errorf("replay %s on real processes: it has %d servers, and there is room for %d", f.file, n, local.MaxServers))
+	}
 	plan := newRealPlan(r)
 	subject, doubts, err := subjectOf(r.Spec, plan.Versions())
 	if err != nil {

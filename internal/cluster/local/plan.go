@@ -74,11 +74,11 @@ func place(subject string, i int, name string) Place {
 	return p
 }
 
-// offset adds n to the last octet of an IPv4 address.
+// offset is the n-th address after one whose last octet is 0. All are in one /24, which has room for [MaxServers]: whoever makes a plan checks for more.
 func offset(a netip.Addr, n int) netip.Addr {
 	b := a.As4()
 	if n > 255 {
-		panic(fmt.Sprintf("address plan: %s has no room for %d", a, n)) // MaxServers keeps callers from here
+		panic(fmt.Sprintf("address plan: %s has no room for %d", a, n))
 	}
 	b[3] = byte(n)
 	return netip.AddrFrom4(b)
