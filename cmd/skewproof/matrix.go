@@ -102,11 +102,7 @@ func (f *matrixFlags) run(ctx context.Context, out, progress io.Writer) error {
 		return err
 	}
 	run := runFlags{backend: f.backend, etcd: binaries.DefaultEtcd, overrides: binaries.Overrides{}}
-	var versions []string
-	for _, pair := range pairs {
-		versions = append(versions, pair.From, pair.To)
-	}
-	if err := run.fetch(ctx, versions, progress); err != nil {
+	if err := run.fetch(ctx, versionsOf(cells, pairs), progress); err != nil {
 		return err
 	}
 	warnCrowded(progress, f.parallel, f.backend, f.subjects...)
@@ -204,6 +200,17 @@ func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
 		return nil, usage("nothing of this matrix can be run: %s", firstTrouble(cells))
 	}
 	return cells, nil
+}
+
+// versionsOf are the versions that the runs need, some of them several times. A pair of which nothing can be run needs none.
+func versionsOf(cells []planned, pairs []reports.VersionPair) []string {
+	var versions []string
+	for _, c := range cells {
+		if c.Trouble == "" {
+			versions = append(versions, pairs[c.Pair].From, pairs[c.Pair].To)
+		}
+	}
+	return versions
 }
 
 func firstTrouble(cells []planned) string {

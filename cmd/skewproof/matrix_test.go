@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,36 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 	}
 	for _, name := range []string{reports.MatrixHTML, reports.MatrixText} {
 		rendersAgain(t, dir, name, exitFail)
+	}
+}
+
+// A pair that cannot be run is cells that say so; it neither keeps the others from being run nor is anything fetched for it.
+func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
+	t.Parallel()
+	const good, bad = "v1.36.3..v1.37.1", "v1.36.x..v1.37.1"
+	f := matrixFlags{backend: backendLocal, names: []string{"quiet"}, subjects: []string{scenarios.SubjectReference}, pairs: []string{bad, good}, qps: 240}
+	pairs, err := f.versionPairs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := f.plan(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := versionsOf(cells, pairs); !slices.Equal(got, []string{"v1.36.3", "v1.37.1"}) {
+		t.Errorf("binaries are fetched of %q, want those of the good pair", got)
+	}
+
+	dir := filepath.Join(t.TempDir(), "out")
+	var output bytes.Buffer
+	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "quiet", "--subjects", "reference", "--out", dir, "--pairs", bad+","+good)
+	_ = cmd.Run()
+	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
+	if err != nil {
+		t.Fatalf("%v; it said:\n%s", err, &output)
+	}
+	if len(m.Cells) != 2 || m.Cells[0].Core.Result != reports.ResultSkipped || !strings.Contains(m.Cells[0].Core.Reason, "v1.36.x") || m.Cells[1].Core.Result != reports.ResultPassed {
+		t.Errorf("the bad pair must be skipped, and the good one pass: %+v", m.Cells)
 	}
 }
 
