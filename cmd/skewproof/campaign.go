@@ -64,8 +64,8 @@ func (f *searchFlags) check(shard string) error {
 	first, second, ok := strings.Cut(shard, "/")
 	i, err := strconv.Atoi(first)
 	n, also := strconv.Atoi(second)
-	if !ok || err != nil || also != nil || i < 1 || n < i {
-		return usage("--shard %q: want I/N, such as 1/8, with I from 1 to N", shard)
+	if !ok || err != nil || also != nil || i < 1 || n < i || n > search.MaxShards {
+		return usage("--shard %q: want I/N, such as 1/8, with I from 1 to N, and N up to %d", shard, search.MaxShards)
 	}
 	f.options.Shard, f.options.Shards = i, n
 	return nil

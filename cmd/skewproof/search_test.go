@@ -117,6 +117,8 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 		{"explore --shard 3/2", "I/N"},
 		{"explore --shard 0/2", "I/N"},
 		{"explore --shard half", "I/N"},
+		{"explore --shard 1/10001", "N up to 10000"},
+		{"exhaust --shard 1/1000000000", "N up to 10000"},
 		{"explore now", "unknown command"},
 		{"exhaust --servers 4", "2 to 3"},
 		{"exhaust --resources 0", "1 to 2"},

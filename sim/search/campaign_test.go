@@ -45,17 +45,18 @@ func TestACampaignIsReadBack(t *testing.T) {
 func TestABrokenCampaignIsRefused(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 5})
 	for what, change := range map[string]func(c *Campaign){
-		"another kind":           func(c *Campaign) { c.Kind = "RunReport" },
-		"another version":        func(c *Campaign) { c.APIVersion = "skewproof/v2" },
-		"no shards":              func(c *Campaign) { c.Shards = nil },
-		"a shard too many":       func(c *Campaign) { c.Shards = append(c.Shards, c.Shards[0]) },
-		"another sum":            func(c *Campaign) { c.Schedules++ },
-		"a verdict that is none": func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
-		"another state":          func(c *Campaign) { c.Reached[0].State = "bliss" },
-		"another invariant":      func(c *Campaign) { c.Invariants[0].Name = "NoSuch" },
-		"fewer states":           func(c *Campaign) { c.Reached = c.Reached[1:] },
-		"a finding of none":      func(c *Campaign) { c.Findings[0].Invariant = "../../x" },
-		"a file elsewhere":       func(c *Campaign) { c.Findings[0].File = "../../etc/passwd" },
+		"another kind":             func(c *Campaign) { c.Kind = "RunReport" },
+		"another version":          func(c *Campaign) { c.APIVersion = "skewproof/v2" },
+		"no shards":                func(c *Campaign) { c.Shards = nil },
+		"a shard too many":         func(c *Campaign) { c.Shards = append(c.Shards, c.Shards[0]) },
+		"more shards than any has": func(c *Campaign) { c.Of = MaxShards + 1 },
+		"another sum":              func(c *Campaign) { c.Schedules++ },
+		"a verdict that is none":   func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
+		"another state":            func(c *Campaign) { c.Reached[0].State = "bliss" },
+		"another invariant":        func(c *Campaign) { c.Invariants[0].Name = "NoSuch" },
+		"fewer states":             func(c *Campaign) { c.Reached = c.Reached[1:] },
+		"a finding of none":        func(c *Campaign) { c.Findings[0].Invariant = "../../x" },
+		"a file elsewhere":         func(c *Campaign) { c.Findings[0].File = "../../etc/passwd" },
 	} {
 		altered, err := written(t, c)
 		if err != nil {
@@ -125,6 +126,7 @@ func TestWhatDoesNotBelongTogetherIsNotMerged(t *testing.T) {
 	}{
 		"nothing":           {nil, "nothing to merge"},
 		"one of two":        {[]*Campaign{one}, "2/2 are missing"},
+		"two of a dozen":    {[]*Campaign{shard(2, 12, nil), shard(11, 12, nil)}, "shards 1/12, 3/12, 4/12, 5/12, 6/12, 7/12, 8/12, 9/12 and 2 more are missing"},
 		"one twice":         {[]*Campaign{one, one}, "shard 1 of 2 is given twice"},
 		"another policy":    {[]*Campaign{one, shard(2, 2, func(s *Spec, _ *Options) { s.Policy = "upstream-1.37" })}, "different specs"},
 		"other requests":    {[]*Campaign{one, shard(2, 2, func(s *Spec, _ *Options) { s.Requests = 7 })}, "different specs"},

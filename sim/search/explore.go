@@ -23,7 +23,7 @@ type Options struct {
 	For time.Duration
 	// Workers is how many schedules are run at once; 0 is the number of processors.
 	Workers int
-	// Shard of Shards is the part that is searched, from 1: every Shards-th seed. 0 of 0 is all.
+	// Shard of Shards is the part that is searched, from 1: every Shards-th seed, [MaxShards] at most. 0 of 0 is all.
 	Shard, Shards int
 	// Strict lets extended invariants count like core ones.
 	Strict bool
@@ -43,8 +43,8 @@ func (o Options) check() error {
 		return fmt.Errorf("a time of %s: want more than 0", o.For)
 	case o.Workers < 0:
 		return fmt.Errorf("%d workers: want 1 or more", o.Workers)
-	case o.Shards < 0 || o.Shard < 0 || o.Shard > o.Shards || o.Shards > 0 && o.Shard == 0:
-		return fmt.Errorf("shard %d of %d: want 1 of 1 up to N of N", o.Shard, o.Shards)
+	case o.Shards < 0 || o.Shard < 0 || o.Shard > o.Shards || o.Shards > 0 && o.Shard == 0 || o.Shards > MaxShards:
+		return fmt.Errorf("shard %d of %d: want 1 of 1 up to N of N, with N up to %d", o.Shard, o.Shards, MaxShards)
 	}
 	return nil
 }

@@ -250,7 +250,8 @@ func TestATimeEndsASearch(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3}, "time": {For: -1, Seeds: 1},
+		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3},
+		"too many shards": {Seeds: 1, Shard: 1, Shards: MaxShards + 1}, "time": {For: -1, Seeds: 1},
 	} {
 		if _, err := Explore(t.Context(), specOf("reference", 3), o); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -16,6 +16,9 @@ import (
 // maxCampaign bounds a file that is read, in MiB: sketches are tens of kilobytes, and a repro a few.
 const maxCampaign = 64
 
+// MaxShards bounds how many parts a campaign is searched in: more than there are machines to search them.
+const MaxShards = 10_000
+
 // ReadCampaign reads a campaign that was saved. It refuses what is none, and one that contradicts itself.
 func ReadCampaign(path string) (*Campaign, error) {
 	return readFile("campaign", path, DecodeCampaign)
@@ -48,8 +51,8 @@ func DecodeCampaign(from io.Reader) (*Campaign, error) {
 
 // check refuses what contradicts itself.
 func (c *Campaign) check() error {
-	if len(c.Shards) == 0 || c.Of < len(c.Shards) {
-		return fmt.Errorf("it has %d shards of %d", len(c.Shards), c.Of)
+	if len(c.Shards) == 0 || c.Of < len(c.Shards) || c.Of > MaxShards {
+		return fmt.Errorf("it has %d shards of %d: want at least one, of at most %d", len(c.Shards), c.Of, MaxShards)
 	}
 	sum := uint64(0)
 	for i, s := range c.Shards {
@@ -103,29 +106,38 @@ func MergeCampaigns(parts []*Campaign) (*Campaign, error) {
 		return nil, errors.New("there is nothing to merge")
 	}
 	c := *parts[0]
-	var there []int
+	there := map[int]bool{}
 	for _, p := range parts {
 		if err := c.sameAs(p); err != nil {
 			return nil, err
 		}
 		for _, s := range p.Shards {
-			if slices.Contains(there, s.Index) {
+			if there[s.Index] {
 				return nil, fmt.Errorf("shard %d of %d is given twice: each must be given once", s.Index, c.Of)
 			}
-			there = append(there, s.Index)
+			there[s.Index] = true
 		}
 	}
-	var missing []string
-	for i := range c.Of {
-		if !slices.Contains(there, i+1) {
-			missing = append(missing, fmt.Sprintf("%d/%d", i+1, c.Of))
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("shards %s are missing: give the campaign file of each, or run it with --shard", strings.Join(missing, ", "))
+	if missing := c.Of - len(there); missing > 0 {
+		return nil, fmt.Errorf("shards %s are missing: give the campaign file of each, or run it with --shard", c.absent(there, missing))
 	}
 	c.merge(parts)
 	return &c, nil
+}
+
+// absent names the first few of the shards that are missing, and says how many more are.
+func (c *Campaign) absent(there map[int]bool, missing int) string {
+	const most = 8
+	var names []string
+	for i := 1; len(names) < min(missing, most); i++ {
+		if !there[i] {
+			names = append(names, fmt.Sprintf("%d/%d", i, c.Of))
+		}
+	}
+	if missing > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), missing-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // sameAs reports in what another campaign is not of the same search.
