@@ -195,8 +195,11 @@ func (c *completed) completeLimits(wrong *problems) {
 		{"--authentication-token-webhook-cache-ttl", c.TokenCacheTTL, false},
 		{"--certificate-refresh-time", c.CertificateRefreshTime, true},
 	} {
-		if d.value < 0 || d.positive && d.value == 0 {
+		switch {
+		case d.positive && d.value <= 0:
 			wrong.addf("%s %s: want a duration above zero", d.flag, d.value)
+		case d.value < 0:
+			wrong.addf("%s %s: want zero or more", d.flag, d.value)
 		}
 	}
 	if c.TracingRatePerMillion < 0 || c.TracingRatePerMillion > 1e6 {
