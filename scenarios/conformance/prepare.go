@@ -51,8 +51,7 @@ func (o *Options) prepare(ctx context.Context) (err error) {
 // say runs a command with its output among that of the suite.
 func say(cmd *exec.Cmd, what string) error {
 	cmd.Stdout, cmd.Stderr = ginkgo.GinkgoWriter, ginkgo.GinkgoWriter
-	endGently(cmd, goodbye)
-	if err := cmd.Run(); err != nil {
+	if err := runGently(cmd, goodbye); err != nil {
 		return fmt.Errorf("%s: %w; its output is above", what, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -85,8 +86,7 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	fmt.Fprintf(log, "$ skewproof %s\n", strings.Join(words, " "))
 	cmd := exec.CommandContext(limited, p.Path, words...)
 	cmd.Stdout, cmd.Stderr = log, log
-	endGently(cmd, goodbyeOf(words))
-	err = cmd.Run()
+	err = runGently(cmd, goodbyeOf(words))
 	f := Finished{Code: cmd.ProcessState.ExitCode()} // -1 for a process that never started, too
 	if report, err := reports.Read(filepath.Join(dir, reports.JSONFile)); err == nil {
 		f.Report = &report
@@ -107,13 +107,16 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	return f
 }
 
-// endGently lets the end of its context tell a command to end, before it is killed.
-func endGently(cmd *exec.Cmd, goodbye time.Duration) {
+// runGently runs a command, which the end of its context tells to end before it is killed.
+func runGently(cmd *exec.Cmd, goodbye time.Duration) error {
 	// A group of its own: Ctrl-C at a terminal would reach the command twice, and the second one means "at once". Should this process be
-	// killed, the command is told to end.
+	// killed, the command is told to end; that signal comes when the *thread* that started the command ends (prctl(2), PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = goodbye
+	return cmd.Run()
 }
 
 // lastSaid is the error that a run ended with, or the last line that it said.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -95,25 +96,51 @@ func TestARunThatHangsIsEnded(t *testing.T) {
 	}
 }
 
-// An interrupted run is told to end, and is given the time to tidy up.
-func TestAnInterruptedRunIsEnded(t *testing.T) {
+// The kernel tells a run to end when the thread that started it ends, so that the thread must stay for as long as the run does.
+func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	_, done := hanging(t, ctx)
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	kept := false
+	for goroutine := range strings.SplitSeq(string(stacks), "\n\n") {
+		head, calls, _ := strings.Cut(goroutine, "\n")
+		kept = kept || strings.Contains(calls, "conformance.Program.run(") && strings.Contains(head, "locked to thread")
+	}
+	if !kept {
+		t.Errorf("no goroutine that waits for a run is locked to its thread:\n%s", stacks)
+	}
+	cancel()
+	<-done
+}
+
+// hanging begins a run that hangs until ctx ends, and returns once it does.
+func hanging(t *testing.T, ctx context.Context) (dir string, done <-chan Finished) {
+	t.Helper()
 	t.Setenv(actVariable, "hangs")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "quiet")
-	done := make(chan Finished, 1)
-	go func() { done <- Program{Path: self}.Run(ctx, time.Minute, dir, "quiet") }()
+	dir = filepath.Join(t.TempDir(), "quiet")
+	over := make(chan Finished, 1)
+	go func() { over <- Program{Path: self}.Run(ctx, time.Minute, dir, "quiet") }()
 	for _, err := os.Stat(dir + ".begun"); err != nil; _, err = os.Stat(dir + ".begun") {
 		select {
-		case f := <-done:
+		case f := <-over:
 			t.Fatalf("it ended before it had begun: %+v", f)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	return dir, over
+}
+
+// An interrupted run is told to end, and is given the time to tidy up.
+func TestAnInterruptedRunIsEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir, done := hanging(t, ctx)
 	cancel()
 	if f := <-done; f.Problem != "interrupted before there was a verdict" {
 		t.Errorf("the problem is %q", f.Problem)
