@@ -126,10 +126,15 @@ func (t *truth) look(ctx context.Context, name string) {
 	}
 }
 
+// learn takes what a look has found for what the server serves now, unless more is known already: looks at one server can overlap, when a step asks while
+// the watch does, and the one that began first may be answered last.
 func (t *truth) learn(name string, now known) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.known[name]
+	if t.serving(name) != now.incarnation || was.incarnation == now.incarnation && now.confirmed < was.confirmed {
+		return
+	}
 	t.known[name] = now
 	if was.incarnation == now.incarnation && was.document.Hash == now.document.Hash {
 		return

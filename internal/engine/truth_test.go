@@ -77,6 +77,57 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	}
 }
 
+// Looks at one server can overlap: of two answers the one that was asked for later counts, whichever comes last, and none of a process that serves no more.
+func TestTruthDoesNotGoBack(t *testing.T) {
+	document := func(hash string) history.Document { return history.Document{Hash: hash} }
+	first := func(hash string, incarnation int) history.Served {
+		return history.Served{Server: "a", Document: hash, Incarnation: incarnation, At: 9}
+	}
+	then := func(hash string, confirmed history.Time) history.Served {
+		return history.Served{Server: "a", Document: hash, Incarnation: 1, At: 9, Confirmed: confirmed}
+	}
+	for _, tc := range []struct {
+		name    string
+		serving int // when they come
+		answers []known
+		want    []history.Served
+	}{
+		{"in order", 1, []known{{1, document("old"), 1}, {1, document("new"), 2}}, []history.Served{first("old", 1), then("new", 1)}},
+		{"in reverse order", 1, []known{{1, document("new"), 2}, {1, document("old"), 1}}, []history.Served{first("new", 1)}},
+		{"the same in reverse order", 1, []known{{1, document("old"), 2}, {1, document("old"), 1}, {1, document("new"), 3}}, []history.Served{first("old", 1), then("new", 2)}},
+		{"of the process before", 2, []known{{2, document("new"), 1}, {1, document("old"), 2}}, []history.Served{first("new", 2)}},
+		{"of a process that has ended", 0, []known{{1, document("old"), 1}}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: tc.serving}
+			var file bytes.Buffer
+			recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return 9 })
+			truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := ""
+			truth.changed = func(all map[string]history.Document) { told = all["a"].Hash }
+			for _, answer := range tc.answers {
+				truth.learn("a", answer)
+			}
+			if err := recorder.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			h, err := history.Read(&file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(h.Served, tc.want) {
+				t.Errorf("it is recorded that it serves %+v, want %+v", h.Served, tc.want)
+			}
+			if n := len(tc.want); n > 0 && told != tc.want[n-1].Document {
+				t.Errorf("the load was told %q last", told)
+			}
+		})
+	}
+}
+
 // A machine that does not keep up shows in the questions that go around all faults; a quick answer, and one of a server that was stopped meanwhile, show nothing.
 func TestTruthNotesWhatIsLate(t *testing.T) {
 	for _, tc := range []struct {
