@@ -16,19 +16,40 @@ import (
 )
 
 // Cluster is what a backend gives the engine. Local processes are one, the nodes of a kind cluster another, servers that run already a third.
+//
+// Start comes first, once; only a [Configurer] is asked for anything before. RecordPanics and Hops come last, whatever has failed.
+//
+// The six methods that act on one server return when it is as they say. What takes long gives up, with an error, when ctx is over or a limit of the backend
+// has passed. After an error, but for a [scenarios.RefusedError], what the server is is not defined: the run is over. They record what becomes of the server;
+// that it ends by itself is recorded at any time, as a crash. They may be called concurrently for different servers; the engine has one under way at a time,
+// beside any number of the other methods. Where the servers are somebody else's all six are refused, and an end is recorded as one in good order, since nobody
+// here knows.
 type Cluster interface {
 	// Start brings everything up and returns when every server is ready.
 	Start(ctx context.Context) error
+	// StartServer starts a server that does not run, and returns when it is ready. An empty version is the one that it had last. It is an error if the server
+	// runs already, paused or not; if it ends before it is ready; or if what runs then is of another version. A server whose setup ([Configurer]) may keep
+	// it from starting, and does, is not running afterwards: that is a [scenarios.RefusedError].
 	StartServer(ctx context.Context, name, version string) error
+	// StopServer asks a server to end gracefully (SIGTERM), and returns when all its processes have ended, however they did. It is an error if the server
+	// does not run. One that is paused may not hear it: resume it first.
 	StopServer(ctx context.Context, name string) error
+	// KillServer ends a server at once (SIGKILL), paused or not, and returns when all its processes have ended. It is an error if the server does not run.
 	KillServer(ctx context.Context, name string) error
+	// PauseServer stops the execution of a server (SIGSTOP): its connections stay open, and nothing answers. It returns when the signal has been sent. It is
+	// an error if the server does not run; one that is paused stays so.
 	PauseServer(ctx context.Context, name string) error
+	// ResumeServer lets a paused server run on (SIGCONT). It returns when the signal has been sent, which may be before it answers again. It is an error if
+	// the server does not run; one that is not paused runs on.
 	ResumeServer(ctx context.Context, name string) error
+	// ReplaceServer is StopServer, and then StartServer in the same place: same address, same identity, as in an upgrade. An empty version is the one that
+	// it has. It is an error if the server does not run. It is not for a server that has a setup of its own, or is to get one: stop, configure and start that.
 	ReplaceServer(ctx context.Context, name, version string) error
-	// Serving is the incarnation of a server that is ready at this moment, 0 if none is. It never waits.
+	// Serving is the incarnation of a server that is ready at this moment; 0 if it is not, or no server has that name. Incarnations are counted from 1: each
+	// start is one, or, where nobody sees a start, each time without a gap in which the server is ready. One that was paused counts as ready. It never waits.
 	Serving(name string) int
 
-	// Fabric is where faults are injected.
+	// Fabric is where faults are injected; nil where none ever are.
 	Fabric() *fault.Fabric
 
 	// URL is what clients dial to reach a server. Direct and FrontDoor are the administrator's ways around links and faults: to the
