@@ -69,15 +69,20 @@ func (d *driver) run(t *vtime.Task, c *Case) {
 		}
 		s.requestsAfter(c, i+1)
 	}
+	d.restore()
+	d.over = true
+}
+
+// restore ends what the steps have left of faults of servers, so that the history tells of it; those of links are healed in the end.
+func (d *driver) restore() {
 	for len(d.kills) > 0 {
 		d.end(d.kills[0])
 	}
-	for _, srv := range s.servers {
+	for _, srv := range d.s.servers {
 		d.mend(srv, 0)
 		d.mend(srv, 1)
-		s.relieve(srv)
+		d.s.relieve(srv)
 	}
-	d.over = true
 }
 
 // await waits for a condition, and not for ever.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -128,7 +129,7 @@ type Options struct {
 	Run history.Run
 }
 
-// maxRun bounds the virtual time of a run: nothing is asked after that.
+// maxRun bounds the virtual time of a run. What has not been done by then is not done, and the history's end says so.
 const maxRun = 24 * time.Hour
 
 // Run carries out a case. The error says why it could not be; what servers and clients do is never an error.
@@ -146,8 +147,14 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	}
 	s.loop.Go(nil, func(task *vtime.Task) { s.driver.run(task, c) })
 	s.loop.RunWhile(func() bool { return (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun })
+	if !s.driver.over {
+		s.driver.restore()
+	}
 	s.healLeft()
 	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
+	if left := s.left(c); left != "" && s.history.End.Error == "" {
+		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
+	}
 	result := &Result{
 		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
 	}
@@ -156,6 +163,20 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	}
 	s.loop.Reset()
 	return result, nil
+}
+
+// left is what a run has not come to; empty if it is over.
+func (s *Simulator) left(c *Case) string {
+	done := len(s.history.Steps)
+	switch {
+	case !s.driver.over && done < len(c.Steps):
+		return fmt.Sprintf("step %d of %d, %s, was not over", done+1, len(c.Steps), &c.Steps[done])
+	case !s.driver.over:
+		return "not every server was ready"
+	case s.outstanding > 0:
+		return fmt.Sprintf("%d of the requests had not been sent", s.outstanding)
+	}
+	return ""
 }
 
 // startAll starts every server, one shortly after the other.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,5 +136,37 @@ func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
 		if a.Hash != b.Hash || !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%s: two runs of one seed differ", p.Name)
 		}
+	}
+}
+
+// A run that takes longer than any may is no pass, whatever it was that it did not come to; what was done to servers until then is on record. One that just
+// takes long is over.
+func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
+	const day = 24 * time.Hour
+	kill := scenarios.Step{Action: scenarios.Kill, Server: "a"}
+	for name, tc := range map[string]struct {
+		c      *Case
+		says   string
+		faults int
+	}{
+		"a step":             {three(soak(day-time.Hour), kill, soak(2*time.Hour)), "step 3 of 3, let the load run for 2h0m0s, was not over", 1},
+		"a request":          {three().asking(0, "b", onlyNew, 2*day, 1), "1 of the requests had not been sent", 0},
+		"all that was to do": {three(soak(day-time.Hour), kill, soak(time.Minute)).asking(3, "b", onlyNew, time.Second, 1), "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.c.Settled = true
+			r := run(t, only(t, proxy.Upstream137()), tc.c, 1)
+			if e := r.History.End; !e.Complete || (e.Error == "") != (tc.says == "") || !strings.HasSuffix(e.Error, tc.says) {
+				t.Errorf("the history ends with %+v, want %q", e, tc.says)
+			}
+			if len(r.History.Faults) != tc.faults {
+				t.Errorf("faults on record: %+v, want %d", r.History.Faults, tc.faults)
+			}
+			for _, v := range invariant.Judge(r.History) {
+				if v.Outcome == invariant.OutcomePass && tc.says != "" {
+					t.Errorf("%s passes on a run that did not come to its end", v.Invariant)
+				}
+			}
+		})
 	}
 }
