@@ -28,18 +28,14 @@ func (r RunReport) check() error {
 	if !known(r.Verdict.Outcome) {
 		return fmt.Errorf("verdict.outcome %q is not pass, fail or inconclusive", r.Verdict.Outcome)
 	}
-	failed := false
+	whole := r.Metadata.Complete && r.Metadata.Error == ""
 	for n, i := range r.Invariants {
-		if !known(i.Verdict) {
-			return fmt.Errorf("invariants[%d] (%s): verdict %q is not pass, fail or inconclusive", n, i.Name, i.Verdict)
+		if err := i.check(whole); err != nil {
+			return fmt.Errorf("invariants[%d] (%s): %w", n, i.Name, err)
 		}
-		if i.Grade != invariant.GradeCore && i.Grade != invariant.GradeExtended {
-			return fmt.Errorf("invariants[%d] (%s): grade %q is not core or extended", n, i.Name, i.Grade)
-		}
-		failed = failed || i.Verdict == invariant.OutcomeFail && r.Decides(i)
 	}
-	if failed != (r.Verdict.Outcome == invariant.OutcomeFail) {
-		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: the file was altered", r.Verdict.Outcome)
+	if outcome := r.outcome(); outcome != r.Verdict.Outcome {
+		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: they come to %q; %s", r.Verdict.Outcome, outcome, altered)
 	}
 	for n, s := range r.Steps {
 		if err := window(s.StartSeconds, s.EndSeconds); err != nil {
@@ -52,6 +48,37 @@ func (r RunReport) check() error {
 		}
 	}
 	return r.Timeline.check()
+}
+
+// check refuses a verdict that its own figures contradict; whole is whether every step of the run was carried out.
+func (i Invariant) check(whole bool) error {
+	switch {
+	case !known(i.Verdict):
+		return fmt.Errorf("verdict %q is not pass, fail or inconclusive", i.Verdict)
+	case i.Grade != invariant.GradeCore && i.Grade != invariant.GradeExtended:
+		return fmt.Errorf("grade %q is not core or extended", i.Grade)
+	case (i.Verdict == invariant.OutcomeFail) != (i.Violations > 0):
+		return fmt.Errorf("verdict %q with %d violations: %s", i.Verdict, i.Violations, altered)
+	case i.Verdict != invariant.OutcomePass:
+		return nil
+	case !whole:
+		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Verdict, altered)
+	case i.Checked < 1 || i.Strained > 0:
+		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Verdict, i.Checked, i.Strained, altered)
+	}
+	return nil
+}
+
+// altered is what to do about a report that contradicts itself.
+const altered = "the file was altered, or a skewproof wrote it that counts otherwise; judge the saved history again"
+
+// outcome is what the verdicts on the invariants come to again, by what counts of them.
+func (r RunReport) outcome() invariant.Outcome {
+	verdicts := make([]invariant.Verdict, len(r.Invariants))
+	for n, i := range r.Invariants {
+		verdicts[n] = invariant.Verdict{Invariant: i.Name, Grade: i.Grade, Outcome: i.Verdict, About: i.About, Strained: i.Strained}
+	}
+	return invariant.Overall(verdicts, r.Verdict.Strict)
 }
 
 func (t Timeline) check() error {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 func encoded(t testing.TB, r RunReport) string {
@@ -26,6 +28,7 @@ func TestRoundTrip(t *testing.T) {
 	apiVersion, kind := poisoned.APIVersion, poisoned.Kind
 	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
 	poisoned.APIVersion, poisoned.Kind = apiVersion, kind
+	poisoned.Metadata.Error = "" // nothing passes in a run that ended early
 	big := bigRun()
 	for name, want := range map[string]RunReport{
 		"small":   small(),
@@ -65,6 +68,10 @@ func TestReadRefuses(t *testing.T) {
 		{"a field of another type", strings.Replace(good, `"seed": 7`, `"seed": "7"`, 1), "metadata.seed"},
 		{"an unknown outcome", strings.Replace(good, `"outcome": "fail"`, `"outcome": "maybe"`, 1), `verdict.outcome "maybe"`},
 		{"a verdict that was altered", strings.Replace(good, `"outcome": "fail"`, `"outcome": "pass"`, 1), "contradicts the invariants"},
+		{"a violation that was altered", strings.Replace(good, `"violations": 2`, `"violations": 0`, 1), `invariants[0] (NoFalseNotFound): verdict "fail" with 0 violations`},
+		{"a verdict on an invariant that was altered", strings.Replace(good, `"verdict": "fail"`, `"verdict": "pass"`, 1), `verdict "pass" with 2 violations`},
+		{"a pass on nothing", strings.Replace(good, `"checked": 3`, `"checked": 0`, 1), `(NoCrash): verdict "pass", and 0 observations judged`},
+		{"a pass on a run that ended early", strings.Replace(good, `"complete": true`, `"complete": false`, 1), `(NoCrash): verdict "pass" on a run that ended early`},
 		{"an unknown verdict", strings.Replace(good, `"verdict": "fail"`, `"verdict": "bad"`, 1), `invariants[0] (NoFalseNotFound): verdict "bad"`},
 		{"an unknown grade", strings.Replace(good, `"grade": "core"`, `"grade": "gold"`, 1), `grade "gold"`},
 		{"a step that ends before it starts", strings.Replace(good, `"endSeconds": 5.1`, `"endSeconds": 1`, 1), "steps[0]: from 5 s to 1 s"},
@@ -85,6 +92,40 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("Read gave the error %v, want one that names %s and says %q", err, path, c.want)
 			}
 		})
+	}
+}
+
+// The verdict of a run follows from those on its invariants: no other is read, whatever the verdicts are.
+func TestReadRefusesAnotherOutcome(t *testing.T) {
+	judged := []invariant.Verdict{
+		{Outcome: invariant.OutcomePass, Checked: 1},
+		{Outcome: invariant.OutcomeFail, Checked: 1, Violations: 1},
+		{Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"},
+		{Outcome: invariant.OutcomeInconclusive, Reason: "too little pressure", About: true},
+		{Outcome: invariant.OutcomeInconclusive, Reason: "the machine did not keep up", Strained: 1},
+	}
+	refused := 0
+	for _, core := range judged {
+		for _, extended := range judged {
+			for _, strict := range []bool{false, true} {
+				core.Invariant, core.Grade, extended.Invariant, extended.Grade = "A", invariant.GradeCore, "B", invariant.GradeExtended
+				r := New(smallRun(), []invariant.Verdict{core, extended}, Options{Strict: strict})
+				right := r.Verdict.Outcome
+				for _, outcome := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {
+					r.Verdict.Outcome = outcome
+					_, err := Decode(strings.NewReader(encoded(t, r)))
+					if (err == nil) != (outcome == right) {
+						t.Errorf("core %+v, extended %+v, strict %v: read as %s, which it is not (%s): %v", core, extended, strict, outcome, right, err)
+					}
+					if err != nil {
+						refused++
+					}
+				}
+			}
+		}
+	}
+	if refused != 2*2*len(judged)*len(judged) {
+		t.Errorf("%d outcomes were refused", refused)
 	}
 }
 
@@ -125,7 +166,7 @@ func (blanks) Read(p []byte) (int, error) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(encoded(f, small())))
 	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport"}`))
-	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport","verdict":{"outcome":"pass"},"timeline":{"endSeconds":9,"bucketSeconds":1e-9,"lanes":[{"server":"a","buckets":[{"startSeconds":-3,"other":1}],"marks":[{"invariant":"X"}]}]},"counts":[{"server":"a","count":-1}]}`))
+	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport","verdict":{"outcome":"inconclusive"},"timeline":{"endSeconds":9,"bucketSeconds":1e-9,"lanes":[{"server":"a","buckets":[{"startSeconds":-3,"other":1}],"marks":[{"invariant":"X"}]}]},"counts":[{"server":"a","count":-1}]}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		r, err := Decode(bytes.NewReader(document))
 		if err != nil {
