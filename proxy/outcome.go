@@ -49,14 +49,13 @@ func troubleOf(err error, outcome Outcome) string {
 		hostname x509.HostnameError
 		invalid  x509.CertificateInvalidError
 		verify   *tls.CertificateVerificationError
-		alert    tls.AlertError
 		record   tls.RecordHeaderError
 		timeout  net.Error
 	)
 	switch {
 	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &hostname), errors.As(err, &invalid):
 		return "its certificate was not accepted"
-	case errors.As(err, &alert):
+	case SentAlert(err):
 		return "it broke the TLS connection off"
 	case errors.As(err, &record):
 		return "it does not speak TLS"
@@ -68,4 +67,12 @@ func troubleOf(err error, outcome Outcome) string {
 		return "it did not answer in time"
 	}
 	return "the connection broke before it answered"
+}
+
+// SentAlert reports whether an error says that the other side broke a TLS connection off with an alert, as one does that refuses our
+// certificate: under TLS 1.3 when the handshake is over for us, so that the error may come instead of an answer. On TCP crypto/tls keeps the
+// alert's type to itself; [tls.AlertError] is that of QUIC.
+func SentAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
 }

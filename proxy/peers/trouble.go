@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/skewproof/skewproof/proxy"
 )
 
 // trouble is why a fetch failed, in words that may be shown to clients: errors of the network name addresses, and those of certificates the
@@ -21,7 +23,6 @@ func trouble(err error) string {
 		authority x509.UnknownAuthorityError
 		hostname  x509.HostnameError
 		invalid   x509.CertificateInvalidError
-		operation *net.OpError
 	)
 	switch {
 	case errors.As(err, &status):
@@ -38,7 +39,7 @@ func trouble(err error) string {
 		return "its certificate is for another name"
 	case errors.As(err, &invalid):
 		return "its certificate is not valid"
-	case errors.As(err, &operation) && operation.Op == "remote error": // how crypto/tls says that the other side sent an alert
+	case proxy.SentAlert(err):
 		return "it refused the TLS handshake"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "it refused the connection"
