@@ -131,20 +131,9 @@ func (srv *server) observe(events ...proxy.Event) {
 	srv.store.Observe(events...)
 	now := srv.s.wall()
 	for _, e := range events {
-		switch e := e.(type) {
-		case proxy.PeerAppeared:
-			srv.schedule.Lease(e.ID, now)
-		case proxy.PeerAddress:
-			if e.Address != "" {
-				srv.schedule.Address(e.ID, now)
-			}
-		case proxy.PeerChanged:
-			srv.schedule.Told(e.ID, now)
-		case proxy.PeerGone:
-			srv.schedule.Gone(e.ID, now)
-			srv.asked[srv.s.byID[e.ID]] = false
-		case proxy.Extensions:
-			srv.schedule.Changed(now)
+		srv.schedule.Learn(e, now)
+		if gone, ok := e.(proxy.PeerGone); ok {
+			srv.asked[srv.s.byID[gone.ID]] = false
 		}
 	}
 	srv.pump()

@@ -146,12 +146,12 @@ func TestScheduleWhenTold(t *testing.T) {
 		policy := proxy.Reference()
 		change(&policy)
 		s := NewSchedule(policy, func() float64 { return 0 })
-		s.Lease("a", epoch)
+		s.lease("a", epoch)
 		for _, r := range s.Due(epoch) {
 			s.Finished(r, false, epoch)
 		}
 		now := epoch.Add(time.Second)
-		s.Told(tell, now)
+		s.told(tell, now)
 		return len(s.Due(now))
 	}
 	for _, tc := range []struct {

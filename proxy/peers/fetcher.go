@@ -53,21 +53,10 @@ func (f *fetcher) learnt(events []proxy.Event) {
 	now := time.Now()
 	f.mu.Lock()
 	for _, e := range events {
-		switch e := e.(type) {
-		case proxy.PeerAppeared:
-			f.schedule.Lease(e.ID, now)
-		case proxy.PeerAddress:
-			if e.Address != "" {
-				f.schedule.Address(e.ID, now)
-			}
-		case proxy.PeerChanged:
-			f.schedule.Told(e.ID, now)
-		case proxy.PeerGone:
-			f.schedule.Gone(e.ID, now)
-			delete(f.last, e.ID)
-			delete(f.asked, e.ID)
-		case proxy.Extensions:
-			f.schedule.Changed(now)
+		f.schedule.Learn(e, now)
+		if gone, ok := e.(proxy.PeerGone); ok {
+			delete(f.last, gone.ID)
+			delete(f.asked, gone.ID)
 		}
 	}
 	f.mu.Unlock()

@@ -73,8 +73,26 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	return &c
 }
 
-// Lease says that a peer's lease has appeared or has another holder.
-func (s *Schedule) Lease(id proxy.ServerID, now time.Time) {
+// Learn takes in what the table was told: of leases, of addresses, and of extensions. Of other events it learns nothing.
+func (s *Schedule) Learn(e proxy.Event, now time.Time) {
+	switch e := e.(type) {
+	case proxy.PeerAppeared:
+		s.lease(e.ID, now)
+	case proxy.PeerAddress:
+		if e.Address != "" {
+			s.address(e.ID, now)
+		}
+	case proxy.PeerChanged:
+		s.told(e.ID, now)
+	case proxy.PeerGone:
+		s.gone(e.ID, now)
+	case proxy.Extensions:
+		s.Changed(now)
+	}
+}
+
+// lease says that a peer's lease has appeared or has another holder.
+func (s *Schedule) lease(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.set(id, struct{}{})
 	s.queue.add(id)
@@ -85,23 +103,23 @@ func (s *Schedule) Lease(id proxy.ServerID, now time.Time) {
 	}
 }
 
-// Address says that a peer's address is known, or is another. Upstream does not look (it resolves addresses when it needs
+// address says that a peer's address is known, or is another. Upstream does not look (it resolves addresses when it needs
 // them, and a round that could not waits for its retry), so this is an occasion for single rounds only.
-func (s *Schedule) Address(id proxy.ServerID, now time.Time) {
+func (s *Schedule) address(id proxy.ServerID, now time.Time) {
 	if s.single {
-		s.Lease(id, now)
+		s.lease(id, now)
 	}
 }
 
-// Told says that a peer tells that what it serves has changed. Under a policy with WhenTold it is asked at once.
-func (s *Schedule) Told(id proxy.ServerID, now time.Time) {
+// told says that a peer tells that what it serves has changed. Under a policy with WhenTold it is asked at once.
+func (s *Schedule) told(id proxy.ServerID, now time.Time) {
 	if s.single && s.policy.WhenTold && s.known.has(id) {
-		s.Lease(id, now)
+		s.lease(id, now)
 	}
 }
 
-// Gone says that a peer's lease was deleted. Upstream makes a round of it, which leaves that peer out.
-func (s *Schedule) Gone(id proxy.ServerID, now time.Time) {
+// gone says that a peer's lease was deleted. Upstream makes a round of it, which leaves that peer out.
+func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.remove(id)
 	if !s.single {

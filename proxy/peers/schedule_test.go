@@ -46,9 +46,9 @@ func replay(s *Schedule, occasions []occasion, outcome rounds, until time.Durati
 	for {
 		for len(occasions) > 0 && !epoch.Add(occasions[0].at).After(now) {
 			if o := occasions[0]; o.gone {
-				s.Gone(o.key, now)
+				s.gone(o.key, now)
 			} else {
-				s.Lease(o.key, now)
+				s.lease(o.key, now)
 			}
 			occasions = occasions[1:]
 		}
@@ -219,8 +219,8 @@ func TestScheduleReference(t *testing.T) {
 
 	t.Run("a lease event asks its own peer only", func(t *testing.T) {
 		s := NewSchedule(policy, middle)
-		s.Lease("a", epoch)
-		s.Lease("b", epoch)
+		s.lease("a", epoch)
+		s.lease("b", epoch)
 		want := []Round{{Key: "a"}, {Key: "b"}}
 		if diff := cmp.Diff(want, s.Due(epoch)); diff != "" {
 			t.Fatal(diff)
@@ -255,9 +255,9 @@ func TestScheduleReference(t *testing.T) {
 	})
 	t.Run("a change meanwhile is asked for afterwards", func(t *testing.T) {
 		s := NewSchedule(policy, middle)
-		s.Lease("a", epoch)
+		s.lease("a", epoch)
 		r := s.Due(epoch)
-		s.Address("a", epoch)
+		s.address("a", epoch)
 		if again := s.Due(epoch); len(again) > 0 {
 			t.Fatalf("asked twice at the same time: %v", again)
 		}
@@ -271,19 +271,19 @@ func TestScheduleReference(t *testing.T) {
 	})
 	t.Run("who has gone is not asked", func(t *testing.T) {
 		s := NewSchedule(policy, middle)
-		s.Lease("a", epoch)
-		s.Lease("b", epoch)
+		s.lease("a", epoch)
+		s.lease("b", epoch)
 		under := s.Due(epoch)
-		s.Lease("a", epoch)
-		s.Gone("a", epoch)
-		s.Gone("b", epoch)
+		s.lease("a", epoch)
+		s.gone("a", epoch)
+		s.gone("b", epoch)
 		for _, r := range under {
 			s.Finished(r, true, epoch)
 		}
 		if at, ok := s.Wake(); ok {
 			t.Fatalf("something is due at %v", at)
 		}
-		s.Lease("a", epoch)
+		s.lease("a", epoch)
 		if got := s.Due(epoch); len(got) != 1 {
 			t.Fatalf("it came back and is not asked: %v", got)
 		}
@@ -329,8 +329,8 @@ func TestScheduleSingleSwitches(t *testing.T) {
 		p := proxy.Reference()
 		p.Knowledge.KeepLastGood = false
 		s := NewSchedule(p, nil)
-		s.Lease("a", epoch)
-		s.Lease("b", epoch)
+		s.lease("a", epoch)
+		s.lease("b", epoch)
 		if diff := cmp.Diff([]Round{{Key: "a", All: true}}, s.Due(epoch)); diff != "" {
 			t.Fatal(diff)
 		}
@@ -349,7 +349,7 @@ func TestScheduleSingleSwitches(t *testing.T) {
 func TestScheduleAfterChange(t *testing.T) {
 	ask := func(p proxy.Policy) []time.Duration {
 		s := NewSchedule(p, nil)
-		s.Lease("a", epoch)
+		s.lease("a", epoch)
 		var asked []time.Duration
 		for at := time.Duration(0); at <= 50*time.Second; at += 500 * time.Millisecond {
 			now := epoch.Add(at)
@@ -401,5 +401,43 @@ func TestSucceeded(t *testing.T) {
 		if got := Succeeded(tc.policy, tc.result); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
+	}
+}
+
+// What the fetcher and the simulator tell a schedule of peer "a", which was asked just now.
+func TestScheduleLearns(t *testing.T) {
+	policy := proxy.Reference()
+	for name, tc := range map[string]struct {
+		event proxy.Event
+		due   []Round
+		wake  time.Duration // after the event, once what is due has been done; 0 if never
+	}{
+		"a lease":                 {proxy.PeerAppeared{ID: "b", Incarnation: "1"}, []Round{{Key: "b"}}, policy.Fetching.Interval},
+		"an address":              {proxy.PeerAddress{ID: "a", Address: "a.test:6443"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
+		"that there is none":      {proxy.PeerAddress{ID: "a"}, nil, policy.Fetching.Interval},
+		"its own word":            {proxy.PeerChanged{ID: "a"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
+		"that a lease is deleted": {proxy.PeerGone{ID: "a"}, nil, 0},
+		"other extensions":        {proxy.Extensions{}, nil, policy.Fetching.AfterChange},
+		"an answer":               {proxy.PeerAnswered{ID: "a"}, nil, policy.Fetching.Interval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewSchedule(policy, func() float64 { return 0.5 }) // no jitter
+			s.Learn(proxy.PeerAppeared{ID: "a", Incarnation: "1"}, epoch)
+			done := func() (due []Round) {
+				due = s.Due(epoch)
+				for _, r := range due {
+					s.Finished(r, false, epoch)
+				}
+				return due
+			}
+			done()
+			s.Learn(tc.event, epoch)
+			if diff := cmp.Diff(tc.due, done()); diff != "" {
+				t.Errorf("due (-want +got):\n%s", diff)
+			}
+			if at, ok := s.Wake(); ok != (tc.wake > 0) || ok && at.Sub(epoch) != tc.wake {
+				t.Errorf("something is due at %v (%v), want %v", at, ok, tc.wake)
+			}
+		})
 	}
 }
