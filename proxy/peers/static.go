@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -34,20 +35,25 @@ func ParseStaticPeer(s string) (StaticPeer, error) {
 	return StaticPeer{ID: proxy.ServerID(id), Address: address}, nil
 }
 
-// ParseStaticPeers reads a list of peers, each id once.
+// ParseStaticPeers reads a list of peers, each id once. The error joins all that is wrong with them.
 func ParseStaticPeers(list []string) ([]StaticPeer, error) {
 	var peers []StaticPeer
+	var wrong []error
 	seen := map[proxy.ServerID]bool{}
 	for _, s := range list {
 		p, err := ParseStaticPeer(s)
-		if err != nil {
-			return nil, err
-		}
-		if seen[p.ID] {
-			return nil, fmt.Errorf("read peer %q: %s is given twice; give each peer once", s, p.ID)
+		switch {
+		case err != nil:
+			wrong = append(wrong, err)
+			continue
+		case seen[p.ID]:
+			wrong = append(wrong, fmt.Errorf("read peer %q: %s is given twice; give each peer once", s, p.ID))
 		}
 		seen[p.ID] = true
 		peers = append(peers, p)
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
 	}
 	return peers, nil
 }

@@ -72,6 +72,7 @@ func TestParseStaticPeers(t *testing.T) {
 		{[]string{"a="}, "want host:port"},
 		{[]string{"a=192.0.2.1:0"}, "from 1 to 65535"},
 		{[]string{"a=192.0.2.1:1", "a=192.0.2.2:1"}, "given twice"},
+		{[]string{"b", "a=192.0.2.1:1", "a=192.0.2.2:1"}, "want id=host:port\nread peer \"a=192.0.2.2:1\": a is given twice"},
 	} {
 		if got, err := ParseStaticPeers(tc.list); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("ParseStaticPeers(%q) = %v, %v; want an error that says %q", tc.list, got, err, tc.says)

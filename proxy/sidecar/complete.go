@@ -126,19 +126,14 @@ func (c *completed) completeServer(wrong *problems) {
 }
 
 func (c *completed) completePeers(wrong *problems) {
-	given := map[proxy.ServerID]bool{}
-	for _, s := range c.Peers {
-		p, err := peers.ParseStaticPeer(s)
-		switch {
-		case err != nil:
-			wrong.addf("--peer: %w", err)
-		case p.ID == c.server:
-			wrong.addf("--peer %q: this is the identity of the kube-apiserver that this proxy stands in front of", s)
-		case given[p.ID]:
-			wrong.addf("--peer %q: %s is given twice", s, p.ID)
+	var err error
+	if c.static, err = peers.ParseStaticPeers(c.Peers); err != nil {
+		wrong.addf("--peer: %w", err)
+	}
+	for _, p := range c.static {
+		if p.ID == c.server {
+			wrong.addf("--peer %s: this is the identity of the kube-apiserver that this proxy stands in front of", p.ID)
 		}
-		given[p.ID] = true
-		c.static = append(c.static, p)
 	}
 }
 
