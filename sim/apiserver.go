@@ -108,7 +108,7 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	}
 	w.Header()["Content-Type"] = media
 	o := object{info.APIGroup, info.Resource, name}
-	exists := a.s.objects[o] || info.Subresource != "" && a.s.objects[o]
+	exists := a.s.objects[o]
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch info.Verb {
 	case "list":
@@ -122,13 +122,19 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	case "deletecollection":
 		success.write(w, http.StatusOK)
 	case "create":
-		if exists && info.Subresource == "" {
+		of := info.Subresource != "" // of an object that is there: a binding, an eviction, a token
+		switch {
+		case of && !exists:
+			a.fail(w, r, apierrors.NewNotFound(gr, name))
+			return
+		case !of && exists:
 			a.fail(w, r, apierrors.NewAlreadyExists(gr, name))
 			return
-		}
-		a.s.objects[o] = true
-		if strings.HasPrefix(name, herdPrefix) {
-			a.s.herds[gr]++
+		case !of:
+			a.s.objects[o] = true
+			if strings.HasPrefix(name, herdPrefix) {
+				a.s.herds[gr]++
+			}
 		}
 		anObject.write(w, http.StatusCreated)
 	case "delete":
@@ -136,7 +142,9 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 			a.fail(w, r, apierrors.NewNotFound(gr, name))
 			return
 		}
-		delete(a.s.objects, o)
+		if info.Subresource == "" {
+			delete(a.s.objects, o)
+		}
 		anObject.write(w, http.StatusOK)
 	default: // get, update, patch
 		if !exists {
