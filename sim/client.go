@@ -304,19 +304,28 @@ func (s *Simulator) content(kind string, body []byte) history.Content {
 
 // document notes a discovery document that a client was given, and returns its hash.
 func (s *Simulator) document(body []byte) string {
+	d, ok := s.parse(body)
+	if !ok {
+		return ""
+	}
+	s.history.Documents[d.Hash] = d
+	return d.Hash
+}
+
+// parse reads a discovery document, and reports whether it is one.
+func (s *Simulator) parse(body []byte) (history.Document, bool) {
 	d, ok := s.parsed[string(body)]
 	if !ok {
 		var err error
 		if d, err = traffic.ParseDiscovery(body); err != nil {
-			return ""
+			return history.Document{}, false
 		}
 		if len(s.parsed) >= maxParsed {
 			clear(s.parsed)
 		}
 		s.parsed[string(body)] = d
 	}
-	s.history.Documents[d.Hash] = d
-	return d.Hash
+	return d, true
 }
 
 // maxParsed bounds the documents that a simulator remembers having read.

@@ -114,7 +114,8 @@ func (d *driver) do(step *scenarios.Step) error {
 		d.soak(d.disturbed + step.For)
 		return nil
 	case scenarios.Sweep:
-		return s.sweep(d)
+		s.sweep(d)
+		return nil
 	case scenarios.Inject:
 		s.inject(step.Label, *step.Fault)
 		return nil
