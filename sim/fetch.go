@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/peers"
 	"github.com/skewproof/skewproof/scenarios"
@@ -309,7 +310,7 @@ func (srv *server) crashIfDue() {
 		srv.s.suspect = true
 		srv.s.loop.After(0, nil, func() {
 			if srv.phase != down {
-				srv.kill("crashed", why)
+				srv.kill(history.StateCrashed, why)
 				srv.s.driver.wake()
 			}
 		})

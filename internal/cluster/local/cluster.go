@@ -46,6 +46,7 @@ type Cluster struct {
 	etcd    *unit
 	release func() // etcd may end; nil before it runs
 	fabric  *fault.Fabric
+	log     io.Closer // of the fabric
 	ways    *ways
 	probe   *http.Client // by the ways
 
@@ -114,7 +115,7 @@ func (c *Cluster) build() error {
 	if err != nil {
 		return fmt.Errorf("open toxiproxy's log: %w", err)
 	}
-	links.Log = log
+	links.Log, c.log = log, log
 	c.fabric, err = fault.New(links)
 	return err
 }
@@ -205,6 +206,9 @@ func (c *Cluster) Close() {
 	if c.fabric != nil {
 		_ = c.fabric.Close()
 		c.fabric = nil
+	}
+	if c.log != nil { // which the fabric writes to until it is closed
+		_ = c.log.Close()
 	}
 }
 
