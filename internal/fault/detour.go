@@ -9,7 +9,7 @@ import (
 // listens. Connections that are open are reset, since they go straight; those of clients, and of the destination to itself, stay as they are.
 // The end of a detour is for new connections only: open ones stay on it. Faults of the links are in force on a detour as well.
 func (f *Fabric) Detour(to string, via netip.AddrPort) (end func(), err error) {
-	links, err := f.match(Any, to)
+	links, err := f.peersTo(to)
 	if err != nil {
 		return nil, fmt.Errorf("lead connections to %q through %s: %w", to, via, err)
 	}

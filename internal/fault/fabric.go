@@ -70,7 +70,6 @@ type Fabric struct {
 	closed  bool
 	sources map[netip.Addr]string
 	links   map[string]*link // by LinkName
-	active  map[int]*Active
 }
 
 // New starts listening on the advertised addresses and on that of the API. On an error nothing is left running.
@@ -84,7 +83,7 @@ func New(cfg Config) (*Fabric, error) {
 	}
 	f := &Fabric{
 		now: cfg.Now, id: cfg.ID, log: &logWriter{w: cfg.Log}, elsewhere: cfg.Elsewhere,
-		destinations: map[string]Destination{}, sources: map[netip.Addr]string{}, links: map[string]*link{}, active: map[int]*Active{},
+		destinations: map[string]Destination{}, sources: map[netip.Addr]string{}, links: map[string]*link{},
 	}
 	f.server = newServer(f.log)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -188,8 +187,8 @@ func (f *Fabric) link(from, to string) (*link, error) {
 	return nil, f.explain(from, to)
 }
 
-// match finds the links that two names, or [Any], stand for, sorted by name. There is at least one.
-func (f *Fabric) match(from, to string) ([]*link, error) {
+// peersTo finds the links of other servers to a destination, sorted by name. There is at least one.
+func (f *Fabric) peersTo(to string) ([]*link, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -197,15 +196,12 @@ func (f *Fabric) match(from, to string) ([]*link, error) {
 	}
 	var found []*link
 	for _, name := range slices.Sorted(maps.Keys(f.links)) {
-		l := f.links[name]
-		fromMatches := l.from == from || from == Any && l.from != Client && l.from != l.to
-		toMatches := l.to == to || to == Any && l.to != Etcd && l.from != l.to
-		if fromMatches && toMatches {
+		if l := f.links[name]; l.to == to && l.from != to && l.from != Client {
 			found = append(found, l)
 		}
 	}
 	if len(found) == 0 {
-		return nil, f.explain(from, to)
+		return nil, f.explain(Any, to)
 	}
 	return found, nil
 }
@@ -220,7 +216,7 @@ func (f *Fabric) explain(from, to string) error {
 		delete(sources, Any)
 		return fmt.Errorf("unknown source %q%s", from, suggest(from, slices.Sorted(maps.Keys(sources))))
 	}
-	if _, ok := f.destinations[to]; !ok && to != Any {
+	if _, ok := f.destinations[to]; !ok {
 		return fmt.Errorf("unknown destination %q%s", to, suggest(to, slices.Sorted(maps.Keys(f.destinations))))
 	}
 	return fmt.Errorf("there is no link from %q to %q: %q is dialled by servers only, and %q does not stand for a server's link to itself",
@@ -251,7 +247,7 @@ func (f *Fabric) Advertised(name string) netip.AddrPort { return f.destinations[
 func (f *Fabric) API() netip.AddrPort { return f.apiAddr }
 
 // Close resets all connections, stops listening and waits until everything has ended. Active faults end without a record: call
-// HealAll before. A second call does nothing.
+// [Active.Heal] before. A second call does nothing.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
 	if f.closed {

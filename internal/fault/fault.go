@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Any stands, as From or To of a [Fault], for every server but the one at the other end. The client and etcd are meant only
-// where they are named. [Fabric.InjectAll] expands it.
+// Any stands, as From or To of a [Fault], for every server but the one at the other end. Faults that are injected name one link, so
+// [Fabric.Inject] refuses it.
 const Any = "*"
 
 // Direction says which of the two byte streams of a link a fault is about. The zero value means both.
@@ -29,9 +29,9 @@ const (
 // In JSON durations are nanoseconds.
 type Fault struct {
 	Kind Kind `json:"kind"`
-	// From names the side that dials: a server, or "client". [Any] is understood by InjectAll only.
+	// From names the side that dials: a server, or "client".
 	From string `json:"from"`
-	// To names the side that is dialled: a server, or "etcd". [Any] is understood by InjectAll only.
+	// To names the side that is dialled: a server, or "etcd".
 	To string `json:"to"`
 	// Direction is the stream meant; empty means both. A cut has none.
 	Direction Direction `json:"direction,omitempty"`

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
@@ -44,7 +42,7 @@ func (f *Fabric) Inject(ctx context.Context, fault Fault) (*Active, error) {
 		return nil, err
 	}
 	if fault.From == Any || fault.To == Any {
-		return nil, fmt.Errorf("inject %s: a record names one link: use InjectAll for %q", fault, Any)
+		return nil, fmt.Errorf("inject %s: a record names one link: give each that %q stands for a fault of its own", fault, Any)
 	}
 	l, err := f.link(fault.From, fault.To)
 	if err != nil {
@@ -54,56 +52,7 @@ func (f *Fabric) Inject(ctx context.Context, fault Fault) (*Active, error) {
 	if err := a.inject(ctx); err != nil {
 		return nil, fmt.Errorf("inject %s: link %s: %w", fault, l.name(), err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.active[a.id] = a
 	return a, nil
-}
-
-// InjectAll puts a fault on every link that its From and To stand for, either of which may be [Any]. Each link gets a fault, and a
-// record, of its own. If one cannot be injected, those before it are healed.
-func (f *Fabric) InjectAll(ctx context.Context, fault Fault) ([]*Active, error) {
-	if err := fault.Validate(); err != nil {
-		return nil, err
-	}
-	links, err := f.match(fault.From, fault.To)
-	if err != nil {
-		return nil, fmt.Errorf("inject %s: %w", fault, err)
-	}
-	var injected []*Active
-	for _, l := range links {
-		one := fault
-		one.From, one.To = l.from, l.to
-		a, err := f.Inject(ctx, one)
-		if err != nil {
-			for _, undo := range injected {
-				_, healErr := undo.Heal(ctx)
-				err = errors.Join(err, healErr)
-			}
-			return nil, err
-		}
-		injected = append(injected, a)
-	}
-	return injected, nil
-}
-
-// HealAll heals what is still active, in the order it was injected, and returns the records. It goes on after an error.
-func (f *Fabric) HealAll(ctx context.Context) ([]history.Fault, error) {
-	f.mu.Lock()
-	ids := slices.Sorted(maps.Keys(f.active))
-	active := make([]*Active, 0, len(ids))
-	for _, id := range ids {
-		active = append(active, f.active[id])
-	}
-	f.mu.Unlock()
-	var records []history.Fault
-	var errs []error
-	for _, a := range active {
-		record, err := a.Heal(ctx)
-		records = append(records, record)
-		errs = append(errs, err)
-	}
-	return records, errors.Join(errs...)
 }
 
 // Heal takes the fault away and returns its record, with what it really touched; a second call returns the same. Other faults of the link
@@ -124,9 +73,6 @@ func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 		ID: a.id, Kind: string(a.fault.Kind), From: a.fault.From, To: a.fault.To, Blocks: a.fault.Blocks(), Detail: a.fault.Detail(),
 		Start: a.start, End: a.fabric.now(), Evidence: evidence,
 	}
-	a.fabric.mu.Lock()
-	defer a.fabric.mu.Unlock()
-	delete(a.fabric.active, a.id)
 	return *a.record, a.err
 }
 

@@ -148,52 +148,6 @@ func TestHealingWhileAStreamEnds(t *testing.T) {
 	}
 }
 
-func TestInjectAll(t *testing.T) {
-	b := newBench(t)
-	for _, test := range []struct {
-		from, to string
-		want     string
-	}{
-		{Any, "b", "a→b c→b"},
-		{"b", Any, "b→a b→c"},
-		{Any, Any, "a→b a→c b→a b→c c→a c→b"},
-		{Any, Etcd, "a→etcd b→etcd c→etcd"},
-		{Client, Any, "client→a client→b client→c"},
-		{"a", "a", "a→a"},
-		{"a", "b", "a→b"},
-	} {
-		t.Run(test.from+" "+test.to, func(t *testing.T) {
-			injected, err := b.InjectAll(t.Context(), Fault{Kind: Cut, From: test.from, To: test.to})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, a := range injected {
-				got = append(got, a.Fault().From+"→"+a.Fault().To)
-			}
-			if s := strings.Join(got, " "); s != test.want {
-				t.Errorf("cut %s, want %s", s, test.want)
-			}
-			records, err := b.HealAll(t.Context())
-			if err != nil || len(records) != len(injected) {
-				t.Errorf("%d records and %v for %d faults", len(records), err, len(injected))
-			}
-			for _, s := range b.Links() {
-				if !s.Enabled {
-					t.Errorf("%s is still cut", s.Name)
-				}
-			}
-		})
-	}
-	t.Run("all or nothing", func(t *testing.T) {
-		b.inject(Fault{Kind: Timeout, From: "c", To: "b"})
-		if _, err := b.InjectAll(t.Context(), Fault{Kind: Latency, From: Any, To: "b", Latency: forever}); err == nil {
-			t.Fatal("was injected beside a black hole")
-		}
-		b.talk(b.dial("a", "b"))
-	})
-}
-
 // Faults come and go while connections do: nothing hangs, nothing is lost, and afterwards everything works.
 func TestFaultsUnderLoad(t *testing.T) {
 	b := newBench(t)
