@@ -8,14 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// unrecorded is the kind of configuration that Setup, Cleanup and Discover are called with.
+// unrecorded is the kind of configuration that Setup and Discover are called with.
 func unrecorded(s *apiserver) *rest.Config {
 	config := s.config()
 	config.Host = s.URL
@@ -81,42 +80,6 @@ func TestSetup(t *testing.T) {
 				t.Errorf("asked\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
 			}
 		})
-	}
-}
-
-func TestCleanupDeletesOwnObjectsOnly(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
-	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked = append(asked, r.Method+" "+r.URL.RequestURI())
-		mu.Unlock()
-		if strings.Contains(r.URL.Path, "leases") {
-			answer(w, http.StatusForbidden, "application/json", forbidden)
-			return
-		}
-		answer(w, http.StatusOK, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
-	})
-	admin, err := dynamic.NewForConfig(unrecorded(server))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Cleanup(t.Context(), admin, recordedDocuments(t)["new"])
-	if err == nil || !strings.Contains(err.Error(), "delete coordination.k8s.io/v1/leases: you may not") {
-		t.Errorf("error %v, want the one of the leases", err)
-	}
-	const own = "?labelSelector=app.kubernetes.io%2Fmanaged-by%3Dskewproof"
-	want := []string{
-		"DELETE /api/v1/namespaces/skewproof/configmaps" + own,
-		"DELETE /apis/apps/v1/namespaces/skewproof/deployments" + own,
-		"DELETE /apis/coordination.k8s.io/v1/namespaces/skewproof/leases" + own,
-		"DELETE /apis/resource.k8s.io/v1/devicetaintrules" + own,
-		"DELETE /apis/storage.k8s.io/v1/volumeattributesclasses" + own,
-		"DELETE /apis/storagemigration.k8s.io/v1/storageversionmigrations" + own,
-	}
-	slices.Sort(asked)
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
 	}
 }
 

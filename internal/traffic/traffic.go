@@ -44,7 +44,7 @@ const (
 // Namespace is where all objects of a run live. [Setup] creates it.
 const Namespace = "skewproof"
 
-// managedBy marks every object the load creates, so that [Cleanup] finds them and nothing else.
+// managedBy marks every object that the load and [Setup] create, so that they can be told from those of others.
 const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedByValue = "skewproof"
