@@ -104,7 +104,6 @@ func (c ConformanceReport) check() error {
 		}
 	}
 	again := c
-	again.Control.Runs = c.Control.Runs
 	again.Conclude()
 	switch {
 	case c.Control.Result != again.Control.Result:

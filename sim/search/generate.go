@@ -62,16 +62,6 @@ func (g *Generator) draw() {
 	g.ask()
 }
 
-// Generate is [Generator.Case] for those who want one case only. It belongs to the caller. It panics if the spec cannot be searched.
-func Generate(spec Spec, seed uint64) (sim.Case, *tape.Tape) {
-	g, err := NewGenerator(spec)
-	if err != nil {
-		panic(err)
-	}
-	c, t := g.Case(seed)
-	return *c, t
-}
-
 // chance is a choice of faults that is true once in n, and never on a tape of zeros.
 func (g *Generator) chance(n int) bool { return g.tape.OneIn(tape.Faults, n) }
 
