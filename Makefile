@@ -18,6 +18,8 @@ VERSIONS ?= v1.36.3 v1.37.1
 PARALLEL ?=
 # each (a control run for every scenario) or few (the quickest for each invariant).
 CONTROLS ?=
+# 1: invariants beyond the KEP count as well.
+STRICT   ?=
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
@@ -27,6 +29,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The flags that commands have in common.
 OUT_FLAG      := $(if $(OUT),--out $(OUT))
 PARALLEL_FLAG := $(if $(PARALLEL),--parallel $(PARALLEL))
+STRICT_FLAG   := $(if $(STRICT),--strict=$(STRICT))
 PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(OUT_FLAG)
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
@@ -35,17 +38,17 @@ EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubecon
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
-	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing.'
+	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well.'
 
-scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT KUBECONFIG]
-	bin/skewproof run $(NAME) --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS)
+scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KUBECONFIG]
+	bin/skewproof run $(NAME) --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG)
 
 build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
 	CGO_ENABLED=0 go build -o bin/skewproof ./cmd/skewproof
 
-CONFORM = bin/skewproof conformance --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(PARALLEL_FLAG)
+CONFORM = bin/skewproof conformance --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG) $(PARALLEL_FLAG)
 
-conformance: build ## Run the conformance suite [BACKEND SUBJECT FROM TO SERVERS OUT LABELS CONTROLS PARALLEL KUBECONFIG]
+conformance: build ## Run the conformance suite [BACKEND SUBJECT FROM TO SERVERS OUT LABELS CONTROLS PARALLEL STRICT KUBECONFIG]
 	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)') $(if $(CONTROLS),--controls $(CONTROLS))
 
 smoke: build ## Run the smoke set of it, with the quickest negative controls [the same but for LABELS and CONTROLS]
