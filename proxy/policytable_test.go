@@ -28,7 +28,8 @@ const head = "# Policies\n\n" +
 	"page is made from the source (`go test ./proxy -run TestPolicyTable -update`).\n\n" +
 	"`upstream-1.37` is held to the real upstream code: `TestBehavesLikeUpstream` drives it and the real upstream code\n" +
 	"through the same random histories in virtual time. The older presets differ from it by the switches shown, as read in\n" +
-	"the source of the versions that they name (of v1.36.3 the files of the proxy are those of v1.37.1, byte for byte).\n\n" +
+	"the source of the versions that they name. Of v1.36.3 pkg/util/peerproxy of k8s.io/apiserver is that of v1.37.1, byte\n" +
+	"for byte; in pkg/endpoints/discovery/aggregated four files differ, by CBOR and by when metrics are registered.\n\n" +
 	"Switches stand here as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell is false, 0, 0s or nothing.\n\n"
 
 // unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but where they say otherwise, unmodelled_test.go the first
