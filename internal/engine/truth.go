@@ -22,6 +22,8 @@ const (
 	truthTimeout  = 5 * time.Second
 	// late is how long an answer takes that is written down as such: a hundred times as long as on a machine that keeps up.
 	late = 2 * time.Second
+	// pulseInterval is how often the harness finds out whether it is let run itself.
+	pulseInterval = 250 * time.Millisecond
 )
 
 // truth keeps what every ready server serves by itself, as told by its own profile=nopeer discovery, asked around all links
@@ -170,6 +172,19 @@ func (t *truth) tell() {
 // watch looks at every server again and again until ctx ends.
 func (t *truth) watch(ctx context.Context) {
 	var all sync.WaitGroup
+	all.Go(func() {
+		tick := time.NewTicker(pulseInterval)
+		defer tick.Stop()
+		last := t.recorder.Now()
+		for {
+			select {
+			case <-tick.C:
+				last = t.pulse(last)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 	for name := range t.clients {
 		all.Go(func() {
 			tick := time.NewTicker(truthInterval)
@@ -185,6 +200,21 @@ func (t *truth) watch(ctx context.Context) {
 		})
 	}
 	all.Wait()
+}
+
+// pulse writes down that the harness itself was not let run since the last time, if that is long ago: then it asked nobody anything, and whether any
+// server was let run nobody knows. It returns the time.
+func (t *truth) pulse(last history.Time) history.Time {
+	now := t.recorder.Now()
+	if now-last < late {
+		return now
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.clients)) {
+		if t.serving(name) != 0 {
+			t.recorder.Late(history.Late{Server: name, Start: last, End: now, Queued: now - last})
+		}
+	}
+	return now
 }
 
 // listed is everything there is to sweep: what any server serves, and what any server's merged discovery tells clients that there

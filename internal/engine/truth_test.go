@@ -170,6 +170,35 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 	}
 }
 
+// A machine that stands still asks nobody anything, so that no answer is late.
+func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
+	var now history.Time
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, func() history.Time { return now })
+	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+	truth, err := newTruth(cluster, []string{"a", "b"}, recorder, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = late - 1
+	last := truth.pulse(0)
+	now += late
+	last = truth.pulse(last)
+	cluster.incarnation, now = 0, now+time.Minute // nobody serves
+	truth.pulse(last)
+	if err := recorder.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []history.Late{{Server: "a", Start: late - 1, End: 2*late - 1, Queued: late}, {Server: "b", Start: late - 1, End: 2*late - 1, Queued: late}}
+	if !slices.Equal(h.Lates, want) {
+		t.Errorf("noted %v, want %v", h.Lates, want)
+	}
+}
+
 // leaving is a cluster whose server may go.
 type leaving struct {
 	doors
