@@ -9,7 +9,8 @@ import (
 var loopByMutualStaleBelief = Scenario{
 	Name: "loop-by-mutual-stale-belief",
 	Happens: "A custom resource is served by every server, and each has learnt so of the others. It is deleted while two cannot reach each other, " +
-		"and then the network is whole again: nobody serves it, and each may believe that the other does, for minutes.",
+		"and then the network is whole again: nobody serves it, and each may believe that the other does, for minutes. " +
+		"Among the clients are some that forge the header by which servers tell each other that a request has been passed on, whatever it says.",
 	Holds: "No request goes from one to the other and back, or on to a third; what nobody serves is soon 404 again, " +
 		"also when everything that servers keep for some minutes has been dropped.",
 	Source: "KEP-4020, proposal: a rerouted request is never rerouted again; " +
@@ -21,6 +22,7 @@ var loopByMutualStaleBelief = Scenario{
 	Control:    Control{Defect: "passed-back", Invariants: []string{"NoLoop"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
+		plan.Traffic = HostileTraffic
 		servers := plan.names()
 		gadgets := &Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
 		plan.settle(2 * time.Second)

@@ -37,6 +37,8 @@ type Request struct {
 	User        string      `json:"user,omitempty"` // empty: admin
 	// Forged is true when the client sends the header of the hop itself, which only a peer may.
 	Forged bool `json:"forged,omitempty"`
+	// Denied is true when the client says in that header that no peer has passed the request on. What a peer adds to it stands behind.
+	Denied bool `json:"denied,omitempty"`
 	// Upgrade is true when the client wants the connection to be upgraded to a WebSocket.
 	Upgrade bool `json:"upgrade,omitempty"`
 	// For is how long a watch is to last.
@@ -66,6 +68,9 @@ func (r Request) String() string {
 	}
 	if r.Forged {
 		s += ", with a forged hop header"
+	}
+	if r.Denied {
+		s += ", with a hop header that says no"
 	}
 	return s
 }

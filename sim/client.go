@@ -77,7 +77,7 @@ func (t *template) servedBy(s *Simulator, v *recorded.Version, k resourceKey) bo
 type templateKey struct {
 	verb, subresource, name, path string
 	gvr                           history.GVR
-	forged, upgrade               bool
+	forged, denied, upgrade       bool
 	seconds                       int
 
 	accept, contentType, ifNoneMatch, query string
@@ -87,7 +87,7 @@ type templateKey struct {
 const maxTemplates = 8192
 
 func (s *Simulator) templateOf(r *Request) *template {
-	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, r.Upgrade, int(r.For / time.Second), r.Accept, r.ContentType, r.IfNoneMatch, r.Query}
+	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, r.Denied, r.Upgrade, int(r.For / time.Second), r.Accept, r.ContentType, r.IfNoneMatch, r.Query}
 	if t, ok := s.templates[key]; ok {
 		return t
 	}
@@ -118,6 +118,9 @@ func newTemplate(r *Request) *template {
 	}
 	if r.Forged {
 		header[proxy.HopHeader] = []string{"true"}
+	}
+	if r.Denied {
+		header[proxy.HopHeader] = append([]string{"false"}, header[proxy.HopHeader]...)
 	}
 	t.request = &http.Request{Method: methods[r.Verb], URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
 	if r.Upgrade {
@@ -184,7 +187,7 @@ func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 	if r.Upgrade {
 		op.Client = traffic.ClientSocket
 	}
-	if r.Forged {
+	if r.Forged || r.Denied {
 		op.Client = Forger
 		s.reached.note(ReachedForged)
 	}

@@ -62,7 +62,9 @@ func (s *Simulator) lane(i int) {
 	if !ok {
 		r = s.choose()
 	}
-	r.Forged = s.load.profile == scenarios.HostileTraffic && s.tape.Choose(tape.Workload, 3) == 0
+	if s.load.profile == scenarios.HostileTraffic {
+		s.forge(&r)
+	}
 	r.Server = s.names[i]
 	r.User = users[s.tape.Choose(tape.Workload, len(users))]
 	if strings.HasPrefix(r.Name, herdPrefix) {
@@ -70,6 +72,14 @@ func (s *Simulator) lane(i int) {
 	}
 	s.ask(&r, history.PurposeLoad)
 	s.loop.After(s.load.every, nil, func() { s.lane(i) })
+}
+
+// forge makes a third of the requests bear the header of the hop: it says that a peer has passed the request on, or that none has.
+func (s *Simulator) forge(r *Request) {
+	if s.tape.Choose(tape.Workload, 3) == 0 {
+		r.Denied = s.tape.Choose(tape.Workload, 2) == 1
+		r.Forged = !r.Denied
+	}
 }
 
 // users are the callers of the load.

@@ -55,6 +55,13 @@ var byScenario = []mutant{
 		changes: []string{"Routing.TrustAnyHop=true", "Routing.RefuseAtHop=false"},
 	},
 	{
+		part: "hop", name: "denial-believed",
+		wrong: "A client that says that no peer has passed its request on is believed before the peer that has; and what was a custom resource is believed " +
+			"to be served by others.",
+		changes: []string{"Routing.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Knowledge.Extensions=ignored", "Fetching.AfterChange=0s", "Fetching.Interval=0s",
+			"Fetching.WhenTold=false"},
+	},
+	{
 		part: "stream", name: "last-object-lost",
 		wrong: "Of a list that comes from a peer the last object is lost.",
 		plant: func(acted func()) sim.Defects {

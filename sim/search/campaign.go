@@ -294,6 +294,9 @@ func asked(r sim.Request) string {
 	if r.Forged {
 		s += ", with a forged hop header"
 	}
+	if r.Denied {
+		s += ", with a hop header that says no"
+	}
 	return s
 }
 
