@@ -188,7 +188,7 @@ func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 		op.Client = traffic.ClientSocket
 	}
 	if r.Forged || r.Denied {
-		op.Client = Forger
+		op.Client, op.Rerouted = Forger, r.Forged
 		s.reached.note(ReachedForged)
 	}
 	s.situate(op)

@@ -81,6 +81,8 @@ type Operation struct {
 	Namespace   string  `json:"namespace,omitempty"`
 	Name        string  `json:"name,omitempty"`
 	Path        string  `json:"path"` // path and query as sent
+	// Rerouted is true when the client itself says, by the header of the hop, that a peer has passed the request on.
+	Rerouted bool `json:"rerouted,omitempty"`
 
 	Start Time `json:"start"`
 	End   Time `json:"end"`

@@ -27,7 +27,7 @@ func sample() *History {
 		},
 		Operations: []Operation{{
 			ID: "1", Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"},
-			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
+			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Rerouted: true, Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
 			Body: BodyStatus, Content: ContentWhole, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, Accept: "a/b", MediaType: "a/b",
 			ETag: `"e"`, Document: "sha256:1",
 		}},

@@ -12,7 +12,7 @@ var noLoop = Invariant{
 	Name:     "NoLoop",
 	Grade:    GradeCore,
 	Sentence: "A request is passed on at most once, and never to a server that is handling it already.",
-	Source:   "KEP-4020, Proposal: a rerouted request is never rerouted again; its target answers 503 if it cannot serve it",
+	Source:   "KEP-4020, Risks and Mitigations 4, and Design Details, Aggregation Layer: a request whose header says that it was rerouted is not rerouted again",
 	judge:    judgeNoLoop,
 	pressure: []pressure{skewed},
 }

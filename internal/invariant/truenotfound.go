@@ -13,8 +13,9 @@ var trueNotFound = Invariant{
 	Grade:   GradeCore,
 	Outside: true,
 	Sentence: "A resource that no apiserver serves is answered 404; 503 is right only while it is not yet " +
-		"known what some live apiserver serves.",
-	Source:   "KEP-4020, Proposal: a request that no apiserver can serve is handled locally, as without the proxy",
+		"known what some live apiserver serves, or for a request that a peer has passed on or says to have.",
+	Source: "KEP-4020, Design Details, Aggregation Layer: without an eligible peer the next handler answers, 404 if the resource does not exist in the cluster; " +
+		"503 while peers are not known yet, and for a rerouted request whose resource is not found",
 	judge:    judgeTrueNotFound,
 	pressure: []pressure{unserved},
 }
@@ -46,6 +47,8 @@ func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 		return rulingUnknown, ""
 	case o.op.Status == http.StatusNotFound:
 		return rulingRight, ""
+	case o.op.Status == http.StatusServiceUnavailable && f.rerouted(o):
+		return rulingRight, ""
 	case o.op.Status == http.StatusServiceUnavailable && (len(o.lost) > 0 || f.missing(o)):
 		return rulingNone, "" // one that left without a word, and may have served it, may come back: nobody can say which is right
 	case o.op.Status == http.StatusServiceUnavailable:
@@ -67,6 +70,12 @@ func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 		}
 	}
 	return rulingWrong, fmt.Sprintf("%d rather than 404", o.op.Status)
+}
+
+// rerouted reports whether the request was passed on, by the servers' own accounts, or bore the header that says so: where it comes to, what is not found
+// is to be answered 503. Whether a header that a client has forged counts is another matter, and 503 the more cautious answer.
+func (f *Facts) rerouted(o *observation) bool {
+	return o.op.Rerouted || f.byID[o.op.ID] == o && passedOn(o.op, f.hops[o.op.ID])
 }
 
 // missing reports whether some server was killed, or crashed, and has not come back.

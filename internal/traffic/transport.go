@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy"
 )
 
 // auditIDHeader makes the client's ID the server's audit ID (k8s.io/api audit/v1, HeaderAuditID). A peer proxy hands
@@ -50,6 +51,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	op.Server, op.User = t.server, t.user
 	req.Header.Set(auditIDHeader, op.ID)
 	forge(req)
+	op.Rerouted = proxy.SaysRerouted(req.Header)
 	op.Start = t.recorder.Now()
 	answered, err := t.gate.pass(req.Context())
 	if err != nil {
