@@ -27,7 +27,7 @@ func judgeAvailable(f *Facts) *tally {
 		if r == rulingTolerated {
 			tolerated++
 		}
-		if o.skewed() && (r == rulingRight || r == rulingWrong) {
+		if o.skewed() && !o.leftLocal() && (r == rulingRight || r == rulingWrong) {
 			proxied++
 			if r == rulingWrong {
 				proxiedFailed++

@@ -44,6 +44,7 @@ func All() []Invariant {
 		watchesLast,
 		openAPIDescribes,
 		legacyListsOwn,
+		groupVersionsDescribed,
 		available,
 		noCrash,
 		converges,

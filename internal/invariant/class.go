@@ -36,7 +36,7 @@ func (o *observation) class() Class {
 	switch {
 	case whole && span.phase == phaseDown:
 		return ClassDown
-	case o.op.Verb == history.VerbDiscovery, o.op.GVR == history.GVR{}:
+	case o.op.Verb == history.VerbDiscovery, o.op.GVR.Resource == "":
 		return ClassDiscovery
 	case o.local == claimYes:
 		return ClassServedHere

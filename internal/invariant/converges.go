@@ -101,7 +101,7 @@ func (f *Facts) glimpses(last history.Time) []glimpse {
 // glimpse rules on one operation by all that must hold of it. What is tolerated elsewhere is wrong here: the point is to
 // measure how long it lasts.
 func (f *Facts) glimpse(o *observation) (wrong string, judged bool) {
-	if !o.ready {
+	if !o.ready || o.leftLocal() {
 		return "", false
 	}
 	notFound := f.ruleNotFound(o)

@@ -34,8 +34,10 @@ func rich(wrong bool, about ...string) *story {
 		s.herd(112, server, 300, 0).herd(113, server, 100, 300).ask(114, server, gadgets, 200, media("application/yaml", "application/yaml"))
 		s.ask(115, server, gadgets, 200, watching(5), took(5.01)).ask(116, server, gadgets, 200, withContent(history.ContentWhole))
 		s.legacy(117, server, "/apis", doc("legacy", versionOf(widgets), versionOf(gadgets)))
+		s.ask(118, server, versionOf(gadgets).GVR, 200)
 	}
 	if wrong {
+		s.ask(136, "b", versionOf(gadgets).GVR, 404)
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
 		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).herd(132, "c", 299, 0)
@@ -73,13 +75,14 @@ func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
-		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn", "Available", "NoCrash", "Converges",
+		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
+		"GroupVersionsDescribed", "Available", "NoCrash", "Converges",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)
 	}
 	for _, i := range All() {
-		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes", "LegacyListsOwn"}, i.Name) {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed"}, i.Name) {
 			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
 		}
 	}
@@ -202,7 +205,7 @@ func TestWithoutGroundTruthNothingIsDecided(t *testing.T) {
 	s.h.Served = nil
 	for _, v := range Judge(s.h) {
 		switch v.Invariant {
-		case "NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "DiscoveryComplete", "Available":
+		case "NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "DiscoveryComplete", "Available", "GroupVersionsDescribed":
 			if v.Outcome != OutcomeInconclusive {
 				t.Errorf("%s is %s", v.Invariant, v.Outcome)
 			}

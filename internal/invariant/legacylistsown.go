@@ -15,7 +15,7 @@ var legacyListsOwn = Invariant{
 	Outside: true,
 	Sentence: "An apiserver that is asked for /apis or /api in a format older than aggregated discovery answers it, and lists every built-in group version " +
 		"that it serves itself.",
-	Source: "beyond KEP-4020, which leaves the older formats as they are; clients older than KEP-3352 know what there is from them alone",
+	Source: "beyond KEP-4020, which leaves the older formats as they are (Summary, note 2); clients older than KEP-3352 know what there is from them alone",
 	judge:  judgeLegacy,
 }
 

@@ -40,11 +40,19 @@ func judgeNoFalseNotFound(f *Facts) *tally {
 	return t
 }
 
-// ruleNotFound rules on one operation. Ignorance is tolerated for Staleness after a server began to serve the resource,
-// and after the asked one itself became ready.
+// ruleNotFound rules on one operation that is about a resource.
 func (f *Facts) ruleNotFound(o *observation) ruling {
+	if o.resource == nil || o.leftLocal() {
+		return rulingNone
+	}
+	return f.ruleDenied(o)
+}
+
+// ruleDenied rules on one operation. Ignorance is tolerated for Staleness after a server began to serve what it is about, and after the asked one itself
+// became ready.
+func (f *Facts) ruleDenied(o *observation) ruling {
 	switch {
-	case o.resource == nil || !o.ready || !routed(o.op):
+	case !o.ready || !routed(o.op):
 		return rulingNone
 	case o.local != claimYes && len(o.capable) == 0:
 		if o.local == claimUnknown || len(o.unsure) > 0 {

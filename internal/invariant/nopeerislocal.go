@@ -12,7 +12,7 @@ var noPeerIsLocal = Invariant{
 	Grade:    GradeCore,
 	Outside:  true,
 	Sentence: "An apiserver that is asked for discovery with profile=nopeer lists exactly what it serves by itself, and nothing of its peers.",
-	Source:   "KEP-4020, Design Details: profile=nopeer is the local view, by which peers learn of each other",
+	Source:   "KEP-4020, Design Details, Discovery Merging: profile=nopeer is the local view, by which peers learn of each other",
 	judge:    judgeNoPeer,
 	pressure: []pressure{skewed},
 }

@@ -123,6 +123,12 @@ func routed(op *history.Operation) bool {
 	return op.Failure != history.FailureCanceled
 }
 
+// leftLocal reports whether it is about the document of a group or version of which the asked server may serve nothing. KEP-4020 leaves these documents, by
+// note 2 of its summary, to each server alone; of what a server serves itself it must have them all the same.
+func (o *observation) leftLocal() bool {
+	return o.resource != nil && o.resource.describes() && o.local != claimYes
+}
+
 // resourceNotFound reports whether the response denies that the resource (or group, or version) exists. A missing object
 // is something else.
 func resourceNotFound(op *history.Operation) bool {
@@ -153,7 +159,7 @@ func (f *Facts) measurePressure() {
 		if o.op.Status != 0 {
 			f.pressure.Operations++
 		}
-		if o.resource == nil || o.op.Failure == history.FailureCanceled {
+		if o.resource == nil || o.leftLocal() || o.op.Failure == history.FailureCanceled {
 			continue
 		}
 		if o.skewed() {

@@ -22,6 +22,9 @@ func (k key) String() string {
 	return k.GVR.String() + "/" + k.subresource
 }
 
+// describes reports whether the key is that of a whole group or version, which is asked for at /apis/GROUP or /apis/GROUP/VERSION.
+func (k key) describes() bool { return k.Resource == "" && k.GVR != history.GVR{} }
+
 // document is a discovery document, indexed.
 type document struct {
 	history.Document

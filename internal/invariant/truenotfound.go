@@ -41,7 +41,7 @@ func judgeTrueNotFound(f *Facts) *tally {
 // ruleUnserved rules on one operation, and says what is wrong with it.
 func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 	switch {
-	case o.resource == nil || !o.ready || !routed(o.op) || o.local == claimYes || len(o.capable) > 0:
+	case o.resource == nil || o.leftLocal() || !o.ready || !routed(o.op) || o.local == claimYes || len(o.capable) > 0:
 		return rulingNone, ""
 	case !o.unserved():
 		return rulingUnknown, ""

@@ -58,7 +58,7 @@ func judgeUnavailable(f *Facts) *tally {
 // seems, so it is unknown. A connection that was established before cannot explain it, because a blocking fault lets no
 // response through on those either.
 func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
-	if o.resource == nil || o.op.Failure == history.FailureCanceled {
+	if o.resource == nil || o.leftLocal() || o.op.Failure == history.FailureCanceled {
 		return rulingNone, ""
 	}
 	w := f.patience(o)

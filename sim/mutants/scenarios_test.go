@@ -107,7 +107,7 @@ func TestEveryInvariantHasFoundSomething(t *testing.T) {
 	}
 	for _, inv := range invariant.All() {
 		switch found := findings.names[inv.Name]; {
-		case inv.Name == "OpenAPIDescribes": // the simulator's apiservers describe nothing: histories made by hand prove that one
+		case inv.Name == "OpenAPIDescribes", inv.Name == "GroupVersionsDescribed": // nobody asks for that in the simulator: histories made by hand prove those
 			if found {
 				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)
 			}
