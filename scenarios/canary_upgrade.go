@@ -11,7 +11,7 @@ var canaryUpgrade = Scenario{
 	Happens: "One server is upgraded and watched for longer than leases and the first retries take; then the others follow.",
 	Holds:   "While one server runs ahead, and while the others catch up, what some server serves can be had from every server.",
 	Source:  "KEP-4020, motivation: a cluster may run mixed versions for as long as an upgrade is being watched",
-	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     Upgrades,

@@ -13,7 +13,7 @@ var emulatedUpgrade = Scenario{
 	Holds: "While all behave like FROM, whatever they are, what one serves all serve; then, as in any upgrade, what some server serves can be had from every server, and all " +
 		"of them describe it alike. FROM may be up to three minor versions older: two apiservers without emulation may differ by one.",
 	Source: "KEP-4330, user stories: upgrading the binary apart from the API (--emulated-version); Kubernetes' version skew policy; KEP-4020, motivation",
-	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

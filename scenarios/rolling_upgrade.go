@@ -11,7 +11,7 @@ var rollingUpgrade = Scenario{
 	Happens: "Under load, the servers are replaced one after the other by a newer version, each keeping its address and identity.",
 	Holds:   "At every moment what some server serves can be had from every server, and all of them describe it alike.",
 	Source:  "KEP-4020, motivation: garbage collection and namespace deletion misled by 404s during an upgrade",
-	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     Upgrades,

@@ -14,7 +14,7 @@ var available = Invariant{
 	Outside: true,
 	Sentence: "No request fails (5xx, broken connection, no answer) on a ready apiserver while that apiserver " +
 		"or one that it can reach is able to serve it.",
-	Source:   "beyond KEP-4020, whose SLO allows 1 % of proxied requests to fail",
+	Source:   "beyond KEP-4020, whose SLO allows 1 % of proxied requests to fail, at any time (ProxiedSucceed)",
 	judge:    judgeAvailable,
 	pressure: []pressure{skewed},
 }

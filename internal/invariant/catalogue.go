@@ -28,6 +28,7 @@ func All() []Invariant {
 		noFalseNotFound,
 		unavailableOnPeerFailure,
 		trueNotFound,
+		proxiedSucceed,
 		noLoop,
 		onlyTrustedPeers,
 		identityPreserved,

@@ -189,6 +189,13 @@ func chaos(rng *rand.Rand) *history.History {
 		s.ask(at(), pick(servers...), gadgets, 200, withContent(contents[rng.IntN(len(contents))]))
 		s.legacy(at(), pick(servers...), pick("/apis", "/api"), document())
 	}
+	if rng.IntN(4) == 0 { // nothing happens to the servers, and much is asked of them
+		calm := tell().h
+		s.h.Lifecycle, s.h.Served, s.h.Faults, s.h.Steps = calm.Lifecycle, calm.Served, nil, nil
+		for range 300 {
+			s.ask(at(), "b", gadgets, statuses[rng.IntN(len(statuses))], func(o *history.Operation) { o.Rerouted = rng.IntN(9) == 0 })
+		}
+	}
 	if rng.IntN(5) == 0 {
 		s.h.End = history.End{}
 	}

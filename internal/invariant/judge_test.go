@@ -73,7 +73,7 @@ func outcomes(h *history.History) map[string]Outcome {
 
 func TestCatalogue(t *testing.T) {
 	want := []string{
-		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
+		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "Available", "NoCrash", "Converges",
@@ -205,7 +205,7 @@ func TestWithoutGroundTruthNothingIsDecided(t *testing.T) {
 	s.h.Served = nil
 	for _, v := range Judge(s.h) {
 		switch v.Invariant {
-		case "NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "DiscoveryComplete", "Available", "GroupVersionsDescribed":
+		case "NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "DiscoveryComplete", "Available", "ProxiedSucceed", "GroupVersionsDescribed":
 			if v.Outcome != OutcomeInconclusive {
 				t.Errorf("%s is %s", v.Invariant, v.Outcome)
 			}

@@ -94,13 +94,18 @@ func (t *tally) doubtEnd() {
 	}
 }
 
-// excused takes what is seen at an instant for unjudgeable rather than wrong, if the machine did not keep up.
-func (t *tally) excused(at history.Time) bool {
+// strains reports whether the machine did not keep up at an instant, or shortly before.
+func (t *tally) strains(at history.Time) bool {
 	i, found := slices.BinarySearchFunc(t.strained, at, func(w window, at history.Time) int { return cmp.Compare(w.from, at) })
 	if !found {
 		i--
 	}
-	if i < 0 || at >= t.strained[i].to {
+	return i >= 0 && at < t.strained[i].to
+}
+
+// excused takes what is seen at an instant for unjudgeable rather than wrong, if the machine did not keep up.
+func (t *tally) excused(at history.Time) bool {
+	if !t.strains(at) {
 		return false
 	}
 	t.verdict.Checked--

@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// byScenario are mutants that only the traffic of a scenario can find: random schedules do not ask for what they spoil.
+// byScenario are mutants that only the traffic of a scenario can find: random schedules do not ask for what they spoil, or not often enough.
 var byScenario = []mutant{
 	{
 		part: "discovery", name: "own-view-of-all",
@@ -135,6 +135,19 @@ var byScenario = []mutant{
 				if isWatch(r, answer) {
 					acted()
 					answer.Body = silent(answer.Body, true)
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "every-other-refused",
+		wrong: "Every other request that a peer has answered is answered 503.",
+		plant: func(acted func()) sim.Defects {
+			refuse := false
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if refuse = !refuse; refuse {
+					acted()
+					answer.StatusCode = http.StatusServiceUnavailable
 				}
 			})
 		},

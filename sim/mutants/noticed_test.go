@@ -15,6 +15,7 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"watch-through-proxy", "watch-without-events", "WatchesLast"},
 	{"upgrade-requests", "watch-cut-short", "WatchesLast"},
 	{"etag-and-legacy-clients", "last-group-forgotten", "LegacyListsOwn"},
+	{"rolling-upgrade", "every-other-refused", "ProxiedSucceed"},
 	{"reset-mid-response", "broken-looks-complete", "AnsweredInFull"},
 	{"peer-crash", "waits-for-what-is-gone", "UnavailableOnPeerFailure"},
 	{"bandwidth-starved-list", "last-object-lost", "ListsAgree"},
