@@ -12,7 +12,7 @@ var advertisedAddressHalf = Scenario{
 		"and then with both, as it should be.",
 	Holds: "Half an address is refused, or left aside for --advertise-address with the server's own port: what the server serves can be had from " +
 		"every other as long as it runs.",
-	Source:           "KEP-4020, proposal: if --peer-advertise-ip and --peer-advertise-port are not both set, --advertise-address is used",
+	Source:           "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): if --peer-advertise-ip and --peer-advertise-port are not both set, --advertise-address is used",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

@@ -8,7 +8,7 @@ var advertisedAddressUnroutable = Scenario{
 		"Then it is given the right one.",
 	Holds: "As long as they cannot reach it, the others answer 503 within a bounded time, and never 404, for what it alone serves; " +
 		"all is well with the right address.",
-	Source:           "KEP-4020, proposal: without --advertise-address the address is that of --bind-address, or of the host's default interface; goals: 503, not 404",
+	Source:           "k8s.io/apiserver, pkg/server/options/serving.go (DefaultExternalAddress): without --advertise-address the address is that of --bind-address, or of the host's default interface; KEP-4020, goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

@@ -6,7 +6,7 @@ var advertisedAddressWrong = Scenario{
 	Name:             "advertised-address-wrong",
 	Happens:          "The first server alone runs TO. It is restarted telling its peers an address at which nobody listens, and then the right one.",
 	Holds:            "As long as they cannot find it, the others answer 503, and never 404, for what it alone serves; all is well with the right address.",
-	Source:           "KEP-4020, proposal: --peer-advertise-ip, --peer-advertise-port; goals: 503, not 404",
+	Source:           "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): --peer-advertise-ip, --peer-advertise-port; KEP-4020, goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

@@ -11,7 +11,7 @@ var discoveryConvergence = Scenario{
 	Happens: "What is served changes again and again: a custom resource is defined and deleted, a server is upgraded, another stops and comes back, a " +
 		"third is restarted. After each change the servers are left alone for a while.",
 	Holds:      "Within seconds of each change all servers describe it alike; the report says after how many.",
-	Source:     "KEP-4020, service level objectives: discovery is stale for seconds",
+	Source:     "KEP-4020, service level objectives: what is known of peers is stale for seconds in the normal case",
 	About:      []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "Converges"},
 	MinServers: 3,
 	Family:     Discovery,

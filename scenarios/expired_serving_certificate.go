@@ -7,7 +7,7 @@ var expiredServingCertificate = Scenario{
 	Happens: "The first server alone runs TO. It is restarted with a serving certificate that has expired, and then with a good one.",
 	Holds: "If it starts at all, the others answer 503, and never 404, for what it alone serves, as long as they cannot trust it; nobody crashes; " +
 		"all is well with the good one.",
-	Source:           "KEP-4020, risks: peers verify each other's serving certificates; goals: 503, not 404",
+	Source:           "KEP-4020, proxy transport between apiservers and authn: peers verify each other's serving certificates; goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

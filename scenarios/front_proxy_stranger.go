@@ -8,7 +8,7 @@ var frontProxyStranger = Scenario{
 		"then it is put right.",
 	Holds: "If it starts at all, its peers do not believe the second server, which answers 503, and never 404, for what only the first serves; " +
 		"the others notice nothing; all is well once it is put right.",
-	Source:           "KEP-4020, proposal: the authority of front proxies (--requestheader-client-ca-file) vouches for peers; goals: 503, not 404",
+	Source:           "KEP-4020, proxy transport between apiservers and authn: the authority of front proxies (--requestheader-client-ca-file) vouches for peers; goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,

@@ -11,7 +11,7 @@ var hostileHeaders = Scenario{
 	Happens: "The first server alone runs TO. Clients send headers that only servers may: that a peer has passed the request on, that it is for another user, " +
 		"who may do anything, and nonsense of every length.",
 	Holds:            "Nobody is taken for somebody else, nobody is refused or told 404 because of a header, and nothing goes round in circles.",
-	Source:           "KEP-4020, security: identity headers count only from a peer that has proved itself with a front-proxy certificate",
+	Source:           "KEP-4020, proxy transport between apiservers and authn: requestheader authentication, by which identity headers count only from a peer that has proved itself with a front-proxy certificate",
 	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "NoCrash", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

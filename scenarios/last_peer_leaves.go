@@ -10,7 +10,7 @@ var lastPeerLeaves = Scenario{
 	Name:             "last-peer-leaves",
 	Happens:          "The first server alone runs TO. It is stopped for good.",
 	Holds:            "What nobody serves any more is 404 on every server, after a while in which 503 is right as well; discovery does not list it any longer.",
-	Source:           "KEP-4020, proposal: a request that no apiserver can serve is handled locally, as without the proxy",
+	Source:           "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if the resource does not exist",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

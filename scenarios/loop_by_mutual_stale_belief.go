@@ -13,7 +13,7 @@ var loopByMutualStaleBelief = Scenario{
 		"Among the clients are some that forge the header by which servers tell each other that a request has been passed on, whatever it says.",
 	Holds: "No request goes from one to the other and back, or on to a third; what nobody serves is soon 404 again, " +
 		"also when everything that servers keep for some minutes has been dropped.",
-	Source: "KEP-4020, proposal: a rerouted request is never rerouted again; " +
+	Source: "KEP-4020, risks and mitigations 4: a rerouted request is never rerouted again; " +
 		"k8s.io/apiserver, pkg/util/peerproxy: what was a custom resource is kept out of peers' documents for five minutes more",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers: 2,

@@ -8,8 +8,8 @@ var servingCertificateForAnotherName = Scenario{
 		"and then with a good one.",
 	Holds: "If it starts at all, the others answer 503, and never 404, for what it alone serves, as long as they cannot trust it; nobody crashes; " +
 		"all is well with the good one.",
-	Source: "KEP-4020, proposal: serving certificates are verified; k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go: peers are dialled as " +
-		"kubernetes.default.svc; goals: 503, not 404",
+	Source: "KEP-4020, proxy transport between apiservers and authn: serving certificates are verified; k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go: peers are dialled as " +
+		"kubernetes.default.svc; KEP-4020, goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

@@ -11,7 +11,7 @@ var trueNotFound = Scenario{
 	Happens: "The first server alone runs TO. Clients keep asking for what nobody serves: made-up groups, versions, resources and subresources beside real ones, " +
 		"and a custom resource before it is defined, while it is, and after it was deleted; in between the way between two servers is cut, and a server restarted.",
 	Holds:      "What nobody serves is 404, and 503 only while it cannot be known.",
-	Source:     "KEP-4020, proposal: a request that no apiserver can serve is handled locally, as without the proxy",
+	Source:     "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if the resource does not exist",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers: 3,
 	Family:     Safety,

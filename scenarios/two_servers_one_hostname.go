@@ -7,7 +7,7 @@ var twoServersOneHostname = Scenario{
 	Happens: "The first server alone runs TO. The second is restarted on a host of the same name as the first, so that the two have one identity; then it is given its own.",
 	Holds: "Neither takes the other's requests for its own, nobody crashes, and nobody is told 404 for what the first serves; " +
 		"all is well once each has a name of its own.",
-	Source:           "KEP-4020, proposal: a server's identity is a hash of its host name; goals: 503, not 404",
+	Source:           "k8s.io/apiserver, pkg/server/config.go (NewConfig): a server's identity is a hash of its host name; KEP-4020, goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,

@@ -6,7 +6,7 @@ var untrustedServingCertificate = Scenario{
 	Name:             "untrusted-serving-certificate",
 	Happens:          "The first server alone runs TO. It is restarted with a serving certificate of an authority that nobody trusts, and then with a good one.",
 	Holds:            "As long as they cannot trust it, the others answer 503, and never 404, for what it alone serves; all is well with the good one.",
-	Source:           "KEP-4020, proposal: --peer-ca-file verifies peers' serving certificates; goals: 503, not 404",
+	Source:           "KEP-4020, proxy transport between apiservers and authn: --peer-ca-file verifies peers' serving certificates; goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
