@@ -223,6 +223,20 @@ func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 	}
 }
 
+// What was broken off shows nothing, though all that it came to was well.
+func TestNoProfilePassesInARunThatEndedEarly(t *testing.T) {
+	for _, m := range []Metadata{{}, {Error: "etcd exited 1"}, {Complete: true, Error: "etcd exited 1"}} {
+		r := RunReport{Metadata: m, Verdict: Verdict{Outcome: invariant.OutcomePass}, Invariants: []Invariant{
+			{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}, {Name: "B", Grade: invariant.GradeExtended, Verdict: invariant.OutcomePass},
+		}}
+		for _, grade := range []invariant.Grade{invariant.GradeCore, invariant.GradeExtended} {
+			if p := r.InProfile(grade); p.Result != ResultInconclusive || !strings.Contains(p.Reason, "ended early") {
+				t.Errorf("complete %v, error %q, %s: %+v, want it inconclusive", m.Complete, m.Error, grade, p)
+			}
+		}
+	}
+}
+
 // What decides a run decides its profile: no run may pass in one place and fail in the other.
 func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	result := map[invariant.Outcome]Result{

@@ -280,9 +280,15 @@ func (s *Simulator) read(op *operation) {
 		}
 	case op.Verb == history.VerbLegacy:
 		op.Body = history.BodyDiscovery
-		if d, err := traffic.ParseLegacy(x.body); err == nil && op.Failure == history.FailureNone && x.status == http.StatusOK {
-			op.Document, s.history.Documents[d.Hash] = d.Hash, d
+		if op.Failure != history.FailureNone || x.status != http.StatusOK {
+			break
 		}
+		d, err := traffic.ParseLegacy(x.body)
+		if err != nil {
+			op.Message = err.Error() // as the load notes it
+			break
+		}
+		op.Document, s.history.Documents[d.Hash] = d.Hash, d
 	case op.Verb == "watch":
 		op.Body, op.Events = history.BodyEvents, bytes.Count(x.body, []byte{'\n'})
 		if x.status == http.StatusSwitchingProtocols && op.Failure == history.FailureNone && !bytes.HasSuffix(x.body, []byte(closing)) {

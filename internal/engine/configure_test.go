@@ -16,6 +16,7 @@ type dresser struct {
 	stage
 	refuses string // a server that starts with no setup
 	dialled int
+	silent  bool   // nobody dials any more
 	lease   string // what every endpoint lease says
 	dressed map[string]*scenarios.Setup
 }
@@ -33,7 +34,12 @@ func (d *dresser) StartServer(ctx context.Context, n, v string) error {
 	return d.stage.StartServer(ctx, n, v)
 }
 
-func (d *dresser) Dialled(string, string) int { d.dialled++; return d.dialled }
+func (d *dresser) Dialled(string, string) int {
+	if !d.silent {
+		d.dialled++
+	}
+	return d.dialled
+}
 
 func (d *dresser) Effect(_ context.Context, server string) (history.Effect, error) {
 	return history.Effect{Server: server, Advertised: d.lease, Setup: d.dressed[server].String()}, nil
@@ -131,6 +137,40 @@ func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 			t.Errorf("fault %+v", f)
 		}
 	}
+}
+
+// Who dialled before a way was hindered, and what was asked of a server before it was set up wrong, met nothing of it.
+func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
+	d := &dresser{silent: true, dialled: 7}
+	h, err := dress(t, d, nil, restart("b", &scenarios.Setup{PeerCA: scenarios.TrustStranger}), restart("b", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Faults) != 1 || h.Faults[0].Evidence.Affected != 0 || h.Faults[0].Bit() {
+		t.Errorf("faults %+v, want one that touched nothing", h.Faults)
+	}
+	asked := &asked{dresser{silent: true}}
+	asked.dressed = map[string]*scenarios.Setup{}
+	plan := scenarios.Plan{Servers: []scenarios.Server{{Name: "a", Setup: &scenarios.Setup{Proxy: scenarios.Off}}, {Name: "b"}}}
+	if h, err = performPlan(t, t.Context(), asked, &asked.stage, plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range h.Faults {
+		if f.Server == "a" && (f.Evidence.Requests != 0 || f.Bit()) {
+			t.Errorf("fault %+v, want one that touched nothing", f)
+		}
+	}
+	if len(h.Faults) != 2 {
+		t.Errorf("faults %+v, want a's proxy off, and no way from b to it", h.Faults)
+	}
+}
+
+// asked is a dresser whose server was asked something before it was set up.
+type asked struct{ dresser }
+
+func (a *asked) Configure(server string, setup *scenarios.Setup) error {
+	a.record.Operation(history.Operation{Server: server, Status: 200})
+	return a.dresser.Configure(server, setup)
 }
 
 func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.T) {

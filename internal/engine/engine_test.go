@@ -19,6 +19,7 @@ import (
 type stage struct {
 	Cluster // anything else would be a nil dereference, and fail the test
 	fabric  *fault.Fabric
+	record  *history.Recorder
 	acts    []string
 	failing string
 
@@ -71,6 +72,7 @@ func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, p
 	s.fabric = fabric
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, nil)
+	s.record = recorder
 	e := executor{
 		cluster: cluster, recorder: recorder, status: t.Logf, active: map[string]active{},
 		load: &load{truth: &truth{serving: s.Serving, recorder: recorder, status: t.Logf, known: map[string]known{}}},
@@ -115,7 +117,52 @@ func TestEveryActionReachesTheCluster(t *testing.T) {
 		kinds = append(kinds, f.Kind+" "+f.Server)
 	}
 	if !slices.Equal(kinds, []string{"kill b", "pause a"}) {
-		t.Errorf("faults of processes recorded: %q", kinds)
+		t.Fatalf("faults of processes recorded: %q", kinds)
+	}
+	if killed, paused := h.Faults[0].End, h.Faults[1].End; killed > h.Steps[3].End || paused > h.Steps[5].End {
+		t.Errorf("b was killed until %s, and a paused until %s; want each until it was started or resumed: %+v", killed, paused, h.Steps)
+	}
+}
+
+// What was asked of a server before it was killed or paused is no evidence that anybody noticed.
+func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
+	e := executor{recorder: recorder}
+	ask := func(n int) {
+		for range n {
+			recorder.Operation(history.Operation{Server: "a", Status: 200})
+		}
+	}
+	ask(3)
+	e.beginProcessFault("a", scenarios.Pause)
+	e.endProcessFault("a", scenarios.Pause)
+	ask(3)
+	e.beginProcessFault("a", scenarios.Kill)
+	ask(2)
+	e.endAllProcessFaults()
+	if err := recorder.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Faults) != 2 || h.Faults[0].Bit() || h.Faults[1].Evidence.Requests != 2 || !h.Faults[1].Bit() {
+		t.Errorf("faults %+v: want a pause that touched nothing, and a kill that two requests met", h.Faults)
+	}
+}
+
+// A run must last for as long after its last disturbance as things may take to come right, however long the plan was idle before.
+func TestOutlastCountsFromTheLastDisturbance(t *testing.T) {
+	const long = 30 * time.Millisecond
+	h, err := perform(t, t.Context(), &stage{},
+		scenarios.Step{Action: scenarios.Soak, For: long}, scenarios.Step{Action: scenarios.Stop, Server: "a"}, scenarios.Step{Action: scenarios.Outlast, For: long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lasted := h.Steps[2].End - h.Steps[1].End; lasted < long {
+		t.Errorf("the run went on for %s after its last disturbance, want %s", lasted, long)
 	}
 }
 
@@ -217,5 +264,38 @@ func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 	}
 	if !strings.HasPrefix(h.End.Error, "etcd ended though nobody had asked it to") || !strings.Contains(h.End.Error, "connection refused") {
 		t.Errorf("it ended with %q", h.End.Error)
+	}
+}
+
+// telling is a cluster whose servers have something to say when the run is over, if not all of it.
+type telling struct {
+	starting
+	asked int
+}
+
+func (c *telling) RecordPanics() { c.asked++ }
+func (c *telling) Hops(time.Time) ([]history.Hop, error) {
+	return []history.Hop{{Operation: "1", Server: "a"}}, errors.New("read the audit log of a: line 7 is no JSON")
+}
+
+// A log that cannot be read may have told of a loop, and one that nobody looks through, of a panic: without them, nothing is shown to be well.
+func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
+	cluster := &telling{}
+	if err := Run(ctx, scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}}}, cluster, recorder, Options{Status: t.Logf}); err == nil {
+		t.Error("no error")
+	}
+	h, err := history.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(h.End.Error, "line 7 is no JSON") || len(h.Hops) != 1 {
+		t.Errorf("it ended with %q, and %d accounts; want it to say that some are missing, and the one that there is", h.End.Error, len(h.Hops))
+	}
+	if cluster.asked != 1 {
+		t.Errorf("the logs were looked through for panics %d times, want once", cluster.asked)
 	}
 }

@@ -199,6 +199,55 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	}
 }
 
+// Between the last look that found a document and the first that found another, nobody knows what was served; what is known of one process says
+// nothing of the next. Without either, what a server rightly denied would be held against it.
+func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
+	older, newer := listing(t, "older").Config.Handler, listing(t, "newer").Config.Handler
+	var now history.Time
+	var serves http.Handler
+	var meanwhile func()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now += time.Second
+		meanwhile()
+		serves.ServeHTTP(w, r)
+	}))
+	t.Cleanup(own.Close)
+	cluster := &leaving{doors: doors{own: own, front: own}}
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return now })
+	truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth.changed = func(map[string]history.Document) {}
+	look := func(at history.Time, incarnation int, handler http.Handler, do func()) {
+		now, cluster.incarnation, serves, meanwhile = at*time.Second, incarnation, handler, do
+		truth.observe(t.Context(), "a")
+	}
+	nothing := func() {}
+	look(10, 1, older, nothing) // each takes two seconds: /api and /apis
+	look(20, 1, older, nothing)
+	look(30, 1, newer, nothing)
+	look(40, 2, newer, nothing)
+	look(50, 2, older, func() { cluster.incarnation = 3 })
+	look(60, 2, older, func() { cluster.incarnation = 0 })
+	if err := recorder.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range h.Served {
+		got = append(got, fmt.Sprintf("%d at %s: %s, confirmed %s", s.Incarnation, s.At, h.Documents[s.Document].Resources[0].Resource, s.Confirmed))
+	}
+	want := []string{"1 at 12s: older, confirmed 0s", "1 at 32s: newer, confirmed 20s", "2 at 42s: newer, confirmed 0s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
 // leaving is a cluster whose server may go.
 type leaving struct {
 	doors

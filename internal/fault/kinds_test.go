@@ -356,6 +356,32 @@ func valid(from, to string) []Fault {
 	}
 }
 
+// What a fault does is excused for as long as its record says that it was on: a record that begins after it or ends before it has servers blamed for
+// the rest.
+func TestARecordLastsAtLeastAsLongAsItsFault(t *testing.T) {
+	var f *Fabric
+	var cut []bool // whenever the clock is read
+	f = startFabric(t, Config{
+		Destinations: []Destination{{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, echo)}},
+		Now: func() history.Time {
+			cut = append(cut, !f.Links()[0].Enabled)
+			return history.Time(len(cut))
+		},
+	})
+	a, err := f.Inject(t.Context(), Fault{Kind: Cut, From: Client, To: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTurnedAway(t, "127.0.0.9", f.Advertised("a").String())
+	record, err := a.Heal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cut) != 2 || cut[0] || cut[1] || record.Start != 1 || record.End != 2 {
+		t.Errorf("%+v, and when the clock was read the link was cut: %v; want it read before that, and after it", record, cut)
+	}
+}
+
 func TestHealIsIdempotent(t *testing.T) {
 	var id atomic.Int64
 	f := startFabric(t, Config{ID: func() int { return int(id.Add(7)) }, Destinations: []Destination{

@@ -116,6 +116,8 @@ func TestAvailable(t *testing.T) {
 			want{outcome: OutcomePass, checked: 1}},
 		{"failed for a reason not recorded", tell(name).ask(20, "b", widgets, 0, failed(history.FailureOther)),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
+		{"cancelled", tell(name).ask(20, "b", widgets, 0, failed(history.FailureCanceled)),
+			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"what the asked server serves is not known", blank(name).start("a", 0, newDoc).startUnknown("b", 0).start("c", 0, oldDoc).ask(20, "b", gadgets, 503),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}},
 		{"nobody is known to serve it", blank(name).startUnknown("a", 0).start("b", 0, oldDoc).ask(20, "b", gadgets, 503),
@@ -134,5 +136,17 @@ func TestNoCrash(t *testing.T) {
 			want{outcome: OutcomeInconclusive, reason: "says nothing of any apiserver's process"}},
 		{"under too little load", tell(name).need(history.Pressure{Operations: 10}).ask(20, "b", widgets, 200),
 			want{outcome: OutcomeInconclusive, checked: 3, reason: "1 of at least 10 answered operations"}},
+		{"under load that got no answer", tell(name).need(history.Pressure{Operations: 2}).ask(20, "b", widgets, 200).ask(21, "b", widgets, 0, failed(history.FailureRefused)),
+			want{outcome: OutcomeInconclusive, checked: 3, reason: "1 of at least 2 answered operations"}},
+		{"of servers that are not the run's own", external(tell(name)),
+			want{outcome: OutcomeInconclusive, checked: 3, reason: "nobody watches their processes"}},
+		{"of servers that are not the run's own, one of which is seen to crash", external(tell(name).state("a", 10, history.StateCrashed)),
+			want{outcome: OutcomeFail, checked: 3, violations: 1}},
 	})
+}
+
+// external has the servers be somebody else's.
+func external(s *story) *story {
+	s.h.Run.External = true
+	return s
 }

@@ -1,6 +1,10 @@
 package invariant
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
 
 func TestConverges(t *testing.T) {
 	const name = "Converges"
@@ -30,6 +34,8 @@ func TestConverges(t *testing.T) {
 			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "503 rather than 404"}},
 		{"discovery is stale for too long", calm(upgraded(), 110).discover(190, "b", "/apis", doc("poor", line(widgets))),
 			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "/apis is not what is served"}},
+		{"discovery is no document for too long", calm(upgraded(), 110).discover(190, "b", "/apis", mergedDoc, status(406), illegibly("only the following media types are accepted")),
+			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "/apis is not what is served"}},
 		{"discovery differs between servers for too long", calm(upgraded(), 110).discover(180, "a", "/apis", mergedDoc).discover(185, "b", "/apis", mergedDoc).discover(190, "c", "/apis", reorderedDoc),
 			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "differs from what most answers were"}},
 		{"discovery settles", calm(upgraded(), 110).discover(110, "b", "/apis", doc("poor", line(widgets))).discover(120, "b", "/apis", mergedDoc).discover(121, "a", "/apis", mergedDoc),
@@ -48,6 +54,9 @@ func TestConverges(t *testing.T) {
 			want{outcome: OutcomeInconclusive, checked: -1, reason: "wrong when last asked, and not asked again: /apis on b"}},
 		{"the servers are stopped at the end", calm(upgraded(), 110).stop("a", 199.5).stop("b", 199.5).stop("c", 199.5),
 			want{outcome: OutcomePass, checked: 270}},
+		{"the servers are stopped at the end, and what was under way is cancelled",
+			calm(upgraded(), 110).ask(199.1, "a", gadgets, 0, failed(history.FailureCanceled), took(0.6)).stop("a", 199.5).stop("b", 199.5).stop("c", 199.5),
+			want{outcome: OutcomePass, checked: 270}},
 		{"the run ends too early", calm(upgraded(), 110).step("another", 180, 181),
 			want{outcome: OutcomeInconclusive, checked: -1, reason: "the run ended 19s after the last disturbance"}},
 		{"a fault was never healed", calm(tell(name).cut("a", "c", 100, 200), 110),
@@ -62,6 +71,13 @@ func TestConverges(t *testing.T) {
 			want{outcome: OutcomeInconclusive, reason: "nothing was judged"}},
 		{"a killed server never returns, and 503 is for what it may have served", calm503(tell(name).step("kill a", 100, 101).kill("a", 100)).ask(190, "b", ghosts, 503),
 			want{outcome: OutcomePass, checked: -1}},
+		{"a killed server never returns, and some still count on it",
+			calm503(tell(name).step("kill a", 100, 101).kill("a", 100)).discover(190, "b", "/apis", mergedDoc).discover(191, "c", "/apis", doc("without", line(widgets))),
+			want{outcome: OutcomePass, checked: -1}},
+		{"a stopped server never returns, and some still count on it",
+			tell(name).step("stop a", 100, 101).stop("a", 100).askEvery(110, 199, "b", widgets, 200).askEvery(110, 199, "c", widgets, 200).
+				discover(190, "b", "/apis", mergedDoc).discover(191, "c", "/apis", doc("without", line(widgets))),
+			want{outcome: OutcomeFail, checked: -1, violations: 2, cause: "/apis is not what is served"}},
 		{"a killed server has returned, and 503 is for what nobody serves", calm(tell(name).step("kill a", 100, 106).kill("a", 100).start("a", 104, newDoc), 110).ask(190, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "503 rather than 404"}},
 		{"a stopped server never returns, and 503 is for what nobody serves", calm503(tell(name).step("stop a", 100, 101).stop("a", 100)).ask(190, "b", ghosts, 503),

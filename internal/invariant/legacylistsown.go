@@ -28,6 +28,9 @@ func judgeLegacy(f *Facts) *tally {
 		}
 		path, _, _ := strings.Cut(o.op.Path, "?")
 		cause, complaint := fmt.Sprintf("%s is answered %d", path, o.op.Status), answer(o.op)
+		if o.op.Status == http.StatusOK {
+			cause += ", and not with a list"
+		}
 		if missing != nil {
 			cause, complaint = path+" leaves out what the server serves itself", "listed nothing of "+strings.Join(missing, ", ")+", which it serves itself"
 		}
@@ -36,7 +39,7 @@ func judgeLegacy(f *Facts) *tally {
 	return t
 }
 
-// ruleLegacy holds a document against what its server has served for Staleness, and says what is missing.
+// ruleLegacy holds a document against what its server has served for Staleness, and says what is missing; nothing if the answer lists nothing at all.
 func (f *Facts) ruleLegacy(o *observation) (r ruling, missing []string) {
 	switch {
 	case o.op.Verb != history.VerbLegacy || !o.ready || !routed(o.op) || o.op.Failure != history.FailureNone:
@@ -44,6 +47,8 @@ func (f *Facts) ruleLegacy(o *observation) (r ruling, missing []string) {
 	case o.op.Start < later(o.readySince, f.bounds.Staleness):
 		return rulingNone, nil
 	case o.op.Status >= http.StatusBadRequest:
+		return rulingWrong, nil
+	case o.op.Status == http.StatusOK && f.documents[o.op.Document] == nil && o.op.Message != "": // why it could not be read
 		return rulingWrong, nil
 	case o.op.Status != http.StatusOK || o.op.Document == "":
 		return rulingNone, nil

@@ -1,6 +1,10 @@
 package invariant
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
 
 func TestNoLoop(t *testing.T) {
 	const name = "NoLoop"
@@ -50,6 +54,9 @@ func TestNoLoop(t *testing.T) {
 		{"passed on by the asked server each time that the client sent it",
 			asked().hop("b", 0, 30, false).hop("a", 1, 29, true, passedBy("b")).hop("b", 2, 20, false).hop("a", 3, 25, true, passedBy("b")),
 			want{outcome: OutcomePass, checked: 1, fact: "sent again by the client: 1"}},
+		{"two operations of one ID, of which nobody knows whose the accounts are",
+			asked().hop("b", 0, 10, false).hop("a", 2, 8, true).ask(21, "c", gadgets, 200, func(o *history.Operation) { o.ID = "op-0000" }),
+			want{outcome: OutcomePass, checked: 1}},
 		{"nothing was passed on", asked().hop("b", 0, 10, false),
 			want{outcome: OutcomeInconclusive, reason: "no operation was handled by a second server"}},
 		{"no audit logs", asked(),

@@ -35,6 +35,7 @@ func TestStrain(t *testing.T) {
 		{"while one does not", wrong(52).late(50, 55, "a", "b"), fails},
 		{"while one does that is not let run", wrong(52).starved(50, 54, "a", 2), excused},
 		{"while one does that is let run", wrong(52).starved(50, 54, "a", 1.9), fails},
+		{"while one is paused, and so does not run", wrong(52).pause("a", 45, 60).starved(50, 54, "a", 4), fails},
 		{"while they do so one after the other", wrong(54).late(50, 52, "a").late(52, 54, "b").late(54, 56, "c"), fails},
 		{"while one is paused and the others let questions wait", wrong(52).pause("c", 45, 60).late(50, 55, "a", "b"), excused},
 		{"while all but one are paused", wrong(52).pause("c", 45, 60).pause("a", 45, 60).late(50, 55, "b"), fails},

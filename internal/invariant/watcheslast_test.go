@@ -57,11 +57,12 @@ func TestWatchesLast(t *testing.T) {
 		{"the way was cut, and mended a moment before", early(tell(name).cut("b", "a", 30, 39)), none},
 		{"the way was cut, and mended long before", early(tell(name).cut("b", "a", 20, 29)), want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"the client's way is slow", early(tell(name).fault("latency", "client", "b", 15, 100, false)), none},
+		{"the asked server's etcd is slow", early(tell(name).fault("latency", "b", "etcd", 15, 100, false)), none},
 		{"the peer's etcd is slow", early(tell(name).fault("latency", "a", "etcd", 15, 100, false)), none},
 		{"another peer was killed", early(two().kill("c", 40.9)), none},
 		{"another peer was killed, and this one says that it was asked", early(two().kill("c", 40.9)).hop("b", 0, 1000, false).hop("a", 2, 999, true),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"nobody knows of the servers' processes", func() *story { s := early(tell(name)); s.h.Run.External = true; return s }(), none},
+		{"nobody knows of the servers' processes", external(early(tell(name))), none},
 
 		{"an object was created meanwhile, and it saw it", created(silent(events(1)), 42), want{outcome: OutcomePass, checked: 1, fact: "while an object was created: 1"}},
 		{"an object was created meanwhile, and it saw nothing", created(silent(), 42),
@@ -92,6 +93,8 @@ func TestAnsweredInFull(t *testing.T) {
 		{"an error", tell(name).ask(20, "b", gadgets, 503, withContent(history.ContentBroken)), none},
 		{"not modified", tell(name).ask(20, "b", gadgets, 304), none},
 		{"an older history", tell(name).ask(20, "b", gadgets, 200, withContent("")),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+		{"an older history, of a table", tell(name).ask(20, "b", gadgets, 200, func(o *history.Operation) { o.Body = history.BodyTable }),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
 	})
 }

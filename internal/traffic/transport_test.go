@@ -43,6 +43,51 @@ func TestOperationOfAnAnswer(t *testing.T) {
 	}
 }
 
+// How long a request waits for others that try whether the server answers is the load's own doing: no server may be blamed for that time.
+func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
+	record := newLedger()
+	c := connect(t, newAPIServer(t, notFound), record)
+	var trying []func(error)
+	for range maxConnecting {
+		done, err := c.record.gate.pass(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		trying = append(trying, done)
+	}
+	asked := make(chan struct{}, 1)
+	c.record.recorder = &noticed{record, asked}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		get(configMaps(), "x").send(t.Context(), c)
+	}()
+	<-asked // it would be sent now
+	opened := record.Now()
+	for _, done := range trying {
+		done(nil)
+	}
+	<-sent
+	if op := record.only(t); op.Start < opened {
+		t.Errorf("it is said to have been sent at %s, and could not be before %s", op.Start, opened)
+	}
+}
+
+// noticed is a ledger that tells when its clock is read.
+type noticed struct {
+	*ledger
+	read chan struct{}
+}
+
+func (n *noticed) Now() history.Time {
+	now := n.ledger.Now()
+	select {
+	case n.read <- struct{}{}:
+	default:
+	}
+	return now
+}
+
 // TestNothingIsRetried: client-go retries what it may. With the recording transport it may not, so each call of a client
 // is one attempt, one operation, and no waiting.
 func TestNothingIsRetried(t *testing.T) {

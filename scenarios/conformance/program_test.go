@@ -219,7 +219,10 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 		"passed":                   {Finished{Code: 0, Report: report(passed, core("NoFalseNotFound", passed), core("Converges", passed))}, reports.ResultFailed},
 		"proved nothing of it":     {Finished{Code: 2, Report: report(open, core("NoFalseNotFound", open), core("Converges", open))}, reports.ResultInconclusive},
 		"could not be carried out": {Finished{Code: 3, Problem: "no etcd"}, reports.ResultInconclusive},
-		"was refused":              {Finished{Code: 4, Problem: "exit code 4: it needs two versions"}, reports.ResultSkipped},
+		"was cut short": {
+			Finished{Code: 3, Problem: "no etcd any more", Report: report(open, core("NoFalseNotFound", passed), core("Converges", passed))}, reports.ResultInconclusive,
+		},
+		"was refused": {Finished{Code: 4, Problem: "exit code 4: it needs two versions"}, reports.ResultSkipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}

@@ -27,9 +27,18 @@ const (
 // written. What the suite came to is in the returned value after RunSpecs.
 //
 // Ginkgo may spread the specs over processes, and leave some out. So none is run ahead: [Options.Parallel] is for [Run] alone.
+//
+// The suite fails if a spec does, and also if none does and the report says that nothing was shown.
 func Declare(ctx context.Context, o Options) *Outcome {
 	o.Parallel = 1
-	return declare(ctx, o)
+	end := declare(ctx, o)
+	// Where every spec is skipped, where there is no control run, and where specs were left out, none has failed.
+	ginkgo.ReportAfterSuite("what the suite comes to", func(_ ginkgo.SpecContext, r ginkgo.Report) {
+		if r.SuiteSucceeded && !r.SuiteConfig.DryRun && end.Report.Kind != "" {
+			gomega.Expect(end.Report.Result).To(gomega.Equal(reports.ResultPassed), "%s", end.Report.Sentence)
+		}
+	})
+	return end
 }
 
 // declare is [Declare] for specs that are all run in this process, if the decorators say that they are Ordered.

@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"errors"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +72,35 @@ func TestConformance(t *testing.T) {
 	}
 	if report.Result != reports.ResultPassed || report.Profiles[0].Passed != 2 || len(report.Control.Runs) != 1 || len(report.Control.Unproven) != 1 {
 		t.Errorf("the report says %s, %s; %+v, control %+v", report.Result, report.Sentence, report.Profiles, report.Control)
+	}
+}
+
+// Ginkgo takes a suite for passed in which no spec failed. One that shows nothing, here for want of a scenario that runs in the simulator, must not be.
+func TestASuiteThatShowsNothingFails(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	said, err := exec.CommandContext(t.Context(), self, "-test.run=^TestConformance$", "-backend=sim", "-subject=reference",
+		"-labels=two-servers-one-hostname", "-program="+self, "-out="+dir).CombinedOutput()
+	report, readErr := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
+	if readErr != nil {
+		t.Fatalf("%v; it said:\n%s", readErr, said)
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || report.Result != reports.ResultInconclusive || report.Profiles[0].Skipped != 1 || !strings.Contains(string(said), report.Sentence) {
+		t.Errorf("error %v, result %s (%s), want the suite to fail and to say why:\n%s", err, report.Result, report.Sentence, said)
+	}
+}
+
+// Only what passed is shown as passed.
+func TestPassMatchesNothingElse(t *testing.T) {
+	for _, result := range []reports.Result{reports.ResultPassed, reports.ResultFailed, reports.ResultInconclusive, reports.ResultSkipped, ""} {
+		matched, err := pass("core").Match(reports.ProfileResult{Result: result, Reason: "r"})
+		if matched != (result == reports.ResultPassed) || err != nil {
+			t.Errorf("%q: matched %v, error %v", result, matched, err)
+		}
 	}
 }
 
