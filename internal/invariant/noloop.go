@@ -112,19 +112,32 @@ func loop(path []string) string {
 	last := path[len(path)-1]
 	for _, earlier := range path[:len(path)-1] {
 		if earlier == last {
-			return "it came back to " + last + " (" + strings.Join(path, "→") + ")"
+			return "it came back to " + last + " (" + way(path) + ")"
 		}
 	}
 	if len(path) > 2 {
-		return "it was passed on twice (" + strings.Join(path, "→") + ")"
+		return "it was passed on twice (" + way(path) + ")"
 	}
 	return ""
 }
 
+func way(path []string) string {
+	if len(path) > mostHops {
+		return strings.Join(path[:mostHops], "→") + "→…"
+	}
+	return strings.Join(path, "→")
+}
+
+// mostHops is how many hops a sentence names: a request that nothing stops is handled by thousands.
+const mostHops = 8
+
 func route(hops []history.Hop) string {
-	parts := make([]string, 0, len(hops))
-	for _, h := range hops {
+	var parts []string
+	for _, h := range hops[:min(len(hops), mostHops)] {
 		parts = append(parts, fmt.Sprintf("%s from %s to %s", h.Server, clock(h.Start), clock(h.End)))
+	}
+	if more := len(hops) - mostHops; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d times more", more))
 	}
 	return strings.Join(parts, ", ")
 }

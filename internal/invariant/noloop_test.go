@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -62,4 +63,19 @@ func TestNoLoop(t *testing.T) {
 		{"no audit logs", asked(),
 			want{outcome: OutcomeInconclusive, reason: "second server", fact: "without any server's account: 1"}},
 	})
+}
+
+// A request that nothing stops goes round until its client has had enough, thousands of times.
+func TestAWayWithoutEndIsToldInAFewWords(t *testing.T) {
+	s := tell("NoLoop").ask(20, "a", ghosts, 0, failed(history.FailureTimeout), took(5))
+	for i := range 2000 {
+		s.hop([]string{"a", "b"}[i%2], i, 4999-i, i > 0)
+	}
+	v := verdictOf(t, s.h, "NoLoop")
+	if len(v.Evidence) != 1 {
+		t.Fatalf("evidence: %v", v.Evidence)
+	}
+	if e := v.Evidence[0]; !strings.Contains(e.Sentence, "and 1992 times more") || !strings.Contains(e.Cause, "it came back to a (a→b→a)") || len(e.Sentence)+len(e.Cause) > 1500 {
+		t.Errorf("%d bytes: %.300s", len(e.Sentence)+len(e.Cause), e.Sentence)
+	}
 }
