@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ the second with that switch alone as in the first. The table is printed, and wri
 				return notRun(err)
 			}
 			if !a.Complete {
-				return &exitError{exitInconclusive, fmt.Errorf("it was ended after %d switches", len(a.Rows))}
+				return &exitError{exitInconclusive, errors.New("it was " + a.Ended())}
 			}
 			return nil
 		},

@@ -26,7 +26,9 @@ type Ablation struct {
 	// Schedules is how many were run under each policy, from FirstSeed on.
 	Schedules uint64 `json:"schedules"`
 	FirstSeed uint64 `json:"firstSeed"`
-	// Complete is false when it was ended before all had been run; rows that are missing were not begun.
+	// Switches is in how many the policies differ, and Complete is false when it was ended before all had been tried. What was cut short is left
+	// out: a row, or, with no row, the counts of the policies as they are.
+	Switches int  `json:"switches"`
 	Complete bool `json:"complete"`
 	// Columns are the invariants that were violated under any policy, by what was peculiar about the request, in the order of the catalogue.
 	// Counts are in their order.
@@ -81,9 +83,13 @@ func Ablate(ctx context.Context, spec Spec, to string, o Options, progress func(
 	other.Policy, other.Changes = to, nil
 	a := &Ablation{
 		APIVersion: CampaignVersion, Kind: AblationKind, SkewproofVersion: o.Version, Spec: spec, To: to, Schedules: o.Seeds, FirstSeed: max(o.First, 1),
+		Switches: len(there),
 	}
 	runs := counting{ctx: ctx, options: o, progress: progress, of: 2 + 2*len(there)}
 	a.FromCounts, a.ToCounts = runs.count(spec), runs.count(other)
+	if ctx.Err() != nil {
+		a.FromCounts, a.ToCounts = nil, nil
+	}
 	for i := range there {
 		name, value := cutChange(there[i])
 		_, was := cutChange(back[i])

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,31 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 			if !strings.Contains(page, want) {
 				t.Errorf("the %s does not say %q:\n%s", what, want, page)
 			}
+		}
+	}
+}
+
+// Counts of fewer schedules than the title says must not stand under it.
+func TestWhatAnAblationWasEndedInIsLeftOut(t *testing.T) {
+	for _, begun := range []int{0, 1, 2, 5} { // at either policy, at the first switch, and at the second one
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		spec := specOf("upstream-1.37", 3)
+		spec.Resources = 2
+		a, err := Ablate(ctx, spec, "reference", Options{Seeds: 10}, func(_ string, done, _ int) {
+			if done == begun {
+				cancel()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		differences, _, err := ablated(spec, "reference")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := max(begun-2, 0) / 2; a.Complete || a.Switches != len(differences) || len(a.Rows) != rows || (len(a.Columns) > 0) != (begun > 1) {
+			t.Errorf("ended at policy %d: complete %t, %d rows of %d, %d columns; want %d of %d", begun+1, a.Complete, len(a.Rows), a.Switches, len(a.Columns), rows, len(differences))
 		}
 	}
 }

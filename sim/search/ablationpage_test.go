@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -29,7 +30,7 @@ func TestAblationPage(t *testing.T) {
 // readAblation reads what [Ablation.WriteMarkdown] wrote.
 func readAblation(t *testing.T, page string) *Ablation {
 	t.Helper()
-	var a Ablation
+	a := Ablation{Complete: true}
 	lines := strings.Split(page, "\n")
 	title := strings.NewReplacer(",", "", ":", "").Replace(lines[2])
 	if _, err := fmt.Sscanf(title, "%s → %s %s and %s %d servers %d schedules from seed %d on",
@@ -95,7 +96,7 @@ func readCounts(t *testing.T, cells []string, base []uint64) (counts []uint64) {
 
 func TestWhatAnAblationSays(t *testing.T) {
 	a := Ablation{
-		Spec: Spec{Policy: "old"}, To: "new", Schedules: 1000, FromCounts: []uint64{278, 0, 27, 482}, ToCounts: make([]uint64, 4),
+		Spec: Spec{Policy: "old"}, To: "new", Schedules: 1000, Switches: 1, Complete: true, FromCounts: []uint64{278, 0, 27, 482}, ToCounts: make([]uint64, 4),
 		Columns: []AblationColumn{{Invariant: "Converges"}, {Invariant: "TrueNotFound"}, {Invariant: "Available"}, {Invariant: "NoFalseNotFound"}},
 		Rows:    []AblationRow{{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{1, 13, 43, 523}, Without: make([]uint64, 4)}},
 	}
@@ -111,5 +112,43 @@ func TestWhatAnAblationSays(t *testing.T) {
 	}
 	if strings.Contains(said, "523") {
 		t.Errorf("482 and 523 are too much alike to be named:\n%s", said)
+	}
+}
+
+// What was not tried removes nothing, which says nothing.
+func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
+	const none, ended = "Converges: no single change of old removes as much as 5 % of the violations in 278 schedules.", ", ended after "
+	for name, c := range map[string]struct {
+		complete       bool
+		switches, rows int
+		says, not      []string
+	}{
+		"complete":  {true, 1, 1, []string{none, "under each policy; the figures"}, []string{ended}},
+		"one of 36": {false, 36, 1, []string{"under each policy, ended after 1 of 36 switches; the figures"}, []string{"no single change", "What this says"}},
+		"none of 1": {false, 1, 0, []string{"under each policy, ended after 0 of 1 switch; the figures"}, []string{"no single change", "What this says"}},
+	} {
+		a := Ablation{
+			Spec: Spec{Policy: "old"}, To: "new", Schedules: 1000, Switches: c.switches, Complete: c.complete,
+			Columns: []AblationColumn{{Invariant: "Converges"}}, FromCounts: []uint64{278}, ToCounts: []uint64{0},
+		}
+		for range c.rows {
+			a.Rows = append(a.Rows, AblationRow{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{278}, Without: []uint64{0}})
+		}
+		var text, markdown bytes.Buffer
+		if err := errors.Join(a.WriteText(&text), a.WriteMarkdown(&markdown)); err != nil {
+			t.Fatal(err)
+		}
+		for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
+			for _, want := range c.says {
+				if !strings.Contains(page, want) {
+					t.Errorf("%s: the %s does not say %q:\n%s", name, what, want, page)
+				}
+			}
+			for _, wrong := range c.not {
+				if strings.Contains(page, wrong) {
+					t.Errorf("%s: the %s says %q:\n%s", name, what, wrong, page)
+				}
+			}
+		}
 	}
 }

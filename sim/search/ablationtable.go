@@ -17,7 +17,8 @@ func (a *Ablation) rises(before, after uint64) bool {
 	return after > before && 5*(after-before) >= before && 100*(after-before) >= a.Schedules
 }
 
-// Findings says in sentences which single change removes which violations, which adds to them, and which is needed.
+// Findings says in sentences which single change removes which violations, which adds to them, and which is needed; that no single one removes them only
+// if all were tried.
 func (a *Ablation) Findings() []string {
 	var all []string
 	for i, inv := range a.Columns {
@@ -32,7 +33,7 @@ func (a *Ablation) Findings() []string {
 					inv, r.Switch, shown(r.ToValue), a.Spec, percent(part), r.With[i], a.FromCounts[i]))
 			}
 		}
-		if alone == 0 {
+		if alone == 0 && a.Complete {
 			all = append(all, fmt.Sprintf("%s: no single change of %s removes as much as %s of the violations in %d schedules.",
 				inv, a.Spec, percent(telling), a.FromCounts[i]))
 		}
@@ -69,9 +70,22 @@ func percent(part float64) string {
 
 // title says what was compared.
 func (a *Ablation) title() string {
-	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on under each policy; "+
+	ended := ""
+	if !a.Complete {
+		ended = ", " + a.Ended()
+	}
+	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on under each policy%s; "+
 		"the figures are schedules that violate the invariant",
-		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed)
+		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed, ended)
+}
+
+// Ended says of an ablation that is not complete how far it came.
+func (a *Ablation) Ended() string {
+	noun := "switches"
+	if a.Switches == 1 {
+		noun = "switch"
+	}
+	return fmt.Sprintf("ended after %d of %d %s", len(a.Rows), a.Switches, noun)
 }
 
 // half is one of the two tables.
@@ -147,8 +161,12 @@ func (a *Ablation) WriteText(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(a.Findings(), "\n"))
-	return err
+	if said := a.Findings(); len(said) > 0 {
+		if _, err := fmt.Fprintf(w, "\n%s\n", strings.Join(said, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteMarkdown writes the tables for a page.
@@ -161,8 +179,10 @@ func (a *Ablation) WriteMarkdown(w io.Writer) error {
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		}
 	}
-	b.WriteString("\n## What this says\n\n")
-	for _, f := range a.Findings() {
+	for i, f := range a.Findings() {
+		if i == 0 {
+			b.WriteString("\n## What this says\n\n")
+		}
 		fmt.Fprintf(&b, "- %s\n", f)
 	}
 	_, err := io.WriteString(w, b.String())
