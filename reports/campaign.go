@@ -21,6 +21,7 @@ var campaignPage = template.Must(template.New("campaign.html.tmpl").Funcs(templa
 	"sign":    sign,
 	"capital": capital,
 	"counted": counted,
+	"covered": covered,
 	"next":    func(n int) int { return n + 1 },
 	"count":   func(n uint64) string { return grouped(int(n)) },
 }).ParseFS(assets, "assets/campaign/*.tmpl"))
@@ -62,6 +63,9 @@ func (d campaignDocument) Lead() string {
 	how := "Random schedules of faults, restarts and upgrades"
 	if d.Method == search.MethodAll {
 		how = "Every schedule of a bounded number of events"
+		if d.Scope != nil && d.Schedules != d.Scope.Schedules {
+			how = covered(d.Campaign) + " schedules of a bounded number of events"
+		}
 	}
 	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
 }

@@ -101,6 +101,35 @@ func TestACampaignPageSaysWhatMatters(t *testing.T) {
 	}
 }
 
+// "All" is said of all alone: not of a search that was ended early, nor of one shard.
+func TestAPartOfEverySchedule(t *testing.T) {
+	early, shard, merged := everything(), everything(), everything()
+	early.Of, early.Complete, early.Shards, early.Schedules = 1, false, early.Shards[:1], 2592
+	shard.Shards, shard.Schedules = shard.Shards[:1], 10000
+	for name, c := range map[string]struct {
+		campaign        *search.Campaign
+		line, lead, not string
+	}{
+		"ended early":     {early, "2,592 of the 20,000 schedules of up to 2", "2,592 of the 20,000 schedules of a bounded number of events on", "ll 20,000"},
+		"a shard":         {shard, "10,000 of the 20,000 schedules of up to 2", "10,000 of the 20,000 schedules of a bounded number of events on", "ll 20,000"},
+		"all, two shards": {merged, "ll 20,000 schedules of up to 2", "Every schedule of a bounded number of events on", "of the 20,000"},
+	} {
+		var summary bytes.Buffer
+		if err := WriteCampaignSummary(&summary, c.campaign, SummaryOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		page := text(renderCampaign(t, c.campaign))
+		for what, said := range map[string]string{"summary": summary.String(), "page": page} {
+			if !strings.Contains(said, c.line) || strings.Contains(said, c.not) {
+				t.Errorf("%s: the %s does not say %q, or says %q:\n%s", name, what, c.line, c.not, said)
+			}
+		}
+		if !strings.Contains(page, c.lead) {
+			t.Errorf("%s: the page does not begin with %q", name, c.lead)
+		}
+	}
+}
+
 func TestHostileCampaignsStayText(t *testing.T) {
 	poisoned := smallCampaign()
 	poison(reflect.ValueOf(poisoned).Elem(), hostile)

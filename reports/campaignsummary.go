@@ -18,7 +18,7 @@ func WriteCampaignSummary(w io.Writer, c *search.Campaign, opts SummaryOptions) 
 	fmt.Fprintf(&b, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
 		c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
 	if c.Scope != nil {
-		fmt.Fprintf(&b, "all %s schedules of up to %d events of %d kinds\n", grouped(int(c.Scope.Schedules)), c.Scope.Events, len(c.Scope.Alphabet))
+		fmt.Fprintf(&b, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))
 	}
 	if never := unreached(c); len(never) > 0 {
 		fmt.Fprintf(&b, "never reached: %s\n", strings.Join(never, ", "))
@@ -36,6 +36,15 @@ func WriteCampaignSummary(w io.Writer, c *search.Campaign, opts SummaryOptions) 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// covered says how many of the schedules of its scope a campaign ran, as "all 23,173" or, where it was ended early or is one shard, "7 of the 14".
+func covered(c *search.Campaign) string {
+	all := grouped(int(c.Scope.Schedules))
+	if c.Schedules == c.Scope.Schedules {
+		return "all " + all
+	}
+	return grouped(int(c.Schedules)) + " of the " + all
 }
 
 func unreached(c *search.Campaign) []string {
