@@ -75,8 +75,8 @@ func (r Request) String() string {
 	return s
 }
 
-// minQPS and maxQPS bound a load, in requests per second. With none, time would not pass between two requests.
-const minQPS, maxQPS = 0.001, 100_000
+// MinQPS and MaxQPS bound a load, in requests per second. With none, time would not pass between two requests.
+const MinQPS, MaxQPS = 0.001, 100_000
 
 // Validate checks that the case can be carried out: its plan, as scenarios do, and that requests are of servers and steps that there are.
 func (c *Case) Validate() error {
@@ -84,8 +84,8 @@ func (c *Case) Validate() error {
 	if err := plan.Validate(); err != nil {
 		return err
 	}
-	if c.Load != nil && !(c.Load.QPS >= minQPS && c.Load.QPS <= maxQPS) {
-		return fmt.Errorf("the load is of %v requests a second: it must be of %v to %v", c.Load.QPS, minQPS, maxQPS)
+	if c.Load != nil && !(c.Load.QPS >= MinQPS && c.Load.QPS <= MaxQPS) {
+		return fmt.Errorf("the load is of %v requests a second: it must be of %v to %v", c.Load.QPS, MinQPS, MaxQPS)
 	}
 	known := map[string]bool{}
 	for _, s := range c.Servers {

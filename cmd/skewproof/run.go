@@ -20,6 +20,7 @@ import (
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
+	"github.com/skewproof/skewproof/sim"
 )
 
 // runFlags are the flags of 'skewproof run'.
@@ -211,10 +212,10 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	return scenario, plan, nil
 }
 
-// checkQPS refuses a rate that no load can have.
+// checkQPS refuses a rate that no load can have, in the simulator or elsewhere.
 func (f *runFlags) checkQPS() error {
-	if !(f.qps > 0 && f.qps <= 100000) { // nor is NaN one
-		return fmt.Errorf("--qps %v: want a rate above 0 and up to 100000", f.qps)
+	if !(f.qps >= sim.MinQPS && f.qps <= sim.MaxQPS) { // nor is NaN one
+		return fmt.Errorf("--qps %v: want a rate of %v to %v", f.qps, sim.MinQPS, sim.MaxQPS)
 	}
 	return nil
 }

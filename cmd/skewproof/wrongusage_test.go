@@ -22,6 +22,8 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"run quiet --servers abc --dry-run", `--servers "abc": want a whole number; 'skewproof run --help' shows the flags`},
 		{"run quiet --seed -1 --dry-run", `--seed "-1": want a whole number, 0 or more;`},
 		{"run quiet --qps fast --dry-run", `--qps "fast": want a number;`},
+		{"run quiet --qps 1e-12 --backend sim --dry-run", "--qps 1e-12: want a rate of 0.001 to 100000"},
+		{"run quiet --qps NaN --backend sim --dry-run", "--qps NaN: want a rate of 0.001 to 100000"},
 		{"run quiet --strict=maybe --dry-run", `--strict "maybe": want true or false;`},
 		{"run quiet --binary foo --dry-run", `--binary "foo": write COMPONENT@VERSION=PATH`},
 		{"conformance --controls none", `--controls "none": want each or few;`},
