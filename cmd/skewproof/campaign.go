@@ -55,8 +55,8 @@ func (f *searchFlags) check(shard string) error {
 	if _, err := f.spec.Setup(); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if f.options.Workers < 0 {
-		return usage("--workers %d: want 1 or more, or 0 for one for each processor", f.options.Workers)
+	if f.options.Workers < 0 || f.options.Workers > search.MaxWorkers {
+		return usage("--workers %d: want 1 to %d, or 0 for one for each processor", f.options.Workers, search.MaxWorkers)
 	}
 	if shard == "" {
 		return nil

@@ -21,7 +21,7 @@ type Options struct {
 	Seeds uint64
 	// For is for how long; 0: until Seeds are run. One of both must be set.
 	For time.Duration
-	// Workers is how many schedules are run at once; 0 is the number of processors.
+	// Workers is how many schedules are run at once, [MaxWorkers] at most; 0 is the number of processors.
 	Workers int
 	// Shard of Shards is the part that is searched, from 1: every Shards-th seed, [MaxShards] at most. 0 of 0 is all.
 	Shard, Shards int
@@ -35,14 +35,17 @@ type Options struct {
 	Version, Machine string
 }
 
+// MaxWorkers bounds how many schedules are run at once: each worker has two simulators.
+const MaxWorkers = 1024
+
 func (o Options) check() error {
 	switch {
 	case o.Seeds == 0 && o.For <= 0:
 		return errors.New("neither a number of schedules nor a time is given: the search would never end")
 	case o.For < 0:
 		return fmt.Errorf("a time of %s: want more than 0", o.For)
-	case o.Workers < 0:
-		return fmt.Errorf("%d workers: want 1 or more", o.Workers)
+	case o.Workers < 0 || o.Workers > MaxWorkers:
+		return fmt.Errorf("%d workers: want 1 to %d", o.Workers, MaxWorkers)
 	case o.Shards < 0 || o.Shard < 0 || o.Shard > o.Shards || o.Shards > 0 && o.Shard == 0 || o.Shards > MaxShards:
 		return fmt.Errorf("shard %d of %d: want 1 of 1 up to N of N, with N up to %d", o.Shard, o.Shards, MaxShards)
 	}
@@ -53,7 +56,7 @@ func (o Options) check() error {
 func (o Options) withDefaults() Options {
 	o.First, o.Shard, o.Shards = max(o.First, 1), max(o.Shard, 1), max(o.Shards, 1)
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
 	}
 	if o.ShrinkRuns == 0 {
 		o.ShrinkRuns = DefaultShrinkRuns
@@ -138,10 +141,14 @@ func (s *search) run(ctx context.Context) (*Campaign, error) {
 	if s.options.For > 0 {
 		s.ends = s.began.Add(s.options.For)
 	}
-	for range s.options.Workers {
+	for len(s.workers) < s.options.Workers && ctx.Err() == nil { // each takes a while
 		s.workers = append(s.workers, newWorker(s))
 	}
-	s.atOnce(func(i int) { s.workers[i].run(ctx) }, s.progress)
+	s.atOnce(func(i int) {
+		if i < len(s.workers) {
+			s.workers[i].run(ctx)
+		}
+	}, s.progress)
 	c := s.campaign(time.Since(s.began))
 	s.shrinkAll(ctx, c)
 	c.conclude()

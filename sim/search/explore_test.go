@@ -241,6 +241,22 @@ func TestAnEmptySearchIsInconclusive(t *testing.T) {
 	}
 }
 
+// Making hundreds of simulators takes a while, in which Ctrl-C must not be waited for.
+func TestASearchCanBeEndedWhileItsWorkersAreMade(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	made := 0
+	o := Options{Seeds: 50, Workers: 8, ShrinkRuns: -1}
+	c, err := newSearch(specOf("reference", 2), o.withDefaults(), MethodRandom, func() source {
+		if made++; made == 2 {
+			cancel()
+		}
+		return panicking{}
+	}).run(ctx)
+	if err != nil || made != 2 || c.Schedules != 0 || c.Complete || len(c.Troubles) > 0 {
+		t.Errorf("%d workers were made, of which the second ended it: %d schedules, complete %t, troubles %v, error %v", made, c.Schedules, c.Complete, c.Troubles, err)
+	}
+}
+
 func TestATimeEndsASearch(t *testing.T) {
 	c := explored(t, specOf("reference", 2), Options{For: time.Millisecond, ShrinkRuns: -1})
 	if !c.Complete || c.Wanted != 0 {
@@ -250,7 +266,7 @@ func TestATimeEndsASearch(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3},
+		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "too many workers": {Seeds: 1, Workers: MaxWorkers + 1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3},
 		"too many shards": {Seeds: 1, Shard: 1, Shards: MaxShards + 1}, "time": {For: -1, Seeds: 1},
 	} {
 		if _, err := Explore(t.Context(), specOf("reference", 3), o); err == nil {
