@@ -55,6 +55,15 @@ func Ways(file string, contexts, direct []string) ([]Way, error) {
 	if len(contexts) == 0 {
 		contexts = slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(c string) bool { return slices.Contains(direct, c) })
 	}
+	for _, name := range slices.Concat(contexts, direct) {
+		context := config.Contexts[name]
+		if context == nil {
+			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+		}
+		if user := context.AuthInfo; user != "" && config.AuthInfos[user] == nil { // client-go would ask as nobody
+			return nil, fmt.Errorf("kubeconfig %s, context %q: there is no user %q: correct the name, or add the user", file, name, user)
+		}
+	}
 	if len(direct) > 0 && len(direct) != len(contexts) {
 		return nil, fmt.Errorf("%d direct contexts for %d contexts: name one for each, in the same order", len(direct), len(contexts))
 	}
@@ -62,9 +71,6 @@ func Ways(file string, contexts, direct []string) ([]Way, error) {
 		return nil, fmt.Errorf("kubeconfig %s: %d contexts: two servers at least are needed, with a context for each", file, len(contexts))
 	}
 	read := func(name string) (*rest.Config, error) {
-		if config.Contexts[name] == nil {
-			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
-		}
 		way, err := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 		if err == nil {
 			err = usable(way)

@@ -126,17 +126,20 @@ func TestWaysRefuses(t *testing.T) {
 		contexts string
 		want     string
 	}{
-		"no such context":      {nil, "a x", `no context "x": it has a, b, c`},
-		"one server":           {nil, "a", "two servers at least"},
-		"a load balancer":      {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
-		"several users":        {[]string{"- name: b\n  user: {token: secret}", "- name: b\n  user: {token: other}"}, "", "different users"},
-		"not verified":         {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
-		"plain HTTP":           {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "no https URL"},
-		"a path":               {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
-		"through a proxy":      {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
-		"other names in TLS":   {[]string{"127.0.0.3:6443',", "127.0.0.3:6443', tls-server-name: other,"}, "", "tls-server-name"},
-		"a CA for some only":   {[]string{"127.0.0.3:6443', certificate-authority:", "127.0.0.3:6443', x:"}, "", "for all, or for none"},
-		"a CA that is missing": {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
+		"no such context":       {nil, "a x", `no context "x": it has a, b, c`},
+		"no such context alone": {nil, "nope", `no context "nope": it has a, b, c`},
+		"no such user":          {[]string{"cluster: b, user: b}", "cluster: b, user: nope}"}, "", `kubeconfig, context "b": there is no user "nope"`},
+		"no such user of all":   {[]string{", user: b}", ", user: nope}", ", user: a}", ", user: nope}", ", user: c}", ", user: nope}"}, "", `there is no user "nope"`},
+		"one server":            {nil, "a", "two servers at least"},
+		"a load balancer":       {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
+		"several users":         {[]string{"- name: b\n  user: {token: secret}", "- name: b\n  user: {token: other}"}, "", "different users"},
+		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
+		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "no https URL"},
+		"a path":                {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
+		"through a proxy":       {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
+		"other names in TLS":    {[]string{"127.0.0.3:6443',", "127.0.0.3:6443', tls-server-name: other,"}, "", "tls-server-name"},
+		"a CA for some only":    {[]string{"127.0.0.3:6443', certificate-authority:", "127.0.0.3:6443', x:"}, "", "for all, or for none"},
+		"a CA that is missing":  {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Ways(kubeconfig(t, c.replace...), strings.Fields(c.contexts), nil)
