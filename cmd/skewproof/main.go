@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,8 +102,9 @@ func outcomeError(o invariant.Outcome) error {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "skewproof",
-		Short: "Prove that a Kubernetes control plane stays correct while its kube-apiservers run different versions",
+		Use:     "skewproof",
+		Version: version() + " (" + runtime.Version() + ")",
+		Short:   "Prove that a Kubernetes control plane stays correct while its kube-apiservers run different versions",
 		Long: `skewproof brings up control planes of real kube-apiservers of different versions, puts them under load, breaks them,
 and judges what it recorded by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches schedules by the
 thousand for one that breaks them, and runs what it finds again on real kube-apiservers.
@@ -121,9 +123,11 @@ bench, parity and replay answer another question by 0 to 2; their --help says wh
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes them, in one line
 	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
 		newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
 		newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(), newExtension(), newInside(), newRehearse(),
 	)
+	strictHelp(root)
 	return root
 }

@@ -50,3 +50,18 @@ func unknownCommand(root *cobra.Command, err error) error {
 	}
 	return fmt.Errorf("%s '%s --help' lists the commands", problem, root.CommandPath())
 }
+
+// strictHelp makes 'help' about a command that does not exist wrong usage.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil { // cobra has made it
+		panic(err)
+	}
+	help.Args = func(_ *cobra.Command, words []string) error {
+		if _, _, err := root.Find(words); err != nil {
+			return &exitError{exitUsage, unknownCommand(root, err)}
+		}
+		return nil
+	}
+}

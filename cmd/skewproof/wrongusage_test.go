@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -67,6 +68,9 @@ func TestUnknownCommandsAreWrongUsage(t *testing.T) {
 		if code := execute([]string{word, "quiet", "--backend", "sim"}); code != exitUsage {
 			t.Errorf("%s: exit code %d", word, code)
 		}
+		if _, err := call(t, "help", word); codeOf(t, err) != exitUsage || err.Error() != want {
+			t.Errorf("help %s: exit code %d, %v", word, codeOf(t, err), err)
+		}
 	}
 }
 
@@ -92,5 +96,16 @@ func TestTheHelpNamesWhatACommandDoes(t *testing.T) {
 		if out, err := call(t, command, "--help"); err != nil || !strings.Contains(out, want) {
 			t.Errorf("%s --help does not say %q, error %v", command, want, err)
 		}
+	}
+}
+
+func TestTheVersionIsThatOfReports(t *testing.T) {
+	for _, word := range []string{"--version", "-v"} {
+		if out, err := call(t, word); err != nil || out != "skewproof "+version()+" ("+runtime.Version()+")\n" {
+			t.Errorf("%s: %q, error %v", word, out, err)
+		}
+	}
+	if out, err := call(t, "help", "run"); err != nil || !strings.Contains(out, "skewproof run NAME") {
+		t.Errorf("help run: error %v:\n%s", err, out)
 	}
 }
