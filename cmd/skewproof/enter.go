@@ -24,7 +24,7 @@ func (f *runFlags) enter(ctx context.Context, dir runDir, out, progress io.Write
 		defer func() { _ = keptWriter.Close() }()
 		var err error
 		code, err = sandbox.Enter(ctx, sandbox.Command{
-			Args: []string{insideCommand, string(dir)}, Stdout: out, Stderr: progress, ExtraFiles: []*os.File{keptWriter},
+			Args: []string{insideCommand, string(dir)}, Stdout: unwrapped(out), Stderr: progress, ExtraFiles: []*os.File{keptWriter},
 			Started: func(pid int) {
 				_ = keptWriter.Close() // the sandboxed half has its own
 				if err := os.WriteFile(dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {

@@ -55,6 +55,6 @@ func writeReports(dir runDir, report reports.RunReport, out io.Writer) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := unwrapped(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -30,8 +30,10 @@ func execute(words []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ctx = withSignals(ctx, cancel)
+	heedClosedPipes()
 	root := newRoot()
 	root.SetArgs(words)
+	root.SetOut(answer{os.Stdout})
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	switch {

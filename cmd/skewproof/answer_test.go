@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// Whoever looks at the first lines only, as in 'skewproof conformance | head', gets the reports and the exit code all the same.
+func TestNobodyHasToReadTheOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for line, leaves := range map[string]string{
+		"conformance --backend sim --subject reference --labels quiet --out DIR/suite":                               "suite/" + reports.ConformanceFile,
+		"run quiet --backend sim --subject reference --out DIR/run":                                                  "run/" + reports.JSONFile,
+		"matrix --backend sim --scenarios quiet --pairs v1.36.3..v1.37.1 --subjects reference,none --out DIR/matrix": "matrix/" + reports.MatrixHTML,
+		"list": "",
+	} {
+		var said bytes.Buffer
+		cmd := program(t, &said, strings.Fields(strings.ReplaceAll(line, "DIR", dir))...)
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = read.Close()
+		cmd.Stdout = write
+		_ = cmd.Run() // the state says what became of it
+		_ = write.Close()
+		if code := cmd.ProcessState.ExitCode(); code != exitPass || strings.Contains(said.String(), "broken pipe") {
+			t.Errorf("%s: %v; it said:\n%s", line, cmd.ProcessState, &said)
+		}
+		if _, err := os.Stat(filepath.Join(dir, leaves)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
