@@ -53,7 +53,11 @@ func (f *Facts) indexOperations(h *history.History) {
 	}
 	f.finish = max(f.finish, f.end.At)
 	slices.SortStableFunc(f.observations, func(a, b *observation) int { return operationOrder(a.op, b.op) })
-	for _, o := range slices.Backward(f.observations) {
+	for _, o := range f.observations {
+		if _, twice := f.byID[o.op.ID]; twice {
+			f.byID[o.op.ID] = nil // whose the accounts of this ID are is not known
+			continue
+		}
 		f.byID[o.op.ID] = o
 	}
 }
