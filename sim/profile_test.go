@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -70,5 +71,20 @@ func TestListsAreCountedOverTheirPages(t *testing.T) {
 	}
 	if whole == 0 || paged == 0 {
 		t.Errorf("%d whole lists and %d in pages", whole, paged)
+	}
+}
+
+// What is answered instead of an older document is noted as it is on real processes: with why it cannot be read.
+func TestAnOlderDocumentThatCannotBeReadSaysWhy(t *testing.T) {
+	for body, want := range map[string]string{`{"kind":"APIVersions","versions":["v1"]}`: "", `{"kind":"Status"}`: `got kind "Status"`, "welcome": "invalid character"} {
+		s := &Simulator{history: &history.History{Documents: map[string]history.Document{}}}
+		op := &operation{
+			Operation: history.Operation{Verb: history.VerbLegacy, Path: "/api", Status: http.StatusOK},
+			x:         &exchange{s: s, status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(body)},
+		}
+		s.read(op)
+		if (op.Message == "") != (want == "") || !strings.Contains(op.Message, want) || (op.Document != "") != (want == "") {
+			t.Errorf("%s: document %q, message %q; want %q", body, op.Document, op.Message, want)
+		}
 	}
 }
