@@ -93,6 +93,7 @@ func (p Program) run(ctx context.Context, limit time.Duration, dir string, words
 	}
 	var exit *exec.ExitError
 	switch {
+	case f.Report != nil && f.Code >= codePass && f.Code <= codeInconclusive: // even if it was told to end just then
 	case ctx.Err() != nil:
 		f.Problem = interrupted
 	case limited.Err() != nil:

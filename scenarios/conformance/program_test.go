@@ -38,6 +38,18 @@ var acts = map[string]func(words []string) int{
 	"says pass and leaves nothing": func([]string) int { return 0 },
 	"dies":                         func([]string) int { panic("of a test") },
 	"waits to be released":         waitToBeReleased,
+	"is told to end when it is over": func(words []string) int {
+		ended := make(chan os.Signal, 1)
+		signal.Notify(ended, syscall.SIGTERM)
+		dir := words[len(words)-1]
+		left := report(invariant.OutcomeInconclusive) // of nothing at all
+		left.APIVersion, left.Kind, left.Timeline.BucketSeconds = reports.APIVersion, reports.Kind, 1
+		if os.Mkdir(dir, 0o700) != nil || reports.WriteAll(dir, *left) != nil || os.WriteFile(dir+".begun", nil, 0o600) != nil {
+			return 3
+		}
+		<-ended
+		return 2
+	},
 	"hangs": func(words []string) int {
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
@@ -100,7 +112,7 @@ func TestARunThatHangsIsEnded(t *testing.T) {
 func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, done := hanging(t, ctx)
+	_, done := hanging(t, ctx, "hangs")
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	kept := false
@@ -115,10 +127,10 @@ func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	<-done
 }
 
-// hanging begins a run that hangs until ctx ends, and returns once it does.
-func hanging(t *testing.T, ctx context.Context) (dir string, done <-chan Finished) {
+// hanging begins a run that does what hangs until ctx ends, and returns once it does.
+func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <-chan Finished) {
 	t.Helper()
-	t.Setenv(actVariable, "hangs")
+	t.Setenv(actVariable, what)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -140,13 +152,24 @@ func hanging(t *testing.T, ctx context.Context) (dir string, done <-chan Finishe
 func TestAnInterruptedRunIsEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	dir, done := hanging(t, ctx)
+	dir, done := hanging(t, ctx, "hangs")
 	cancel()
 	if f := <-done; f.Problem != "interrupted before there was a verdict" {
 		t.Errorf("the problem is %q", f.Problem)
 	}
 	if _, err := os.Stat(dir + ".tidied"); err != nil {
 		t.Errorf("it was not given the time to tidy up: %v", err)
+	}
+}
+
+// A run that was judged was not interrupted, even if it was told to end before it had ended by itself.
+func TestARunThatWasJudgedCounts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, done := hanging(t, ctx, "is told to end when it is over")
+	cancel()
+	if f := <-done; f.Code != codeInconclusive || f.Problem != "" || f.Report == nil {
+		t.Errorf("exit code %d, problem %q, report %v", f.Code, f.Problem, f.Report != nil)
 	}
 }
 
