@@ -36,6 +36,9 @@ func TestDocumentsOfGroupVersionsBreakNothingElse(t *testing.T) {
 			t.Errorf("%s: %s", v.Invariant, v.Evidence[0].Sentence)
 		}
 	}
+	if v := verdictOf(t, tell().askEvery(20, 190, "b", v2, 503).h, "Converges"); v.Outcome == OutcomeFail {
+		t.Errorf("they never come right, and nobody has to see to it: %s", v.Evidence[0].Sentence)
+	}
 	if v := verdictOf(t, tell().ask(20, "a", v2, 404).h, "NoFalseNotFound"); v.Outcome != OutcomeFail {
 		t.Errorf("a server that denies what it serves itself: %s", v.Outcome)
 	}

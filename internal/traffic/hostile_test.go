@@ -22,6 +22,10 @@ func TestEveryForgeryReachesTheServer(t *testing.T) {
 		if n := len(record.all()); n != i+1 || record.all()[i].Status != http.StatusNotFound {
 			t.Fatalf("forgery %d has not been answered: %+v", i, record.all())
 		}
+		says := slices.Contains(headers["X-Kubernetes-Peer-Proxied"], "true") || headers["X-Kubernetes-Apiserver-Rerouted"] != nil
+		if op := record.all()[i]; op.Rerouted != says {
+			t.Errorf("forgery %d is recorded as one that says it was rerouted: %v, want %v", i, op.Rerouted, says)
+		}
 		for name, values := range headers {
 			if got := (*came.Load())[name]; !slices.Equal(got, values) {
 				t.Errorf("forgery %d: the server saw %d values of %s, want %d", i, len(got), name, len(values))
