@@ -19,7 +19,7 @@ var loopByMutualStaleBelief = Scenario{
 	MinServers: 2,
 	Family:     Safety,
 	Labels:     []string{"slow"},
-	Control:    Control{Defect: "passed-back", Invariants: []string{"NoLoop"}},
+	Control:    Control{Defect: "denial-believed", Invariants: []string{"NoLoop"}},
 	Plan: func(p Parameters) Plan {
 		plan := p.cluster(p.newest)
 		plan.Traffic = HostileTraffic

@@ -21,7 +21,6 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"bandwidth-starved-list", "last-object-lost", "ListsAgree"},
 	{"flapping-link", "last-peer-given-up", "Available"},
 	{"peer-crash-with-alternative", "same-peer-again", "Available"},
-	{"loop-by-mutual-stale-belief", "denial-believed", "NoLoop"},
 	{"crash-loop", "peers-success-becomes-error", "Available"},
 	{"one-way-partition", "peers-success-becomes-error", "Available"},
 }
