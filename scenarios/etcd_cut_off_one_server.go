@@ -24,9 +24,8 @@ var etcdCutOffOneServer = Scenario{
 		heal := plan.suffer(cut("a", fault.Etcd))
 		plan.soak(25 * time.Second)
 		heal()
-		plan.converge()
 		// A kube-apiserver is not back at once: its client of etcd waits before it tries again, after so long a cut for up to 24 s.
-		plan.Steps[len(plan.Steps)-1].For += 24 * time.Second
+		plan.convergeAfter(24 * time.Second)
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300}
 		return *plan
 	},

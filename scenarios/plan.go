@@ -131,8 +131,11 @@ func around(servers []string, f fault.Fault) []fault.Fault {
 func (plan *Plan) settle(observe time.Duration) { plan.soak(plan.Bounds.Staleness + observe) }
 
 // converge waits until all must be well again, and long enough after that to see whether it is.
-func (plan *Plan) converge() {
-	plan.add(Step{Action: Outlast, For: plan.Bounds.Convergence + 5*time.Second})
+func (plan *Plan) converge() { plan.convergeAfter(0) }
+
+// convergeAfter is converge where what was disturbed may take so long to be as it was.
+func (plan *Plan) convergeAfter(back time.Duration) {
+	plan.add(Step{Action: Outlast, For: back + plan.Bounds.Convergence + 5*time.Second})
 }
 
 // Versions lists the apiserver versions that the plan needs, each once, in order of first use.

@@ -47,13 +47,7 @@ func listing(t *testing.T, resource string) *httptest.Server {
 // lists for clients is asked where they ask.
 func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
-	var file bytes.Buffer
-	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
-	truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth.changed = func(map[string]history.Document) {}
+	truth, read := newTruthOf(t, cluster, nil, "a")
 	truth.observe(t.Context(), "a")
 	names := func(d history.Document) (all []string) {
 		for _, r := range d.Resources {
@@ -65,15 +59,36 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	if got := names(truth.listed(t.Context())); !slices.Equal(got, []string{"listed", "served"}) {
 		t.Errorf("there is said to be %q to visit, want what is served and what is listed", got)
 	}
-	if err := recorder.Close(nil); err != nil {
-		t.Fatal(err)
+	h := read()
+	if len(h.Served) != 1 || !slices.Equal(names(h.Documents[h.Served[0].Document]), []string{"served"}) {
+		t.Errorf("it is recorded that it serves %+v, %+v", h.Served, h.Documents)
 	}
-	h, err := history.Read(&file)
+}
+
+// newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read it.
+func newTruthOf(t *testing.T, cluster Cluster, now func() history.Time, servers ...string) (*truth, func() *history.History) {
+	t.Helper()
+	var file bytes.Buffer
+	var run history.Run
+	for _, name := range servers {
+		run.Servers = append(run.Servers, history.Server{Name: name})
+	}
+	recorder := history.NewRecorder(&file, run, now)
+	truth, err := newTruth(cluster, servers, recorder, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.Served) != 1 || !slices.Equal(names(h.Documents[h.Served[0].Document]), []string{"served"}) {
-		t.Errorf("it is recorded that it serves %+v, %+v", h.Served, h.Documents)
+	truth.changed = func(map[string]history.Document) {}
+	return truth, func() *history.History {
+		t.Helper()
+		if err := recorder.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		h, err := history.Read(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
 	}
 }
 
@@ -100,24 +115,13 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: tc.serving}
-			var file bytes.Buffer
-			recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return 9 })
-			truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
-			if err != nil {
-				t.Fatal(err)
-			}
+			truth, read := newTruthOf(t, cluster, func() history.Time { return 9 }, "a")
 			told := ""
 			truth.changed = func(all map[string]history.Document) { told = all["a"].Hash }
 			for _, answer := range tc.answers {
 				truth.learn("a", answer)
 			}
-			if err := recorder.Close(nil); err != nil {
-				t.Fatal(err)
-			}
-			h, err := history.Read(&file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := read()
 			if !slices.Equal(h.Served, tc.want) {
 				t.Errorf("it is recorded that it serves %+v, want %+v", h.Served, tc.want)
 			}
@@ -149,21 +153,9 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 				cluster.incarnation = 0
 			}
 		})
-		var file bytes.Buffer
-		recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return now })
-		truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		truth.changed = func(map[string]history.Document) {}
+		truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
 		truth.observe(t.Context(), "a")
-		if err := recorder.Close(nil); err != nil {
-			t.Fatal(err)
-		}
-		h, err := history.Read(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := read()
 		if !slices.Equal(h.Lates, tc.want) {
 			t.Errorf("%s: noted %v, want %v", tc.name, h.Lates, tc.want)
 		}
@@ -173,26 +165,15 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 // A machine that stands still asks nobody anything, so that no answer is late.
 func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	var now history.Time
-	var file bytes.Buffer
-	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, func() history.Time { return now })
 	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
-	truth, err := newTruth(cluster, []string{"a", "b"}, recorder, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a", "b")
 	now = late - 1
 	last := truth.pulse(0)
 	now += late
 	last = truth.pulse(last)
 	cluster.incarnation, now = 0, now+time.Minute // nobody serves
 	truth.pulse(last)
-	if err := recorder.Close(nil); err != nil {
-		t.Fatal(err)
-	}
-	h, err := history.Read(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := read()
 	want := []history.Late{{Server: "a", Start: late - 1, End: 2*late - 1, Queued: late}, {Server: "b", Start: late - 1, End: 2*late - 1, Queued: late}}
 	if !slices.Equal(h.Lates, want) {
 		t.Errorf("noted %v, want %v", h.Lates, want)
@@ -213,13 +194,7 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	}))
 	t.Cleanup(own.Close)
 	cluster := &leaving{doors: doors{own: own, front: own}}
-	var file bytes.Buffer
-	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return now })
-	truth, err := newTruth(cluster, []string{"a"}, recorder, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth.changed = func(map[string]history.Document) {}
+	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
 	look := func(at history.Time, incarnation int, handler http.Handler, do func()) {
 		now, cluster.incarnation, serves, meanwhile = at*time.Second, incarnation, handler, do
 		truth.observe(t.Context(), "a")
@@ -231,13 +206,7 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	look(40, 2, newer, nothing)
 	look(50, 2, older, func() { cluster.incarnation = 3 })
 	look(60, 2, older, func() { cluster.incarnation = 0 })
-	if err := recorder.Close(nil); err != nil {
-		t.Fatal(err)
-	}
-	h, err := history.Read(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := read()
 	var got []string
 	for _, s := range h.Served {
 		got = append(got, fmt.Sprintf("%d at %s: %s, confirmed %s", s.Incarnation, s.At, h.Documents[s.Document].Resources[0].Resource, s.Confirmed))

@@ -12,23 +12,12 @@ var groupVersionsDescribed = Invariant{
 }
 
 func judgeDescribed(f *Facts) *tally {
-	t := f.timely()
-	tolerated := 0
-	for _, o := range f.observations {
+	t, tolerated := f.judgeDenials(func(o *observation) ruling {
 		if !o.leftLocal() {
-			continue
+			return rulingNone
 		}
-		r := f.ruleDenied(o)
-		if r == rulingTolerated {
-			tolerated++
-		}
-		if t.rule(r) {
-			class, cause := circumstance(f.candidates(o, o.situation), o.op.Server)
-			t.violation(signature{o.op.Server, class, "404 " + cause}, o.op.End, o.resource.String(), func() Evidence {
-				return f.show(o, o.situation, answer(o.op)+", as though nobody served anything of it")
-			})
-		}
-	}
+		return f.ruleDenied(o)
+	}, "anything of it")
 	t.fact("tolerated while knowledge spread", tolerated)
 	return t
 }

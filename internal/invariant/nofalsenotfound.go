@@ -18,26 +18,36 @@ var noFalseNotFound = Invariant{
 }
 
 func judgeNoFalseNotFound(f *Facts) *tally {
-	t := f.timely()
-	tolerated, passedOn := 0, 0
-	for _, o := range f.observations {
+	passedOn := 0
+	t, tolerated := f.judgeDenials(func(o *observation) ruling {
 		r := f.ruleNotFound(o)
-		if r == rulingTolerated {
-			tolerated++
-		}
 		if (r == rulingRight || r == rulingWrong) && o.skewed() {
 			passedOn++
+		}
+		return r
+	}, "it")
+	t.fact("skewed operations judged", passedOn)
+	t.fact("tolerated while knowledge spread", tolerated)
+	return t
+}
+
+// judgeDenials holds every operation against a rule about what is said not to exist, as though nobody served what. It also counts those that are
+// tolerated.
+func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) (t *tally, tolerated int) {
+	t = f.timely()
+	for _, o := range f.observations {
+		r := rule(o)
+		if r == rulingTolerated {
+			tolerated++
 		}
 		if t.rule(r) {
 			class, cause := circumstance(f.candidates(o, o.situation), o.op.Server)
 			t.violation(signature{o.op.Server, class, "404 " + cause}, o.op.End, o.resource.String(), func() Evidence {
-				return f.show(o, o.situation, answer(o.op)+", as though nobody served it")
+				return f.show(o, o.situation, answer(o.op)+", as though nobody served "+what)
 			})
 		}
 	}
-	t.fact("skewed operations judged", passedOn)
-	t.fact("tolerated while knowledge spread", tolerated)
-	return t
+	return t, tolerated
 }
 
 // ruleNotFound rules on one operation that is about a resource.
