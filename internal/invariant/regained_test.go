@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +53,27 @@ func TestLagIsBounded(t *testing.T) {
 	} {
 		if got := lag(cut); got != want {
 			t.Errorf("after %s: %s, want %s", cut, got, want)
+		}
+	}
+}
+
+// A lease is not renewed before its server has etcd back, either.
+func TestALeaseLapsesUntilEtcdIsRegained(t *testing.T) {
+	all := doc("all", line(pods), line(leases))
+	waits := func(o *history.Operation) { o.Verb = "patch" }
+	cut := func() *story {
+		return blank().start("a", 0, all).start("b", 0, all).start("c", 0, all).cut("b", "etcd", 20, 3700)
+	}
+	for name, c := range map[string]struct {
+		story *story
+		until history.Time
+	}{
+		"at once": {cut().ask(3701, "b", leases, 200, waits), sec(3700)},
+		"late":    {cut().ask(3701, "b", leases, 504, waits, took(5)), sec(3700 + 144)},
+	} {
+		f := NewFacts(c.story.h)
+		if got, want := f.forgotten("b", nil), []window{{sec(20 + 3600 - 10), c.until}}; !slices.Equal(got, want) {
+			t.Errorf("%s: nobody knows of it in %v, want %v", name, got, want)
 		}
 	}
 }
