@@ -29,11 +29,12 @@ func smallCampaign() *search.Campaign {
 		Reached: []search.Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}, {State: "crashed", Impossible: "a failed fetch does not end a server"}},
 		Invariants: []search.InvariantCount{
 			{
-				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Violated: 240,
+				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Exercised: 8000, Violated: 240,
 				Requests: []search.RequestCount{{Violated: 200}, {Asked: search.PeculiarSubresource, Violated: 41}, {Asked: search.PeculiarForged}},
 			},
-			{Name: "Available", Grade: invariant.GradeExtended, Sentence: "No request fails.", Violated: 12},
-			{Name: "NoLoop", Grade: invariant.GradeCore, Sentence: "A request is passed on at most once."},
+			{Name: "Available", Grade: invariant.GradeExtended, Sentence: "No request fails.", Exercised: 9000, Violated: 12},
+			{Name: "NoLoop", Grade: invariant.GradeCore, Sentence: "A request is passed on at most once.", Exercised: 7000},
+			{Name: "WatchesLast", Grade: invariant.GradeExtended, Sentence: "A watch lasts."},
 		},
 		Findings: []search.Finding{
 			{

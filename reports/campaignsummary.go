@@ -23,6 +23,9 @@ func WriteCampaignSummary(w io.Writer, c *search.Campaign, opts SummaryOptions) 
 	if never := unreached(c); len(never) > 0 {
 		fmt.Fprintf(&b, "never reached: %s\n", strings.Join(never, ", "))
 	}
+	if idle := unexercised(c); len(idle) > 0 {
+		fmt.Fprintf(&b, "not exercised: %s\n", strings.Join(idle, ", "))
+	}
 	fmt.Fprintf(&b, "%s schedules run twice, %s with another trace\n", grouped(int(c.Checks.Repeated)), grouped(int(c.Checks.Differed)))
 	for _, x := range c.Troubles {
 		fmt.Fprintf(&b, "%s could not be carried out, the first with seed %d: %s\n", counted(int(x.Schedules), "schedule"), x.Seed, plain(x.Sentence))
@@ -55,6 +58,17 @@ func unreached(c *search.Campaign) []string {
 		}
 	}
 	return never
+}
+
+// unexercised names the invariants of which a search says nothing.
+func unexercised(c *search.Campaign) []string {
+	var idle []string
+	for _, inv := range c.Invariants {
+		if inv.Exercised == 0 {
+			idle = append(idle, inv.Name)
+		}
+	}
+	return idle
 }
 
 func writeFinding(b *strings.Builder, f search.Finding, opts SummaryOptions) {

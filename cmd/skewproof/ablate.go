@@ -48,11 +48,9 @@ the second with that switch alone as in the first. The table is printed, and wri
 			if err != nil {
 				return notRun(err)
 			}
-			if err := reports.WriteAblation(dir, a); err != nil {
-				return notRun(err)
-			}
-			if err := a.WriteText(cmd.OutOrStdout()); err != nil {
-				return notRun(err)
+			out := cmd.OutOrStdout()
+			if err := tell(out, dir, reports.WriteAblation(dir, a), func(reports.SummaryOptions) error { return a.WriteText(out) }); err != nil {
+				return err
 			}
 			if !a.Complete {
 				return &exitError{exitInconclusive, errors.New("it was " + a.Ended())}

@@ -100,11 +100,11 @@ func newCampaignDir(out, name string, now time.Time) (string, error) {
 
 // finish writes a campaign and turns its verdict into an exit code.
 func finish(dir string, c *search.Campaign, out io.Writer) error {
-	if err := reports.WriteCampaign(dir, c); err != nil {
-		return notRun(err)
-	}
-	if err := reports.WriteCampaignSummary(out, c, reports.SummaryOptions{Dir: dir, Color: isTerminal(out)}); err != nil {
-		return notRun(err)
+	err := tell(out, dir, reports.WriteCampaign(dir, c), func(shown reports.SummaryOptions) error {
+		return reports.WriteCampaignSummary(out, c, shown)
+	})
+	if err != nil {
+		return err
 	}
 	return outcomeError(c.Verdict.Outcome)
 }

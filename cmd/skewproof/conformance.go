@@ -66,15 +66,9 @@ func conform(ctx context.Context, o conformance.Options, out, progress io.Writer
 		return notRun(err)
 	}
 	fmt.Fprintln(out)
-	shown := reports.SummaryOptions{Dir: o.Out, Color: isTerminal(out)}
+	err = tell(out, o.Out, err, func(shown reports.SummaryOptions) error { return reports.WriteConformanceSummary(out, report, shown) })
 	if err != nil {
-		shown.Dir = "" // there is nothing there to read on
-	}
-	if err := reports.WriteConformanceSummary(out, report, shown); err != nil {
-		return notRun(err)
-	}
-	if err != nil {
-		return notRun(fmt.Errorf("the report above could not be saved: %w", err))
+		return err
 	}
 	return resultError(report.Result)
 }

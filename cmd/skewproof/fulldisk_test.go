@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A command that runs out of room says so, and leaves nothing that is only half there. No file of its process may grow beyond 2 KiB: the
+// A command that runs out of room says so and what it had found, and leaves nothing that is only half there. No file of its process may grow beyond 2 KiB: the
 // kernel then refuses writes half way, as on a full disk.
 func TestFullDiskLeavesNoHalves(t *testing.T) {
 	t.Parallel()
@@ -22,10 +22,11 @@ func TestFullDiskLeavesNoHalves(t *testing.T) {
 		repro.Case.Requests = append(repro.Case.Requests, repro.Case.Requests[0])
 	}
 	file := writeRepro(t, repro)
-	for line, broken := range map[string]string{
-		"run quiet --backend sim --out DIR/out": "out/history.jsonl",
-		"replay FILE --out DIR/out":             "out/history.jsonl",
-		"replay FILE --trace DIR/trace":         "trace",
+	for line, want := range map[string]struct{ broken, told string }{
+		"run quiet --backend sim --out DIR/out": {"out/history.jsonl", ""},
+		"replay FILE --out DIR/out":             {"out/history.jsonl", ""},
+		"replay FILE --trace DIR/trace":         {"trace", ""},
+		"explore --seeds 3 --out DIR/out":       {"out/campaign.json", "reference: 3 schedules"},
 	} {
 		dir := t.TempDir()
 		words := strings.Fields(strings.NewReplacer("DIR", dir, "FILE", file).Replace(line))
@@ -34,11 +35,11 @@ func TestFullDiskLeavesNoHalves(t *testing.T) {
 		cmd.Env = append(os.Environ(), programVariable+"=1")
 		cmd.Stdout, cmd.Stderr = &output, &output
 		_ = cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); code != exitNotRun || !strings.Contains(output.String(), "free some space") {
+		if code := cmd.ProcessState.ExitCode(); code != exitNotRun || !strings.Contains(output.String(), "free some space") || !strings.Contains(output.String(), want.told) {
 			t.Errorf("%s: exit code %d; it said:\n%s", line, code, &output)
 		}
-		if _, err := os.Stat(filepath.Join(dir, broken)); err == nil {
-			t.Errorf("%s: half of %s was left", line, broken)
+		if _, err := os.Stat(filepath.Join(dir, want.broken)); err == nil {
+			t.Errorf("%s: half of %s was left", line, want.broken)
 		}
 	}
 	if _, err := call(t, "replay", file, "--trace", "/dev/full"); exitCodeOf(err) != exitNotRun || !strings.Contains(err.Error(), "free some space") {

@@ -45,13 +45,9 @@ func judgeRun(dir runDir, strict bool, out io.Writer) error {
 }
 
 func writeReports(dir runDir, report reports.RunReport, out io.Writer) error {
-	if err := reports.WriteAll(string(dir), report); err != nil {
-		return notRun(err)
-	}
-	if err := reports.WriteSummary(out, report, reports.SummaryOptions{Dir: string(dir), Color: isTerminal(out)}); err != nil {
-		return notRun(err)
-	}
-	return nil
+	return tell(out, string(dir), reports.WriteAll(string(dir), report), func(shown reports.SummaryOptions) error {
+		return reports.WriteSummary(out, report, shown)
+	})
 }
 
 func isTerminal(w io.Writer) bool {

@@ -117,6 +117,9 @@ type InvariantCount struct {
 	Name     string          `json:"name"`
 	Grade    invariant.Grade `json:"grade"`
 	Sentence string          `json:"sentence"`
+	// Exercised is in how many of the histories that were judged in full it had something to judge. Of an invariant that had nothing in any of
+	// them, the search says nothing.
+	Exercised uint64 `json:"exercised"`
 	// Violated is how many schedules violated it, whatever the cause, and Requests the same by what was peculiar about the request.
 	Violated uint64         `json:"violated"`
 	Requests []RequestCount `json:"requests"`

@@ -190,6 +190,7 @@ func (c *Campaign) merge(parts []*Campaign) {
 			reached[i] = Reach{State: r.State, Schedules: reached[i].Schedules + r.Schedules, Impossible: r.Impossible}
 		}
 		for i, inv := range p.Invariants {
+			invariants[i].Exercised += inv.Exercised
 			invariants[i].Violated += inv.Violated
 			for j, r := range inv.Requests {
 				invariants[i].Requests[j].Violated += r.Violated

@@ -16,7 +16,8 @@ import (
 type tally struct {
 	schedules, judged uint64
 	reached           []uint64 // by state
-	violated          []uint64 // by invariant, in the order of the catalogue
+	exercised         []uint64 // by invariant, in the order of the catalogue: histories in which it had something to judge
+	violated          []uint64 // and those that violated it
 	asked             map[askedKey]uint64
 	traces, shapes    Distinct
 	found             map[Signature]*Finding
@@ -26,8 +27,8 @@ type tally struct {
 
 func newTally() tally {
 	return tally{
-		reached: make([]uint64, len(sim.States())), violated: make([]uint64, len(invariant.All())), asked: map[askedKey]uint64{},
-		found: map[Signature]*Finding{}, troubles: map[string]*Trouble{},
+		reached: make([]uint64, len(sim.States())), exercised: make([]uint64, len(invariant.All())), violated: make([]uint64, len(invariant.All())),
+		asked: map[askedKey]uint64{}, found: map[Signature]*Finding{}, troubles: map[string]*Trouble{},
 	}
 }
 
@@ -51,10 +52,13 @@ func (t *tally) count(r *sim.Result) {
 	}
 }
 
-// judge counts which invariants a schedule violated.
+// judge counts which invariants a schedule put to the test, and which it violated.
 func (t *tally) judge(verdicts []invariant.Verdict) {
 	t.judged++
 	for i := range t.violated { // a run that is about none has no verdicts but those of the catalogue
+		if verdicts[i].Checked > 0 || verdicts[i].Violations > 0 {
+			t.exercised[i]++
+		}
 		if verdicts[i].Outcome == invariant.OutcomeFail {
 			t.violated[i]++
 		}
@@ -125,6 +129,9 @@ func (t *tally) add(o *tally) {
 	for i, n := range o.reached {
 		t.reached[i] += n
 	}
+	for i, n := range o.exercised {
+		t.exercised[i] += n
+	}
 	for i, n := range o.violated {
 		t.violated[i] += n
 	}
@@ -168,7 +175,7 @@ func (t *tally) addFinding(signature Signature, f *Finding) {
 func (t *tally) invariants() []InvariantCount {
 	var all []InvariantCount
 	for i, inv := range invariant.All() {
-		count := InvariantCount{Name: inv.Name, Grade: inv.Grade, Sentence: inv.Sentence, Violated: t.violated[i]}
+		count := InvariantCount{Name: inv.Name, Grade: inv.Grade, Sentence: inv.Sentence, Exercised: t.exercised[i], Violated: t.violated[i]}
 		for _, p := range peculiarities {
 			count.Requests = append(count.Requests, RequestCount{p, t.asked[askedKey{inv.Name, p}]})
 		}
