@@ -213,8 +213,15 @@ func TestTheReproducingCommandIsOneForAShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := runFlags{backend: "local", overrides: binaries.Overrides{own: "/opt/my own/kube-apiserver"}}
-	if got := f.commandLine("quiet"); !strings.Contains(got, "--binary 'kube-apiserver@v1.36.3=/opt/my own/kube-apiserver'") {
+	other, err := binaries.NewRef(binaries.KubeAPIServer, "v1.35.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := runFlags{
+		backend: "local", from: "v1.36.3", to: "v1.37.1",
+		overrides: binaries.Overrides{own: "/opt/my own/kube-apiserver", other: "/opt/of the environment/kube-apiserver"},
+	}
+	if got := f.commandLine("quiet"); !strings.Contains(got, "--binary 'kube-apiserver@v1.36.3=/opt/my own/kube-apiserver'") || strings.Contains(got, "v1.35.4") {
 		t.Error(got)
 	}
 }

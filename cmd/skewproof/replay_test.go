@@ -181,7 +181,7 @@ func TestTheReproducingCommandOfAReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := replayFlags{
-		runFlags: runFlags{backend: "local", etcd: "v3.6.9", qps: 99.5, overrides: binaries.Overrides{own: "/opt/patched/kube-apiserver"}},
+		runFlags: runFlags{backend: "local", from: "v1.36.3", etcd: "v3.6.9", qps: 99.5, overrides: binaries.Overrides{own: "/opt/patched/kube-apiserver"}},
 		file:     "found.json", lenient: true,
 	}
 	words := strings.Fields(f.commandLine())

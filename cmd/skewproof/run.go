@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -262,7 +261,45 @@ func (f *runFlags) checkBackend(plan scenarios.Plan) error {
 			return err
 		}
 	}
+	return f.checkBinaries()
+}
+
+// checkBinaries refuses a binary that no server would be: who gives one wants to see that one tested.
+func (f *runFlags) checkBinaries() error {
+	used := f.used()
+	for ref := range f.overrides {
+		if !slices.Contains(used, ref) {
+			return fmt.Errorf("--binary %s@%s=%s: no server of this run is that; it has %s", ref.Component, ref.Version, f.overrides[ref], listed(used))
+		}
+	}
+	for _, ref := range used {
+		if err := f.overrides.Check(ref); err != nil {
+			return fmt.Errorf("--binary: %w", err)
+		}
+	}
 	return nil
+}
+
+// used are the binaries that a run is made of. Versions that cannot be read are not among them.
+func (f *runFlags) used() (all []binaries.Ref) {
+	for _, b := range []struct {
+		component binaries.Component
+		version   string
+	}{{binaries.KubeAPIServer, release.Of(f.from)}, {binaries.KubeAPIServer, release.Of(f.to)}, {binaries.Etcd, f.etcd}} {
+		if ref, err := binaries.NewRef(b.component, b.version); err == nil && !slices.Contains(all, ref) {
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// listed names binaries as --binary does.
+func listed(refs []binaries.Ref) string {
+	var words []string
+	for _, ref := range refs {
+		words = append(words, fmt.Sprintf("%s@%s", ref.Component, ref.Version))
+	}
+	return strings.Join(words, ", ")
 }
 
 func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) history.Run {
@@ -319,10 +356,12 @@ func (f *runFlags) words(name string) []string {
 	return words
 }
 
-// binaryWords are the flags that name the user's own binaries.
+// binaryWords are the flags that name the user's own binaries, of those that the run uses: the environment may name others too.
 func (f *runFlags) binaryWords() (words []string) {
-	for _, ref := range slices.SortedFunc(maps.Keys(f.overrides), func(a, b binaries.Ref) int { return strings.Compare(a.String(), b.String()) }) {
-		words = append(words, "--binary", fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, f.overrides[ref]))
+	for _, ref := range f.used() {
+		if path, ok := f.overrides[ref]; ok {
+			words = append(words, "--binary", fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, path))
+		}
 	}
 	return words
 }

@@ -18,7 +18,7 @@ const OverrideEnv = "SKEWPROOF_BINARIES"
 // flag: Set, String and Type make it a pflag.Value. A nil Overrides can be read but not Set.
 type Overrides map[Ref]string
 
-// ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". Whether there is such a file is checked when it is used.
+// ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". Whether there is such a file is for [Overrides.Check].
 // The error wraps [ErrBadRef] or [ErrBadVersion].
 func ParseOverride(s string) (Ref, string, error) {
 	name, path, ok := strings.Cut(s, "=")
@@ -72,24 +72,49 @@ func (o Overrides) String() string {
 // Type is what a usage text calls the value.
 func (o Overrides) Type() string { return "COMPONENT@VERSION=PATH" }
 
+// Check looks whether the file given for a binary is there and may be executed; nil if none is given. Whether it is what it is said to be shows when
+// it is used.
+func (o Overrides) Check(ref Ref) error {
+	path, ok := o[ref]
+	if !ok {
+		return nil
+	}
+	if _, err := executable(path); err != nil {
+		return unusable(ref, path, err)
+	}
+	return nil
+}
+
+// executable is what is known of a file that may be executed.
+func executable(path string) (os.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a file")
+	case info.Mode()&0o111 == 0:
+		return nil, errors.New("it is not executable: chmod +x it")
+	}
+	return info, nil
+}
+
+func unusable(ref Ref, path string, err error) error {
+	return fmt.Errorf("%s: %w: the binary given for it, %s, cannot be used: %w", ref, ErrUnavailable, path, err)
+}
+
 // useOverride returns the user's own binary once it has said that it is what it is used as.
 func useOverride(ctx context.Context, ref Ref, path string) (Binary, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Binary{}, fmt.Errorf("%w: find the working directory: %w", ErrUnavailable, err)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = errors.New("it is not a file")
-	case info.Mode()&0o111 == 0:
-		err = errors.New("it is not executable: chmod +x it")
-	default:
+	info, err := executable(path)
+	if err == nil {
 		err = checkVersion(ctx, ref, path)
 	}
 	if err != nil {
-		return Binary{}, fmt.Errorf("%s: %w: the binary given for it, %s, cannot be used: %w", ref, ErrUnavailable, path, err)
+		return Binary{}, unusable(ref, path, err)
 	}
 	return Binary{
 		Component: ref.Component, Version: string(ref.Version), Platform: platform(),
