@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -22,6 +23,11 @@ func less(name string) (*Version, error) {
 	whole, err := Get(r.Version)
 	if err != nil {
 		return nil, err
+	}
+	for _, w := range r.Without {
+		if !slices.ContainsFunc(whole.Document.Resources, func(o history.Resource) bool { return o.GVR.Group+"/"+o.GVR.Version == w }) {
+			return nil, fmt.Errorf("release %s has no %s that could be switched off", r.Version, w)
+		}
 	}
 	lesser.mu.Lock()
 	defer lesser.mu.Unlock()
