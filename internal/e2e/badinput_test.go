@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		"OUT is a file":         {[]string{"run", "quiet", "--out", file}, notRun, "choose another with --out"},
 		"OUT is in use":         {[]string{"run", "quiet", "--out", full}, usage, "not empty"},
 		"OUT cannot be written": {[]string{"run", "quiet", "--out", "/proc/skewproof"}, notRun, "choose another with --out"},
-		"a missing binary":      {[]string{"run", "quiet", "--binary", "kube-apiserver@v1.37.1=" + file + "-missing"}, notRun, "file-missing"},
+		"a missing binary":      {[]string{"run", "quiet", "--binary", "kube-apiserver@v1.37.1=" + file + "-missing"}, usage, "file-missing"},
 		"a false binary":        {[]string{"run", "quiet", "--binary", "kube-apiserver@v1.37.1=/bin/true"}, notRun, "v1.37.1"},
 		"an unknown component":  {[]string{"binaries", "get", "v1.37.1", "--component", "kublet"}, usage, "unknown component"},
 		"judge nothing":         {[]string{"judge", t.TempDir()}, notRun, "holds no run"},
