@@ -170,4 +170,18 @@ func TestCatalogue(t *testing.T) {
 	if len(all) < 32 || 3*switches > len(all) {
 		t.Errorf("%d mutants, of which %d are switches of the policy: want at least 32, and at most a third", len(all), switches)
 	}
+	const page = "../../docs/simulator.md"
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, count := range []string{
+		fmt.Sprintf("All %d are found by random schedules", len(all)),
+		fmt.Sprintf("; %d more, ", len(byScenario)),
+		fmt.Sprintf(" %d further ones that nothing notices", len(unseen)),
+	} {
+		if !strings.Contains(string(content), count) {
+			t.Errorf("%s does not say %q", page, count)
+		}
+	}
 }
