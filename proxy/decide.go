@@ -13,7 +13,7 @@ import (
 // does; it is not called when there is no choice.
 //
 // The rules, in order: what is no resource and no discovery is served here; what a peer sent on is answered here (KEP-4020,
-// Proposal: at most one hop); what the local server serves is served here; else a peer that serves it gets it; if there is one but none can be
+// Risks and Mitigations 4: at most one hop); what the local server serves is served here; else a peer that serves it gets it; if there is one but none can be
 // reached, the answer is 503 (KEP-4020, Goals: never 404); if nobody serves it, the local server's own 404.
 func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	routed := r.Kind == KindResource || r.Kind == KindDiscovery && t.policy.Routing.DiscoveryPaths

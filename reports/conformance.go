@@ -76,7 +76,8 @@ type Product struct {
 	URL string `json:"url,omitempty"`
 	// Backend is what the servers ran on: "local", "kind", "sim", or "existing" for servers that were there already.
 	Backend string `json:"backend"`
-	// Subject is what was in front of, or inside of, the kube-apiservers, as 'skewproof run --subject' names it.
+	// Subject is what was in front of, or inside of, the kube-apiservers, as 'skewproof run --subject' names it; "external" where the backend is
+	// "existing".
 	Subject string `json:"subject"`
 	// From and To are the versions of the kube-apiservers; both are empty for servers that were there already, whose versions stand
 	// in the report of each scenario.

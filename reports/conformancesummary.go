@@ -15,8 +15,8 @@ var outcomes = map[Result]invariant.Outcome{
 	ResultInconclusive: invariant.OutcomeInconclusive, ResultSkipped: invariant.OutcomeInconclusive,
 }
 
-// WriteConformanceSummary writes what someone at a terminal wants to know: the result, a line for each scenario that did not pass, the
-// negative control, where to read on.
+// WriteConformanceSummary writes what someone at a terminal wants to know: the result, a line for each scenario, what is wrong with the
+// negative control and what it does not prove, where to read on.
 func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptions) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n\n", paint(opts, outcomes[c.Result], strings.ToUpper(string(c.Result))+":"), plain(c.Sentence))

@@ -1,5 +1,6 @@
 // Package reports turns a judged run into something that a reviewer reads in a minute and a program reads without
-// guessing: a versioned report document, one HTML page, JUnit XML and a terse summary for terminals.
+// guessing: a versioned report document, one HTML page, JUnit XML and a terse summary for terminals. It does the same for
+// what is made of many runs: a conformance suite, a matrix of versions, a search and an ablation.
 //
 // [New] is pure: the same history and verdicts give the same report, and every rendering is a function of the report
 // alone, so that a saved report.json can be rendered again with neither cluster nor history.

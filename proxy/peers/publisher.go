@@ -24,7 +24,7 @@ const (
 	leaveWithin = 5 * time.Second // to delete the lease at the end
 )
 
-// Publisher tells the peers where this server is, by an endpoint lease. All fields but Logger are required.
+// Publisher tells the peers where this server is, by an endpoint lease. All fields but Serves and Logger are required.
 type Publisher struct {
 	Client  kubernetes.Interface
 	Server  proxy.ServerID

@@ -13,7 +13,7 @@ type Distinct struct {
 	registers []byte
 }
 
-// How exact it is: the standard error is 1.04/√registers.
+// How exact a [Distinct] is: its standard error is 1.04/√registers.
 const (
 	distinctBits = 14
 	registers    = 1 << distinctBits
