@@ -65,8 +65,8 @@ twice and compared. Ctrl-C ends the search, and what was found until then is wri
 	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
 	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
 	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
-	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards")
+	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards, rather than for how long")
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
-	flags.DurationVar(&f.options.For, "for", defaultSearchTime, "for how long schedules are run")
+	flags.DurationVar(&f.options.For, "for", defaultSearchTime, "for how long schedules are run, where --seeds does not say how many")
 	return cmd
 }

@@ -26,7 +26,7 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Run a schedule again that broke an invariant: in the simulator, or on real kube-apiservers",
-		Long: `Run a schedule again that broke an invariant, from the file that 'skewproof explore' wrote.
+		Long: `Run a schedule again that broke an invariant, from the file that 'skewproof explore' or 'skewproof exhaust' wrote.
 
 In the simulator it is the same run, byte for byte: the trace is compared by its hash. Where code or policy have changed since, that is
 said, and whether the invariant is still violated.
