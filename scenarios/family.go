@@ -54,6 +54,6 @@ func (l Limits) Allows(backend string) bool {
 // say; a test holds the catalogue to that.
 var notOnNodes = Limits{
 	Backends: []string{BackendLocal, BackendSim},
-	Reason: "because on the certificates, authorities and addresses of a node of kind depends more than its peers: its kubelet, its etcd member and the " +
-		"load balancer",
+	Reason: "because the certificates, authorities and addresses of a kind node are not for its peers alone: its kubelet, its etcd member and the " +
+		"load balancer depend on them too",
 }

@@ -20,7 +20,7 @@ var truncatedDiscovery = Scenario{
 	Labels:           []string{"conformance"},
 	Limits: Limits{
 		Backends: []string{BackendLocal, BackendSim},
-		Reason:   "because to let a document fail somebody has to stand between two servers with the keys of both",
+		Reason:   "because a document is made to fail by something that stands between two servers and has the keys of both",
 	},
 	Control: Control{Defect: "half-a-fetch-wipes-the-other-half", Invariants: []string{"NoFalseNotFound"}},
 	Plan: func(p Parameters) Plan {
