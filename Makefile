@@ -1,7 +1,8 @@
 # A thin skin over the command line: 'skewproof --help' says what each of these does.
 
 # Variables; 'make help' says which of them each target takes. What is empty is left to the command's own defaults.
-NAME    ?= rolling-upgrade
+# NAME alone is not taken from the environment, which on some systems has one that names the machine.
+NAME    := rolling-upgrade
 BACKEND ?= local
 SUBJECT ?=
 FROM    ?=
