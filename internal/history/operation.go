@@ -45,7 +45,7 @@ const (
 	FailureReset    Failure = "reset"    // the connection was reset or closed before the response was complete
 	FailureTimeout  Failure = "timeout"  // the client gave up waiting
 	FailureTLS      Failure = "tls"      // the TLS handshake failed for a reason other than the ones above
-	FailureCanceled Failure = "canceled" // the run ended or a step cancelled it: says nothing of the server
+	FailureCanceled Failure = "canceled" // the run ended or cancelled it, or did not send it in time: says nothing of the server
 	FailureOther    Failure = "other"
 )
 

@@ -69,13 +69,11 @@ func (s *socket) ask(ctx context.Context, path string, query map[string]string, 
 	}
 	t := s.record
 	op := describe(req)
-	op.ID, op.Server, op.User, op.Start = uuid.NewString(), t.server, t.user, t.recorder.Now()
-	answered, err := t.gate.pass(ctx)
+	op.ID, op.Server, op.User = uuid.NewString(), t.server, t.user
+	answered, held, err := t.admit(&op, ctx)
 	if err != nil {
-		_ = t.failed(&op, ctx, err)
 		return
 	}
-	op.Start = t.recorder.Now()
 	// golang.org/x/net/websocket, which kube-apiserver serves watches by, refuses a client that does not say where it comes from.
 	header := http.Header{auditIDHeader: {op.ID}, "Origin": {s.origin}}
 	if s.token != "" {
@@ -84,7 +82,7 @@ func (s *socket) ask(ctx context.Context, path string, query map[string]string, 
 	conn, resp, err := s.dialer.DialContext(ctx, u.String(), header)
 	if resp == nil {
 		answered(err)
-		_ = t.failed(&op, ctx, err)
+		_ = t.failed(&op, ctx, held, err)
 		return
 	}
 	answered(nil)

@@ -52,17 +52,14 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	req.Header.Set(auditIDHeader, op.ID)
 	forge(req)
 	op.Rerouted = proxy.SaysRerouted(req.Header)
-	op.Start = t.recorder.Now()
-	answered, err := t.gate.pass(req.Context())
+	answered, held, err := t.admit(&op, req.Context())
 	if err != nil {
-		return nil, t.failed(&op, req.Context(), err)
+		return nil, err
 	}
-	op.Start = t.recorder.Now() // the wait was ours, not the server's
-
 	resp, err := t.next.RoundTrip(req)
 	answered(err)
 	if err != nil {
-		return nil, t.failed(&op, req.Context(), err)
+		return nil, t.failed(&op, req.Context(), held, err)
 	}
 	op.Status = resp.StatusCode
 	op.RetryAfter = resp.Header.Get("Retry-After")
@@ -80,7 +77,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil {
-		return nil, t.failed(&op, req.Context(), err)
+		return nil, t.failed(&op, req.Context(), held, err)
 	}
 	op.End = t.recorder.Now()
 	t.readBody(&op, resp.Header.Get("Content-Type"), body)
@@ -92,10 +89,35 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	return resp, nil
 }
 
-// failed records an operation that got no complete response, and returns the error for client-go.
-func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, err error) error {
+// admit holds a request back while others try whether the server answers (see [gate]), and says for how long: that wait was ours, and the operation
+// starts after it. One that runs out of time meanwhile was never sent, and is recorded as that.
+func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held history.Time, err error) {
+	came := t.recorder.Now()
+	op.Start = came
+	answered, err = t.gate.pass(ctx)
+	if err != nil {
+		return nil, 0, t.lost(op, history.FailureCanceled, err)
+	}
+	op.Start = t.recorder.Now()
+	return answered, op.Start - came, nil
+}
+
+// patience is how long a request may be held back and still have the time for its answer that a server may take for it.
+var patience = DefaultTimeout - history.DefaultBounds.Unavailable
+
+// failed records an operation that got no complete response, and returns the error for client-go. held is how long it was held back: one that runs out of
+// time because of that is no word on the server.
+func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, held history.Time, err error) error {
+	failure := classifyFailure(ctx, err)
+	if held > patience && errors.Is(context.Cause(ctx), errAttemptTimeout) {
+		failure = history.FailureCanceled
+	}
+	return t.lost(op, failure, err)
+}
+
+func (t *recordingTransport) lost(op *history.Operation, why history.Failure, err error) error {
 	op.End = t.recorder.Now()
-	op.Failure, op.Error = classifyFailure(ctx, err), err.Error()
+	op.Failure, op.Error = why, err.Error()
 	t.recorder.Operation(*op)
 	return &noResponse{server: t.server, operation: op.ID, failure: op.Failure}
 }

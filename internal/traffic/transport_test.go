@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -71,6 +73,51 @@ func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 	if op := record.only(t); op.Start < opened {
 		t.Errorf("it is said to have been sent at %s, and could not be before %s", op.Start, opened)
 	}
+}
+
+// A request that was never sent, or was held back for so long that hardly any time was left for its answer, tells nothing of the server.
+func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		trying int          // others, so that the request waits for them to the end of its time
+		held   history.Time // for which it waits if not
+		want   history.Failure
+	}{
+		"sent at once":           {0, 0, history.FailureTimeout},
+		"held back for a moment": {0, time.Second, history.FailureTimeout},
+		"held back for long":     {0, patience + time.Second, history.FailureCanceled},
+		"never sent":             {maxConnecting, 0, history.FailureCanceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := newLedger()
+			client := connect(t, newAPIServer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), record)
+			for range c.trying {
+				if _, err := client.record.gate.pass(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			client.record.recorder = &leaping{ledger: record, by: c.held}
+			ctx, cancel := withAttemptTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			get(configMaps(), "x").send(ctx, client)
+			if op := record.only(t); op.Failure != c.want || op.Error == "" {
+				t.Errorf("recorded as %q (%s), want %q", op.Failure, op.Error, c.want)
+			}
+		})
+	}
+}
+
+// leaping is a ledger whose clock has gone on by so much when it is read the second time.
+type leaping struct {
+	*ledger
+	by   history.Time
+	read atomic.Int32
+}
+
+func (l *leaping) Now() history.Time {
+	if l.read.Add(1) > 1 {
+		return l.ledger.Now() + l.by
+	}
+	return l.ledger.Now()
 }
 
 // noticed is a ledger that tells when its clock is read.
