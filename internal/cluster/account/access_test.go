@@ -54,9 +54,17 @@ func TestAccessed(t *testing.T) {
 		log  []string
 		want []passage
 	}{
-		"passed on":                    {[]string{forwarded}, []passage{{hop("b", 1, 9, false), listed, "apiserver-x"}}},
-		"passed on by a peer":          {[]string{rerouted}, []passage{{Hop: hop("b", 2, 8, true), asked: listed}}},
-		"a last line is cut short":     {[]string{rerouted, forwarded[:30]}, []passage{{Hop: hop("b", 2, 8, true), asked: listed}}},
+		"passed on":                {[]string{forwarded}, []passage{{hop("b", 1, 9, false), listed, "apiserver-x"}}},
+		"passed on by a peer":      {[]string{rerouted}, []passage{{Hop: hop("b", 2, 8, true), asked: listed}}},
+		"a last line is cut short": {[]string{rerouted, forwarded[:30]}, []passage{{Hop: hop("b", 2, 8, true), asked: listed}}},
+		"and the next process goes on": {
+			[]string{rerouted, rerouted[:len(rerouted)/2] + forwarded, rerouted},
+			[]passage{{Hop: hop("b", 2, 8, true), asked: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"}, {Hop: hop("b", 2, 8, true), asked: listed}},
+		},
+		"a last line lacks its end only": {
+			[]string{rerouted + forwarded, rerouted},
+			[]passage{{Hop: hop("b", 2, 8, true), asked: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"}, {Hop: hop("b", 2, 8, true), asked: listed}},
+		},
 		"a clock that was turned back": {[]string{line(t, 5, 3, nil)}, []passage{{Hop: hop("b", 5, 5, false), asked: listed}}},
 		"nothing":                      {nil, nil},
 	} {

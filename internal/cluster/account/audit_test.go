@@ -37,6 +37,7 @@ func TestAudited(t *testing.T) {
 		"both stages are joined":                      {[]string{received, complete}, []passage{listed(whole)}},
 		"a killed server leaves the second stage out": {[]string{received}, []passage{listed(open)}},
 		"a last line may be cut short":                {[]string{received, complete[:40]}, []passage{listed(open)}},
+		"and the next process goes on behind it":      {[]string{complete[:300] + received, complete}, []passage{listed(whole)}},
 		"a stage whose beginning is not in the log":   {[]string{complete}, nil},
 		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []passage{listed(whole), listed(nested)}},
 	} {
