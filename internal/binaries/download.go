@@ -1,7 +1,6 @@
 package binaries
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -58,7 +57,8 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 	client := s.client()
 	defer client.CloseIdleConnections()
 	p.say("looking for the release at %s", rel.url)
-	want, err := fetchChecksum(ctx, client, rel)
+	stall := orDefault(s.limits.stall, stallTimeout)
+	want, err := fetchChecksum(ctx, client, rel, stall)
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 	}
 	var received atomic.Int64
 	done := p.during("downloading "+rel.url, func() string { return megabytes(received.Load()) })
-	sum, err := fetchFile(ctx, client, rel.url, to, orDefault(s.limits.stall, stallTimeout), &received)
+	sum, err := fetchFile(ctx, client, rel.url, to, stall, &received)
 	done()
 	if err != nil {
 		return "", err
@@ -134,27 +134,32 @@ func get(ctx context.Context, client *http.Client, url string) (*http.Response, 
 }
 
 // fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line that ends in the
-// name of the file (sha256sum(1)).
-func fetchChecksum(ctx context.Context, client *http.Client, rel release) (string, error) {
+// name of the file (sha256sum(1)). A file so small comes at once, or not at all: limit bounds the whole of it.
+func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not come within %s", limit))
+	defer cancel()
 	resp, err := get(ctx, client, rel.sumsURL)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	scanner := bufio.NewScanner(io.LimitReader(resp.Body, maxChecksums))
-	for scanner.Scan() {
-		fields := strings.Fields(scanner.Text())
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxChecksums))
+	if err != nil { // of a part, the last line would be taken for what it is not
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return "", fmt.Errorf("read %s: %w", rel.sumsURL, err)
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
 		if len(fields) == 0 || len(fields) > 1 && strings.TrimPrefix(fields[1], "*") != rel.file {
 			continue
 		}
 		sum := strings.ToLower(fields[0])
 		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size {
-			return "", fmt.Errorf("%s: %.80q is not a SHA-256", rel.sumsURL, scanner.Text())
+			return "", fmt.Errorf("%s: %.80q is not a SHA-256", rel.sumsURL, strings.TrimSpace(line))
 		}
 		return sum, nil
-	}
-	if err := scanner.Err(); err != nil {
-		return "", fmt.Errorf("read %s: %w", rel.sumsURL, err)
 	}
 	return "", fmt.Errorf("%s has no checksum for %s", rel.sumsURL, rel.file)
 }

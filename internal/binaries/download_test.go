@@ -95,6 +95,11 @@ func badDownloads(t *testing.T) []badDownload {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, sha(good)), "nothing came for", nil},
+		{"the checksum stalls", serve(t, func(w http.ResponseWriter, r *http.Request) {
+			writeAll(t, w, []byte(sha(good)[:10]))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}), "it did not come within", nil},
 		{"slow header", serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "timeout awaiting response headers", nil},
 		{"unreachable host", unreachable(t), "connection refused", nil},
 		{"the file is of another version", kubeRelease(t, func(w http.ResponseWriter, _ *http.Request) { writeAll(t, w, other) }, sha(other)),
@@ -116,7 +121,7 @@ func impatient(s *Store, tc badDownload) {
 	switch tc.name {
 	case "slow header":
 		s.limits.headers = 50 * time.Millisecond
-	case "stalls in the middle":
+	case "stalls in the middle", "the checksum stalls":
 		s.limits.stall = 50 * time.Millisecond
 	}
 }
