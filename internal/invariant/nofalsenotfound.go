@@ -84,11 +84,24 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 			return rulingTolerated
 		}
 		return rulingEarly
+	case denied && f.ceasing(o):
+		return rulingUnknown
 	case denied:
 		return rulingWrong
 	default:
 		return rulingRight
 	}
+}
+
+// ceasing reports whether the asked server itself ceases to serve the resource within Staleness, in its present life: then it may have ceased already. What a
+// server serves and what it lists are the work of two controllers, and a document that lists what has just been deleted may be the last that is seen.
+func (f *Facts) ceasing(o *observation) bool {
+	if o.local != claimYes {
+		return false
+	}
+	end := o.resource.during(o.asked, o.window).to
+	span := o.asked.line.at(end)
+	return end <= later(o.op.End, f.bounds.Staleness) && span.phase == phaseReady && span.incarnation == o.asked.line.at(o.op.Start).incarnation
 }
 
 // informed reports whether the asked server has had the time to learn of some server that serves the resource.
