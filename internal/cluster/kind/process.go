@@ -96,6 +96,13 @@ log=/dev/null
 for i in $(seq 50); do for f in /var/log/containers/*-"$id".log; do [ -e "$f" ] && log=$f && break 2; done; sleep 0.1; done
 exec tail -s 0.1 -n +1 -F --pid="$1" "$log" 2>/dev/null`
 
+// What Docker's client is asked of a process may fail for its own reasons, above all on a machine that does not keep up.
+const (
+	askAgain = 500 * time.Millisecond
+	// unheard is for how long nothing may be heard of a process until it is taken for ended, with its node.
+	unheard = 15 * time.Second
+)
+
 // tail returns when the process has ended, or ctx. Docker's client may end before that; then nothing more of the log is copied.
 func (p *process) tail(ctx context.Context, out io.Writer) {
 	lines := tailLines
@@ -103,17 +110,28 @@ func (p *process) tail(ctx context.Context, out io.Writer) {
 		cmd := dockerCommand(ctx, "exec", p.node, "bash", "-euc", lines, "bash", p.pid)
 		cmd.Stdout = out
 		_ = cmd.Run()
-		if !p.runs(ctx) {
+		if !p.runs(ctx, unheard) {
 			return
 		}
 		lines = `exec tail -s 0.1 -f --pid="$1" /dev/null`
 	}
 }
 
-// runs asks the node whether the process is there, as something else than a zombie.
-func (p *process) runs(ctx context.Context) bool {
-	_, err := script(ctx, p.node, `[ -e "/proc/$1/exe" ] && readlink "/proc/$1/exe"`, p.pid)
-	return err == nil
+// runs asks the node whether the process is there, as something else than a zombie. A node that cannot be asked says nothing, for as long as patience lasts.
+func (p *process) runs(ctx context.Context, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		said, err := script(ctx, p.node, `if readlink "/proc/$1/exe" >/dev/null; then echo runs; else echo ended; fi`, p.pid)
+		if err == nil {
+			return strings.TrimSpace(string(said)) == "runs"
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askAgain):
+		}
+	}
+	return false
 }
 
 // unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME STREAM TAG TEXT", where the tag P says that the
