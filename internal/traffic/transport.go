@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -89,25 +90,24 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	return resp, nil
 }
 
-// admit holds a request back while others try whether the server answers (see [gate]), and says for how long: that wait was ours, and the operation
-// starts after it. One that runs out of time meanwhile was never sent, and is recorded as that.
-func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held history.Time, err error) {
-	came := t.recorder.Now()
-	op.Start = came
+// admit holds a request back while others try whether the server answers (see [gate]): that wait was ours, and the operation starts after it. One that
+// runs out of time meanwhile was never sent, and is recorded as that. held is for how long the attempt had gone on when it could be sent.
+func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held time.Duration, err error) {
+	op.Start = t.recorder.Now()
 	answered, err = t.gate.pass(ctx)
 	if err != nil {
 		return nil, 0, t.lost(op, history.FailureCanceled, err)
 	}
 	op.Start = t.recorder.Now()
-	return answered, op.Start - came, nil
+	return answered, sinceAttempt(ctx), nil
 }
 
-// patience is how long a request may be held back and still have the time for its answer that a server may take for it.
+// patience is for how long an attempt may have gone on before a request is sent that still has the time for its answer which a server may take for it.
 var patience = DefaultTimeout - history.DefaultBounds.Unavailable
 
-// failed records an operation that got no complete response, and returns the error for client-go. held is how long it was held back: one that runs out of
-// time because of that is no word on the server.
-func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, held history.Time, err error) error {
+// failed records an operation that got no complete response, and returns the error for client-go. held is as [recordingTransport.admit] says: a request
+// that runs out of time because it was held back for long, or came after others of its attempt, the pages of a list, is no word on the server.
+func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, held time.Duration, err error) error {
 	failure := classifyFailure(ctx, err)
 	if held > patience && errors.Is(context.Cause(ctx), errAttemptTimeout) {
 		failure = history.FailureCanceled

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,14 +77,14 @@ func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 // A request that was never sent, or was held back for so long that hardly any time was left for its answer, tells nothing of the server.
 func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 	for name, c := range map[string]struct {
-		trying int          // others, so that the request waits for them to the end of its time
-		held   history.Time // for which it waits if not
+		trying int           // others, so that the request waits for them to the end of its time
+		since  time.Duration // the attempt has gone on
 		want   history.Failure
 	}{
-		"sent at once":           {0, 0, history.FailureTimeout},
-		"held back for a moment": {0, time.Second, history.FailureTimeout},
-		"held back for long":     {0, patience + time.Second, history.FailureCanceled},
-		"never sent":             {maxConnecting, 0, history.FailureCanceled},
+		"sent at once":                     {0, 0, history.FailureTimeout},
+		"sent after a moment":              {0, time.Second, history.FailureTimeout},
+		"sent when most of its time is up": {0, patience + time.Second, history.FailureCanceled},
+		"never sent":                       {maxConnecting, 0, history.FailureCanceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			record := newLedger()
@@ -95,9 +94,11 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			client.record.recorder = &leaping{ledger: record, by: c.held}
 			ctx, cancel := withAttemptTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
+			if c.since > 0 {
+				ctx = context.WithValue(ctx, attemptKey{}, time.Now().Add(-c.since))
+			}
 			get(configMaps(), "x").send(ctx, client)
 			if op := record.only(t); op.Failure != c.want || op.Error == "" {
 				t.Errorf("recorded as %q (%s), want %q", op.Failure, op.Error, c.want)
@@ -106,18 +107,23 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 	}
 }
 
-// leaping is a ledger whose clock has gone on by so much when it is read the second time.
-type leaping struct {
-	*ledger
-	by   history.Time
-	read atomic.Int32
-}
-
-func (l *leaping) Now() history.Time {
-	if l.read.Add(1) > 1 {
-		return l.ledger.Now() + l.by
+// The pages of a list share the time of one request, of which the last may have next to nothing left.
+func TestALatePageIsNoWordOnTheServer(t *testing.T) {
+	record := newLedger()
+	client := connect(t, newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("continue") {
+			<-r.Context().Done()
+			return
+		}
+		answer(w, http.StatusOK, "application/json", `{"kind":"ConfigMapList","metadata":{"continue":"more"},"items":[{}]}`)
+	}), record)
+	ctx, cancel := withAttemptTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	pages(configMaps(), 1).send(context.WithValue(ctx, attemptKey{}, time.Now().Add(-patience)), client)
+	all := record.all()
+	if len(all) != 2 || all[0].Status != http.StatusOK || all[1].Failure != history.FailureCanceled {
+		t.Errorf("recorded as %+v, want a page, and one that says nothing", all)
 	}
-	return l.ledger.Now()
 }
 
 // noticed is a ledger that tells when its clock is read.
