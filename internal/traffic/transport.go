@@ -95,10 +95,10 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held time.Duration, err error) {
 	op.Start = t.recorder.Now()
 	answered, err = t.gate.pass(ctx)
+	op.Start = t.recorder.Now()
 	if err != nil {
 		return nil, 0, t.lost(op, history.FailureCanceled, err)
 	}
-	op.Start = t.recorder.Now()
 	return answered, sinceAttempt(ctx), nil
 }
 

@@ -100,8 +100,12 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 				ctx = context.WithValue(ctx, attemptKey{}, time.Now().Add(-c.since))
 			}
 			get(configMaps(), "x").send(ctx, client)
-			if op := record.only(t); op.Failure != c.want || op.Error == "" {
+			op := record.only(t)
+			if op.Failure != c.want || op.Error == "" {
 				t.Errorf("recorded as %q (%s), want %q", op.Failure, op.Error, c.want)
+			}
+			if c.trying > 0 && op.Start < 50*time.Millisecond {
+				t.Errorf("it is said to have begun at %s, when it waited for others", op.Start)
 			}
 		})
 	}
