@@ -92,14 +92,14 @@ func Run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *hi
 		recorder.Hop(h)
 	}
 	for _, f := range faults {
-		f.Evidence.Requests = requestsThrough(f, hops)
+		f.Evidence.Requests = requests(f, recorder, hops)
 		recorder.Fault(f)
 	}
 	err = errors.Join(err, hopsErr)
 	return errors.Join(err, recorder.Close(err))
 }
 
-// run returns the faults of links, whose evidence lacks the requests that went through them until the audit logs are read.
+// run returns the faults of links and processes, whose evidence lacks the requests that they met: until the load has ended, and the audit logs are read.
 func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) ([]history.Fault, error) {
 	began := recorder.Now()
 	steps := executor{cluster: cluster, recorder: recorder, status: o.Status, active: map[string]active{}}

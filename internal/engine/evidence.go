@@ -6,27 +6,19 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// processFaults are the kills and pauses under way. Their evidence is the requests that were asked of the server meanwhile: a pause
-// that nobody noticed proves nothing.
-type processFaults struct{ on []processFault }
-
-type processFault struct {
-	history.Fault
-	askedBefore int
-}
+// processFaults are the kills and pauses under way. Their evidence is the requests to the server that were under way meanwhile: a pause that nobody noticed
+// proves nothing. Those end when it is over, or later, so that they are counted at the end of the run.
+type processFaults struct{ on []history.Fault }
 
 func (e *executor) beginProcessFault(server string, kind scenarios.Action) {
 	e.faults++
-	e.on = append(e.on, processFault{
-		Fault: history.Fault{
-			ID: e.faults, Kind: string(kind), Server: server, Detail: string(kind) + " " + server, Start: e.recorder.Now(),
-		},
-		askedBefore: e.recorder.Asked(server),
+	e.on = append(e.on, history.Fault{
+		ID: e.faults, Kind: string(kind), Server: server, Detail: string(kind) + " " + server, Start: e.recorder.Now(),
 	})
 }
 
 func (e *executor) endProcessFault(server string, kind scenarios.Action) {
-	var still []processFault
+	var still []history.Fault
 	for _, f := range e.on {
 		if f.Server == server && f.Kind == string(kind) {
 			e.finish(f)
@@ -44,10 +36,17 @@ func (e *executor) endAllProcessFaults() {
 	e.on = nil
 }
 
-func (e *executor) finish(f processFault) {
+func (e *executor) finish(f history.Fault) {
 	f.End = e.recorder.Now()
-	f.Evidence.Requests = e.recorder.Asked(f.Server) - f.askedBefore
-	e.recorder.Fault(f.Fault)
+	e.healed = append(e.healed, f)
+}
+
+// requests counts those that a fault may have met, when the run is over.
+func requests(f history.Fault, recorder *history.Recorder, hops []history.Hop) int {
+	if f.Server != "" {
+		return recorder.UnderWay(f.Server, f.Start, f.End)
+	}
+	return requestsThrough(f, hops)
 }
 
 // requestsThrough counts the requests that went over the link of a fault while it was on: those a server passed on to the other, or those

@@ -70,7 +70,7 @@ type Evidence struct {
 	Affected  int   `json:"affected,omitempty"`  // connections that carried bytes through the fault
 	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, in the window
 	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, in the window
-	Requests  int   `json:"requests,omitempty"`  // of a link: requests that went over it in the window; of a process: asked of it
+	Requests  int   `json:"requests,omitempty"`  // of a link: requests that went over it in the window; of a process: those to it that were under way in the window
 	// Seen counts what else shows a misconfiguration to be real: an [Effect] that is as it must be with it.
 	Seen int `json:"seen,omitempty"`
 }

@@ -49,9 +49,12 @@ type Recorder struct {
 	enc       *json.Encoder
 	documents map[string]bool
 	counts    Counts
-	asked     map[string]int
+	asked     map[string][]span
 	err       error
 }
+
+// span is from when to when an operation was under way.
+type span struct{ start, end Time }
 
 // Counts says how much has been recorded so far.
 type Counts struct {
@@ -67,7 +70,7 @@ func NewRecorder(w io.Writer, run Run, now func() Time) *Recorder {
 		now = func() Time { return time.Since(start) }
 	}
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string]int{}}
+	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string][]span{}}
 	r.enc.SetEscapeHTML(false)
 	run.Schema = SchemaVersion
 	r.write(record{Run: &run})
@@ -82,7 +85,7 @@ func (r *Recorder) Operation(o Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Operations++
-	r.asked[o.Server]++
+	r.asked[o.Server] = append(r.asked[o.Server], span{o.Start, o.End})
 	if o.Status != 0 {
 		r.counts.Answered++
 	}
@@ -143,7 +146,20 @@ func (r *Recorder) Counts() Counts {
 func (r *Recorder) Asked(server string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asked[server]
+	return len(r.asked[server])
+}
+
+// UnderWay is how many of the operations that a server was asked so far, and that have ended, were under way at some time between two.
+func (r *Recorder) UnderWay(server string, from, to Time) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, s := range r.asked[server] {
+		if s.start <= to && s.end >= from {
+			n++
+		}
+	}
+	return n
 }
 
 // Err is the first write error, or nil.
