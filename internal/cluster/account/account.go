@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -33,7 +34,25 @@ func Hops(accounts []Logs, epoch time.Time) ([]history.Hop, error) {
 		}
 		all = append(all, passages...)
 	}
-	return settle(contrasted(all), names), nil
+	return settle(contrasted(rerouted(all)), names), nil
+}
+
+// rerouted notes that a request was passed on to every server but the one to which it came first: clients send a request to one server only. By itself an audit
+// record cannot always tell. It leaves an address out that is the same as the one before (k8s.io/apimachinery, pkg/util/net, SourceIPs), and on kind everybody
+// comes to a node from the same one; and where the sidecar of one server is switched off, what it is asked by others has come through one address less.
+func rerouted(all []passage) []passage {
+	first := map[string]passage{}
+	for _, p := range all {
+		if f, ok := first[p.Operation]; !ok || p.Start < f.Start {
+			first[p.Operation] = p
+		}
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		f := first[out[i].Operation]
+		out[i].Rerouted = out[i].Rerouted || !f.Rerouted && out[i].Server != f.Server && out[i].Start > f.Start
+	}
+	return out
 }
 
 func (l Logs) read(epoch time.Time) ([]passage, error) {

@@ -91,6 +91,26 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	compare(t, []history.Hop{whole("a", true, "query: without limit=5"), whole("b", false, "")}, got)
 }
 
+// On kind a peer comes from the same address as the clients, which an audit record tells of only once.
+func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
+	all := accounts(t, "a", "b")
+	asked := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
+	peer := strings.NewReplacer("10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z", "10:00:01.240000Z")
+	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
+	write(t, all[1].Audit, asked.Replace(received), asked.Replace(complete))
+	all[0].Access, all[1].Access = "", "" // there are no sidecars
+	got, err := Hops(all, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := func(server string, from, to int, rerouted bool, altered string) history.Hop {
+		h := hop(server, from, to, rerouted)
+		h.Status, h.Altered, h.Groups = 503, altered, noGroups
+		return h
+	}
+	compare(t, []history.Hop{whole("a", 1001, 1240, true, "query: without limit=5"), whole("b", 1000, 1250, false, "")}, got)
+}
+
 // Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other one was asked is known in full.
 func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 	all := accounts(t, "a", "b")
