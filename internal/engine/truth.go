@@ -175,11 +175,11 @@ func (t *truth) watch(ctx context.Context) {
 	all.Go(func() {
 		tick := time.NewTicker(pulseInterval)
 		defer tick.Stop()
-		last := t.recorder.Now()
+		last := beat{t.recorder.Now(), time.Now().Round(0)}
 		for {
 			select {
 			case <-tick.C:
-				last = t.pulse(last)
+				last = t.pulse(last, time.Now())
 			case <-ctx.Done():
 				return
 			}
@@ -202,16 +202,26 @@ func (t *truth) watch(ctx context.Context) {
 	all.Wait()
 }
 
+// beat is one moment by both clocks: that of the run, and that of the wall, by which servers tell whose leases have expired.
+type beat struct {
+	run  history.Time
+	wall time.Time // without a monotonic reading
+}
+
 // pulse writes down that the harness itself was not let run since the last time, if that is long ago: then it asked nobody anything, and whether any
-// server was let run nobody knows. It returns the time.
-func (t *truth) pulse(last history.Time) history.Time {
-	now := t.recorder.Now()
-	if now-last < late {
+// server was let run nobody knows. It does the same if the machine's clock has leapt meanwhile, because it was set or the machine slept, which the clock of the
+// run does not count. It returns the time.
+func (t *truth) pulse(last beat, wall time.Time) beat {
+	now := beat{t.recorder.Now(), wall.Round(0)}
+	leap := now.wall.Sub(last.wall) - (now.run - last.run)
+	if leap.Abs() >= late {
+		t.status("the machine's clock has leapt by %s: it was set, or the machine slept", leap.Round(time.Millisecond))
+	} else if now.run-last.run < late {
 		return now
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.clients)) {
 		if t.serving(name) != 0 {
-			t.recorder.Late(history.Late{Server: name, Start: last, End: now, Queued: now - last})
+			t.recorder.Late(history.Late{Server: name, Start: last.run, End: now.run, Queued: now.run - last.run})
 		}
 	}
 	return now

@@ -168,13 +168,22 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
 	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a", "b")
 	now = late - 1
-	last := truth.pulse(0)
+	wall := time.Now().Round(0)
+	last := truth.pulse(beat{0, wall}, wall.Add(now))
 	now += late
-	last = truth.pulse(last)
+	last = truth.pulse(last, wall.Add(now))
+	now += pulseInterval
+	last = truth.pulse(last, wall.Add(now+time.Hour)) // the machine has slept
+	now += pulseInterval
+	last = truth.pulse(last, wall.Add(now+time.Hour))
 	cluster.incarnation, now = 0, now+time.Minute // nobody serves
-	truth.pulse(last)
+	truth.pulse(last, wall.Add(now))
 	h := read()
-	want := []history.Late{{Server: "a", Start: late - 1, End: 2*late - 1, Queued: late}, {Server: "b", Start: late - 1, End: 2*late - 1, Queued: late}}
+	const woken = 2*late - 1 + pulseInterval
+	want := []history.Late{
+		{Server: "a", Start: late - 1, End: 2*late - 1, Queued: late}, {Server: "b", Start: late - 1, End: 2*late - 1, Queued: late},
+		{Server: "a", Start: 2*late - 1, End: woken, Queued: pulseInterval}, {Server: "b", Start: 2*late - 1, End: woken, Queued: pulseInterval},
+	}
 	if !slices.Equal(h.Lates, want) {
 		t.Errorf("noted %v, want %v", h.Lates, want)
 	}

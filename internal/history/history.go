@@ -158,7 +158,7 @@ type Served struct {
 
 // Late is a question that the run put to a server directly, around all links and faults, and that waited long for its answer or never got one.
 // Where that befalls all servers at once, or the server's process was kept from running, the machine does not keep up. The same is
-// written down of every server for a time in which the harness was not let run itself.
+// written down of every server for a time in which the harness was not let run itself, or the clock of the machine leapt.
 type Late struct {
 	Server string `json:"server"`
 	Start  Time   `json:"start"`
