@@ -62,7 +62,10 @@ type Cluster struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	up     atomic.Bool // every server has been ready at once
+	// revival ends when the run does, with what waits for a kubelet that may never start a crashed server again.
+	revival    context.Context
+	endRevival context.CancelFunc
+	up         atomic.Bool // every server has been ready at once
 }
 
 // New prepares a cluster. Nothing exists in the Docker engine yet.
@@ -72,6 +75,7 @@ func New(config Config) (*Cluster, error) {
 	}
 	c := &Cluster{config: config, name: config.Name, places: Places(config.Name, config.Servers), servers: map[string]*server{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.revival, c.endRevival = context.WithCancel(c.ctx)
 	for i, p := range c.places {
 		c.servers[p.Name] = c.newServer(p, config.Servers[i].Version)
 	}

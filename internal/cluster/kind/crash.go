@@ -20,16 +20,19 @@ func (s *server) watch(i *incarnation) {
 func (s *server) revive(crashed *incarnation) {
 	s.Lock()
 	defer s.Unlock()
-	if s.Last() != crashed || crashed.Expected() {
+	ctx := s.cluster.revival
+	if s.Last() != crashed || crashed.Expected() || ctx.Err() != nil {
 		return
 	}
-	if err := s.launch(s.cluster.ctx, s.Begin(), func(string) error { return nil }); err != nil && s.cluster.ctx.Err() == nil {
+	if err := s.launch(ctx, s.Begin(), func(string) error { return nil }); err != nil && ctx.Err() == nil {
 		s.Status("%s: %v", s.place.Name, err)
 	}
 }
 
-// RecordPanics records, as crashes at the end of the run, panics that incarnations survived but left in their logs.
+// RecordPanics records, as crashes at the end of the run, panics that incarnations survived but left in their logs. It does not wait for a server that has
+// crashed to come back, which may take minutes.
 func (c *Cluster) RecordPanics() {
+	c.endRevival()
 	for _, p := range c.places {
 		c.servers[p.Name].RecordPanics()
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 // engineOf puts a program in the place of Docker's client, which is run in an empty directory.
@@ -40,4 +42,35 @@ func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A kubelet may take minutes to start a crashed server again. Nobody waits for that when the run is over, or broken off.
+func TestTheEndDoesNotWaitForACrashedServerToComeBack(t *testing.T) {
+	dir := t.TempDir()
+	c, err := New(Config{Name: "skewproof-test", Servers: []history.Server{{Name: "a", Version: "v1.36.3"}}, Files: Files{Keys: dir, Nodes: dir, Logs: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.cancel()
+	engineOf(t, "touch asked; exec sleep 30\n")
+	s := c.servers["a"]
+	crashed := s.Begin()
+	revived := make(chan struct{})
+	go func() {
+		defer close(revived)
+		s.revive(crashed)
+	}()
+	began := time.Now()
+	for _, err := os.Stat("asked"); err != nil; _, err = os.Stat("asked") {
+		if time.Since(began) > time.Minute {
+			t.Fatal("the engine was not asked for the server's process")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	began = time.Now()
+	c.RecordPanics()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	<-revived
 }
