@@ -99,6 +99,7 @@ func New(config Config) (*Cluster, error) {
 
 // Start makes the cluster and returns when every server is ready.
 func (c *Cluster) Start(ctx context.Context) error {
+	context.AfterFunc(ctx, c.endRevival) // a step may be waiting for it
 	for _, p := range c.places {
 		c.servers[p.Name].take()
 	}

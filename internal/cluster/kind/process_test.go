@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -46,6 +47,24 @@ func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
 
 // A kubelet may take minutes to start a crashed server again. Nobody waits for that when the run is over, or broken off.
 func TestTheEndDoesNotWaitForACrashedServerToComeBack(t *testing.T) {
+	t.Run("over", func(t *testing.T) { endWhileReviving(t, (*Cluster).RecordPanics) })
+	t.Run("broken off", func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		endWhileReviving(t, func(c *Cluster) {
+			done := make(chan error)
+			go func() { done <- c.Start(ctx) }() // as far as it gets
+			interrupt()
+			if <-done == nil {
+				t.Error("a cluster has come up")
+			}
+			_, _ = c.running("a", "stop") // as a step does; its server does not run
+		})
+	})
+}
+
+func endWhileReviving(t *testing.T, end func(*Cluster)) {
+	t.Helper()
 	dir := t.TempDir()
 	c, err := New(Config{Name: "skewproof-test", Servers: []history.Server{{Name: "a", Version: "v1.36.3"}}, Files: Files{Keys: dir, Nodes: dir, Logs: dir}})
 	if err != nil {
@@ -68,7 +87,7 @@ func TestTheEndDoesNotWaitForACrashedServerToComeBack(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	began = time.Now()
-	c.RecordPanics()
+	end(c)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
