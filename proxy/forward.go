@@ -46,6 +46,12 @@ func (e *exchange) forward(d Decision) {
 		e.fail(err)
 		return
 	}
+	if !e.policy.Routing.PlainErrors { // upstream looks at nothing, and passes on what the transport says
+		if err := CheckHeaderSize(&f.target, header); err != nil {
+			e.fail(err)
+			return
+		}
+	}
 	f.header = header
 	bound := 0
 	if e.policy.Routing.Attempts > 1 {

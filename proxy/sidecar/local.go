@@ -37,6 +37,7 @@ type local struct {
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log *slog.Logger) *local {
+	rt = boundHeaders{rt}
 	l := &local{upstream: upstream, transport: rt, names: names, log: log}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:      func(p *httputil.ProxyRequest) { l.direct(p.Out, p.In) },
@@ -139,10 +140,28 @@ func dropHop(h http.Header) {
 	}
 }
 
-// unavailable answers for a local server that did not.
+// boundHeaders sends no request on that has more headers than the local server takes: that would break the connection to it, which all share.
+type boundHeaders struct{ http.RoundTripper }
+
+func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := proxy.CheckHeaderSize(r.URL, r.Header); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as every RoundTripper does; it was not begun
+		}
+		return nil, err
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// unavailable answers for a local server that did not, or was not asked.
 func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		panic(http.ErrAbortHandler) // nobody is there to be answered
+	}
+	var refused *apierrors.StatusError
+	if errors.As(err, &refused) {
+		answerError(w, r, refused)
+		return
 	}
 	if body, ok := r.Context().Value(clientBodyKey{}).(*clientBody); ok && body.failed.Load() {
 		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // no fault of the local server

@@ -1,0 +1,39 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// maxHeaderList is how long a request's list of headers may be, in bytes: kube-apiservers take that much, and a little more (k8s.io/apiserver,
+	// secure_serving.go).
+	maxHeaderList = http.DefaultMaxHeaderBytes
+	// headerOverhead is what each counts for beside its name and its value (RFC 9113, 6.5.2).
+	headerOverhead = 32
+	// addedHeaders is room for what a transport adds.
+	addedHeaders = 1 << 10
+)
+
+// CheckHeaderSize refuses, with a Status of 431, a request whose target and headers are together more than a kube-apiserver takes by HTTP/2. By
+// HTTP/1.1 a client may send more, because short headers count for less there. To send it on would end in an error that looks like the
+// other side's fault, and may break a connection that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
+func CheckHeaderSize(target *url.URL, h http.Header) error {
+	size := addedHeaders + len(target.RequestURI())
+	for name, values := range h { // in any order
+		for _, v := range values {
+			size += headerOverhead + len(name) + len(v)
+		}
+	}
+	if size <= maxHeaderList {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusRequestHeaderFieldsTooLarge,
+		Message: fmt.Sprintf("the request's headers are too large: limit is %d bytes, of which each takes %d beside its name and its value", maxHeaderList, headerOverhead),
+	}}
+}

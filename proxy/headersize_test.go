@@ -1,0 +1,49 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Over HTTP/1.1 a client may send more headers than fit into a request of HTTP/2, where each counts for 32 bytes more. That is no fault of any
+// peer, and must not break a connection to one, which others share.
+func TestMoreHeadersThanPeersTakeAreTheClientsFault(t *testing.T) {
+	for name, many := range map[string]func(*http.Request){
+		"many short headers": func(r *http.Request) {
+			for i := range 30000 {
+				r.Header[fmt.Sprintf("A%d", i)] = []string{"x"}
+			}
+		},
+		"one header many times": func(r *http.Request) { r.Header["A"] = strings.Split(strings.Repeat("x", 33000), "") },
+		"a long query and header": func(r *http.Request) {
+			r.URL.RawQuery = strings.Repeat("x", 1<<19)
+			r.Header["A"] = []string{strings.Repeat("x", 1<<19)}
+		},
+	} {
+		onBoth(t, func(t *testing.T, http2 bool) {
+			far := peerServer(t, http2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error(name + ": sent to a peer") }))
+			s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": address(far), "b": address(far)}, "a", "b"), transportTo(t, far, http2))
+			r := httptest.NewRequest("GET", gadgetsPath, nil)
+			many(r)
+			if got := s.serve(r); got.Code != http.StatusRequestHeaderFieldsTooLarge || got.Header().Get("Retry-After") != "" || len(s.seen.ejected) != 0 {
+				t.Errorf("%s: %d, Retry-After %q, avoided then: %v; want 431, and no peer to blame", name, got.Code, got.Header().Get("Retry-After"), s.seen.ejected)
+			}
+		})
+	}
+}
+
+// What a kube-apiserver takes is sent on.
+func TestAsManyHeadersAsPeersTake(t *testing.T) {
+	onBoth(t, func(t *testing.T, http2 bool) {
+		far := peerServer(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, len(r.Header["A"])) }))
+		s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": address(far)}, "a"), transportTo(t, far, http2))
+		r := httptest.NewRequest("GET", gadgetsPath, nil)
+		r.Header["A"] = strings.Split(strings.Repeat("x", 30000), "")
+		if got := s.serve(r); got.Code != http.StatusOK || got.Body.String() != "30000" {
+			t.Errorf("%d %.200s, want all 30000", got.Code, got.Body)
+		}
+	})
+}
