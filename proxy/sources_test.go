@@ -89,3 +89,17 @@ func TestRestartLeavesDiscoveryAlone(t *testing.T) {
 		t.Error("still in discovery though the peer has left")
 	}
 }
+
+// TestRestartLeavesTheOrderOfDiscoveryAlone: documents that were made before and after the restart are both in use, and have to be the same.
+func TestRestartLeavesTheOrderOfDiscoveryAlone(t *testing.T) {
+	order := func(now *Table) []string { return names(discovery.Merge(now.Sources(RootGroups))) }
+	newest := serves("a", "1", gadget, jobs)
+	newest.Version = "v1.37.1"
+	older := localServes(jobs, gadget)
+	older.Version = "v1.36.3"
+	before := table(Reference(), append(peersLive("a"), older, Synced{}, Fetched{Results: []FetchResult{newest}, At: epoch})...)
+	restarted := before.Observe(PeerAppeared{ID: "a", Incarnation: "2"})
+	if before.DocumentGeneration() == restarted.DocumentGeneration() && !slices.Equal(order(before), order(restarted)) {
+		t.Errorf("discovery lists %q, and %q as soon as the newest server has restarted", order(before), order(restarted))
+	}
+}

@@ -40,6 +40,8 @@ type document struct {
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	failed string    // why the last fetch failed, "" if it did not
+
+	version string // of the server that told it, see peer.shown
 }
 
 func (d document) known() bool { return !d.at.IsZero() }
@@ -138,19 +140,22 @@ func (t *Table) Sources(root Root) []discovery.Source {
 			}
 			return t.extensions.exclude(Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}, shown.at)
 		})
-		sources = append(sources, discovery.Source{Server: string(p.id), Version: p.version, Groups: groups})
+		sources = append(sources, discovery.Source{Server: string(p.id), Version: shown.version, Groups: groups})
 	}
 	slices.SortFunc(sources, func(a, b discovery.Source) int { return cmp.Compare(a.Server, b.Server) })
 	return sources
 }
 
 // shown is the document that discovery shows. To route by what the process before served would be to guess; to leave it out of
-// discovery would tell garbage collectors that it is gone, for as long as the new one has not answered.
+// discovery would tell garbage collectors that it is gone, for as long as the new one has not answered. The version is that of the process
+// that told it: the order of groups depends on it, and is to stay as well.
 func (p *peer) shown(root Root) document {
-	if p.learnt[root].known() {
-		return p.learnt[root]
+	if !p.learnt[root].known() {
+		return p.before[root]
 	}
-	return p.before[root]
+	shown := p.learnt[root]
+	shown.version = p.version
+	return shown
 }
 
 // contributes reports whether discovery shows anything of the peer.
