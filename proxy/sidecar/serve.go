@@ -94,9 +94,11 @@ func (d *frontDoor) counted(next http.Handler) http.Handler {
 
 // mayLast reports whether a request may go on for ever, by what [withInfo] has found out.
 func mayLast(r *http.Request) bool {
-	if r.Header.Get("Upgrade") != "" {
-		return true
-	}
+	return r.Header.Get("Upgrade") != "" || longRunning(r)
+}
+
+// longRunning is what its path says, which decides who serves it: a header that changes nothing else must not keep a request from any bound.
+func longRunning(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return ok && proxy.LongRunning(info)
 }

@@ -11,10 +11,10 @@ import (
 const bodyWithin = time.Minute
 
 // boundBodies ends the reading of a body that takes longer. What may last goes on as long as it likes: an upload through a proxy subresource is
-// a matter between the client and the pod or node.
+// a matter between the client and the pod or node. To ask for another protocol is no way out: such a request has no body.
 func boundBodies(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || mayLast(r) {
+		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || longRunning(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

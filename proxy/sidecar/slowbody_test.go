@@ -33,7 +33,9 @@ func TestBodiesAreBoundedUntilTheyAreThere(t *testing.T) {
 	}{
 		"none":                      {body: nil, want: 0},
 		"a body":                    {body: strings.NewReader("body"), want: 2},
-		"an upgrade":                {body: strings.NewReader("body"), upgrade: "websocket", want: 0},
+		"an upgrade":                {upgrade: "websocket", want: 0},
+		"one that is none":          {body: strings.NewReader("body"), upgrade: "websocket", want: 2}, // whatever the client calls it
+		"an upgrade to a pod":       {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/exec", upgrade: "websocket", want: 0},
 		"an object":                 {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods", want: 2},
 		"an upload to a pod":        {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/proxy/upload", want: 0},
 		"an upload to a service":    {body: strings.NewReader("body"), path: "api/v1/namespaces/n/services/s/proxy/upload", want: 0},
