@@ -105,6 +105,7 @@ func (b *clientBody) Read(p []byte) (int, error) {
 // addresses from.
 func (l *local) direct(out, in *http.Request) {
 	out.URL.Scheme, out.URL.Host = l.upstream.Scheme, l.upstream.Host
+	out.URL.Opaque = ""                // of a target such as "x:https://host/path", which net/http sends in place of the path that everything was decided by
 	out.URL.RawQuery = in.URL.RawQuery // Rewrite drops what it cannot parse: that is for the local server to refuse
 	out.Host = in.Host
 	out.Header.Set("X-Forwarded-For", forwardedFor(in))
