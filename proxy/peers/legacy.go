@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -50,6 +51,8 @@ func (c *Client) legacy(ctx context.Context, server url.URL, root string) (disco
 	if len(paths) > maxLegacyVersions {
 		return nil, documentError{fmt.Errorf("it lists %d group versions, more than the %d that are asked for", len(paths), maxLegacyVersions)}
 	}
+	var left atomic.Int64 // of the bytes that one document may have
+	left.Store(discovery.MaxBody)
 	lists := make([]*metav1.APIResourceList, len(paths))
 	errs := make([]error, len(paths))
 	workers := 1
@@ -60,7 +63,9 @@ func (c *Client) legacy(ctx context.Context, server url.URL, root string) (disco
 	for w := range workers {
 		work := func() {
 			for i := w; i < len(paths); i += workers {
-				lists[i], errs[i] = c.legacyResources(ctx, server, paths[i])
+				if lists[i], errs[i] = c.legacyResources(ctx, server, paths[i], &left); errs[i] != nil {
+					return // the document has failed
+				}
 			}
 		}
 		if workers == 1 {
@@ -102,8 +107,15 @@ func (c *Client) legacyGroups(ctx context.Context, server url.URL, root string) 
 
 // legacyResources returns the resources of a version, nil if the server has no such document, or says that it cannot be had now: an
 // aggregated API whose server is down must not hide all others. Any other failure is one: 429 does not say that there are no resources.
-func (c *Client) legacyResources(ctx context.Context, server url.URL, path string) (*metav1.APIResourceList, error) {
-	r, err := c.get(ctx, server, path, acceptLegacy, "", discovery.MaxBody)
+//
+// left is what may still be read of all lists together.
+func (c *Client) legacyResources(ctx context.Context, server url.URL, path string, left *atomic.Int64) (*metav1.APIResourceList, error) {
+	limit := left.Load()
+	if limit <= 0 {
+		return nil, documentError{fmt.Errorf("its lists are together longer than %d bytes", discovery.MaxBody)}
+	}
+	r, err := c.get(ctx, server, path, acceptLegacy, "", limit)
+	left.Add(-int64(len(r.body)))
 	var status statusError
 	if errors.As(err, &status) && (status == http.StatusNotFound || status == http.StatusServiceUnavailable) {
 		return nil, nil
