@@ -109,7 +109,8 @@ type RoutingPolicy struct {
 	InFlight int
 
 	// PlainErrors answers a failed attempt with the transport's own words as text/plain, addresses included, rather than
-	// with a metav1.Status that names no address.
+	// with a metav1.Status that names no address. What fails because the client sends more headers than a peer takes is a failed attempt as well
+	// then, rather than 431.
 	PlainErrors bool
 
 	// EncodeQuery sorts the query and writes it anew on the way to a peer; without it the peer gets the client's own bytes.
