@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +20,22 @@ const (
 	addedHeaders = 1 << 10
 )
 
-// CheckHeaderSize refuses, with a Status of 431, a request whose target and headers are together more than a kube-apiserver takes by HTTP/2. By
-// HTTP/1.1 a client may send more, because short headers count for less there. To send it on would end in an error that looks like the
-// other side's fault, and may break a connection that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
-func CheckHeaderSize(target *url.URL, h http.Header) error {
+// CheckHeaderSize refuses, with a Status of 431, a request whose target and headers, the names of trailers among them, are together more than a
+// kube-apiserver takes by HTTP/2. By HTTP/1.1 a client may send more, because short headers count for less there. To send it on would end in an
+// error that looks like the other side's fault, and may break a connection that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
+func CheckHeaderSize(target *url.URL, headers ...http.Header) error {
 	size := addedHeaders + len(target.RequestURI())
-	for name, values := range h { // in any order
-		for _, v := range values {
-			size += headerOverhead + len(name) + len(v)
+	for _, h := range headers {
+		for name, values := range h { // in any order
+			if len(values) == 0 { // of a trailer, which has none yet: its name is in a list
+				size += len(name) + 1
+			}
+			for _, v := range values {
+				size += headerOverhead + len(name) + len(v)
+				if strings.EqualFold(name, "Cookie") { // a transport makes a header of each (RFC 9113, 8.2.3)
+					size += strings.Count(v, ";") * (headerOverhead + len(name))
+				}
+			}
 		}
 	}
 	if size <= maxHeaderList {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -17,7 +18,8 @@ func TestMoreHeadersThanPeersTakeAreTheClientsFault(t *testing.T) {
 				r.Header[fmt.Sprintf("A%d", i)] = []string{"x"}
 			}
 		},
-		"one header many times": func(r *http.Request) { r.Header["A"] = strings.Split(strings.Repeat("x", 33000), "") },
+		"one header many times":                   func(r *http.Request) { r.Header["A"] = strings.Split(strings.Repeat("x", 33000), "") },
+		"cookies, each of which is a header then": func(r *http.Request) { r.Header["Cookie"] = []string{strings.Repeat(";", 60000)} },
 		"a long query and header": func(r *http.Request) {
 			r.URL.RawQuery = strings.Repeat("x", 1<<19)
 			r.Header["A"] = []string{strings.Repeat("x", 1<<19)}
@@ -38,12 +40,26 @@ func TestMoreHeadersThanPeersTakeAreTheClientsFault(t *testing.T) {
 // What a kube-apiserver takes is sent on.
 func TestAsManyHeadersAsPeersTake(t *testing.T) {
 	onBoth(t, func(t *testing.T, http2 bool) {
-		far := peerServer(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, len(r.Header["A"])) }))
+		far := peerServer(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, len(r.Header) >= 26000) }))
 		s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": address(far)}, "a"), transportTo(t, far, http2))
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
-		r.Header["A"] = strings.Split(strings.Repeat("x", 30000), "")
-		if got := s.serve(r); got.Code != http.StatusOK || got.Body.String() != "30000" {
-			t.Errorf("%d %.200s, want all 30000", got.Code, got.Body)
+		for i := range 26000 {
+			r.Header[fmt.Sprintf("A%d", i)] = []string{"x"}
+		}
+		if got := s.serve(r); got.Code != http.StatusOK || got.Body.String() != "true" {
+			t.Errorf("%d %.200s, want all 26000", got.Code, got.Body)
 		}
 	})
+}
+
+// A transport lists the names of trailers in a header.
+func TestNamesOfTrailersAreHeaders(t *testing.T) {
+	target := &url.URL{Path: gadgetsPath}
+	headers := http.Header{"A": strings.Split(strings.Repeat("x", 30000), "")}
+	if err := CheckHeaderSize(target, headers, nil); err != nil {
+		t.Error(err)
+	}
+	if err := CheckHeaderSize(target, headers, http.Header{strings.Repeat("B", 40<<10): nil}); err == nil {
+		t.Error("not refused with names of trailers that are too long")
+	}
 }

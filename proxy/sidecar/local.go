@@ -145,7 +145,7 @@ func dropHop(h http.Header) {
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := proxy.CheckHeaderSize(r.URL, r.Header); err != nil {
+	if err := proxy.CheckHeaderSize(r.URL, r.Header, r.Trailer); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as every RoundTripper does; it was not begun
 		}
