@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
 	"github.com/skewproof/skewproof/proxy/connections"
 )
 
@@ -40,7 +42,8 @@ type transport struct {
 // after their last requests, and with the process at the latest.
 const keepRetired = 4
 
-// transports are two because HTTP/2 has no Upgrade (RFC 9113, 8.6): Go sends WebSockets by HTTP/1.1 on its own, SPDY not.
+// transports are two because HTTP/2 has no Upgrade (RFC 9113, 8.6): Go sends WebSockets by HTTP/1.1 on its own, SPDY not. And who answers a request
+// through a proxy subresource can break the connection on which it is, see throughProxy.
 type transports struct{ http2, http1 *http.Transport }
 
 // newTransport returns a transport. Pings are for other machines: the end of a process on this one is told by the kernel at once, and one that
@@ -94,10 +97,17 @@ func (t *transport) new(http2 bool) *http.Transport {
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	current := t.current.Load()
-	if r.Header.Get("Upgrade") != "" {
+	if r.Header.Get("Upgrade") != "" || throughProxy(r) {
 		return current.http1.RoundTrip(r)
 	}
 	return current.http2.RoundTrip(r)
+}
+
+// throughProxy reports whether a pod, a service or a node answers. It may answer with more headers than a client of HTTP/2 takes, which ends in an
+// error of the connection (golang.org/x/net/http2, Framer.readMetaFrame): nobody else's requests must be on that one.
+func throughProxy(r *http.Request) bool {
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	return ok && (info.Verb == "proxy" || info.Subresource == "proxy")
 }
 
 // http1 sends by HTTP/1.1.
