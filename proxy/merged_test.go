@@ -278,6 +278,17 @@ func TestOpenAPIIndex(t *testing.T) {
 			t.Errorf("HEAD: %d, %d bytes, %v", head.Code, head.Body.Len(), head.Header())
 		}
 	})
+	t.Run("leads nowhere else, whatever peers call their groups", func(t *testing.T) {
+		events := slices.Clone(known)
+		events = append(events, Fetched{At: epoch, Results: []FetchResult{serves("a", "1",
+			Resource{Group: "..", Version: "..", Resource: "x"}, Resource{Group: "a?b", Version: "v1", Resource: "x"}, gadget)}})
+		s := newShell(t, Reference(), events, neverAsked(t))
+		s.local.Handler = serving(200, own)
+		got := s.ask("GET", "/openapi/v3", "").Body.String()
+		if strings.Contains(got, "..") || strings.Contains(got, "a?b") || !strings.Contains(got, "new.k8s.io") {
+			t.Errorf("%s", got)
+		}
+	})
 	for name, c := range map[string]struct {
 		policy  Policy
 		events  []Event

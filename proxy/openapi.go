@@ -29,8 +29,9 @@ func (e *exchange) serveOpenAPIIndex() bool {
 	}
 	merged := maps.Clone(index)
 	for _, path := range missing {
-		if _, ok := merged[path]; !ok {
-			merged[path] = "/openapi/v3/" + path
+		u, good := discovery.OpenAPIURL(path)
+		if _, ok := merged[path]; good && !ok {
+			merged[path] = u
 		}
 	}
 	document, err := discovery.NewOpenAPIDocument(merged)

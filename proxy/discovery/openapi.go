@@ -39,6 +39,13 @@ func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 	return index, nil
 }
 
+// OpenAPIURL is the URL of the document at a path of the index, without a hash; false if clients would be led elsewhere by it, as by that of a
+// group that a peer calls "..".
+func OpenAPIURL(path string) (string, bool) {
+	u := "/openapi/v3/" + path
+	return u, staysInOpenAPI(u) && !strings.Contains(path, "?")
+}
+
 // staysInOpenAPI rejects other hosts, dots that climb, and what clients might read as either (backslashes, escapes, controls).
 func staysInOpenAPI(u string) bool {
 	path, _, _ := strings.Cut(u, "?")
