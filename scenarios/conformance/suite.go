@@ -33,7 +33,7 @@ func Declare(ctx context.Context, o Options) *Outcome {
 	o.Parallel = 1
 	end := declare(ctx, o)
 	// Where every spec is skipped, where there is no control run, and where specs were left out, none has failed.
-	ginkgo.ReportAfterSuite("what the suite comes to", func(_ ginkgo.SpecContext, r ginkgo.Report) {
+	ginkgo.ReportAfterSuite(comesTo, func(_ ginkgo.SpecContext, r ginkgo.Report) {
 		if r.SuiteSucceeded && !r.SuiteConfig.DryRun && end.Report.Kind != "" {
 			gomega.Expect(end.Report.Result).To(gomega.Equal(reports.ResultPassed), "%s", end.Report.Sentence)
 		}
@@ -86,13 +86,16 @@ func declare(ctx context.Context, o Options, decorators ...any) *Outcome {
 		runs.close() // Ginkgo may have ended the suite, and knows only of the run that a spec was waiting for
 		end.Report = o.Report(r, unproven)
 		var junit []byte
-		if junit, end.Err = junitOf(r); end.Err == nil {
+		if junit, end.Err = junitOf(r, end.Report); end.Err == nil {
 			end.Err = reports.SaveConformance(o.Out, end.Report, junit)
 		}
 		gomega.Expect(end.Err).To(gomega.Succeed())
 	}, ginkgo.NodeTimeout(grace+time.Minute))
 	return &end
 }
+
+// comesTo is the name under which a suite fails in which no spec did.
+const comesTo = "what the suite comes to"
 
 // Outcome is what a suite came to.
 type Outcome struct {
