@@ -27,7 +27,7 @@ type VersionMatrix struct {
 	// Metadata says when it was run, by what and on what.
 	Metadata MatrixMetadata `json:"metadata"`
 	// Result is "failed" if any subject but the negative control violated what the KEP demands; else "inconclusive" if any run proved
-	// nothing, or if the negative control did not fail or was not among the runs; else "passed".
+	// nothing, if the negative control did not fail or was not among the runs, or if nothing else was; else "passed".
 	Result Result `json:"result"`
 	// Sentence says in one sentence what it came to.
 	Sentence string `json:"sentence"`
@@ -148,7 +148,8 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 			undecided++
 		}
 	}
-	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(len(m.Cells)-controls-free-skipped, "run"))
+	tested := len(m.Cells) - controls - free - skipped
+	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(tested, "run"))
 	for _, part := range []struct {
 		n    int
 		what string
@@ -166,7 +167,7 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	switch {
 	case failed > 0:
 		return ResultFailed, told
-	case undecided+blind > 0 || controls == 0 || skipped == len(m.Cells) || !m.Metadata.Complete:
+	case undecided+blind > 0 || controls == 0 || tested == 0 || !m.Metadata.Complete:
 		return ResultInconclusive, told
 	default:
 		return ResultPassed, told

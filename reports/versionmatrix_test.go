@@ -93,6 +93,8 @@ func TestMatrixConclusion(t *testing.T) {
 		"no need of control":  {[]MatrixCell{cell("builtin", ResultFailed)}, ResultFailed},
 		"none need not fail":  {[]MatrixCell{cell("reference", ResultPassed), {Subject: "none", Core: ProfileResult{Result: ResultPassed}}}, ResultInconclusive},
 		"nothing was to be":   {nil, ResultInconclusive},
+		"the control alone":   {[]MatrixCell{cell("none", ResultFailed)}, ResultInconclusive},
+		"control, rest out":   {[]MatrixCell{cell("builtin", ResultSkipped), cell("none", ResultFailed)}, ResultInconclusive},
 		"control that stayed": {[]MatrixCell{cell("none", ResultInconclusive)}, ResultInconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {

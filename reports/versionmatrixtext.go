@@ -52,7 +52,7 @@ func writeCell(b *strings.Builder, c MatrixCell, opts SummaryOptions) {
 	b.WriteString("\n")
 	switch {
 	case c.Trouble != "":
-		fmt.Fprintf(b, "    %s\n    evidence: %s\n", plain(firstLine(c.Trouble)), c.Directory)
+		fmt.Fprintf(b, "    %s\n    evidence: %s\n", plain(firstLine(c.Trouble)), plain(c.Directory))
 	case c.Core.Result == ResultInconclusive || c.Core.Result == ResultSkipped:
 		fmt.Fprintf(b, "    %s\n", plain(c.Core.Reason))
 	}

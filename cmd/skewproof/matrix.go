@@ -53,7 +53,8 @@ time with --parallel N, where the machine has a processor and 2 GB of memory for
 
 The pair v1.30.14+without.batch.v1..v1.30.14 is the design of 1.28 for real: servers of one release, some of which have an API switched off.
 
-Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail, or was left out.`,
+Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail,
+was left out, or was all that was run.`,
 		Example: `  skewproof matrix --backend sim
   skewproof matrix --scenarios rolling-upgrade --pairs v1.35.4..v1.36.3,v1.36.3..v1.37.1 --subjects reference,none`,
 		Args: args(cobra.NoArgs),
