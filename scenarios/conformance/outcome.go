@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -62,9 +63,12 @@ func ShellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// plainWord is what means itself to every shell. Anything else is quoted: braces, brackets and tildes mean something too.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+:,./=-]*$`)
+
 // Quoted is a word as a shell takes it.
 func Quoted(word string) string {
-	if word != "" && !strings.ContainsAny(word, " &|!()'\"$;<>*?`#\\\t\n") {
+	if plainWord.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -113,11 +113,11 @@ func commandLine(labels string) string {
 			if list, ok := f.Value.(pflag.SliceValue); ok {
 				value = strings.Join(list.GetSlice(), ",")
 			}
-			words = append(words, "-"+f.Name+"="+value)
+			words = append(words, "-"+f.Name+"="+Quoted(value))
 		}
 	})
 	if labels != "" {
-		words = append(words, "-labels='"+labels+"'")
+		words = append(words, "-labels="+Quoted(labels))
 	}
 	return strings.Join(words, " ")
 }
