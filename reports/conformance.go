@@ -89,7 +89,8 @@ type Product struct {
 type Profile struct {
 	// Name is "core" or "extended".
 	Name invariant.Grade `json:"name"`
-	// Result is "failed" if any scenario failed; else "inconclusive" if any was, or if none passed; else "passed".
+	// Result is "failed" if any scenario failed; else "inconclusive" if any was, or was not run because the suite was ended before, or if none
+	// passed; else "passed".
 	Result Result `json:"result"`
 	// Passed, Failed, Inconclusive and Skipped count the scenarios with that result.
 	Passed       int `json:"passed"`

@@ -194,6 +194,7 @@ func TestConformanceConclusion(t *testing.T) {
 		"no scenario":                      {control: fails, want: ResultInconclusive},
 		"extended failed":                  {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, want: ResultPassed},
 		"extended failed, strict":          {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, strict: true, want: ResultFailed},
+		"extended failed, core open":       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed), scenario(ResultInconclusive, ResultPassed)}, control: fails, strict: true, want: ResultFailed},
 		"extended inconclusive, strict":    {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultInconclusive)}, control: fails, strict: true, want: ResultInconclusive},
 		"a blind control":                  {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: []ControlRun{{Result: ResultPassed}, {Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
 		"a blind control, and a violation": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)}, control: []ControlRun{{Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
@@ -209,6 +210,26 @@ func TestConformanceConclusion(t *testing.T) {
 				t.Errorf("%s: %s, want %s", report.Result, report.Sentence, c.want)
 			}
 		})
+	}
+}
+
+// A profile is read by itself, too: what a suite that was ended had not come to is not to look as if it were beside the point.
+func TestNoProfilePassesOfWhichAPartWasNotRun(t *testing.T) {
+	scenario := func(r Result, reason string) ConformanceScenario {
+		p := ProfileResult{Result: r, Reason: reason}
+		return ConformanceScenario{Name: "x", Core: p, Extended: p}
+	}
+	for reason, want := range map[string]Result{NotReached: ResultInconclusive, "it does not run on local": ResultPassed} {
+		report := ConformanceReport{
+			Scenarios: []ConformanceScenario{scenario(ResultPassed, ""), scenario(ResultSkipped, reason)},
+			Control:   ConformanceControl{Runs: []ControlRun{{Result: ResultPassed}}},
+		}
+		report.Conclude()
+		for _, p := range report.Profiles {
+			if p.Result != want || p.Passed != 1 || p.Skipped != 1 {
+				t.Errorf("%s: %+v, want it %s", reason, p, want)
+			}
+		}
 	}
 }
 

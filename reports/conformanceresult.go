@@ -67,7 +67,9 @@ func (c *ConformanceReport) Conclude() {
 
 func profile(name invariant.Grade, all []ConformanceScenario, result func(ConformanceScenario) Result) Profile {
 	p := Profile{Name: name}
+	notRun := false
 	for _, s := range all {
+		notRun = notRun || s.Core.Reason == NotReached
 		switch result(s) {
 		case ResultPassed:
 			p.Passed++
@@ -82,7 +84,7 @@ func profile(name invariant.Grade, all []ConformanceScenario, result func(Confor
 	switch {
 	case p.Failed > 0:
 		p.Result = ResultFailed
-	case p.Inconclusive > 0 || p.Passed == 0:
+	case p.Inconclusive > 0 || p.Passed == 0 || notRun:
 		p.Result = ResultInconclusive
 	default:
 		p.Result = ResultPassed
@@ -110,7 +112,7 @@ func (c *ConformanceControl) conclude() {
 func (c *ConformanceReport) conclusion() (Result, string) {
 	core, extended := c.Profiles[0], c.Profiles[1]
 	result := core.Result
-	if c.Metadata.Strict && result == ResultPassed && extended.Failed+extended.Inconclusive > 0 {
+	if c.Metadata.Strict && (extended.Failed > 0 || result == ResultPassed && extended.Inconclusive > 0) {
 		result = extended.Result
 	}
 	told := fmt.Sprintf("%d of %d scenarios passed core", core.Passed, len(c.Scenarios))
