@@ -116,8 +116,8 @@ type ConformanceScenario struct {
 	Directory string `json:"directory,omitempty"`
 	// Page is the report of the run for people, relative to this file; empty if the run left none.
 	Page string `json:"page,omitempty"`
-	// Reproduce is the command line that repeats this one run; empty if it is not for this backend, or servers that were there already
-	// are meant and nobody else has them.
+	// Reproduce is the command line that repeats this one run; empty if it is not for this backend. For servers that were there already it names
+	// their kubeconfig, which nobody else has.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 

@@ -122,6 +122,13 @@ func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	poisoned := func(s string) ConformanceReport {
 		c := smallConformance()
 		poison(reflect.ValueOf(&c).Elem(), s)
+		for n := range c.Scenarios { // what passed has no reason, and violated nothing
+			for _, p := range []*ProfileResult{&c.Scenarios[n].Core, &c.Scenarios[n].Extended} {
+				if p.Result == ResultPassed {
+					p.Reason, p.Violated = "", nil
+				}
+			}
+		}
 		c.Conclude() // puts back what is not free
 		return c
 	}
@@ -158,6 +165,8 @@ func TestReadConformanceRefuses(t *testing.T) {
 		"an altered result":    {strings.Replace(good, "\nresult: failed", "\nresult: passed", 1), "the file was altered"},
 		"an altered count":     {strings.Replace(good, "failed: 1", "failed: 0", 1), "the file was altered"},
 		"an altered scenario":  {strings.Replace(good, "result: failed\n      reason", "result: passed\n      reason", 1), "the file was altered"},
+		"a pass that violated": {strings.Replace(good, "result: passed\n      undecided", "result: passed\n      violated", 1), "[NoLoop] violated: the file was altered"},
+		"a pass with a reason": {strings.Replace(good, "result: passed\n      undecided", "result: passed\n      reason: b answered 404.\n      undecided", 1), "the file was altered"},
 		"an altered control":   {strings.Replace(good, "result: passed\n      violated", "result: failed\n      reason: x\n      violated", 1), "the file was altered"},
 		"an unknown result":    {strings.Replace(good, "result: skipped", "result: maybe", 1), `result "maybe"`},
 		"no reason for a skip": {strings.Replace(good, "reason: it does not run on local", "violated: []", 1), "without a reason"},

@@ -94,6 +94,10 @@ func (c ConformanceReport) check() error {
 		for name, p := range map[string]ProfileResult{"core": s.Core, "extended": s.Extended} {
 			switch p.Result {
 			case ResultPassed:
+				if p.Reason != "" || len(p.Violated) > 0 {
+					return fmt.Errorf("scenarios[%d] (%s): %s is passed, with the reason %q why it is not, and [%s] violated: the file was altered",
+						n, s.Name, name, p.Reason, strings.Join(p.Violated, ", "))
+				}
 			case ResultFailed, ResultInconclusive, ResultSkipped:
 				if p.Reason == "" {
 					return fmt.Errorf("scenarios[%d] (%s): %s is %s without a reason", n, s.Name, name, p.Result)
