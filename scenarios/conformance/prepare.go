@@ -30,6 +30,13 @@ func (o *Options) prepare(ctx context.Context) (err error) {
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return fmt.Errorf("create output directory %s: %w; choose another with --out", o.Out, err)
 	}
+	// A run refuses a directory that holds one already, and what is refused is shown as skipped.
+	switch entries, err := os.ReadDir(o.Out); {
+	case err != nil:
+		return fmt.Errorf("output directory %s: %w", o.Out, err)
+	case len(entries) > 0:
+		return fmt.Errorf("output directory %s is not empty: it would mix two reports; choose another with --out, or remove it", o.Out)
+	}
 	if o.Program == "" {
 		o.Program = filepath.Join(o.Out, "skewproof")
 		build := exec.CommandContext(ctx, "go", "build", "-o", o.Program, "github.com/skewproof/skewproof/cmd/skewproof")

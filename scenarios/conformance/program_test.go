@@ -283,3 +283,17 @@ func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 		t.Errorf("the program was asked for %q, error %v; want %q", asked, err, want)
 	}
 }
+
+// A suite that is run again into the directory of an earlier one would take its runs for refused, and the reports that lie there for theirs.
+func TestPreparingRefusesADirectoryThatHoldsAReport(t *testing.T) {
+	o := Options{Out: t.TempDir(), Program: "skewproof", Backend: scenarios.BackendSim}
+	if err := o.prepare(t.Context()); err != nil {
+		t.Errorf("an empty directory is refused: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Out, reports.ConformanceFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "is not empty: it would mix two reports") {
+		t.Errorf("error %v, want one that says that the directory is not empty", err)
+	}
+}
