@@ -53,8 +53,8 @@ func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
 		title string
 		of    func(ConformanceScenario) bool
 	}{
-		{"Failed", func(s ConformanceScenario) bool { return s.Core.Result == ResultFailed }},
-		{"Inconclusive", func(s ConformanceScenario) bool { return s.Core.Result == ResultInconclusive }},
+		{"Failed", func(s ConformanceScenario) bool { return c.counts(s, ResultFailed) }},
+		{"Inconclusive", func(s ConformanceScenario) bool { return c.counts(s, ResultInconclusive) && !c.counts(s, ResultFailed) }},
 		{"Not run", func(s ConformanceScenario) bool { return s.Core.Reason == NotReached }},
 	} {
 		if names := c.named(list.of); len(names) > 0 {
@@ -67,6 +67,11 @@ func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// counts reports whether a scenario came to a result in a profile that counts.
+func (c ConformanceReport) counts(s ConformanceScenario, r Result) bool {
+	return s.Core.Result == r || c.Metadata.Strict && s.Extended.Result == r
 }
 
 // named are the names of the scenarios of which something is true.

@@ -30,6 +30,30 @@ func TestConformancePageSaysWhatMatters(t *testing.T) {
 	}
 }
 
+// Where what goes beyond the KEP counts, summary and page name the scenario that failed by it, and say why.
+func TestWhatFailedAStrictSuiteIsNamed(t *testing.T) {
+	c := smallConformance()
+	c.Metadata.Strict = true
+	c.Scenarios[0].Extended = ProfileResult{Result: ResultFailed, Reason: "c answered 503.", Violated: []string{"Available"}}
+	c.Scenarios[1].Core = ProfileResult{Result: ResultPassed}
+	c.Conclude()
+	var summary bytes.Buffer
+	if err := WriteConformanceSummary(&summary, c, SummaryOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	page := text(renderConformance(t, c))
+	for _, want := range []string{"failed beyond the KEP: c answered 503.\n", "inconclusive beyond the KEP: Available: too little pressure\n"} {
+		if !strings.Contains(summary.String(), want) {
+			t.Errorf("the summary does not say %q:\n%s", want, &summary)
+		}
+	}
+	for _, want := range []string{"Failed: quiet.", "Inconclusive: rolling-upgrade.", "c answered 503.", "Available: too little pressure"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
 // What was not run is not mixed up with what could not be.
 func TestConformanceEndedEarly(t *testing.T) {
 	c := smallConformance()

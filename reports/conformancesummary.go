@@ -15,8 +15,8 @@ var outcomes = map[Result]invariant.Outcome{
 	ResultInconclusive: invariant.OutcomeInconclusive, ResultSkipped: invariant.OutcomeInconclusive,
 }
 
-// WriteConformanceSummary writes what someone at a terminal wants to know: the result, a line for each scenario, what is wrong with the
-// negative control and what it does not prove, where to read on.
+// WriteConformanceSummary writes what someone at a terminal wants to know: the result, what each scenario came to, and why it did not pass, what is
+// wrong with the negative control and what it does not prove, where to read on.
 func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptions) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n\n", paint(opts, outcomes[c.Result], strings.ToUpper(string(c.Result))+":"), plain(c.Sentence))
@@ -33,6 +33,9 @@ func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptio
 			line += ": " + plain(s.Core.Reason)
 		}
 		b.WriteString(line + "\n")
+		if e := s.Extended; c.Metadata.Strict && e.Reason != s.Core.Reason && (e.Result == ResultFailed || e.Result == ResultInconclusive) {
+			fmt.Fprintf(&b, "%s %-28s %s beyond the KEP: %s\n", paint(opts, outcomes[e.Result], sign(outcomes[e.Result])), plain(s.Name), e.Result, plain(e.Reason))
+		}
 	}
 	if names := c.named(func(s ConformanceScenario) bool { return s.Core.Reason == NotReached }); len(names) > 0 {
 		fmt.Fprintf(&b, "not run: %s\n", plain(strings.Join(names, ", ")))

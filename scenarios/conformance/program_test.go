@@ -35,6 +35,20 @@ var acts = map[string]func(words []string) int{
 		}
 		return 3
 	},
+	"fails beyond the KEP": func(words []string) int {
+		dir := words[len(words)-1]
+		held := core("NoLoop", invariant.OutcomePass)
+		held.Checked = 1
+		left := report(invariant.OutcomeFail, held, reports.Invariant{
+			Name: "Available", Grade: invariant.GradeExtended, Verdict: invariant.OutcomeFail, Checked: 1, Violations: 1,
+		})
+		left.APIVersion, left.Kind, left.Timeline.BucketSeconds = reports.APIVersion, reports.Kind, 1
+		left.Verdict.Strict, left.Verdict.Failed, left.Verdict.Sentence = true, []string{"Available"}, "c answered 503."
+		if os.Mkdir(dir, 0o700) != nil || reports.WriteAll(dir, *left) != nil {
+			return 3
+		}
+		return codeFail
+	},
 	"says pass and leaves nothing": func([]string) int { return 0 },
 	"dies":                         func([]string) int { panic("of a test") },
 	"waits to be released":         waitToBeReleased,

@@ -94,6 +94,25 @@ func TestASuiteThatShowsNothingFails(t *testing.T) {
 	}
 }
 
+// What fails by what only strict lets count is told like anything else that fails.
+func TestASpecThatFailsBeyondTheKEPSaysWhy(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	script := "#!/bin/sh\n" + actVariable + "='fails beyond the KEP' exec " + Quoted(self) + ` "$@"` + "\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), self, "-test.run=^TestConformance$", "-backend=sim", "-labels=quiet", "-strict", "-program="+program,
+		"-out="+filepath.Join(dir, "out")).CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "failed, extended: violated Available: c answered 503.") || strings.Contains(string(said), "%!") {
+		t.Errorf("error %v, want the suite to fail and to say why:\n%s", err, said)
+	}
+}
+
 // Only what passed is shown as passed.
 func TestPassMatchesNothingElse(t *testing.T) {
 	for _, result := range []reports.Result{reports.ResultPassed, reports.ResultFailed, reports.ResultInconclusive, reports.ResultSkipped, ""} {
