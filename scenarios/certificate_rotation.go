@@ -10,10 +10,10 @@ var certificateRotation = Scenario{
 	Name:    "certificate-rotation",
 	Happens: "The first server alone runs TO. One after the other the servers are restarted with new serving and front-proxy certificates of the same authorities.",
 	Holds: "Nothing breaks: old and new certificates are as good as each other, and every server goes on passing requests to every other, " +
-		"which believe no front-proxy certificate that it has but the new one.",
+		"which believe no front-proxy certificate that it has but the new one. Beyond the KEP: none of these requests fails.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: peers trust authorities (--peer-ca-file, --requestheader-client-ca-file), not certificates",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "IdentityPreserved", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
-		"NoCrash", "Converges"},
+		"NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Configuration,

@@ -11,9 +11,9 @@ var etcdCutOffOneServer = Scenario{
 	Name: "etcd-cut-off-one-server",
 	Happens: "The first server alone runs TO. It loses its connection to etcd for longer than its leases there last: " +
 		"it runs, can be reached, and is no longer where peers look for it. Then it has the connection back.",
-	Holds:            "Meanwhile nobody says 404 for what only the first server serves; the others are not harmed; all is well soon after.",
+	Holds:            "Meanwhile nobody says 404 for what only the first server serves; all is well soon after. Beyond the KEP: the others are not harmed.",
 	Source:           "KEP-4020, goals: 503, not 404; k8s.io/apiserver, pkg/reconcilers: a peer's endpoint lease lapses after 15 s",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Processes,

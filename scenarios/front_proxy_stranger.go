@@ -7,9 +7,9 @@ var frontProxyStranger = Scenario{
 	Happens: "The first server alone runs TO. The second is restarted with a front-proxy certificate of an authority that nobody trusts; " +
 		"then it is put right.",
 	Holds: "If it starts at all, its peers do not believe the second server, which answers 503, and never 404, for what only the first serves; " +
-		"the others notice nothing; all is well once it is put right.",
+		"all is well once it is put right. Beyond the KEP: the others notice nothing.",
 	Source:           "KEP-4020, proxy transport between apiservers and authn: the authority of front proxies (--requestheader-client-ca-file) vouches for peers; goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           Configuration,

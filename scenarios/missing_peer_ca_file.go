@@ -6,9 +6,9 @@ var missingPeerCAFile = Scenario{
 	Name:    "missing-peer-ca-file",
 	Happens: "The first server alone runs TO. The second is restarted with the feature on and no --peer-ca-file; then it is given one.",
 	Holds: "It refuses to start, or it does what the feature promises: it does not run on without a word, answering 404 for what only the first serves. " +
-		"The others notice nothing; all is well once it is put right.",
+		"All is well once it is put right. Beyond the KEP: the others notice nothing.",
 	Source:           "KEP-4020, proxy transport between apiservers and authn, 1.i: without --peer-ca-file requests fail with 503; goals: 503, not 404. Risks and mitigations 6 has discovery fall back to the local one",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           Configuration,

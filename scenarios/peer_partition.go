@@ -9,9 +9,9 @@ import (
 var peerPartition = Scenario{
 	Name:             "peer-partition",
 	Happens:          "The first server alone runs TO. The network between it and the second is cut both ways for a while, then healed.",
-	Holds:            "Meanwhile the second server answers 503, and never 404, for what only the first serves; the others notice nothing; all is well soon after.",
+	Holds:            "Meanwhile the second server answers 503, and never 404, for what only the first serves; all is well soon after. Beyond the KEP: the others notice nothing.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           Network,

@@ -23,6 +23,14 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"peer-crash-with-alternative", "same-peer-again", "Available"},
 	{"crash-loop", "peers-success-becomes-error", "Available"},
 	{"one-way-partition", "peers-success-becomes-error", "Available"},
+	{"peer-partition", "peers-success-becomes-error", "Available"},
+	{"wrong-peer-ca", "peers-success-becomes-error", "Available"},
+	{"front-proxy-name-not-allowed", "peers-success-becomes-error", "Available"},
+	{"front-proxy-stranger", "peers-success-becomes-error", "Available"},
+	{"front-proxy-expired", "peers-success-becomes-error", "Available"},
+	{"missing-peer-ca-file", "peers-success-becomes-error", "Available"},
+	{"certificate-rotation", "peers-success-becomes-error", "Available"},
+	{"etcd-cut-off-one-server", "peers-success-becomes-error", "Available"},
 }
 
 // TestScenariosNotice plants each of them.
