@@ -7,9 +7,11 @@ package existing
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -127,10 +129,12 @@ func distinct(ways []Way) error {
 		if (len(way.Door.CAData) == 0) != (len(first.Door.CAData) == 0) { // the load has one bundle, or none and trusts the system's
 			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none", first.Name, way.Name)
 		}
-		if other := seen[way.Door.Host]; other != "" {
-			return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's", other, way.Name, way.Door.Host)
+		for _, c := range []*rest.Config{way.Door, way.Direct} { // one kube-apiserver behind two doors would be two, too
+			if other := seen[address(c)]; other != "" && other != way.Name {
+				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's", other, way.Name, c.Host)
+			}
+			seen[address(c)] = way.Name
 		}
-		seen[way.Door.Host] = way.Name
 		for _, c := range []*rest.Config{way.Door, way.Direct} {
 			if !reflect.DeepEqual(who(c), who(first.Door)) {
 				return fmt.Errorf("contexts %q and %q have different users: give contexts of one user, so that only the servers differ", first.Name, way.Name)
@@ -141,6 +145,15 @@ func distinct(ways []Way) error {
 		}
 	}
 	return nil
+}
+
+// address is where a configuration leads, however its URL is written.
+func address(c *rest.Config) string {
+	u, err := url.Parse(c.Host)
+	if err != nil { // usable refuses it
+		return c.Host
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
 // who is as much of a configuration as says who asks.

@@ -91,6 +91,20 @@ func TestDirectWays(t *testing.T) {
 	}
 }
 
+// Who asks one kube-apiserver what two of them serve would take what one serves for what both do.
+func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
+	path := kubeconfig(t, "- name: c\n  context:", "- name: own\n  context: {cluster: own, user: c}\n- name: again\n  context: {cluster: own, user: c}\n- name: c\n  context:",
+		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
+	for _, direct := range [][]string{{"own", "own"}, {"own", "again"}, {"own", "a"}, {"b", "a"}} {
+		if _, err := Ways(path, []string{"a", "b"}, direct); err == nil || !strings.Contains(err.Error(), `contexts "a" and "b" lead to the same server`) {
+			t.Errorf("behind a and b %q: error %v, want one that says that they lead to the same server", direct, err)
+		}
+	}
+	if _, err := Ways(path, []string{"a", "b"}, []string{"a", "own"}); err != nil {
+		t.Errorf("a proxy that is no process of its own before one that is: %v", err)
+	}
+}
+
 // A list of files is one configuration, as for kubectl.
 func TestWaysOfSeveralFiles(t *testing.T) {
 	first := kubeconfig(t, "- name: c\n  context: {cluster: c, user: c}\n", "")
@@ -132,6 +146,8 @@ func TestWaysRefuses(t *testing.T) {
 		"no such user of all":   {[]string{", user: b}", ", user: nope}", ", user: a}", ", user: nope}", ", user: c}", ", user: nope}"}, "", `there is no user "nope"`},
 		"one server":            {nil, "a", "two servers at least"},
 		"a load balancer":       {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
+		"the same with a slash": {[]string{"127.0.0.2:6443", "127.0.0.1:6443/"}, "", `contexts "a" and "b" lead to the same server`},
+		"the same in capitals":  {[]string{"127.0.0.1:6443", "cp.example:443", "127.0.0.2:6443", "CP.example"}, "", `contexts "a" and "b" lead to the same server`},
 		"several users":         {[]string{"- name: b\n  user: {token: secret}", "- name: b\n  user: {token: other}"}, "", "different users"},
 		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
 		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "no https URL"},
