@@ -103,7 +103,10 @@ func (f *benchFlags) bench(ctx context.Context, names []string, out, progress io
 func (f *benchFlags) collect(ctx context.Context, all []*benched, progress io.Writer) error {
 	for i := range f.runs {
 		for _, b := range all {
-			finished, _ := b.queued[i].Wait(ctx)
+			finished, begun := b.queued[i].Wait(ctx)
+			if !begun { // then it has said nothing, anywhere
+				return fmt.Errorf("run %d of %s: %s", i+1, b.name, finished.Problem)
+			}
 			if finished.Problem != "" {
 				return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", i+1, b.name, finished.Problem, b.dirs[i])
 			}

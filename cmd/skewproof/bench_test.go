@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 func TestBenchRepeatsScenarios(t *testing.T) {
@@ -47,6 +50,20 @@ func TestBenchInterrupted(t *testing.T) {
 		if !strings.Contains(output.String(), want) {
 			t.Errorf("it does not say %q but:\n%s", want, &output)
 		}
+	}
+}
+
+// What had not begun has said nothing: nobody is sent to a log that there is not.
+func TestBenchInterruptedBetweenRuns(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	queue := conformance.NewQueue(ctx, conformance.Program{Path: "/nosuch"}, 1)
+	defer queue.Close()
+	dir := filepath.Join(t.TempDir(), "01", "quiet")
+	b := &benched{name: "quiet", dirs: []string{dir}, queued: []*conformance.Queued{queue.Add(time.Minute, dir, "quiet")}}
+	err := (&benchFlags{runs: 1}).collect(ctx, []*benched{b}, io.Discard)
+	if want := "run 1 of quiet: ended before it had begun"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
