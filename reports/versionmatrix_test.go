@@ -155,6 +155,9 @@ func TestReadMatrixRefuses(t *testing.T) {
 		"an altered result": {strings.Replace(good, `"result": "failed"`, `"result": "passed"`, 1), "the file was altered"},
 		"an altered cell": {strings.Replace(good, `"result": "failed",
         "reason"`, `"result": "passed", "reason"`, 1), "the file was altered"},
+		"an altered cell that decides nothing": {strings.Replace(good, `"extended": {
+        "result": "inconclusive"`, `"extended": {
+        "result": "passed"`, 1), `cells[2] is passed, with the reason "exit code 3: a crashed" why it is not`},
 		"an unknown verdict": {strings.Replace(good, `"inconclusive"
       ]`, `"maybe"]`, 1), `verdict "maybe"`},
 		"an unknown result": {strings.Replace(good, `"result": "skipped"`, `"result": "maybe"`, 1), `result "maybe"`},

@@ -34,9 +34,12 @@ func (m VersionMatrix) check() error {
 		if i := slices.IndexFunc(c.Verdicts, unknown); i >= 0 {
 			return fmt.Errorf("cells[%d]: verdict %q is not pass, fail or inconclusive", n, c.Verdicts[i])
 		}
-		for _, r := range []Result{c.Core.Result, c.Extended.Result} {
-			if _, ok := outcomes[r]; !ok {
-				return fmt.Errorf("cells[%d]: result %q is not passed, failed, inconclusive or skipped", n, r)
+		for _, p := range []ProfileResult{c.Core, c.Extended} {
+			if _, ok := outcomes[p.Result]; !ok {
+				return fmt.Errorf("cells[%d]: result %q is not passed, failed, inconclusive or skipped", n, p.Result)
+			}
+			if err := p.checkPassed(); err != nil {
+				return fmt.Errorf("cells[%d] %w", n, err)
 			}
 		}
 	}
