@@ -108,6 +108,9 @@ func (o *Options) Validate() error {
 		if o.Kubeconfig != "" || len(o.Contexts)+len(o.DirectContexts) > 0 {
 			return fmt.Errorf("a kubeconfig and contexts are for the backend %s, not %s", scenarios.BackendExisting, o.Backend)
 		}
+		if p := o.parameters(scenarios.Scenario{}); p.From == p.To {
+			return fmt.Errorf("from and to are both %s: with one version nothing is skewed, and no control run can fail; give two versions", p.To)
+		}
 		return nil
 	}
 	if o.Kubeconfig == "" {

@@ -16,6 +16,7 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		"--labels=quiet&&":   `labels "quiet&&": Unexpected EOF; write them like`,
 		"--labels=(quiet":    `could not find matching ')'; write`,
 		"--servers=-1":       "want a number above 0",
+		"--to=v1.36.3":       "from and to are both v1.36.3: with one version nothing is skewed",
 		"--labels=nosuch":    "choose no scenario",
 		"--labels=upgrad":    "choose no scenario", // no part of a label does
 		"--kubeconfig=x":     "are for the backend existing",

@@ -87,7 +87,8 @@ func judgeScenario(s *reports.ConformanceScenario, f Finished) {
 		s.Page, s.Reproduce = pageIn(s.Directory), cmp.Or(f.Report.Reproduce, s.Reproduce)
 	}
 	switch {
-	case f.Code == codeUsage:
+	case f.Code == codeUsage: // before it made its directory
+		s.DurationSeconds, s.Directory, s.Page = 0, "", ""
 		unsaid(s, reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
 		return
 	case f.Report == nil || f.Problem != "" && f.Report.Verdict.Outcome != invariant.OutcomeFail:
@@ -95,6 +96,18 @@ func judgeScenario(s *reports.ConformanceScenario, f Finished) {
 		return
 	}
 	s.Core, s.Extended = f.Report.InProfile(invariant.GradeCore), f.Report.InProfile(invariant.GradeExtended)
+	if m := f.Report.Metadata; m.From == m.To {
+		s.Core, s.Extended = nothingSkewed(s.Core, m.To), nothingSkewed(s.Extended, m.To)
+	}
+}
+
+// nothingSkewed is what a run comes to in which all servers were of one version: what passes there would without a proxy, too. Of servers that run already
+// it is not known before, and their control runs are of the simulator, in which versions are mixed.
+func nothingSkewed(p reports.ProfileResult, version string) reports.ProfileResult {
+	if p.Result == reports.ResultPassed {
+		p.Result, p.Reason = reports.ResultInconclusive, "all servers are "+version+": with one version nothing is skewed, and no proxy is needed"
+	}
+	return p
 }
 
 // pageIn is where the page of a run lies, as a link.

@@ -190,7 +190,7 @@ func TestARunThatWasJudgedCounts(t *testing.T) {
 // report is what a run may leave.
 func report(outcome invariant.Outcome, verdicts ...reports.Invariant) *reports.RunReport {
 	return &reports.RunReport{
-		Metadata: reports.Metadata{Complete: true}, Invariants: verdicts,
+		Metadata: reports.Metadata{Complete: true, From: "v1.36.3", To: "v1.37.1"}, Invariants: verdicts,
 		Verdict: reports.Verdict{Outcome: outcome, Sentence: "It was seen that…"}, Reproduce: "skewproof run quiet",
 	}
 }
