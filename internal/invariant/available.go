@@ -67,8 +67,9 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	if r, _ := f.reach(o.op.Server, etcd, o.window); r != reachOpen {
 		return rulingNone, ""
 	}
-	if begun(o.op) && o.op.Failure != history.FailureNone && o.local != claimYes && f.hindered(o) {
-		return rulingNone, "" // it broke off when nothing could be repeated any more
+	final := begun(o.op) && o.op.Failure != history.FailureNone || writes(o.op) && passedOn(o.op, f.hops[o.op.ID])
+	if final && o.local != claimYes && f.hindered(o) {
+		return rulingNone, "" // it broke off when nothing could be repeated any more: an answer had begun, or a write may have been carried out
 	}
 	failed, known := failure(o.op)
 	switch {

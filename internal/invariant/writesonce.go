@@ -58,13 +58,13 @@ func judgeWritesOnce(f *Facts) *tally {
 
 // changes reports whether the operation is a write, and not a rehearsal of one.
 func changes(op *history.Operation) bool {
-	switch op.Verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		_, query, _ := strings.Cut(op.Path, "?")
-		return !strings.Contains(query, "dryRun=")
-	default:
-		return false
-	}
+	_, query, _ := strings.Cut(op.Path, "?")
+	return writes(op) && !strings.Contains(query, "dryRun=")
+}
+
+// writes reports whether the operation is a write, or the rehearsal of one: to a proxy, which goes by the method, both are the same.
+func writes(op *history.Operation) bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, op.Verb)
 }
 
 // ruleWritesOnce rules on one write that was passed on, and says who carried it out. A server carried it out if it answered with
