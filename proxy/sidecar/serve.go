@@ -35,15 +35,19 @@ type frontDoor struct {
 	cut    context.CancelFunc // ends the contexts of all requests
 
 	mu         sync.Mutex
-	closing    bool // begin no more than what is on its way
-	closed     bool // begin nothing
-	short, all int  // requests that end by themselves, and all of them: net/http does not count upgraded ones
+	closing    bool                  // begin no more than what is on its way
+	closed     bool                  // begin nothing
+	short, all int                   // requests that end by themselves, and all of them: net/http does not count upgraded ones
+	used       map[net.Conn]struct{} // connections that have had a request and are open; not those of which net/http knows no more
 	shortEnded chan struct{}
 	allEnded   chan struct{}
+	allSent    chan struct{} // whatever was answered has arrived, or never will
 }
 
 func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.Logger) *frontDoor {
-	d := &frontDoor{shortEnded: make(chan struct{}), allEnded: make(chan struct{})}
+	d := &frontDoor{
+		used: map[net.Conn]struct{}{}, shortEnded: make(chan struct{}), allEnded: make(chan struct{}), allSent: make(chan struct{}),
+	}
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
 	d.server = &http.Server{
@@ -55,6 +59,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 		ErrorLog:          stdlog.New(serverLog{log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       withConnection,
+		ConnState:         d.connected,
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"},
@@ -122,6 +127,19 @@ func (d *frontDoor) leave(short int) {
 	d.tell()
 }
 
+// connected follows the connections: only when one is closed has all been sent that handlers have left to it.
+func (d *frontDoor) connected(c net.Conn, is http.ConnState) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch is {
+	case http.StateActive:
+		d.used[c] = struct{}{}
+	case http.StateHijacked, http.StateClosed:
+		delete(d.used, c)
+		d.tell()
+	}
+}
+
 // close moves on, and tells what has ended. Only the first true of each counts.
 func (d *frontDoor) close(closing, closed bool) {
 	d.mu.Lock()
@@ -137,6 +155,9 @@ func (d *frontDoor) tell() {
 	}
 	if d.closed && d.all == 0 {
 		closeOnce(d.allEnded)
+		if len(d.used) == 0 {
+			closeOnce(d.allSent)
+		}
 	}
 }
 
@@ -151,26 +172,19 @@ func closeOnce(c chan struct{}) {
 // shutdown accepts no more connections, waits at most timeout for short requests to end, and then cuts what is left. When it returns nil,
 // no handler runs.
 func (d *frontDoor) shutdown(timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		// Its error is that time was up, which is seen to below.
-		_ = d.server.Shutdown(ctx)
-	}()
+	// Listeners are closed, clients of HTTP/2 told to go, and connections closed that are idle: once. To go on with that, as with a context that has not
+	// ended, would be to close those whose last handler has returned, and which count as idle before they have sent the end of its answer.
+	once, end := context.WithCancel(context.Background())
+	end()
+	_ = d.server.Shutdown(once)
 	d.close(true, false)
-	select {
-	case <-d.shortEnded:
-	case <-ctx.Done():
-	}
+	within(d.shortEnded, timeout)
 	d.close(true, true)
 	d.cut() // ends handlers that wait for the local server or for a peer
-	d.await(cutGrace)
-	cancel()
-	<-stopped
+	within(d.allEnded, cutGrace)
+	within(d.allSent, sendGrace)
 	d.server.Close() // ends those that wait for their client
-	if !d.await(endGrace) {
+	if !within(d.allEnded, endGrace) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return fmt.Errorf("stop serving: %d requests have not ended %s after their connections were broken", d.all, endGrace)
@@ -178,21 +192,25 @@ func (d *frontDoor) shutdown(timeout time.Duration) error {
 	return nil
 }
 
-func (d *frontDoor) await(atMost time.Duration) bool {
+// within reports whether something has happened within a time.
+func within(happened <-chan struct{}, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	select {
-	case <-d.allEnded:
+	case <-happened:
 		return true
 	case <-timer.C:
 		return false
 	}
 }
 
-// How long handlers may take to send their last bytes once their contexts have ended, and to notice that their connections are gone.
+// How long handlers may take to send their last bytes once their contexts have ended, connections to send what handlers have left to them, and handlers to
+// notice that their connections are gone. A client that has been told to go closes its connection when it has its last answer; for others net/http does, a
+// second later.
 const (
-	cutGrace = time.Second
-	endGrace = 5 * time.Second
+	cutGrace  = time.Second
+	sendGrace = time.Second
+	endGrace  = 5 * time.Second
 )
 
 // serverLog is what net/http has to say. Connections that end before there is TLS are load balancers that knock, by the thousand.
