@@ -50,6 +50,7 @@ type Recorder struct {
 	documents map[string]bool
 	counts    Counts
 	asked     map[string][]span
+	closed    bool
 	err       error
 }
 
@@ -169,15 +170,17 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Close appends the End record and flushes. A run that failed passes its error.
+// Close appends the End record and flushes. A run that failed passes its error. What comes later is no part of the run: a cluster may be held when
+// it is over, and its servers go on.
 func (r *Recorder) Close(failure error) error {
 	end := End{At: r.now(), Complete: true}
 	if failure != nil {
 		end.Error = failure.Error()
 	}
-	r.write(record{End: &end})
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.writeLocked(record{End: &end})
+	r.closed = true
 	if r.err == nil {
 		if err := r.w.Flush(); err != nil {
 			r.err = fmt.Errorf("write history: %w", err)
@@ -193,7 +196,7 @@ func (r *Recorder) write(rec record) {
 }
 
 func (r *Recorder) writeLocked(rec record) {
-	if r.err != nil {
+	if r.err != nil || r.closed {
 		return
 	}
 	if err := r.enc.Encode(rec); err != nil {

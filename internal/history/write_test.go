@@ -50,3 +50,18 @@ func TestWriteSaysThatTheDiskIsFull(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A cluster that is held when its run is over goes on, and what becomes of it then must not spoil the history.
+func TestWhatComesAfterTheEndIsNotRecorded(t *testing.T) {
+	var b bytes.Buffer
+	r := NewRecorder(&b, Run{}, nil)
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 10_000 { // more than any buffer holds
+		r.Lifecycle(Lifecycle{Server: "a", State: StateCrashed})
+	}
+	if h, err := Read(&b); err != nil || !h.End.Complete || len(h.Lifecycle) != 0 {
+		t.Errorf("read %+v, error %v", h, err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // docker runs Docker's client, which finds its engine as ever (DOCKER_HOST, contexts), and returns what it printed. kind's package does the
@@ -31,9 +32,13 @@ func docker(ctx context.Context, input io.Reader, args ...string) ([]byte, error
 	return out.Bytes(), fmt.Errorf("docker %s: %w", strings.Join(args[:min(len(args), 3)], " "), err)
 }
 
+// waitDelay is how long the output of a client that has been ended may be kept open by what it has started.
+const waitDelay = 10 * time.Second
+
 func dockerCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = waitDelay
 	return cmd
 }
 
