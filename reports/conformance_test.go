@@ -20,7 +20,7 @@ func smallConformance() ConformanceReport {
 	passed := ProfileResult{Result: ResultPassed, Undecided: []string{"NoLoop"}}
 	c := ConformanceReport{
 		Metadata: ConformanceMetadata{
-			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 345.678, SkewproofVersion: "v0.1.0", Labels: "smoke", Complete: true,
+			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 6345.678, SkewproofVersion: "v0.1.0", Labels: "smoke", Complete: true,
 		},
 		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local", Subject: "builtin", From: "v1.36.3", To: "v1.37.1"},
 		Scenarios: []ConformanceScenario{

@@ -16,6 +16,7 @@ var conformancePage = template.Must(template.New("conformance.html.tmpl").Funcs(
 	"capital":  capital,
 	"sentence": sentence,
 	"clock":    clock,
+	"lasting":  lasting,
 	"outcome":  func(r Result) invariant.Outcome { return outcomes[r] },
 }).ParseFS(assets, "assets/conformance/*.tmpl"))
 

@@ -82,12 +82,16 @@ func sign(o invariant.Outcome) string {
 // clock is an instant of the run, "12.3 s".
 func clock(s Seconds) string { return strconv.FormatFloat(float64(s), 'f', 1, 64) + " s" }
 
-// lasting is a length of time in the unit that reads best: "1.4 ms", "23.0 s".
+// lasting is a length of time in the unit that reads best: "1.4 ms", "23.0 s", "105 min".
 func lasting(s Seconds) string {
-	if s < 1 {
+	switch {
+	case s < 1:
 		return strconv.FormatFloat(float64(s)*1000, 'f', 1, 64) + " ms"
+	case s >= 600:
+		return strconv.FormatFloat(float64(s)/60, 'f', 0, 64) + " min"
+	default:
+		return clock(s)
 	}
-	return clock(s)
 }
 
 // Answer says what came back: status, reason and message, or why nothing did.

@@ -14,6 +14,7 @@ var matrixPage = template.Must(template.New("matrix.html.tmpl").Funcs(template.F
 	"mark":      mark,
 	"capital":   capital,
 	"clock":     clock,
+	"lasting":   lasting,
 	"outcome":   func(r Result) invariant.Outcome { return outcomes[r] },
 	"firstLine": firstLine,
 }).ParseFS(assets, "assets/matrix/*.tmpl"))
