@@ -27,7 +27,9 @@ func TestTheLastAnswersArriveWhole(t *testing.T) {
 				began.Done()
 				<-release
 				fmt.Fprint(w, strings.Repeat("x", 10000))
-			}), func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}} }, slog.New(slog.DiscardHandler))
+			}), func() *tls.Config {
+				return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
+			}, slog.New(slog.DiscardHandler))
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
