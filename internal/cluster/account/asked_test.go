@@ -83,12 +83,14 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(server string, rerouted bool, altered string) history.Hop {
-		h := hop(server, 1000, 1250, rerouted)
-		h.Status, h.Altered, h.Groups = 503, altered, noGroups
-		return h
-	}
-	compare(t, []history.Hop{whole("a", true, "query: without limit=5"), whole("b", false, "")}, got)
+	compare(t, []history.Hop{told("a", 1000, 1250, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
+}
+
+// told is a hop of the request of these tests, as an audit log tells it.
+func told(server string, from, to int, rerouted bool, altered string) history.Hop {
+	h := hop(server, from, to, rerouted)
+	h.Status, h.Altered, h.Groups = 503, altered, noGroups
+	return h
 }
 
 // On kind a peer comes from the same address as the clients, which an audit record tells of only once.
@@ -103,12 +105,7 @@ func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(server string, from, to int, rerouted bool, altered string) history.Hop {
-		h := hop(server, from, to, rerouted)
-		h.Status, h.Altered, h.Groups = 503, altered, noGroups
-		return h
-	}
-	compare(t, []history.Hop{whole("a", 1001, 1240, true, "query: without limit=5"), whole("b", 1000, 1250, false, "")}, got)
+	compare(t, []history.Hop{told("a", 1001, 1240, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
 }
 
 // Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other one was asked is known in full.
