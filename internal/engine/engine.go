@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -50,7 +50,7 @@ type Cluster interface {
 	Serving(name string) int
 
 	// Fabric is where faults are injected; nil where none ever are.
-	Fabric() *fault.Fabric
+	Fabric() *fabric.Fabric
 
 	// URL is what clients dial to reach a server. Direct and FrontDoor are the administrator's ways around links and faults: to the
 	// kube-apiserver itself, for ground truth, and to what clients meet, which may be a sidecar in front of it.
@@ -151,7 +151,7 @@ type executor struct {
 // active is a fault of a link that is on, with its number in this run.
 type active struct {
 	id int
-	*fault.Active
+	*fabric.Active
 }
 
 // whole carries out steps, heals what they have left on, and lets the load end. What setups hinder lasts for as long as anything is asked.

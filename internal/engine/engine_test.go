@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/scenarios"
@@ -18,7 +19,7 @@ import (
 // stage is a cluster of no processes: it notes what the executor asks of it. Real clusters are for internal/e2e.
 type stage struct {
 	Cluster // anything else would be a nil dereference, and fail the test
-	fabric  *fault.Fabric
+	fabric  *fabric.Fabric
 	record  *history.Recorder
 	acts    []string
 	failing string
@@ -34,7 +35,7 @@ func (s *stage) act(what string) error {
 	return nil
 }
 
-func (s *stage) Fabric() *fault.Fabric                              { return s.fabric }
+func (s *stage) Fabric() *fabric.Fabric                             { return s.fabric }
 func (s *stage) StartServer(_ context.Context, n, v string) error   { return s.act("start " + n + v) }
 func (s *stage) StopServer(_ context.Context, n string) error       { return s.act("stop " + n) }
 func (s *stage) KillServer(_ context.Context, n string) error       { return s.act("kill " + n) }
@@ -58,12 +59,12 @@ func performOn(t *testing.T, ctx context.Context, cluster Cluster, s *stage, ste
 // performPlan does it with servers that a plan sets up.
 func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, plan scenarios.Plan) (*history.History, error) {
 	t.Helper()
-	fabric, err := fault.New(fault.Config{
-		Destinations: []fault.Destination{
+	fabric, err := fabric.New(fabric.Config{
+		Destinations: []fabric.Destination{
 			{Name: "a", Advertised: netip.MustParseAddrPort("127.0.0.1:0"), Real: netip.MustParseAddrPort("127.0.0.1:1")},
 			{Name: "b", Advertised: netip.MustParseAddrPort("127.0.0.1:0"), Real: netip.MustParseAddrPort("127.0.0.1:2")},
 		},
-		Sources: []fault.Source{{Name: "a", Addr: netip.MustParseAddr("127.0.0.2")}, {Name: "b", Addr: netip.MustParseAddr("127.0.0.3")}},
+		Sources: []fabric.Source{{Name: "a", Addr: netip.MustParseAddr("127.0.0.2")}, {Name: "b", Addr: netip.MustParseAddr("127.0.0.3")}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,12 @@ package fault
 import (
 	"errors"
 	"fmt"
-
-	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
 // Bandwidth limits each stream of each connection to Rate; connections do not share it. toxiproxy counts in units of 1000
-// bytes per second (its documentation says KB) and lets data out in steps of 100 ms. It acts at once on connections that are
-// open. Healing lets out at once what is held back. A latency ahead of it on the same stream cannot be healed faster than
-// the rate drains what the latency holds, and toxiproxy drops a chunk that waits for 5 s: heal the bandwidth first.
+// bytes per second (its documentation says KB) and lets data out in steps of 100 ms. The fault acts at once on open
+// connections. Healing releases at once what is held back. A latency ahead of it on the same stream cannot be healed faster
+// than the rate drains what the latency holds, and toxiproxy drops a chunk that waits for 5 s: heal the bandwidth first.
 const Bandwidth Kind = "bandwidth"
 
 const bandwidthUnit = 1000
@@ -26,8 +24,8 @@ var bandwidth = kind{
 		return err
 	},
 	sentence: func(f Fault) string { return fmt.Sprintf("%d kB/s", f.Rate/bandwidthUnit) },
-	toxic: func(f Fault) (string, toxics.Toxic) {
-		return "bandwidth", &toxics.BandwidthToxic{Rate: f.Rate / bandwidthUnit}
+	toxic: func(f Fault) Toxic {
+		return Toxic{"bandwidth", map[string]int64{"rate": f.Rate / bandwidthUnit}}
 	},
-	bites: bitesData,
+	Effect: Effect{Affects: WhatSends},
 }

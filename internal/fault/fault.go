@@ -1,3 +1,5 @@
+// Package fault describes faults of links as plain data: what each kind takes, how it reads, and what it does. It imports
+// nothing that could open a socket; internal/fabric injects faults by toxiproxy, and sim in virtual time.
 package fault
 
 import (
@@ -10,9 +12,16 @@ import (
 	"time"
 )
 
-// Any stands, as From or To of a [Fault], for every server but the one at the other end. Faults that are injected name one link, so
-// [Fabric.Inject] refuses it.
-const Any = "*"
+// Names of ends of links that are not servers.
+const (
+	// Client is the source of every connection that comes from no known server.
+	Client = "client"
+	// Etcd is the destination that only servers have links to.
+	Etcd = "etcd"
+	// Any stands, as From or To of a [Fault], for every server but the one at the other end. An injected fault names one
+	// link, so Any cannot be injected.
+	Any = "*"
+)
 
 // Direction says which of the two byte streams of a link a fault is about. The zero value means both.
 type Direction string
@@ -66,7 +75,7 @@ func (f Fault) Validate() error {
 	switch f.Direction {
 	case "":
 	case Both, Up, Down:
-		if k.disables {
+		if k.Disables {
 			errs = append(errs, fmt.Errorf("%s has no direction, it breaks both: leave direction %q out", f.Kind, f.Direction))
 		}
 	default:

@@ -7,48 +7,63 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2/stream"
-	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/agext/levenshtein"
 )
 
-// Kind names what a fault does to a link.
+// Kind names what a fault does to a link. A kind is one file of this package: its parameters, its sentence, its [Effect]
+// and its [Toxic]. The fabric (internal/fabric) and the simulator carry it out.
 type Kind string
 
-// kind is what the fabric knows of a Kind. Each lives in a file of its own.
+// kind is what is known of a Kind.
 type kind struct {
 	// takes lists the parameters, by JSON name, that mean something to the kind.
 	takes []string
-	// disables is true for the one kind that takes the link away as a whole, in place of adding a toxic to its streams.
-	disables bool
-	// check validates the parameters against each other; nil where there is nothing to check. Negative ones and those the
-	// kind does not take were refused before.
+	// check validates the parameters against each other; nil where there is nothing to check. Negative parameters and those
+	// that the kind does not take were refused before.
 	check func(Fault) error
 	// sentence puts the parameters in words; nil where there are none.
 	sentence func(Fault) string
-	// toxic is the name and the parameters of the toxic that does it, once for each direction; nil where disables is set.
-	toxic func(Fault) (string, toxics.Toxic)
+	// toxic is what toxiproxy does in each stream of the fault; nil where Effect.Disables is set.
+	toxic func(Fault) Toxic
 	// blocks is true when no request that starts while the fault is on can be answered through the link.
 	blocks bool
-	// breaks is true when the toxic ends streams by itself.
-	breaks bool
-	// swallows is true when data that meets the toxic is lost for good, so that its connection cannot go on after it.
-	swallows bool
-	// bites says what counts as a connection the fault touched.
-	bites bite
+	Effect
 }
 
-// bite is how a fault touches connections, which decides what its evidence counts.
-type bite int
+// Effect says what a kind does to a link and its connections. The zero value delays data, and nothing else.
+type Effect struct {
+	// Disables is true for the one kind that takes the link away as a whole, in place of adding a toxic to its streams.
+	Disables bool
+	// Breaks is true when the toxic ends streams by itself.
+	Breaks bool
+	// Swallows is true when data that meets the toxic is lost for good, so that its connection cannot go on afterwards.
+	Swallows bool
+	// Affects says which connections count as affected by the fault.
+	Affects Affected
+}
 
+// Affected says which connections a fault affects. It decides what the evidence of the fault counts.
+type Affected int
+
+// The connections that a fault can affect.
 const (
-	// bitesData: a connection is affected when it sent bytes in a direction of the fault.
-	bitesData bite = iota
-	// bitesEnd: a connection is affected when a stream of it ended in a direction of the fault.
-	bitesEnd
-	// bitesLife: a connection is touched only by being broken; those that merely live through the fault are not.
-	bitesLife
+	WhatSends  Affected = iota // those that sent bytes in a direction of the fault
+	WhatEnds                   // those of which a stream ended in a direction of the fault
+	WhatBreaks                 // those that it broke, and no others
 )
+
+// Toxic is what toxiproxy is told to do in one stream of a link, as its HTTP API takes it. Attributes are numbers by their
+// JSON name, in toxiproxy's own units.
+type Toxic struct {
+	Type       string
+	Attributes map[string]int64
+}
+
+// Effect says what a fault of this kind does to its link; the zero value for an unknown kind.
+func (k Kind) Effect() Effect { return kinds[k].Effect }
+
+// Toxic is the toxic of a valid fault whose kind does not disable its link.
+func (f Fault) Toxic() Toxic { return kinds[f.Kind].toxic(f) }
 
 var kinds = map[Kind]kind{
 	Cut: cut, Latency: latency, Timeout: timeout, Reset: reset, Bandwidth: bandwidth, LimitData: limitData, Slicer: slicer,
@@ -69,12 +84,12 @@ func lookup(name Kind) (kind, error) {
 	if name == "" {
 		return kind{}, fmt.Errorf("kind is missing: use one of %s", strings.Join(known, ", "))
 	}
-	return kind{}, fmt.Errorf("unknown kind %q%s", name, suggest(string(name), known))
+	return kind{}, fmt.Errorf("unknown kind %q%s", name, Suggest(string(name), known))
 }
 
-// suggest ends an error about an unknown name: with the nearest known one if a slip could have led to it, and with all of
-// them otherwise.
-func suggest(name string, known []string) string {
+// Suggest ends an error about an unknown name: with the nearest known one if a slip could have led to it, and otherwise
+// with all of them. It is empty if nothing is known.
+func Suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
@@ -94,20 +109,8 @@ func (k kind) parameterList() string {
 	return strings.Join(k.takes, ", ")
 }
 
-// streams are the toxiproxy streams that the fault is about.
-func (f Fault) streams() []stream.Direction {
-	switch f.Direction {
-	case Up:
-		return []stream.Direction{stream.Upstream}
-	case Down:
-		return []stream.Direction{stream.Downstream}
-	default:
-		return []stream.Direction{stream.Upstream, stream.Downstream}
-	}
-}
-
-// required and whole are the two checks that most kinds share: toxiproxy counts in whole units, and a remainder would be
-// dropped without a word.
+// required and whole are the two checks that most kinds share: toxiproxy counts in whole units, and would silently drop a
+// remainder.
 func required[N ~int64](parameter string, v N) error {
 	if v == 0 {
 		return fmt.Errorf("parameter %q is missing", parameter)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
 // Latency delays every chunk of data by Latency, evenly varied by up to Jitter; order is kept. With both directions a
@@ -32,8 +30,8 @@ var latency = kind{
 		}
 		return fmt.Sprintf("%s ±%s", f.Latency, f.Jitter)
 	},
-	toxic: func(f Fault) (string, toxics.Toxic) {
-		return "latency", &toxics.LatencyToxic{Latency: f.Latency.Milliseconds(), Jitter: f.Jitter.Milliseconds()}
+	toxic: func(f Fault) Toxic {
+		return Toxic{"latency", map[string]int64{"latency": f.Latency.Milliseconds(), "jitter": f.Jitter.Milliseconds()}}
 	},
-	bites: bitesData,
+	Effect: Effect{Affects: WhatSends},
 }

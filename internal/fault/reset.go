@@ -1,80 +1,28 @@
 package fault
 
-import (
-	"time"
+import "time"
 
-	"github.com/Shopify/toxiproxy/v2/stream"
-	"github.com/Shopify/toxiproxy/v2/toxics"
-)
-
-// Reset resets a connection (RST at both ends) After the first data in its direction; that data and all behind it is lost,
-// so no response gets through. Connections that are open are reset when they next carry data; an idle one, and one that
-// ends in order, is left alone.
+// Reset resets a connection (RST at both ends) After the first data in its direction. That data and all behind it is lost,
+// so no response gets through. Open connections are reset when they next carry data; an idle one, and one that ends in
+// order, is left alone.
 const Reset Kind = "reset"
 
+// ResetToxic is the type of its toxic.
+const ResetToxic = "reset_peer"
+
 var reset = kind{
-	takes: []string{"after"},
-	check: func(f Fault) error { return whole("after", f.After, time.Millisecond) },
-	sentence: func(f Fault) string {
-		if f.After == 0 {
-			return ""
-		}
-		return "after " + f.After.String()
-	},
-	toxic: func(f Fault) (string, toxics.Toxic) {
-		return resetType, &resetToxic{toxics.ResetToxic{Timeout: f.After.Milliseconds()}}
-	},
-	blocks: true,
-	breaks: true,
-	bites:  bitesLife,
+	takes:    []string{"after"},
+	check:    func(f Fault) error { return whole("after", f.After, time.Millisecond) },
+	sentence: func(f Fault) string { return f.afterwards("") },
+	toxic:    func(f Fault) Toxic { return Toxic{ResetToxic, map[string]int64{"timeout": f.After.Milliseconds()}} },
+	blocks:   true,
+	Effect:   Effect{Breaks: true, Affects: WhatBreaks},
 }
 
-const resetType = "reset_peer"
-
-func init() { toxics.Register(resetType, new(resetToxic)) }
-
-// resetToxic takes the place of toxiproxy's own in the registry, which (v2.12.0) arranges for the RST only when a connection
-// is opened, so that one opened before the toxic was added ends with a FIN; which cannot be healed while it waits; and which
-// leaves goroutines behind. Here the outlet makes the RST (see half.go).
-type resetToxic struct{ toxics.ResetToxic }
-
-// doomed is the data that a connection will be reset for.
-type doomed struct {
-	chunk *stream.StreamChunk
-	at    time.Time
-}
-
-// NewState implements toxics.StatefulToxic.
-func (t *resetToxic) NewState() any { return new(doomed) }
-
-// Pipe implements toxics.Toxic.
-func (t *resetToxic) Pipe(stub *toxics.ToxicStub) {
-	state := stub.State.(*doomed)
-	if state.chunk == nil {
-		select {
-		case <-stub.Interrupt:
-			return
-		case chunk := <-stub.Input:
-			if chunk == nil {
-				stub.Close()
-				return
-			}
-			*state = doomed{chunk: chunk, at: time.Now().Add(time.Duration(t.Timeout) * time.Millisecond)}
-		}
+// afterwards is "after 3s", or what a fault without After is.
+func (f Fault) afterwards(without string) string {
+	if f.After == 0 {
+		return without
 	}
-	timer := time.NewTimer(time.Until(state.at))
-	defer timer.Stop()
-	select {
-	case <-stub.Interrupt: // to be updated, and then run again, or to be healed
-	case <-timer.C:
-		stub.Close()
-		drain(stub.Input)
-	}
-}
-
-// Cleanup implements toxics.CleanupToxic: a connection that was not reset yet goes on with nothing lost.
-func (t *resetToxic) Cleanup(stub *toxics.ToxicStub) {
-	if state := stub.State.(*doomed); state.chunk != nil {
-		stub.Output <- state.chunk
-	}
+	return "after " + f.After.String()
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
 // Slicer passes data on in slices of about Size bytes, with a pause of Delay after each; the receiver sees many small
@@ -38,13 +36,13 @@ var slicer = kind{
 		}
 		return s
 	},
-	toxic: func(f Fault) (string, toxics.Toxic) {
-		return "slicer", &toxics.SlicerToxic{
-			AverageSize: int(f.Size), SizeVariation: int(f.Variation), Delay: int(f.Delay.Microseconds()),
-		}
+	toxic: func(f Fault) Toxic {
+		return Toxic{"slicer", map[string]int64{
+			"average_size": f.Size, "size_variation": f.Variation, "delay": f.Delay.Microseconds(),
+		}}
 	},
-	bites: bitesData,
+	Effect: Effect{Affects: WhatSends},
 }
 
-// maxSlice is the largest slice that can have an effect: no chunk is larger than the buffer it was read into.
-const maxSlice = bufferSize
+// maxSlice is the largest slice that can have an effect: toxiproxy reads no larger chunk.
+const maxSlice = 32 << 10

@@ -3,8 +3,6 @@ package fault
 import (
 	"errors"
 	"time"
-
-	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
 // SlowClose holds back the end of a stream by Delay, and lets data pass. It acts on connections that end while it is on, whether
@@ -17,8 +15,6 @@ var slowClose = kind{
 		return errors.Join(required("delay", f.Delay), whole("delay", f.Delay, time.Millisecond))
 	},
 	sentence: func(f Fault) string { return f.Delay.String() },
-	toxic: func(f Fault) (string, toxics.Toxic) {
-		return "slow_close", &toxics.SlowCloseToxic{Delay: f.Delay.Milliseconds()}
-	},
-	bites: bitesEnd,
+	toxic:    func(f Fault) Toxic { return Toxic{"slow_close", map[string]int64{"delay": f.Delay.Milliseconds()}} },
+	Effect:   Effect{Affects: WhatEnds},
 }

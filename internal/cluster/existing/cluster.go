@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -121,7 +121,7 @@ func (c *Cluster) Close() {
 }
 
 // Fabric is nil: nothing is ever injected here.
-func (c *Cluster) Fabric() *fault.Fabric { return nil }
+func (c *Cluster) Fabric() *fabric.Fabric { return nil }
 
 // URL is what clients dial.
 func (c *Cluster) URL(name string) (string, error) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
-	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
 )
@@ -55,7 +55,7 @@ type Cluster struct {
 	servers   map[string]*server
 	authority *pki.Authority
 	gateway   netip.Addr // our address on the cluster's network
-	fabric    *fault.Fabric
+	fabric    *fabric.Fabric
 	linksLog  *os.File
 	probe     *http.Client // admin, straight to the nodes
 
@@ -125,7 +125,7 @@ func (c *Cluster) Name() string { return c.name }
 func (c *Cluster) Up() bool { return c.up.Load() }
 
 // Fabric is where faults are injected into the cluster's links.
-func (c *Cluster) Fabric() *fault.Fabric { return c.fabric }
+func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
 
 // server returns the server of that name, or an error that lists those there are.
 func (c *Cluster) server(name string) (*server, error) {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
@@ -64,20 +65,20 @@ func (c *Cluster) interpose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	links := fault.Config{Now: c.config.Recorder.Now, Log: c.linksLog, Elsewhere: map[string]netip.AddrPort{}}
-	etcd := fault.Destination{Name: fault.Etcd, Advertised: netip.AddrPortFrom(c.gateway, 0)}
+	links := fabric.Config{Now: c.config.Recorder.Now, Log: c.linksLog, Elsewhere: map[string]netip.AddrPort{}}
+	etcd := fabric.Destination{Name: fault.Etcd, Advertised: netip.AddrPortFrom(c.gateway, 0)}
 	for _, p := range c.places {
 		s := c.servers[p.Name]
 		s.address = all[p.Node]
-		links.Sources = append(links.Sources, fault.Source{Name: p.Name, Addr: s.address})
-		links.Destinations = append(links.Destinations, fault.Destination{
+		links.Sources = append(links.Sources, fabric.Source{Name: p.Name, Addr: s.address})
+		links.Destinations = append(links.Destinations, fabric.Destination{
 			Name: p.Name, Advertised: netip.AddrPortFrom(c.gateway, 0), Real: netip.AddrPortFrom(s.address, securePort),
 		})
 		etcd.Real = netip.AddrPortFrom(s.address, etcdPort)
-		links.Elsewhere[fault.LinkName(p.Name, fault.Etcd)] = etcd.Real // each has its own
+		links.Elsewhere[fabric.LinkName(p.Name, fault.Etcd)] = etcd.Real // each has its own
 	}
 	links.Destinations = append(links.Destinations, etcd)
-	if c.fabric, err = fault.New(links); err != nil {
+	if c.fabric, err = fabric.New(links); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
+	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
@@ -45,7 +46,7 @@ type Cluster struct {
 	servers map[string]*server
 	etcd    *unit
 	release func() // etcd may end; nil before it runs
-	fabric  *fault.Fabric
+	fabric  *fabric.Fabric
 	log     io.Closer // of the fabric
 	ways    *ways
 	probe   *http.Client // by the ways
@@ -94,10 +95,10 @@ func (c *Cluster) build() error {
 	if err := sandbox.Own(etcdAdvertised.Addr()); err != nil {
 		return err
 	}
-	links := fault.Config{
+	links := fabric.Config{
 		API:          toxiproxyAPI,
 		Now:          c.config.Recorder.Now,
-		Destinations: []fault.Destination{{Name: fault.Etcd, Advertised: etcdAdvertised, Real: etcdReal}},
+		Destinations: []fabric.Destination{{Name: fault.Etcd, Advertised: etcdAdvertised, Real: etcdReal}},
 	}
 	for i, p := range c.places {
 		host, err := sandbox.NewHost(p.Name, p.Cable)
@@ -108,20 +109,20 @@ func (c *Cluster) build() error {
 		if err := sandbox.Own(p.Advertised.Addr()); err != nil {
 			return err
 		}
-		links.Sources = append(links.Sources, fault.Source{Name: p.Name, Addr: host.Address})
-		links.Destinations = append(links.Destinations, fault.Destination{Name: p.Name, Advertised: p.Advertised, Real: p.Real})
+		links.Sources = append(links.Sources, fabric.Source{Name: p.Name, Addr: host.Address})
+		links.Destinations = append(links.Destinations, fabric.Destination{Name: p.Name, Advertised: p.Advertised, Real: p.Real})
 	}
 	log, err := os.OpenFile(c.config.Files.log("toxiproxy"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open toxiproxy's log: %w", err)
 	}
 	links.Log, c.log = log, log
-	c.fabric, err = fault.New(links)
+	c.fabric, err = fabric.New(links)
 	return err
 }
 
 // Fabric is where faults are injected into the cluster's links.
-func (c *Cluster) Fabric() *fault.Fabric { return c.fabric }
+func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
 
 // Start starts etcd and every server, and waits until all are ready.
 func (c *Cluster) Start(ctx context.Context) error {

@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -15,7 +16,7 @@ import (
 type Active struct {
 	fabric *Fabric
 	link   *link
-	fault  Fault
+	fault  fault.Fault
 	id     int
 	start  history.Time
 	watch  *watch
@@ -32,25 +33,25 @@ type addedToxic struct {
 }
 
 // Fault is what was injected.
-func (a *Active) Fault() Fault { return a.fault }
+func (a *Active) Fault() fault.Fault { return a.fault }
 
 // Inject puts one fault on one link; it is in force, for open connections too, when Inject returns. Faults of one link add up, except
 // that toxics which end streams (timeout, reset, limit-data) share a stream with no other. On an error the link is as it was.
 // When ctx ends before toxiproxy has taken the fault in, the connections that hold it up are reset.
-func (f *Fabric) Inject(ctx context.Context, fault Fault) (*Active, error) {
-	if err := fault.Validate(); err != nil {
+func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) {
+	if err := what.Validate(); err != nil {
 		return nil, err
 	}
-	if fault.From == Any || fault.To == Any {
-		return nil, fmt.Errorf("inject %s: a record names one link: give each that %q stands for a fault of its own", fault, Any)
+	if what.From == fault.Any || what.To == fault.Any {
+		return nil, fmt.Errorf("inject %s: a record names one link: give each that %q stands for a fault of its own", what, fault.Any)
 	}
-	l, err := f.link(fault.From, fault.To)
+	l, err := f.link(what.From, what.To)
 	if err != nil {
-		return nil, fmt.Errorf("inject %s: %w", fault, err)
+		return nil, fmt.Errorf("inject %s: %w", what, err)
 	}
-	a := &Active{fabric: f, link: l, fault: fault, id: f.id(), start: f.now()}
+	a := &Active{fabric: f, link: l, fault: what, id: f.id(), start: f.now()}
 	if err := a.inject(ctx); err != nil {
-		return nil, fmt.Errorf("inject %s: link %s: %w", fault, l.name(), err)
+		return nil, fmt.Errorf("inject %s: link %s: %w", what, l.name(), err)
 	}
 	return a, nil
 }
@@ -77,18 +78,18 @@ func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 }
 
 func (a *Active) inject(ctx context.Context) error {
-	l, k := a.link, kinds[a.fault.Kind]
+	l, effect := a.link, a.fault.Kind.Effect()
 	l.configuring.Lock()
 	defer l.configuring.Unlock()
 	if l.isShut() {
 		return errClosed
 	}
-	a.watch = &watch{kind: k}
-	for _, d := range a.fault.streams() {
+	a.watch = &watch{effect: effect}
+	for _, d := range streamsOf(a.fault) {
 		a.watch.streams[d] = true
 	}
 	l.attach(a.watch)
-	if err := a.apply(ctx, k); err != nil {
+	if err := a.apply(ctx, effect); err != nil {
 		for _, t := range a.added {
 			err = errors.Join(err, l.removeToxic(context.WithoutCancel(ctx), a.watch, t.name, t.direction))
 		}
@@ -99,9 +100,9 @@ func (a *Active) inject(ctx context.Context) error {
 	return nil
 }
 
-func (a *Active) apply(ctx context.Context, k kind) error {
+func (a *Active) apply(ctx context.Context, effect fault.Effect) error {
 	l := a.link
-	if k.disables {
+	if effect.Disables {
 		l.cuts++
 		if err := l.disable(); err != nil {
 			l.cuts--
@@ -110,10 +111,10 @@ func (a *Active) apply(ctx context.Context, k kind) error {
 		l.breakOpen(a.watch, nil)
 		return nil
 	}
-	toxicType, attributes := k.toxic(a.fault)
-	for _, d := range a.fault.streams() {
+	toxic := a.fault.Toxic()
+	for _, d := range streamsOf(a.fault) {
 		t := addedToxic{fmt.Sprintf("%s-%d-%s", a.fault.Kind, a.id, d), d}
-		if err := l.addToxic(ctx, a.watch, t.name, d, toxicType, attributes); err != nil {
+		if err := l.addToxic(ctx, a.watch, t.name, d, toxic.Type, toxic.Attributes); err != nil {
 			return err
 		}
 		a.added = append(a.added, t)
@@ -122,7 +123,7 @@ func (a *Active) apply(ctx context.Context, k kind) error {
 }
 
 func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
-	l, k := a.link, kinds[a.fault.Kind]
+	l, effect := a.link, a.fault.Kind.Effect()
 	l.configuring.Lock()
 	defer l.configuring.Unlock()
 	affected := l.settle(a.watch)
@@ -130,7 +131,7 @@ func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
 		return l.detach(a.watch), errClosed
 	}
 	var err error
-	if k.disables {
+	if effect.Disables {
 		if l.cuts--; l.cuts == 0 {
 			err = l.enable()
 		}
@@ -138,8 +139,20 @@ func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
 	for _, t := range a.added {
 		err = errors.Join(err, l.removeToxic(ctx, a.watch, t.name, t.direction))
 	}
-	if k.swallows {
+	if effect.Swallows {
 		l.reset(a.watch, affected)
 	}
 	return l.detach(a.watch), err
+}
+
+// streamsOf are the toxiproxy streams that a fault is about.
+func streamsOf(f fault.Fault) []stream.Direction {
+	switch f.Direction {
+	case fault.Up:
+		return []stream.Direction{stream.Upstream}
+	case fault.Down:
+		return []stream.Direction{stream.Downstream}
+	default:
+		return []stream.Direction{stream.Upstream, stream.Downstream}
+	}
 }

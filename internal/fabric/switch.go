@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // acceptPause is how long the switch waits when the kernel has no connection to give (too many open files): trying again at
@@ -63,7 +65,7 @@ func (f *Fabric) source(addr netip.Addr) string {
 	if name, ok := f.sources[addr.Unmap()]; ok {
 		return name
 	}
-	return Client
+	return fault.Client
 }
 
 func pause(ctx context.Context, d time.Duration) bool {

@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -99,7 +100,7 @@ func TestHTTP2ThroughACut(t *testing.T) {
 		t.Fatalf("watch: %q and %v", line, err)
 	}
 
-	fault, err := f.Inject(t.Context(), Fault{Kind: Cut, From: "a", To: "b"})
+	fault, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,21 +148,21 @@ func TestUpgradedConnections(t *testing.T) {
 	f, config := newPeers(t)
 	b := &bench{Fabric: f, t: t}
 	for _, test := range []struct {
-		fault Fault
+		fault fault.Fault
 		want  history.Evidence
 		ends  bool
 	}{
-		{Fault{Kind: Cut}, history.Evidence{Cut: 1}, true},
-		{Fault{Kind: Reset, Direction: Down}, history.Evidence{Cut: 1}, true},
-		{Fault{Kind: Latency, Latency: time.Millisecond}, history.Evidence{Affected: 1}, false},
-		{Fault{Kind: Slicer, Size: 3}, history.Evidence{Affected: 1}, false},
+		{fault.Fault{Kind: fault.Cut}, history.Evidence{Cut: 1}, true},
+		{fault.Fault{Kind: fault.Reset, Direction: fault.Down}, history.Evidence{Cut: 1}, true},
+		{fault.Fault{Kind: fault.Latency, Latency: time.Millisecond}, history.Evidence{Affected: 1}, false},
+		{fault.Fault{Kind: fault.Slicer, Size: 3}, history.Evidence{Affected: 1}, false},
 	} {
 		t.Run(string(test.fault.Kind), func(t *testing.T) {
 			test.fault.From, test.fault.To = "a", "b"
 			shell := upgrade(t, f, config)
 			b.talk(shell)
 			a := b.inject(test.fault)
-			if test.fault.Kind == Reset {
+			if test.fault.Kind == fault.Reset {
 				send(t, shell, "doomed")
 			}
 			if test.ends {
@@ -183,7 +184,7 @@ func TestHTTP2InABlackHole(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := b.status("a", "b").BytesUp
-	hole := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: Down})
+	hole := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Down})
 	answered := make(chan error, 1)
 	go func() {
 		_, err := get(client, "/get")

@@ -1,14 +1,15 @@
-package fault
+package fabric
 
 import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
 // watch gathers the evidence of one active fault on its link. It is guarded by link.mu.
 type watch struct {
-	kind    kind
+	effect  fault.Effect
 	streams [stream.NumDirections]bool // those the fault is about
 
 	refused  int // link totals at the injection
@@ -52,16 +53,16 @@ func (w *watch) touched(c *conn) bool {
 		if !on {
 			continue
 		}
-		switch w.kind.bites {
-		case bitesData:
+		switch w.effect.Affects {
+		case fault.WhatSends:
 			if is.in[d] > was.in[d] {
 				return true
 			}
-		case bitesEnd:
+		case fault.WhatEnds:
 			if is.ended[d] && !was.ended[d] {
 				return true
 			}
-		case bitesLife:
+		case fault.WhatBreaks:
 		}
 	}
 	return false
@@ -69,7 +70,7 @@ func (w *watch) touched(c *conn) bool {
 
 // breaks reports whether it is this fault's doing when a toxic has ended a stream in that direction. There is at most one
 // such fault for each stream, see link.compatible.
-func (w *watch) breaks(d stream.Direction) bool { return w.kind.breaks && w.streams[d] }
+func (w *watch) breaks(d stream.Direction) bool { return w.effect.Breaks && w.streams[d] }
 
 // leave is called when a connection ends.
 func (w *watch) leave(c *conn) {
@@ -101,7 +102,7 @@ func (w *watch) evidence(refused int, bytes [stream.NumDirections]int64) history
 		BytesUp:   bytes[stream.Upstream] - w.bytes[stream.Upstream],
 		BytesDown: bytes[stream.Downstream] - w.bytes[stream.Downstream],
 	}
-	if w.kind.disables { // no other kind turns connections away
+	if w.effect.Disables { // no other kind turns connections away
 		e.Refused = refused - w.refused
 	}
 	return e

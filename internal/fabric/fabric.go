@@ -3,7 +3,7 @@
 //
 // The switch works on TCP connections and sees no requests: TLS passes through untouched, and watches, WebSockets and
 // any other upgraded connection are covered. toxiproxy runs embedded. Its HTTP API works with its own tools.
-package fault
+package fabric
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -106,10 +107,10 @@ func (f *Fabric) start(cfg Config) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.destinations)) {
-		if name == Etcd {
+		if name == fault.Etcd {
 			continue
 		}
-		if err := f.addLink(Client, name); err != nil {
+		if err := f.addLink(fault.Client, name); err != nil {
 			return err
 		}
 	}
@@ -196,31 +197,31 @@ func (f *Fabric) peersTo(to string) ([]*link, error) {
 	}
 	var found []*link
 	for _, name := range slices.Sorted(maps.Keys(f.links)) {
-		if l := f.links[name]; l.to == to && l.from != to && l.from != Client {
+		if l := f.links[name]; l.to == to && l.from != to && l.from != fault.Client {
 			found = append(found, l)
 		}
 	}
 	if len(found) == 0 {
-		return nil, f.explain(Any, to)
+		return nil, f.explain(fault.Any, to)
 	}
 	return found, nil
 }
 
 // explain says why there is no link between two names. The caller holds mu.
 func (f *Fabric) explain(from, to string) error {
-	sources := map[string]bool{Any: true}
+	sources := map[string]bool{fault.Any: true}
 	for _, l := range f.links {
 		sources[l.from] = true
 	}
 	if !sources[from] {
-		delete(sources, Any)
-		return fmt.Errorf("unknown source %q%s", from, suggest(from, slices.Sorted(maps.Keys(sources))))
+		delete(sources, fault.Any)
+		return fmt.Errorf("unknown source %q%s", from, fault.Suggest(from, slices.Sorted(maps.Keys(sources))))
 	}
 	if _, ok := f.destinations[to]; !ok {
-		return fmt.Errorf("unknown destination %q%s", to, suggest(to, slices.Sorted(maps.Keys(f.destinations))))
+		return fmt.Errorf("unknown destination %q%s", to, fault.Suggest(to, slices.Sorted(maps.Keys(f.destinations))))
 	}
 	return fmt.Errorf("there is no link from %q to %q: %q is dialled by servers only, and %q does not stand for a server's link to itself",
-		from, to, Etcd, Any)
+		from, to, fault.Etcd, fault.Any)
 }
 
 // Links returns the state of all links, sorted by name.

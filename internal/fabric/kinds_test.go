@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -19,7 +20,7 @@ import (
 func (b *bench) bystanders() (check func()) {
 	b.t.Helper()
 	var conns []*net.TCPConn
-	for _, ends := range [][2]string{{"b", "a"}, {"c", "b"}, {Client, "b"}, {"a", "c"}, {"a", Etcd}} {
+	for _, ends := range [][2]string{{"b", "a"}, {"c", "b"}, {fault.Client, "b"}, {"a", "c"}, {"a", fault.Etcd}} {
 		c := b.dial(ends[0], ends[1])
 		b.talk(c)
 		conns = append(conns, c)
@@ -30,7 +31,7 @@ func (b *bench) bystanders() (check func()) {
 			b.talk(c)
 		}
 		b.talk(b.dial("c", "b"))
-		b.talk(b.dial(Client, "b"))
+		b.talk(b.dial(fault.Client, "b"))
 		b.talk(b.dial("b", "a"))
 	}
 }
@@ -41,7 +42,7 @@ func TestCut(t *testing.T) {
 	c := b.dial("a", "b")
 	b.talk(c)
 
-	a := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	a := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	wantReset(t, c)
 	for range 3 {
 		b.wantTurnedAway("a", "b")
@@ -64,8 +65,8 @@ func TestCutsOverlap(t *testing.T) {
 	b := newBench(t)
 	c := b.dial("a", "b")
 	b.talk(c)
-	first := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
-	second := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	first := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
+	second := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	b.wantTurnedAway("a", "b")
 	wantEvidence(t, b.heal(first), history.Evidence{Refused: 1, Cut: 1})
 	b.wantTurnedAway("a", "b")
@@ -82,7 +83,7 @@ func TestCutResetsTheServerToo(t *testing.T) {
 	c := dialFrom(t, "127.0.0.9", f.Advertised("a").String())
 	send(t, c, "ping")
 	receive(t, c, "ping")
-	if _, err := f.Inject(t.Context(), Fault{Kind: Cut, From: Client, To: "a"}); err != nil {
+	if _, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: fault.Client, To: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
@@ -92,10 +93,10 @@ func TestCutResetsTheServerToo(t *testing.T) {
 
 func TestLatency(t *testing.T) {
 	for _, test := range []struct {
-		direction Direction
+		direction fault.Direction
 		stuck     stream.Direction // where the ping stays
 	}{
-		{"", stream.Upstream}, {Both, stream.Upstream}, {Up, stream.Upstream}, {Down, stream.Downstream},
+		{"", stream.Upstream}, {fault.Both, stream.Upstream}, {fault.Up, stream.Upstream}, {fault.Down, stream.Downstream},
 	} {
 		t.Run(string(test.direction), func(t *testing.T) {
 			b := newBench(t)
@@ -103,7 +104,7 @@ func TestLatency(t *testing.T) {
 			open := b.dial("a", "b")
 			b.talk(open)
 			before := b.status("a", "b")
-			a := b.inject(Fault{Kind: Latency, From: "a", To: "b", Direction: test.direction, Latency: forever, Jitter: forever / 10})
+			a := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Direction: test.direction, Latency: forever, Jitter: forever / 10})
 			fresh := b.dial("a", "b")
 			send(t, open, "late")
 			send(t, fresh, "late")
@@ -127,10 +128,10 @@ func TestLatency(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	for _, test := range []struct {
-		direction Direction
+		direction fault.Direction
 		enters    stream.Direction
 	}{
-		{Both, stream.Upstream}, {Up, stream.Upstream}, {Down, stream.Downstream},
+		{fault.Both, stream.Upstream}, {fault.Up, stream.Upstream}, {fault.Down, stream.Downstream},
 	} {
 		t.Run(string(test.direction), func(t *testing.T) {
 			b := newBench(t)
@@ -139,7 +140,7 @@ func TestTimeout(t *testing.T) {
 			b.talk(idle)
 			b.talk(open)
 			before := b.status("a", "b")
-			a := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: test.direction})
+			a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: test.direction})
 			fresh := b.dial("a", "b")
 			send(t, open, "lost")
 			send(t, fresh, "lost")
@@ -165,7 +166,7 @@ func TestTimeoutSwallowsTheEnd(t *testing.T) {
 	b := newBench(t)
 	c := b.dial("a", "b")
 	b.talk(c)
-	a := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: Up})
+	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Up})
 	if err := c.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
@@ -184,21 +185,21 @@ func TestTimeoutAfter(t *testing.T) {
 	b := newBench(t)
 	c := b.dial("a", "b")
 	b.talk(c)
-	a := b.inject(Fault{Kind: Timeout, From: "a", To: "b", Direction: Down, After: 1e6})
+	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Down, After: 1e6})
 	wantReset(t, c)
 	wantEvidence(t, b.heal(a), history.Evidence{Cut: 1})
 	b.talk(b.dial("a", "b"))
 }
 
 func TestReset(t *testing.T) {
-	for _, direction := range []Direction{Both, Up, Down} {
+	for _, direction := range []fault.Direction{fault.Both, fault.Up, fault.Down} {
 		t.Run(string(direction), func(t *testing.T) {
 			b := newBench(t)
 			check := b.bystanders()
 			idle, open := b.dial("a", "b"), b.dial("a", "b")
 			b.talk(idle)
 			b.talk(open)
-			a := b.inject(Fault{Kind: Reset, From: "a", To: "b", Direction: direction, After: 1e6})
+			a := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", Direction: direction, After: 1e6})
 			fresh := b.dial("a", "b")
 			send(t, open, "doomed")
 			send(t, fresh, "doomed")
@@ -219,7 +220,7 @@ func TestResetCanBeHealedWhileItWaits(t *testing.T) {
 	b := newBench(t)
 	c := b.dial("a", "b")
 	b.talk(c)
-	a := b.inject(Fault{Kind: Reset, From: "a", To: "b", After: forever})
+	a := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", After: forever})
 	send(t, c, "spared")
 	b.entered("a", "b", stream.Upstream, 4+6)
 	wantEvidence(t, b.heal(a), history.Evidence{})
@@ -231,7 +232,7 @@ func TestBandwidth(t *testing.T) {
 	check := b.bystanders()
 	c := b.dial("a", "b")
 	b.talk(c)
-	a := b.inject(Fault{Kind: Bandwidth, From: "a", To: "b", Direction: Up, Rate: 1000})
+	a := b.inject(fault.Fault{Kind: fault.Bandwidth, From: "a", To: "b", Direction: fault.Up, Rate: 1000})
 	// Well within what sockets hold, so that writing does not wait for the link.
 	data := strings.Repeat("slow ", 8<<10)
 	send(t, c, data)
@@ -248,13 +249,13 @@ func TestBandwidth(t *testing.T) {
 }
 
 func TestLimitData(t *testing.T) {
-	for _, direction := range []Direction{Up, Down} {
+	for _, direction := range []fault.Direction{fault.Up, fault.Down} {
 		t.Run(string(direction), func(t *testing.T) {
 			b := newBench(t)
 			check := b.bystanders()
 			open := b.dial("a", "b")
 			b.talk(open)
-			a := b.inject(Fault{Kind: LimitData, From: "a", To: "b", Direction: direction, Bytes: 10})
+			a := b.inject(fault.Fault{Kind: fault.LimitData, From: "a", To: "b", Direction: direction, Bytes: 10})
 			below, fresh := b.dial("a", "b"), b.dial("a", "b")
 			b.talk(below)
 			for _, c := range []*net.TCPConn{open, fresh} {
@@ -262,10 +263,10 @@ func TestLimitData(t *testing.T) {
 				b.talk(c)
 				send(t, c, "truncated")
 				got, err := io.ReadAll(c)
-				if direction == Down && (err != nil || string(got) != "tr") {
+				if direction == fault.Down && (err != nil || string(got) != "tr") {
 					t.Errorf("read %q and %v, want two more bytes and the end", got, err)
 				}
-				if direction == Up && len(got) > 2 {
+				if direction == fault.Up && len(got) > 2 {
 					t.Errorf("read %q, want two bytes at most", got)
 				}
 			}
@@ -283,7 +284,7 @@ func TestSlicer(t *testing.T) {
 	check := b.bystanders()
 	c := b.dial("a", "b")
 	b.talk(c)
-	a := b.inject(Fault{Kind: Slicer, From: "a", To: "b", Direction: Down, Size: 8, Variation: 1, Delay: forever})
+	a := b.inject(fault.Fault{Kind: fault.Slicer, From: "a", To: "b", Direction: fault.Down, Size: 8, Variation: 1, Delay: forever})
 	data := strings.Repeat("0123456789abcdef", 4)
 	send(t, c, data)
 	b.entered("a", "b", stream.Downstream, 4+int64(len(data)))
@@ -304,7 +305,7 @@ func TestSlowClose(t *testing.T) {
 	idle, open := b.dial("a", "b"), b.dial("a", "b")
 	b.talk(idle)
 	b.talk(open)
-	a := b.inject(Fault{Kind: SlowClose, From: "a", To: "b", Direction: Down, Delay: forever})
+	a := b.inject(fault.Fault{Kind: fault.SlowClose, From: "a", To: "b", Direction: fault.Down, Delay: forever})
 	b.talk(open) // data passes
 	b.talk(idle)
 	if err := open.CloseWrite(); err != nil { // the echo server ends its side as well
@@ -329,7 +330,7 @@ func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 	idle := b.dial("a", "b")
 	b.talk(idle)
 	for _, f := range valid("a", "b") {
-		if f.Kind == Cut {
+		if f.Kind == fault.Cut {
 			continue // breaks idle connections too
 		}
 		if record := b.heal(b.inject(f)); record.Bit() {
@@ -337,22 +338,22 @@ func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 		}
 	}
 	b.talk(idle)
-	if record := b.heal(b.inject(Fault{Kind: Cut, From: "b", To: "a"})); record.Bit() {
+	if record := b.heal(b.inject(fault.Fault{Kind: fault.Cut, From: "b", To: "a"})); record.Bit() {
 		t.Errorf("evidence %+v on an unused link", record.Evidence)
 	}
 }
 
 // valid has one fault of each kind.
-func valid(from, to string) []Fault {
-	return []Fault{
-		{Kind: Bandwidth, From: from, To: to, Rate: 1000},
-		{Kind: Cut, From: from, To: to},
-		{Kind: Latency, From: from, To: to, Latency: 200e6, Jitter: 50e6},
-		{Kind: LimitData, From: from, To: to, Bytes: 100},
-		{Kind: Reset, From: from, To: to},
-		{Kind: Slicer, From: from, To: to, Size: 16, Variation: 4, Delay: 1e6},
-		{Kind: SlowClose, From: from, To: to, Delay: 1e6},
-		{Kind: Timeout, From: from, To: to},
+func valid(from, to string) []fault.Fault {
+	return []fault.Fault{
+		{Kind: fault.Bandwidth, From: from, To: to, Rate: 1000},
+		{Kind: fault.Cut, From: from, To: to},
+		{Kind: fault.Latency, From: from, To: to, Latency: 200e6, Jitter: 50e6},
+		{Kind: fault.LimitData, From: from, To: to, Bytes: 100},
+		{Kind: fault.Reset, From: from, To: to},
+		{Kind: fault.Slicer, From: from, To: to, Size: 16, Variation: 4, Delay: 1e6},
+		{Kind: fault.SlowClose, From: from, To: to, Delay: 1e6},
+		{Kind: fault.Timeout, From: from, To: to},
 	}
 }
 
@@ -368,7 +369,7 @@ func TestARecordLastsAtLeastAsLongAsItsFault(t *testing.T) {
 			return history.Time(len(cut))
 		},
 	})
-	a, err := f.Inject(t.Context(), Fault{Kind: Cut, From: Client, To: "a"})
+	a, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: fault.Client, To: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +388,7 @@ func TestHealIsIdempotent(t *testing.T) {
 	f := startFabric(t, Config{ID: func() int { return int(id.Add(7)) }, Destinations: []Destination{
 		{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, echo)},
 	}})
-	a, err := f.Inject(t.Context(), Fault{Kind: Cut, From: Client, To: "a"})
+	a, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: fault.Client, To: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"io"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // Where every server has an etcd member of its own, one address leads each to its own; cutting one leaves the others alone.
@@ -14,20 +16,20 @@ func TestLinksMayLeadElsewhere(t *testing.T) {
 		return serveTCP(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, word) })
 	}
 	f := startFabric(t, Config{
-		Destinations: []Destination{{Etcd, netip.MustParseAddrPort("127.0.1.1:0"), says("usual")}},
+		Destinations: []Destination{{fault.Etcd, netip.MustParseAddrPort("127.0.1.1:0"), says("usual")}},
 		Sources:      []Source{{Name: "a", Addr: netip.MustParseAddr("127.0.0.2")}, {Name: "b", Addr: netip.MustParseAddr("127.0.0.3")}},
-		Elsewhere:    map[string]netip.AddrPort{LinkName("b", Etcd): says("other")},
+		Elsewhere:    map[string]netip.AddrPort{LinkName("b", fault.Etcd): says("other")},
 	})
 	for from, want := range map[string]string{"127.0.0.2": "usual", "127.0.0.3": "other"} {
-		receive(t, dialFrom(t, from, f.Advertised(Etcd).String()), want)
+		receive(t, dialFrom(t, from, f.Advertised(fault.Etcd).String()), want)
 	}
-	if _, err := f.Inject(t.Context(), Fault{Kind: Cut, From: "b", To: Etcd}); err != nil {
+	if _, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: "b", To: fault.Etcd}); err != nil {
 		t.Fatal(err)
 	}
-	receive(t, dialFrom(t, "127.0.0.2", f.Advertised(Etcd).String()), "usual")
+	receive(t, dialFrom(t, "127.0.0.2", f.Advertised(fault.Etcd).String()), "usual")
 	// It is turned away while it dials, or as soon as it listens.
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.3")}, Timeout: patience}
-	c, err := dialer.DialContext(t.Context(), "tcp", f.Advertised(Etcd).String())
+	c, err := dialer.DialContext(t.Context(), "tcp", f.Advertised(fault.Etcd).String())
 	if err != nil {
 		return
 	}

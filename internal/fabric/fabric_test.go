@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"errors"
@@ -7,16 +7,18 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 func TestEachSourceHasItsOwnLink(t *testing.T) {
 	b := newBench(t)
-	for _, from := range []string{"a", "b", "c", Client} {
+	for _, from := range []string{"a", "b", "c", fault.Client} {
 		for _, to := range []string{"a", "b", "c"} {
 			b.talk(b.dial(from, to))
 		}
-		if from != Client {
-			b.talk(b.dial(from, Etcd))
+		if from != fault.Client {
+			b.talk(b.dial(from, fault.Etcd))
 		}
 	}
 	links := b.Links()
@@ -32,14 +34,14 @@ func TestEachSourceHasItsOwnLink(t *testing.T) {
 
 func TestOnlyServersReachEtcd(t *testing.T) {
 	b := newBench(t)
-	b.wantTurnedAway(Client, Etcd)
+	b.wantTurnedAway(fault.Client, fault.Etcd)
 }
 
 func TestAddSource(t *testing.T) {
 	b := newBench(t)
 	b.hosts["d"] = "127.0.0.5"
 	b.talk(b.dial("d", "a"))
-	if got := b.status(Client, "a").Accepted; got != 1 {
+	if got := b.status(fault.Client, "a").Accepted; got != 1 {
 		t.Fatalf("an unknown server: %d connections on client-to-a, want 1", got)
 	}
 	if err := b.AddSource(Source{Name: "d", Addr: netip.MustParseAddr(b.hosts["d"])}); err != nil {
@@ -53,8 +55,8 @@ func TestAddSource(t *testing.T) {
 		"name taken":     {Name: "a", Addr: netip.MustParseAddr("127.0.0.6")},
 		"address taken":  {Name: "e", Addr: netip.MustParseAddr("::ffff:127.0.0.2")},
 		"no address":     {Name: "e"},
-		"client":         {Name: Client, Addr: netip.MustParseAddr("127.0.0.6")},
-		"etcd":           {Name: Etcd, Addr: netip.MustParseAddr("127.0.0.6")},
+		"client":         {Name: fault.Client, Addr: netip.MustParseAddr("127.0.0.6")},
+		"etcd":           {Name: fault.Etcd, Addr: netip.MustParseAddr("127.0.0.6")},
 		"not a DNS name": {Name: "E_", Addr: netip.MustParseAddr("127.0.0.6")},
 	} {
 		if err := b.AddSource(s); err == nil {
@@ -75,7 +77,7 @@ func TestConfigErrors(t *testing.T) {
 		{"no advertised address", Config{Destinations: []Destination{{Name: "a", Real: real}}}, "advertised address is missing"},
 		{"itself", Config{Destinations: []Destination{{"a", real, real}}}, "would dial itself"},
 		{"twice", Config{Destinations: []Destination{{"a", at("127.0.1.1:0"), real}, {"a", at("127.0.1.1:0"), real}}}, "twice"},
-		{"name of the client", Config{Destinations: []Destination{{Client, at("127.0.1.1:0"), real}}}, "reserved"},
+		{"name of the client", Config{Destinations: []Destination{{fault.Client, at("127.0.1.1:0"), real}}}, "reserved"},
 		{"name like a link", Config{Destinations: []Destination{{"a-to-b", at("127.0.1.1:0"), real}}}, "separates"},
 		{"taken port", Config{Destinations: []Destination{{"a", real, at("127.0.0.1:1")}}}, `advertised address of "a"`},
 		{"open API", Config{API: at("0.0.0.0:0")}, "loopback only"},
@@ -132,9 +134,9 @@ func TestCloseBreaksOpenConnections(t *testing.T) {
 	b.talk(idle)
 	b.talk(busy)
 	b.talk(held)
-	b.inject(Fault{Kind: Timeout, From: "c", To: "a"})
-	b.inject(Fault{Kind: Latency, From: "b", To: "c", Latency: forever})
-	cut := b.inject(Fault{Kind: Cut, From: "b", To: "a"})
+	b.inject(fault.Fault{Kind: fault.Timeout, From: "c", To: "a"})
+	b.inject(fault.Fault{Kind: fault.Latency, From: "b", To: "c", Latency: forever})
+	cut := b.inject(fault.Fault{Kind: fault.Cut, From: "b", To: "a"})
 	send(t, busy, "held back")
 	send(t, held, "swallowed")
 	if err := b.Close(); err != nil {
@@ -143,7 +145,7 @@ func TestCloseBreaksOpenConnections(t *testing.T) {
 	wantReset(t, idle)
 	wantReset(t, busy)
 	wantReset(t, held)
-	if _, err := b.Inject(t.Context(), Fault{Kind: Cut, From: "a", To: "b"}); !errors.Is(err, errClosed) {
+	if _, err := b.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: "a", To: "b"}); !errors.Is(err, errClosed) {
 		t.Errorf("inject after close: %v", err)
 	}
 	if record, err := cut.Heal(t.Context()); !errors.Is(err, errClosed) || record.Kind != "cut" {
@@ -162,7 +164,7 @@ func TestWriteAfterCut(t *testing.T) {
 	b := newBench(t)
 	c := b.dial("a", "b")
 	b.talk(c)
-	b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	eventually(t, "writing fails", func() bool {
 		_, err := io.WriteString(c, "x")
 		return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

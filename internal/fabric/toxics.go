@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"bytes"
@@ -13,10 +13,12 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // breaking are the toxics that end streams by themselves.
-var breaking = map[string]bool{timeoutType: true, resetType: true, limitDataType: true}
+var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
 
 // stallBound is how long a connection may hold up a change of its link's toxics before it is broken. toxiproxy changes toxics
 // between two chunks, so one whose receiver does not read (a paused process) would hold it up for ever.
@@ -55,7 +57,7 @@ func (l *link) carries(d stream.Direction, toxicType string) bool {
 }
 
 // addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller holds configuring.
-func (l *link) addToxic(ctx context.Context, w *watch, name string, d stream.Direction, toxicType string, attributes toxics.Toxic) error {
+func (l *link) addToxic(ctx context.Context, w *watch, name string, d stream.Direction, toxicType string, attributes any) error {
 	if err := l.compatible(d, toxicType); err != nil {
 		return err
 	}
@@ -70,13 +72,13 @@ func (l *link) addToxic(ctx context.Context, w *watch, name string, d stream.Dir
 }
 
 // toxicJSON is a toxic as toxiproxy's API takes it, always in force (toxicity 1).
-func toxicJSON(name, toxicType string, d stream.Direction, attributes toxics.Toxic) (io.Reader, error) {
+func toxicJSON(name, toxicType string, d stream.Direction, attributes any) (io.Reader, error) {
 	body, err := json.Marshal(struct {
-		Name       string       `json:"name"`
-		Type       string       `json:"type"`
-		Stream     string       `json:"stream"`
-		Toxicity   float32      `json:"toxicity"`
-		Attributes toxics.Toxic `json:"attributes"`
+		Name       string  `json:"name"`
+		Type       string  `json:"type"`
+		Stream     string  `json:"stream"`
+		Toxicity   float32 `json:"toxicity"`
+		Attributes any     `json:"attributes"`
 	}{name, toxicType, d.String(), 1, attributes})
 	return bytes.NewReader(body), err
 }

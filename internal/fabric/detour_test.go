@@ -1,8 +1,10 @@
-package fault
+package fabric
 
 import (
 	"net"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // A detour that missed a connection, or took a client along, would let a fetch through that is to fail, or change what clients see.
@@ -12,7 +14,7 @@ func TestDetourIsForOtherServersOnly(t *testing.T) {
 		_, _ = c.Write([]byte("detour"))
 		_ = c.CloseWrite()
 	})
-	before, own, client := b.dial("b", "a"), b.dial("a", "a"), b.dial(Client, "a")
+	before, own, client := b.dial("b", "a"), b.dial("a", "a"), b.dial(fault.Client, "a")
 	for _, c := range []*net.TCPConn{before, own, client} {
 		b.talk(c)
 	}

@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -39,13 +40,13 @@ func newBench(t *testing.T) *bench {
 	})
 	b := &bench{t: t, hosts: map[string]string{"a": "127.0.0.2", "b": "127.0.0.3", "c": "127.0.0.4", Client: "127.0.0.9"}}
 	cfg := Config{}
-	for i, name := range []string{"a", "b", "c", Etcd} {
+	for i, name := range []string{"a", "b", "c", fault.Etcd} {
 		cfg.Destinations = append(cfg.Destinations, Destination{
 			Name:       name,
 			Advertised: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 1, byte(i + 1)}), 0),
 			Real:       serveTCP(t, echo),
 		})
-		if name != Etcd {
+		if name != fault.Etcd {
 			cfg.Sources = append(cfg.Sources, Source{Name: name, Addr: netip.MustParseAddr(b.hosts[name])})
 		}
 	}
@@ -185,7 +186,7 @@ func (b *bench) wantTurnedAway(from, to string) {
 	wantTurnedAway(b.t, b.hosts[from], b.Advertised(to).String())
 }
 
-func (b *bench) inject(f Fault) *Active {
+func (b *bench) inject(f fault.Fault) *Active {
 	b.t.Helper()
 	a, err := b.Inject(b.t.Context(), f)
 	if err != nil {

@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"context"
@@ -12,20 +12,21 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
 func TestFaultsOfOneLinkHealApart(t *testing.T) {
 	b := newBench(t)
-	slow := b.inject(Fault{Kind: Latency, From: "a", To: "b", Latency: forever})
-	cut := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	slow := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Latency: forever})
+	cut := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	b.wantTurnedAway("a", "b")
 	wantEvidence(t, b.heal(cut), history.Evidence{Refused: 1})
 
 	c := b.dial("a", "b")
 	send(t, c, "late")
 	b.entered("a", "b", stream.Upstream, 4)
-	thin := b.inject(Fault{Kind: Bandwidth, From: "a", To: "b", Rate: 1e9})
+	thin := b.inject(fault.Fault{Kind: fault.Bandwidth, From: "a", To: "b", Rate: 1e9})
 	send(t, c, "more")
 	b.entered("a", "b", stream.Upstream, 8)
 	wantEvidence(t, b.heal(thin), history.Evidence{Affected: 1})
@@ -37,10 +38,10 @@ func TestFaultsOfOneLinkHealApart(t *testing.T) {
 func TestRejectedCombinationsLeaveTheLinkAlone(t *testing.T) {
 	b := newBench(t)
 	c := b.dial("a", "b")
-	for _, test := range []struct{ present, added Fault }{
-		{Fault{Kind: Latency, Latency: 1e6, Direction: Down}, Fault{Kind: Reset}},
-		{Fault{Kind: Timeout, Direction: Down}, Fault{Kind: Latency, Latency: forever}},
-		{Fault{Kind: LimitData, Bytes: 1 << 20}, Fault{Kind: LimitData, Bytes: 1}},
+	for _, test := range []struct{ present, added fault.Fault }{
+		{fault.Fault{Kind: fault.Latency, Latency: 1e6, Direction: fault.Down}, fault.Fault{Kind: fault.Reset}},
+		{fault.Fault{Kind: fault.Timeout, Direction: fault.Down}, fault.Fault{Kind: fault.Latency, Latency: forever}},
+		{fault.Fault{Kind: fault.LimitData, Bytes: 1 << 20}, fault.Fault{Kind: fault.LimitData, Bytes: 1}},
 	} {
 		test.present.From, test.present.To, test.added.From, test.added.To = "a", "b", "a", "b"
 		present := b.inject(test.present)
@@ -52,8 +53,8 @@ func TestRejectedCombinationsLeaveTheLinkAlone(t *testing.T) {
 		b.talk(c)
 	}
 	// The other stream is free.
-	up := b.inject(Fault{Kind: Reset, From: "a", To: "b", Direction: Up, After: forever})
-	down := b.inject(Fault{Kind: Latency, From: "a", To: "b", Direction: Down, Latency: 1e6})
+	up := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", Direction: fault.Up, After: forever})
+	down := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Direction: fault.Down, Latency: 1e6})
 	b.heal(up)
 	b.heal(down)
 	b.talk(c)
@@ -70,7 +71,7 @@ func flood(t *testing.T) (f *Fabric, c *net.TCPConn) {
 		}
 	})}}})
 	c = dialFrom(t, "127.0.0.9", f.Advertised("a").String())
-	l, err := f.link(Client, "a")
+	l, err := f.link(fault.Client, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func flood(t *testing.T) (f *Fabric, c *net.TCPConn) {
 
 func TestReceiverThatDoesNotReadCannotHoldUpFaults(t *testing.T) {
 	f, c := flood(t)
-	a, err := f.Inject(t.Context(), Fault{Kind: Latency, From: Client, To: "a", Latency: 1e6})
+	a, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Latency, From: fault.Client, To: "a", Latency: 1e6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +114,11 @@ func TestInjectHonoursItsContext(t *testing.T) {
 	reason := errors.New("the step has taken too long")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(reason)
-	if _, err := f.Inject(ctx, Fault{Kind: Latency, From: Client, To: "a", Latency: 1e6}); !errors.Is(err, reason) {
+	if _, err := f.Inject(ctx, fault.Fault{Kind: fault.Latency, From: fault.Client, To: "a", Latency: 1e6}); !errors.Is(err, reason) {
 		t.Errorf("inject: %v, want %v", err, reason)
 	}
 	wantReset(t, c)
-	l, err := f.link(Client, "a")
+	l, err := f.link(fault.Client, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +131,8 @@ func TestInjectHonoursItsContext(t *testing.T) {
 // the next to be added panics. Here the slicer has seen the end and the latency holds it back.
 func TestHealingWhileAStreamEnds(t *testing.T) {
 	b := newBench(t)
-	front := b.inject(Fault{Kind: Slicer, From: "a", To: "b", Direction: Up, Size: 1024})
-	behind := b.inject(Fault{Kind: Latency, From: "a", To: "b", Direction: Up, Latency: forever})
+	front := b.inject(fault.Fault{Kind: fault.Slicer, From: "a", To: "b", Direction: fault.Up, Size: 1024})
+	behind := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Direction: fault.Up, Latency: forever})
 	c := b.dial("a", "b")
 	send(t, c, "late")
 	b.entered("a", "b", stream.Upstream, 4)
@@ -140,7 +141,7 @@ func TestHealingWhileAStreamEnds(t *testing.T) {
 	}
 	b.ended("a", "b", stream.Upstream, 1)
 	b.heal(front)
-	third := b.inject(Fault{Kind: Bandwidth, From: "a", To: "b", Direction: Up, Rate: 1e9})
+	third := b.inject(fault.Fault{Kind: fault.Bandwidth, From: "a", To: "b", Direction: fault.Up, Rate: 1e9})
 	b.heal(behind)
 	b.heal(third)
 	if got, err := io.ReadAll(c); err != nil || string(got) != "late" {
@@ -178,15 +179,15 @@ func TestFaultsUnderLoad(t *testing.T) {
 	}
 	for range 5 {
 		for _, f := range valid("a", "b") {
-			if f.Kind == Latency {
+			if f.Kind == fault.Latency {
 				f.Latency, f.Jitter = 2e6, 1e6
 			}
 			a := b.inject(f)
-			cut := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+			cut := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 			was := b.status("a", "b")
 			eventually(t, "the cut turns clients away", func() bool { return b.status("a", "b").Refused > was.Refused })
 			b.heal(cut)
-			if f.Kind != Cut {
+			if f.Kind != fault.Cut {
 				// All connections were broken, so the clients come again and meet the other fault.
 				eventually(t, "the clients come again", func() bool { return b.status("a", "b").Accepted > was.Accepted })
 			}

@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // half is one of the two byte streams of a connection: read from src by the inlet, sent through toxiproxy's pipeline of toxics,
@@ -35,7 +37,7 @@ const (
 	inError       // RST, or closed by us
 )
 
-// bufferSize is that of toxiproxy: it bounds the chunks that toxics see.
+// bufferSize is that of toxiproxy: it bounds the chunks that toxics see, and so the slices of fault.Slicer.
 const bufferSize = 32 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
@@ -122,7 +124,7 @@ func (o outlet) Close() error {
 	switch {
 	case ended == running || ended == inOrder && o.in.Load() != o.out.Load():
 		how := resetting
-		if o.conn.link.carries(o.direction, limitDataType) {
+		if o.conn.link.carries(o.direction, fault.LimitDataToxic) {
 			how = closing
 		}
 		o.conn.end(how, func(w *watch) bool { return w.breaks(o.direction) })

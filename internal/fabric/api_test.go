@@ -1,4 +1,4 @@
-package fault
+package fabric
 
 import (
 	"bytes"
@@ -11,14 +11,15 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2/client"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
 func TestToxiproxyClientSeesLinksAndFaults(t *testing.T) {
 	b := newBench(t)
 	client := toxiproxy.NewClient(b.API().String())
-	cut := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
-	slow := b.inject(Fault{Kind: Latency, From: "b", To: "a", Direction: Down, Latency: 200e6, Jitter: 50e6})
+	cut := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
+	slow := b.inject(fault.Fault{Kind: fault.Latency, From: "b", To: "a", Direction: fault.Down, Latency: 200e6, Jitter: 50e6})
 
 	proxies, err := client.Proxies()
 	if err != nil {
@@ -99,7 +100,7 @@ func TestToxiproxyClientChangesLinks(t *testing.T) {
 
 func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
 	b := newBench(t)
-	a := b.inject(Fault{Kind: Timeout, From: "a", To: "b"})
+	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b"})
 	if err := toxiproxy.NewClient(b.API().String()).ResetState(); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
 // A cut opened by hand stays open: toxiproxy's word counts, and the heal that follows has nothing to do.
 func TestCutOpenedByHand(t *testing.T) {
 	b := newBench(t)
-	a := b.inject(Fault{Kind: Cut, From: "a", To: "b"})
+	a := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	if err := toxiproxy.NewClient(b.API().String()).ResetState(); err != nil {
 		t.Fatal(err)
 	}
