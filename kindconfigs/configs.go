@@ -6,7 +6,7 @@ import (
 	"path"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // The versions of the examples, and where in the checkout the nodes' files are. kind takes relative paths from where it is called.
@@ -33,25 +33,25 @@ func examples() []example {
 		{"ha-1.36.yaml", []string{
 			"Three control-plane nodes, all kube-apiservers v1.36, with the Mixed Version Proxy of KEP-4020 (on by default in this version) in full:",
 			"kubeadm gives a kube-apiserver no --peer-ca-file.",
-		}, kind.Configuration{Subject: scenarios.SubjectBuiltin, Nodes: nodes(v136, v136, v136)}},
+		}, kind.Configuration{Subject: scenario.SubjectBuiltin, Nodes: nodes(v136, v136, v136)}},
 		{"ha-1.36-1.37-mixed.yaml", []string{
 			"A rolling upgrade that stands still: the first kube-apiserver is v1.37 already, the others are v1.36. Kubelets, controllers and kubeadm are",
 			"v1.36 everywhere, as in an upgrade. Ask any server for what only the first one has (kubectl get --raw",
 			"/apis/resource.k8s.io/v1/devicetaintrules): it answers.",
-		}, kind.Configuration{Subject: scenarios.SubjectBuiltin, Nodes: nodes(v137, v136, v136)}},
+		}, kind.Configuration{Subject: scenario.SubjectBuiltin, Nodes: nodes(v137, v136, v136)}},
 		{"ha-three-versions.yaml", []string{
 			"Three versions at once. An upgrade should never get here, but an interrupted one that is taken up again by the next does.",
-		}, kind.Configuration{Subject: scenarios.SubjectBuiltin, Nodes: nodes(v135, v136, v137)}},
+		}, kind.Configuration{Subject: scenario.SubjectBuiltin, Nodes: nodes(v135, v136, v137)}},
 		{"ha-reference.yaml", []string{
 			"The kube-apiservers' own proxy is off. In front of each stands the reference proxy of this project as a static pod: it has the port 6443, the",
 			"kube-apiserver the port 6444. Build bin/skewproof before (make build): it is linked statically, and runs in the nodes.",
 		}, kind.Configuration{
-			Subject: scenarios.SubjectReference, Nodes: nodes(v137, v136, v136), Proxy: "bin/skewproof", ProxyManifest: proxyManifest,
+			Subject: scenario.SubjectReference, Nodes: nodes(v137, v136, v136), Proxy: "bin/skewproof", ProxyManifest: proxyManifest,
 		}},
 		{"compat.yaml", []string{
 			"Compatibility versions (KEP-4330): the first kube-apiserver is v1.37 and behaves like v1.36. In such an upgrade all binaries are replaced first,",
 			"and only then does any of them serve something new; until then versions differ and resources do not.",
-		}, kind.Configuration{Subject: scenarios.SubjectBuiltin, Nodes: []kind.Node{{Version: v137, Emulates: "1.36"}, {Version: v136}, {Version: v136}}}},
+		}, kind.Configuration{Subject: scenario.SubjectBuiltin, Nodes: []kind.Node{{Version: v137, Emulates: "1.36"}, {Version: v136}, {Version: v136}}}},
 	}
 }
 
@@ -81,8 +81,8 @@ func Files() (map[string]string, error) {
 	}
 	files["files/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver, as a static pod. The image is only there to run it in.\n" + string(manifest)
 	for subject, title := range map[string]string{
-		scenarios.SubjectBuiltin: "What a cluster made by kubeadm needs for the Mixed Version Proxy of its kube-apiservers (KEP-4020).",
-		scenarios.SubjectReference: "What a cluster made by kubeadm needs for the reference proxy in front of its kube-apiservers. The static pod is files/skewproof-proxy.yaml; " +
+		scenario.SubjectBuiltin: "What a cluster made by kubeadm needs for the Mixed Version Proxy of its kube-apiservers (KEP-4020).",
+		scenario.SubjectReference: "What a cluster made by kubeadm needs for the reference proxy in front of its kube-apiservers. The static pod is files/skewproof-proxy.yaml; " +
 			"kubelets have to probe the kube-apiserver at its own port (files/patches/v1.36.3-behind-proxy).",
 	} {
 		c := kind.Configuration{Title: []string{title}, Subject: subject, Nodes: []kind.Node{{Version: v136}}}

@@ -65,7 +65,7 @@ func faultClauses(faults []Fault) []string {
 			order = append(order, d)
 		}
 		target := f.Target()
-		if f.Kind == "spoil" { // the link is that to its peers, whoever they are
+		if f.Kind == "break-discovery" { // the link is that to its peers, whoever they are
 			target = "a discovery document of " + f.To
 		}
 		targets[d] = appendNew(targets[d], target)
@@ -90,7 +90,7 @@ func (f Fault) did() (one, many string) {
 		return "was killed", "were killed"
 	case f.Kind == "pause":
 		return "was paused", "were paused"
-	case f.Kind == "spoil":
+	case f.Kind == "break-discovery":
 		return "failed for its peers", "failed for their peers"
 	case f.Kind == history.FaultProxyOff && f.Server != "":
 		return "had its proxy switched off", "had their proxies switched off"

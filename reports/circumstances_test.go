@@ -18,7 +18,7 @@ func TestFaultClauses(t *testing.T) {
 		"two alike":       {[]Fault{{Kind: "cut", From: "b", To: "a"}, {Kind: "kill", Server: "c"}, {Kind: "cut", From: "c", To: "a"}}, []string{"b→a and c→a were cut", "c was killed"}},
 		"again":           {[]Fault{{Kind: "pause", Server: "a"}, {Kind: "pause", Server: "a"}}, []string{"a was paused"}},
 		"other toxics":    {[]Fault{{Kind: "latency", To: "a"}, {Kind: "latency", To: "b"}}, []string{"all→a and all→b had latency"}},
-		"discovery fails": {[]Fault{{Kind: "spoil", To: "a"}}, []string{"a discovery document of a failed for its peers"}},
+		"discovery fails": {[]Fault{{Kind: "break-discovery", To: "a"}}, []string{"a discovery document of a failed for its peers"}},
 		"distrusted": {
 			[]Fault{{Kind: history.FaultMisconfiguration, From: "b", To: "a", Detail: distrusted}, {Kind: history.FaultMisconfiguration, From: "c", To: "a", Detail: distrusted}},
 			[]string{"b→a and c→a could not work (the certificate is not accepted)"},

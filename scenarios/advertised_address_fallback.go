@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var advertisedAddressFallback = Scenario{
+var advertisedAddressFallback = scenario.Scenario{
 	Name:    "advertised-address-fallback",
 	Happens: "The first server alone runs TO. No server is told an address for its peers: --advertise-address, which each has, is all there is.",
 	Holds:   "Peers find each other by --advertise-address and the secure port, and what some server serves can be had from every server.",
@@ -16,17 +17,17 @@ var advertisedAddressFallback = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
 		for i := range plan.Servers {
-			plan.Servers[i].Setup = &Setup{Advertise: AdvertiseNothing}
+			plan.Servers[i].Setup = &scenario.Setup{Advertise: scenario.AdvertiseNothing}
 		}
-		plan.settle(10 * time.Second)
-		plan.converge()
+		plan.Settle(10 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 200, Unserved: 50}
 		return *plan
 	},

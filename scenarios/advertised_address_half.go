@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var advertisedAddressHalf = Scenario{
+var advertisedAddressHalf = scenario.Scenario{
 	Name: "advertised-address-half",
 	Happens: "The first server alone runs TO. It is restarted with --peer-advertise-ip alone, then with --peer-advertise-port alone, each leading nowhere, " +
 		"and then with both, as it should be.",
@@ -16,18 +17,18 @@ var advertisedAddressHalf = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(4 * time.Second)
-		for _, half := range []Advertise{AdvertiseIP, AdvertisePort} {
-			plan.setUp("a", Setup{Advertise: half})
-			plan.settle(6 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(4 * time.Second)
+		for _, half := range []scenario.Advertise{scenario.AdvertiseIP, scenario.AdvertisePort} {
+			plan.SetUp("a", scenario.Setup{Advertise: half})
+			plan.Settle(6 * time.Second)
 		}
-		plan.restart("a")
-		plan.converge()
+		plan.Restart("a")
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
 		return *plan
 	},

@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var advertisedAddressUnroutable = Scenario{
+var advertisedAddressUnroutable = scenario.Scenario{
 	Name: "advertised-address-unroutable",
 	Happens: "The first server alone runs TO. It is restarted with no address for its peers at all: what it finds on its own host leads nowhere from theirs. " +
 		"Then it is given the right one.",
@@ -12,12 +15,12 @@ var advertisedAddressUnroutable = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("a", Setup{Advertise: AdvertiseHost})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("a", scenario.Setup{Advertise: scenario.AdvertiseHost})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
 		return *plan
 	},

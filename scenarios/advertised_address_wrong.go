@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var advertisedAddressWrong = Scenario{
+var advertisedAddressWrong = scenario.Scenario{
 	Name:             "advertised-address-wrong",
 	Happens:          "The first server alone runs TO. It is restarted telling its peers an address at which nobody listens, and then the right one.",
 	Holds:            "As long as they cannot find it, the others answer 503, and never 404, for what it alone serves; all is well with the right address.",
@@ -10,13 +13,13 @@ var advertisedAddressWrong = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("a", Setup{Advertise: AdvertiseWrong})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("a", scenario.Setup{Advertise: scenario.AdvertiseWrong})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
 		return *plan
 	},

@@ -1,6 +1,8 @@
 package scenarios
 
-var aggregatedAPIGracePeriod = Scenario{
+import "github.com/skewproof/skewproof/internal/scenario"
+
+var aggregatedAPIGracePeriod = scenario.Scenario{
 	Name: "aggregated-api-grace-period",
 	Happens: "While versions are mixed, an API of two versions that another program serves is registered with the servers, and one of them is restarted, so that all fetch " +
 		"each other's documents while both are there. The first version is removed, and the servers are watched until everybody has forgotten it.",
@@ -8,9 +10,9 @@ var aggregatedAPIGracePeriod = Scenario{
 	Source:     crdGracePeriod.Source,
 	About:      crdGracePeriod.About,
 	MinServers: 2,
-	Family:     Discovery,
+	Family:     scenario.Discovery,
 	Labels:     []string{"slow"},
 	Limits:     aggregatedAPILifecycle.Limits,
 	Control:    mixedToTheEnd,
-	Plan:       func(p Parameters) Plan { return p.losesAVersion(gauges) },
+	Plan:       func(p scenario.Parameters) scenario.Plan { return losesAVersion(p, gauges) },
 }

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var aggregatedAPILifecycle = Scenario{
+var aggregatedAPILifecycle = scenario.Scenario{
 	Name: "aggregated-api-lifecycle",
 	Happens: "While versions are mixed, an API that another program serves is registered with the servers, gets a second version, loses the first, " +
 		"and is removed.",
@@ -15,14 +16,14 @@ var aggregatedAPILifecycle = Scenario{
 	Source:     "KEP-4020, design details: aggregated APIs are served by every apiserver and are no business of peers",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Discovery,
-	Limits:     Limits{Backends: []string{BackendLocal, BackendSim}, Reason: "because it needs a program behind the API, which other backends do not run"},
+	Family:     scenario.Discovery,
+	Limits:     scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendSim}, Reason: "because it needs a program behind the API, which other backends do not run"},
 	Control:    mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
-		plan.lifecycle(gauges, 8*time.Second, 8*time.Second)
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
+		lifecycle(plan, gauges, 8*time.Second, 8*time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
 		return *plan
 	},

@@ -5,9 +5,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var bandwidthStarvedList = Scenario{
+var bandwidthStarvedList = scenario.Scenario{
 	Name:             "bandwidth-starved-list",
 	Happens:          "The first server alone runs TO. While clients list many objects, answers from it to the others trickle at a few hundred kilobytes a second.",
 	Holds:            "A list that takes long and comes to its end is whole; nobody takes the first server for gone.",
@@ -15,16 +16,16 @@ var bandwidthStarvedList = Scenario{
 	About:            []string{"NoFalseNotFound", "ListsAgree", "AnsweredInFull", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Network,
+	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = LargeListTraffic
-		plan.settle(4 * time.Second)
-		heal := plan.suffer(from(plan.names(), fault.Fault{Kind: fault.Bandwidth, To: "a", Rate: 300_000, Direction: fault.Down})...)
-		plan.soak(25 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.LargeListTraffic
+		plan.Settle(4 * time.Second)
+		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Bandwidth, To: "a", Rate: 300_000, Direction: fault.Down})...)
+		plan.Soak(25 * time.Second)
 		heal()
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 300, Unserved: 50}
 		return *plan
 	},

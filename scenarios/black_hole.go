@@ -5,9 +5,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var blackHole = Scenario{
+var blackHole = scenario.Scenario{
 	Name:             "black-hole",
 	Happens:          "The first server alone runs TO. Connections from the others to it stay open, and new ones are accepted, but nothing comes back; the process itself is well.",
 	Holds:            "Meanwhile the others answer 503, within a bounded time and never 404, for what only the first serves; all is well soon after.",
@@ -15,16 +16,16 @@ var blackHole = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Network,
+	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(4 * time.Second)
-		heal := plan.suffer(from(plan.names(), fault.Fault{Kind: fault.Timeout, To: "a"})...)
-		plan.soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(4 * time.Second)
+		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Timeout, To: "a"})...)
+		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
 		heal()
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 100}
 		return *plan
 	},

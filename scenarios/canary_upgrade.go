@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var canaryUpgrade = Scenario{
+var canaryUpgrade = scenario.Scenario{
 	Name:    "canary-upgrade",
 	Happens: "One server is upgraded and watched for longer than leases and the first retries take; then the others follow.",
 	Holds:   "While one server runs ahead, and while the others catch up, what some server serves can be had from every server.",
@@ -14,22 +15,22 @@ var canaryUpgrade = Scenario{
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Upgrades,
+	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance"},
 	Control:    mixedForAWhile,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.From })
-		plan.soak(3 * time.Second)
-		for i, server := range plan.names() {
-			plan.replace(server, p.To)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.From })
+		plan.Soak(3 * time.Second)
+		for i, server := range plan.Names() {
+			plan.Replace(server, p.To)
 			if i == 0 {
-				plan.settle(35 * time.Second)
-				plan.sweep()
+				plan.Settle(35 * time.Second)
+				plan.Sweep()
 				continue
 			}
-			plan.settle(2 * time.Second)
+			plan.Settle(2 * time.Second)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 500

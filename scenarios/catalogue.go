@@ -6,41 +6,43 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // catalogue in the order in which a reviewer would read it: a family after the other.
 var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, scale)
 
 var (
-	upgrades = []Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
+	upgrades = []scenario.Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
 		gateRollout}
-	network = []Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
+	network = []scenario.Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
 		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList}
-	processes     = []Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
-	configuration = []Scenario{
+	processes     = []scenario.Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
+	configuration = []scenario.Scenario{
 		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName, certificateRotation,
 		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
 	}
-	discovery = []Scenario{
+	discovery = []scenario.Scenario{
 		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, crdVersionGracePeriod, crdWithoutPeers,
 		aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
 	}
-	safety   = []Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
-	requests = []Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
-	scale    = []Scenario{manyPeers, manyResources, longCampaign}
+	safety   = []scenario.Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
+	requests = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
+	scale    = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )
 
 // All returns the catalogue.
-func All() []Scenario { return append([]Scenario(nil), catalogue...) }
+func All() []scenario.Scenario { return append([]scenario.Scenario(nil), catalogue...) }
 
 // Find returns the scenario of that name, or an [UnknownError] that names the nearest one.
-func Find(name string) (Scenario, error) {
+func Find(name string) (scenario.Scenario, error) {
 	for _, s := range catalogue {
 		if s.Name == name {
 			return s, nil
 		}
 	}
-	return Scenario{}, &UnknownError{Name: name, Nearest: nearest(name)}
+	return scenario.Scenario{}, &UnknownError{Name: name, Nearest: nearest(name)}
 }
 
 // UnknownError says that there is no such scenario.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // crashes is how often the server is killed.
@@ -12,7 +13,7 @@ const crashes = 4
 // crashesAfter is for how long it is up in between: longer than the others may take to know (history.DefaultBounds.Staleness).
 const crashesAfter = 9 * time.Second
 
-var crashLoop = Scenario{
+var crashLoop = scenario.Scenario{
 	Name:             "crash-loop",
 	Happens:          "The first server alone runs TO. It is killed and started again, again and again, a few seconds after it was ready each time.",
 	Holds:            "Nobody is told that what it serves does not exist while it is up, nobody else is harmed, and all is well after the last start. Beyond the KEP: whenever it is up and the others have had the time to know, what only it serves can be had from them.",
@@ -20,18 +21,18 @@ var crashLoop = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
 		for range crashes {
-			plan.kill("a")
-			plan.soak(2 * time.Second)
-			plan.start("a")
-			plan.settle(crashesAfter)
+			plan.Kill("a")
+			plan.Soak(2 * time.Second)
+			plan.Start("a")
+			plan.Settle(crashesAfter)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
 		return *plan
 	},

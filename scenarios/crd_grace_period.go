@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // gracePeriod is how long upstream remembers a group version of a custom resource or aggregated API after it is gone, so as not to take it for a
 // peer's own (defaultExclusionGracePeriod in k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
 const gracePeriod = 5 * time.Minute
 
-var crdGracePeriod = Scenario{
+var crdGracePeriod = scenario.Scenario{
 	Name: "crd-grace-period",
 	Happens: "While versions are mixed, a custom resource of two versions is defined, and a server is restarted, so that all fetch each other's documents " +
 		"while it is there. It loses a version and is deleted, and the servers are watched until everybody has forgotten that there was one.",
@@ -18,21 +19,21 @@ var crdGracePeriod = Scenario{
 	Source:     "KEP-4020, goals: discovery reports the same set of resources; k8s.io/apiserver keeps deleted group versions apart for five minutes",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Discovery,
+	Family:     scenario.Discovery,
 	Labels:     []string{"slow"},
 	Control:    mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
-		plan.define(widgets("v1", "v2"))
-		plan.settle(4 * time.Second)
-		plan.restart(plan.Servers[len(plan.Servers)-1].Name)
-		plan.settle(4 * time.Second)
-		plan.define(widgets("v2"))
-		plan.settle(4 * time.Second)
-		plan.undefine(widgets("v2"))
-		plan.soak(gracePeriod + 45*time.Second)
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
+		plan.Define(widgets("v1", "v2"))
+		plan.Settle(4 * time.Second)
+		plan.Restart(plan.Servers[len(plan.Servers)-1].Name)
+		plan.Settle(4 * time.Second)
+		plan.Define(widgets("v2"))
+		plan.Settle(4 * time.Second)
+		plan.Undefine(widgets("v2"))
+		plan.Soak(gracePeriod + 45*time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
 		return *plan
 	},

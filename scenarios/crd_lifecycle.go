@@ -4,23 +4,24 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var crdLifecycle = Scenario{
+var crdLifecycle = scenario.Scenario{
 	Name:       "crd-lifecycle",
 	Happens:    "While versions are mixed, a custom resource is defined, gets a second version, loses the first, and is deleted.",
 	Holds:      "Every server serves, and lists, exactly the versions that there are.",
 	Source:     "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked; no stale entry, no false 404",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Discovery,
+	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
-		plan.lifecycle(widgets, 6*time.Second, 6*time.Second)
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
+		lifecycle(plan, widgets, 6*time.Second, 6*time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var crdWithoutPeers = Scenario{
+var crdWithoutPeers = scenario.Scenario{
 	Name: "crd-without-peers",
 	Happens: "All servers run TO. All but the first are stopped for good, and while that one is alone, a custom resource is defined, gets a second " +
 		"version, loses the first, and is deleted.",
@@ -14,18 +15,18 @@ var crdWithoutPeers = Scenario{
 	Source:     "KEP-4020, goals: discovery reports what can be accessed, with peers or without; no stale entry",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Discovery,
+	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
-	Control:    Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.To })
-		plan.settle(2 * time.Second)
-		for _, name := range plan.names()[1:] {
-			plan.stop(name)
+	Control:    scenario.Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.To })
+		plan.Settle(2 * time.Second)
+		for _, name := range plan.Names()[1:] {
+			plan.Stop(name)
 		}
-		plan.settle(6 * time.Second)
-		plan.lifecycle(widgets, 4*time.Second, 6*time.Second)
-		plan.converge()
+		plan.Settle(6 * time.Second)
+		lifecycle(plan, widgets, 4*time.Second, 6*time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
 		return *plan
 	},

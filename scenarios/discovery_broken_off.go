@@ -3,11 +3,12 @@ package scenarios
 import (
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/spoil"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var discoveryBrokenOff = Scenario{
+var discoveryBrokenOff = scenario.Scenario{
 	Name: "discovery-broken-off",
 	Happens: "The first server alone runs TO. When peers fetch what it serves, its answers (200) break off: first before the first byte of either document, " +
 		"later half way. Each time another server is restarted, so that everybody asks.",
@@ -18,25 +19,25 @@ var discoveryBrokenOff = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Network,
+	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Limits:           truncatedDiscovery.Limits,
-	Control:          Control{Defect: "nothing-is-an-empty-list", Invariants: []string{"NoFalseNotFound"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
-		for _, manner := range []spoil.Manner{spoil.BreaksOff, spoil.CutShort} {
+	Control:          scenario.Control{Defect: "nothing-is-an-empty-list", Invariants: []string{"NoFalseNotFound"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
+		for _, manner := range []fault.DiscoveryFailure{fault.BreaksOff, fault.CutShort} {
 			for _, path := range []string{"/api", "/apis"} {
-				plan.add(Step{Action: Spoil, Server: "a", Path: path, Manner: manner})
+				plan.Add(scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: path, Failure: manner})
 			}
-			plan.restart("c")
-			plan.settle(10 * time.Second)
+			plan.Restart("c")
+			plan.Settle(10 * time.Second)
 			for _, path := range []string{"/api", "/apis"} {
-				plan.add(Step{Action: Mend, Server: "a", Path: path})
+				plan.Add(scenario.Step{Action: scenario.RestoreDiscovery, Server: "a", Path: path})
 			}
-			plan.settle(10 * time.Second)
+			plan.Settle(10 * time.Second)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var discoveryConvergence = Scenario{
+var discoveryConvergence = scenario.Scenario{
 	Name: "discovery-convergence",
 	Happens: "What is served changes again and again: a custom resource is defined and deleted, a server is upgraded, another stops and comes back, a " +
 		"third is restarted. After each change the servers are left alone for a while.",
@@ -14,25 +15,25 @@ var discoveryConvergence = Scenario{
 	Source:     "KEP-4020, service level objectives: what is known of peers is stale for seconds in the normal case",
 	About:      []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "Converges"},
 	MinServers: 3,
-	Family:     Discovery,
+	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.From })
-		plan.Traffic = DiscoveryTraffic
-		plan.settle(2 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.From })
+		plan.Traffic = scenario.DiscoveryTraffic
+		plan.Settle(2 * time.Second)
 		for _, change := range []func(){
-			func() { plan.define(widgets("v1")) },
-			func() { plan.replace("a", p.To) },
-			func() { plan.add(Step{Action: Stop, Server: "b"}) },
-			func() { plan.undefine(widgets("v1")) },
-			func() { plan.add(Step{Action: Start, Server: "b"}) },
-			func() { plan.restart("c") },
+			func() { plan.Define(widgets("v1")) },
+			func() { plan.Replace("a", p.To) },
+			func() { plan.Add(scenario.Step{Action: scenario.Stop, Server: "b"}) },
+			func() { plan.Undefine(widgets("v1")) },
+			func() { plan.Add(scenario.Step{Action: scenario.Start, Server: "b"}) },
+			func() { plan.Restart("c") },
 		} {
 			change()
-			plan.settle(4 * time.Second)
+			plan.Settle(4 * time.Second)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 3000}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var emulatedUpgrade = Scenario{
+var emulatedUpgrade = scenario.Scenario{
 	Name: "emulated-upgrade",
 	Happens: "Under load, the servers are replaced one after the other by TO, each told to behave like FROM still. When all are, and that has been watched, they are " +
 		"restarted one after the other as what they are.",
@@ -17,27 +18,27 @@ var emulatedUpgrade = Scenario{
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Upgrades,
+	Family:           scenario.Upgrades,
 	Labels:           []string{"conformance", "slow"},
 	Control:          mixedForAWhile,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.From })
-		plan.soak(3 * time.Second)
-		for _, server := range plan.names() {
-			plan.add(Step{Action: Replace, Server: server, Version: p.To, Setup: &Setup{EmulatedVersion: minorVersion(p.From)}})
-			plan.settle(3 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.From })
+		plan.Soak(3 * time.Second)
+		for _, server := range plan.Names() {
+			plan.Add(scenario.Step{Action: scenario.Replace, Server: server, Version: p.To, Setup: &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}})
+			plan.Settle(3 * time.Second)
 		}
-		plan.sweep() // while every server is TO, and none serves its API
-		plan.soak(10 * time.Second)
-		for i, server := range plan.names() {
-			plan.restart(server)
-			plan.settle(4 * time.Second)
+		plan.Sweep() // while every server is TO, and none serves its API
+		plan.Soak(10 * time.Second)
+		for i, server := range plan.Names() {
+			plan.Restart(server)
+			plan.Settle(4 * time.Second)
 			if i == 0 {
-				plan.sweep() // while the APIs are mixed
+				plan.Sweep() // while the APIs are mixed
 			}
 		}
-		plan.sweep()
-		plan.converge()
+		plan.Sweep()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
 		return *plan
 	},

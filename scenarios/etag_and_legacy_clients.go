@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var etagAndLegacyClients = Scenario{
+var etagAndLegacyClients = scenario.Scenario{
 	Name: "etag-and-legacy-clients",
 	Happens: "The first server runs TO, the others FROM; a server is upgraded in between. Clients of every age ask for discovery: aggregated and not, of one group " +
 		"or version, JSON and protobuf, and conditionally by the ETag that they were last given.",
@@ -15,17 +16,17 @@ var etagAndLegacyClients = Scenario{
 	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "LegacyListsOwn", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Discovery,
+	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = DiscoveryTraffic
-		plan.settle(8 * time.Second)
-		plan.replace("b", p.To)
-		plan.settle(8 * time.Second)
-		plan.restart("c")
-		plan.converge()
+	Control:          scenario.Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.DiscoveryTraffic
+		plan.Settle(8 * time.Second)
+		plan.Replace("b", p.To)
+		plan.Settle(8 * time.Second)
+		plan.Restart("c")
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 100}
 		return *plan
 	},

@@ -5,9 +5,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var etcdCutOffOneServer = Scenario{
+var etcdCutOffOneServer = scenario.Scenario{
 	Name: "etcd-cut-off-one-server",
 	Happens: "The first server alone runs TO. It loses its connection to etcd for longer than its leases there last: " +
 		"it runs, can be reached, and is no longer where peers look for it. Then it has the connection back.",
@@ -16,16 +17,16 @@ var etcdCutOffOneServer = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(4 * time.Second)
-		heal := plan.suffer(cut("a", fault.Etcd))
-		plan.soak(25 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(4 * time.Second)
+		heal := plan.Suffer(cut("a", fault.Etcd))
+		plan.Soak(25 * time.Second)
 		heal()
 		// A kube-apiserver is not back at once: its client of etcd waits before it tries again, after so long a cut for up to 24 s.
-		plan.convergeAfter(24 * time.Second)
+		plan.ConvergeAfter(24 * time.Second)
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300}
 		return *plan
 	},

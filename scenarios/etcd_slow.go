@@ -5,9 +5,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var etcdSlow = Scenario{
+var etcdSlow = scenario.Scenario{
 	Name:             "etcd-slow",
 	Happens:          "The first server alone runs TO. Whatever servers ask of etcd takes longer by a tenth of a second, give or take half of that; meanwhile one is restarted.",
 	Holds:            "Everything takes longer and nothing else changes: leases are kept up, peers are found, and a server that starts learns of the others.",
@@ -15,19 +16,19 @@ var etcdSlow = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
-		heal := plan.suffer(from(plan.names(), fault.Fault{
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
+		heal := plan.Suffer(from(plan.Names(), fault.Fault{
 			Kind: fault.Latency, To: fault.Etcd, Latency: 50 * time.Millisecond, Jitter: 25 * time.Millisecond,
 		})...)
-		plan.soak(10 * time.Second)
-		plan.restart("b")
-		plan.settle(10 * time.Second)
+		plan.Soak(10 * time.Second)
+		plan.Restart("b")
+		plan.Settle(10 * time.Second)
 		heal()
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
 		return *plan
 	},

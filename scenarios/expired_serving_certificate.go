@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var expiredServingCertificate = Scenario{
+var expiredServingCertificate = scenario.Scenario{
 	Name:    "expired-serving-certificate",
 	Happens: "The first server alone runs TO. It is restarted with a serving certificate that has expired, and then with a good one.",
 	Holds: "If it starts at all, the others answer 503, and never 404, for what it alone serves, as long as they cannot trust it; nobody crashes; " +
@@ -11,12 +14,12 @@ var expiredServingCertificate = Scenario{
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("a", Setup{Serving: CertificateExpired})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("a", scenario.Setup{Serving: scenario.CertificateExpired})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
 		return *plan
 	},

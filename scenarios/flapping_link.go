@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // flaps is how often the link is cut.
@@ -12,7 +13,7 @@ const flaps = 4
 // linkUp is for how long the way is there in between: longer than a server may take to notice (history.DefaultBounds.Staleness).
 const linkUp = 9 * time.Second
 
-var flappingLink = Scenario{
+var flappingLink = scenario.Scenario{
 	Name:             "flapping-link",
 	Happens:          "The first server alone runs TO. The second loses and regains the way to it again and again, every few seconds.",
 	Holds:            "When the way is not there the answer is 503, never 404, and all is well soon after the last time. Beyond the KEP: a few seconds after each return of the way every request is passed on again.",
@@ -20,18 +21,18 @@ var flappingLink = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "WritesOnce", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Network,
+	Family:           scenario.Network,
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
 		for range flaps {
-			heal := plan.suffer(cut("b", "a"))
-			plan.soak(3 * time.Second)
+			heal := plan.Suffer(cut("b", "a"))
+			plan.Soak(3 * time.Second)
 			heal()
-			plan.soak(linkUp)
+			plan.Soak(linkUp)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 50}
 		return *plan
 	},

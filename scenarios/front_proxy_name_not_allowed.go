@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var frontProxyNameNotAllowed = Scenario{
+var frontProxyNameNotAllowed = scenario.Scenario{
 	Name:    "front-proxy-name-not-allowed",
 	Happens: "The first server alone runs TO. The second is restarted with a front-proxy certificate of a name that no other server allows; then it is put right.",
 	Holds: "Meanwhile its peers refuse the second server, which answers 503, and never 404, for what only the first serves; " +
@@ -11,13 +14,13 @@ var frontProxyNameNotAllowed = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("b", Setup{FrontProxy: CertificateOther})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("b", scenario.Setup{FrontProxy: scenario.CertificateOther})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
 		return *plan
 	},

@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var frontProxyStranger = Scenario{
+var frontProxyStranger = scenario.Scenario{
 	Name: "front-proxy-stranger",
 	Happens: "The first server alone runs TO. The second is restarted with a front-proxy certificate of an authority that nobody trusts; " +
 		"then it is put right.",
@@ -12,12 +15,12 @@ var frontProxyStranger = Scenario{
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("b", Setup{FrontProxy: CertificateStranger})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("b", scenario.Setup{FrontProxy: scenario.CertificateStranger})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
 		return *plan
 	},

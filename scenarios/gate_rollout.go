@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var gateRollout = Scenario{
+var gateRollout = scenario.Scenario{
 	Name: "gate-rollout",
 	Happens: "The first server alone runs TO, and the feature is switched off everywhere. It is switched on server by server, that of the first server last, " +
 		"and off again in the same order.",
@@ -17,25 +18,25 @@ var gateRollout = Scenario{
 	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Upgrades,
+	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          askedInVain,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
 		for i := range plan.Servers {
-			plan.Servers[i].Setup = &Setup{Proxy: Off}
+			plan.Servers[i].Setup = &scenario.Setup{Proxy: scenario.Off}
 		}
-		plan.settle(0)
-		order := plan.names()
+		plan.Settle(0)
+		order := plan.Names()
 		slices.Reverse(order)
 		for _, server := range order {
-			plan.restart(server)
-			plan.settle(3 * time.Second)
+			plan.Restart(server)
+			plan.Settle(3 * time.Second)
 		}
-		plan.soak(5 * time.Second) // with all on
+		plan.Soak(5 * time.Second) // with all on
 		for _, server := range order {
-			plan.setUp(server, Setup{Proxy: Off})
-			plan.settle(3 * time.Second)
+			plan.SetUp(server, scenario.Setup{Proxy: scenario.Off})
+			plan.Settle(3 * time.Second)
 		}
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
 		return *plan

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var hostileHeaders = Scenario{
+var hostileHeaders = scenario.Scenario{
 	Name: "hostile-headers",
 	Happens: "The first server alone runs TO. Clients send headers that only servers may: that a peer has passed the request on, that it is for another user, " +
 		"who may do anything, and nonsense of every length.",
@@ -15,15 +16,15 @@ var hostileHeaders = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "NoCrash", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Safety,
+	Family:           scenario.Safety,
 	Labels:           []string{"smoke", "conformance"},
-	Control:          Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = HostileTraffic
-		plan.settle(15 * time.Second)
-		plan.restart("b")
-		plan.converge()
+	Control:          scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.HostileTraffic
+		plan.Settle(15 * time.Second)
+		plan.Restart("b")
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 500}
 		return *plan
 	},

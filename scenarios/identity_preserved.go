@@ -5,9 +5,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var identityPreserved = Scenario{
+var identityPreserved = scenario.Scenario{
 	Name: "identity-preserved",
 	Happens: "The first server alone runs TO. Users who may do everything, who may only read, and who may write in one place ask every server for everything; " +
 		"a server is restarted and a connection between servers is reset on the way.",
@@ -16,19 +17,19 @@ var identityPreserved = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "PassedOnUnchanged", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Safety,
+	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(15 * time.Second)
-		plan.restart("b")
-		plan.settle(5 * time.Second)
-		heal := plan.suffer(fault.Fault{Kind: fault.Reset, From: "b", To: "a"})
-		plan.soak(2 * time.Second)
+	Control:          scenario.Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(15 * time.Second)
+		plan.Restart("b")
+		plan.Settle(5 * time.Second)
+		heal := plan.Suffer(fault.Fault{Kind: fault.Reset, From: "b", To: "a"})
+		plan.Soak(2 * time.Second)
 		heal()
-		plan.sweep()
-		plan.converge()
+		plan.Sweep()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 500}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var kubeadmDefaults = Scenario{
+var kubeadmDefaults = scenario.Scenario{
 	Name:             "kubeadm-defaults",
 	Happens:          "Nothing is done to a control plane whose first server runs TO and whose others run FROM, all with the flags that kubeadm gives them and no more.",
 	Holds:            "A feature that is on by default does what it promises by default.",
@@ -14,15 +15,15 @@ var kubeadmDefaults = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
 		for i := range plan.Servers {
-			plan.Servers[i].Setup = &Setup{Flags: FlagsKubeadm}
+			plan.Servers[i].Setup = &scenario.Setup{Flags: scenario.FlagsKubeadm}
 		}
-		plan.settle(10 * time.Second)
-		plan.converge()
+		plan.Settle(10 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 200, Unserved: 50}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var largeList = Scenario{
+var largeList = scenario.Scenario{
 	Name: "large-list",
 	Happens: "The first server runs TO, the others FROM. There are hundreds of objects of what only one of them serves, and clients list them from every server, " +
 		"whole and page by page.",
@@ -15,13 +16,13 @@ var largeList = Scenario{
 	About:            []string{"ListsAgree", "NoFalseNotFound", "PassedOnUnchanged", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Requests,
-	Control:          Control{Defect: "last-object-lost", Invariants: []string{"ListsAgree"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = LargeListTraffic
-		plan.settle(40 * time.Second)
-		plan.converge()
+	Family:           scenario.Requests,
+	Control:          scenario.Control{Defect: "last-object-lost", Invariants: []string{"ListsAgree"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.LargeListTraffic
+		plan.Settle(40 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var lastPeerLeaves = Scenario{
+var lastPeerLeaves = scenario.Scenario{
 	Name:             "last-peer-leaves",
 	Happens:          "The first server alone runs TO. It is stopped for good.",
 	Holds:            "What nobody serves any more is 404 on every server, after a while in which 503 is right as well; discovery does not list it any longer.",
@@ -14,15 +15,15 @@ var lastPeerLeaves = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Labels:           []string{"smoke", "conformance"},
-	Control:          Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(10 * time.Second)
-		plan.stop("a")
-		plan.converge()
-		plan.soak(10 * time.Second)
+	Control:          scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(10 * time.Second)
+		plan.Stop("a")
+		plan.Converge()
+		plan.Soak(10 * time.Second)
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 300, Skewed: 300}
 		return *plan
 	},

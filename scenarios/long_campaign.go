@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // changesOfADay is how many rounds of changes there are, one every ten minutes.
 const changesOfADay = 24
 
-var longCampaign = Scenario{
+var longCampaign = scenario.Scenario{
 	Name: "long-campaign",
 	Happens: "For hours, something is done to a control plane of mixed versions every few minutes: a server is restarted, killed and started, cut off from " +
 		"another or from etcd, and custom resources come and go.",
@@ -18,39 +19,39 @@ var longCampaign = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Scale,
-	Limits:           Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
+	Family:           scenario.Scale,
+	Limits:           scenario.Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = SparseTraffic
-		plan.settle(time.Minute)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.SparseTraffic
+		plan.Settle(time.Minute)
 		for i := range changesOfADay {
 			server := plan.Servers[i%len(plan.Servers)].Name
 			other := plan.Servers[(i+1)%len(plan.Servers)].Name
 			switch i % 6 {
 			case 0:
-				plan.restart(server)
+				plan.Restart(server)
 			case 1:
-				plan.define(widgets("v1"))
+				plan.Define(widgets("v1"))
 			case 2:
-				plan.add(Step{Action: Kill, Server: server})
-				plan.soak(time.Minute)
-				plan.add(Step{Action: Start, Server: server})
+				plan.Add(scenario.Step{Action: scenario.Kill, Server: server})
+				plan.Soak(time.Minute)
+				plan.Add(scenario.Step{Action: scenario.Start, Server: server})
 			case 3:
-				plan.inject("servers", cut(other, server))
-				plan.soak(2 * time.Minute)
-				plan.heal("servers")
+				plan.Inject("servers", cut(other, server))
+				plan.Soak(2 * time.Minute)
+				plan.Heal("servers")
 			case 4:
-				plan.undefine(widgets("v1"))
+				plan.Undefine(widgets("v1"))
 			case 5:
-				plan.inject("etcd", cut(server, "etcd"))
-				plan.soak(2 * time.Minute)
-				plan.heal("etcd")
+				plan.Inject("etcd", cut(server, "etcd"))
+				plan.Soak(2 * time.Minute)
+				plan.Heal("etcd")
 			}
-			plan.soak(9 * time.Minute)
+			plan.Soak(9 * time.Minute)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
 		return *plan
 	},

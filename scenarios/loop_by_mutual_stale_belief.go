@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var loopByMutualStaleBelief = Scenario{
+var loopByMutualStaleBelief = scenario.Scenario{
 	Name: "loop-by-mutual-stale-belief",
 	Happens: "A custom resource is served by every server, and each has learnt so of the others. It is deleted while two cannot reach each other, " +
 		"and then the network is whole again: nobody serves it, and each may believe that the other does, for minutes. " +
@@ -17,25 +18,25 @@ var loopByMutualStaleBelief = Scenario{
 		"k8s.io/apiserver, pkg/util/peerproxy: what was a custom resource is kept out of peers' documents for five minutes more",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Safety,
+	Family:     scenario.Safety,
 	Labels:     []string{"slow"},
-	Control:    Control{Defect: "denial-believed", Invariants: []string{"NoLoop"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = HostileTraffic
-		servers := plan.names()
-		gadgets := &Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
-		plan.settle(2 * time.Second)
-		plan.add(Step{Action: Define, Definition: gadgets})
-		plan.restart(servers[p.Servers-1]) // so that everybody fetches what everybody serves
-		plan.settle(5 * time.Second)
-		heal := plan.suffer(cut("a", "b"), cut("b", "a"))
-		plan.soak(time.Second)
-		plan.add(Step{Action: Undefine, Definition: gadgets})
-		plan.settle(5 * time.Second)
+	Control:    scenario.Control{Defect: "denial-believed", Invariants: []string{"NoLoop"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.HostileTraffic
+		servers := plan.Names()
+		gadgets := &scenario.Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
+		plan.Settle(2 * time.Second)
+		plan.Add(scenario.Step{Action: scenario.Define, Definition: gadgets})
+		plan.Restart(servers[p.Servers-1]) // so that everybody fetches what everybody serves
+		plan.Settle(5 * time.Second)
+		heal := plan.Suffer(cut("a", "b"), cut("b", "a"))
+		plan.Soak(time.Second)
+		plan.Add(scenario.Step{Action: scenario.Undefine, Definition: gadgets})
+		plan.Settle(5 * time.Second)
 		heal()
-		plan.settle(10 * time.Second)
-		plan.soak(6 * time.Minute)
+		plan.Settle(10 * time.Second)
+		plan.Soak(6 * time.Minute)
 		plan.Pressure = history.Pressure{Operations: 10000, Unserved: 500}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 500

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var onlySimulated = []string{BackendSim}
+var onlySimulated = []string{scenario.BackendSim}
 
-var manyPeers = Scenario{
+var manyPeers = scenario.Scenario{
 	Name: "many-peers",
 	Happens: "Of fifty servers every other one runs TO, the others FROM. Two cannot reach each other, and one of them not the last, while one is " +
 		"killed and another restarted; all at about the same time. When everything is well again, one is replaced by TO.",
@@ -17,31 +18,31 @@ var manyPeers = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       50,
 	NeedsTwoVersions: true,
-	Family:           Scale,
-	Limits:           Limits{Backends: onlySimulated, Reason: "because it needs fifty servers"},
+	Family:           scenario.Scale,
+	Limits:           scenario.Limits{Backends: onlySimulated, Reason: "because it needs fifty servers"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(i int) string {
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(i int) string {
 			if i%2 == 0 {
 				return p.To
 			}
 			return p.From
 		})
 		last := plan.Servers[len(plan.Servers)-1].Name
-		plan.settle(5 * time.Second)
-		plan.inject("there", cut("b", "a"))
-		plan.inject("back", cut("a", "b"))
-		plan.inject("another", cut("b", last))
-		plan.add(Step{Action: Kill, Server: "c"})
-		plan.soak(10 * time.Second)
-		plan.restart("a")
-		plan.settle(10 * time.Second)
-		plan.add(Step{Action: Start, Server: "c"})
-		plan.heal("another")
-		plan.heal("back")
-		plan.heal("there")
-		plan.replace("b", p.To)
-		plan.converge()
+		plan.Settle(5 * time.Second)
+		plan.Inject("there", cut("b", "a"))
+		plan.Inject("back", cut("a", "b"))
+		plan.Inject("another", cut("b", last))
+		plan.Add(scenario.Step{Action: scenario.Kill, Server: "c"})
+		plan.Soak(10 * time.Second)
+		plan.Restart("a")
+		plan.Settle(10 * time.Second)
+		plan.Add(scenario.Step{Action: scenario.Start, Server: "c"})
+		plan.Heal("another")
+		plan.Heal("back")
+		plan.Heal("there")
+		plan.Replace("b", p.To)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
 		return *plan
 	},

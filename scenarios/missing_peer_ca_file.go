@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var missingPeerCAFile = Scenario{
+var missingPeerCAFile = scenario.Scenario{
 	Name:    "missing-peer-ca-file",
 	Happens: "The first server alone runs TO. The second is restarted with the feature on and no --peer-ca-file; then it is given one.",
 	Holds: "It refuses to start, or it does what the feature promises: it does not run on without a word, answering 404 for what only the first serves. " +
@@ -11,12 +14,12 @@ var missingPeerCAFile = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("b", Setup{PeerCA: TrustMissing})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("b", scenario.Setup{PeerCA: scenario.TrustMissing})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var nopeerProfile = Scenario{
+var nopeerProfile = scenario.Scenario{
 	Name: "nopeer-profile",
 	Happens: "The first server runs TO, the others FROM, and a custom resource comes and goes, unless nothing may be changed. Clients ask for the merged documents and, with " +
 		"profile=nopeer, for what each server serves by itself.",
@@ -15,21 +16,21 @@ var nopeerProfile = Scenario{
 	About:            []string{"NoPeerIsLocal", "DiscoveryComplete", "DiscoveryDeterministic"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Discovery,
+	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "own-view-of-all", Invariants: []string{"NoPeerIsLocal"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = DiscoveryTraffic
-		plan.settle(6 * time.Second)
+	Control:          scenario.Control{Defect: "own-view-of-all", Invariants: []string{"NoPeerIsLocal"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.DiscoveryTraffic
+		plan.Settle(6 * time.Second)
 		if !p.ReadOnly {
-			plan.define(widgets("v1"))
+			plan.Define(widgets("v1"))
 		}
-		plan.settle(6 * time.Second)
+		plan.Settle(6 * time.Second)
 		if !p.ReadOnly {
-			plan.undefine(widgets("v1"))
+			plan.Undefine(widgets("v1"))
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}
 		return *plan
 	},

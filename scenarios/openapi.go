@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var openAPI = Scenario{
+var openAPI = scenario.Scenario{
 	Name: "openapi",
 	Happens: "The first server runs TO, the others FROM, and a custom resource is defined, unless nothing may be changed. Clients ask every server for its description " +
 		"of the API, OpenAPI 2 and 3.",
@@ -15,18 +16,18 @@ var openAPI = Scenario{
 	About:            []string{"OpenAPIDescribes", "NoFalseNotFound"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Discovery,
-	Limits:           Limits{Backends: []string{BackendLocal, BackendKind, BackendExisting}, Reason: "because the simulator's apiservers describe nothing"},
+	Family:           scenario.Discovery,
+	Limits:           scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting}, Reason: "because the simulator's apiservers describe nothing"},
 	Control:          askedInVain,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = DiscoveryTraffic
-		plan.settle(10 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.DiscoveryTraffic
+		plan.Settle(10 * time.Second)
 		if !p.ReadOnly {
-			plan.define(widgets("v1"))
+			plan.Define(widgets("v1"))
 		}
-		plan.settle(15 * time.Second)
-		plan.converge()
+		plan.Settle(15 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}
 		return *plan
 	},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/golden"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // TestCataloguePage holds docs/scenarios.md to the catalogue.
@@ -22,7 +23,7 @@ All %d, as the catalogue in [scenarios/](../scenarios) has them; this page is ma
 (extended, see [conformance](conformance.md)) may stay so, unless --strict lets it count. *Control* is a subject, or a planted defect, on which it must fail,
 by violating all that is named: the proof that it can.
 `, len(All()))
-	family := Family("")
+	family := scenario.Family("")
 	for _, s := range All() {
 		if s.Family != family {
 			family = s.Family

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var peerCrash = Scenario{
+var peerCrash = scenario.Scenario{
 	Name:             "peer-crash",
 	Happens:          "The first server alone runs TO. It is killed without warning, and started again after a while.",
 	Holds:            "Nobody waits long for it while it is gone, nor dies of it: what only it served is answered 503, or 404, in time. Once it is back, what only TO serves can be had from every server again.",
@@ -14,16 +15,16 @@ var peerCrash = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(4 * time.Second)
-		plan.kill("a")
-		plan.soak(36 * time.Second) // its endpoint lease lapses after 15 s; an answer may take 30 s
-		plan.start("a")
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(4 * time.Second)
+		plan.Kill("a")
+		plan.Soak(36 * time.Second) // its endpoint lease lapses after 15 s; an answer may take 30 s
+		plan.Start("a")
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var peerCrashWithAlternative = Scenario{
+var peerCrashWithAlternative = scenario.Scenario{
 	Name:             "peer-crash-with-alternative",
 	Happens:          "The first two servers run TO, the others FROM. The first is killed without warning, and started again after a while.",
 	Holds:            "Nobody is told that what only TO serves does not exist. Beyond the KEP, which demands no second attempt: it can be had from every server all the time, since the second one serves it too; a write that the first may have had when it was killed is not repeated, and may fail.",
@@ -14,16 +15,16 @@ var peerCrashWithAlternative = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newestTwo)
-		plan.settle(4 * time.Second)
-		plan.kill("a")
-		plan.soak(20 * time.Second)
-		plan.start("a")
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.NewestTwo)
+		plan.Settle(4 * time.Second)
+		plan.Kill("a")
+		plan.Soak(20 * time.Second)
+		plan.Start("a")
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100, Skewed: 300}
 		return *plan
 	},

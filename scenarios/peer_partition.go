@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var peerPartition = Scenario{
+var peerPartition = scenario.Scenario{
 	Name:             "peer-partition",
 	Happens:          "The first server alone runs TO. The network between it and the second is cut both ways for a while, then healed.",
 	Holds:            "Meanwhile the second server answers 503, and never 404, for what only the first serves; all is well soon after. Beyond the KEP: the others notice nothing.",
@@ -14,18 +15,18 @@ var peerPartition = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Network,
+	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(4 * time.Second)
-		plan.inject("b to a", cut("b", "a"))
-		plan.inject("a to b", cut("a", "b"))
-		plan.soak(20 * time.Second)
-		plan.heal("b to a")
-		plan.heal("a to b")
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(4 * time.Second)
+		plan.Inject("b to a", cut("b", "a"))
+		plan.Inject("a to b", cut("a", "b"))
+		plan.Soak(20 * time.Second)
+		plan.Heal("b to a")
+		plan.Heal("a to b")
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 100}
 		return *plan
 	},

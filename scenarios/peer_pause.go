@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var peerPause = Scenario{
+var peerPause = scenario.Scenario{
 	Name:             "peer-pause",
 	Happens:          "The first server alone runs TO. Its process is stopped in its tracks (SIGSTOP): connections stay open and nothing answers. Then it runs on.",
 	Holds:            "Meanwhile the others answer 503, within a bounded time and never 404, for what only the first serves; all is well soon after.",
@@ -14,16 +15,16 @@ var peerPause = Scenario{
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Processes,
+	Family:           scenario.Processes,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(4 * time.Second)
-		plan.add(Step{Action: Pause, Server: "a"})
-		plan.soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
-		plan.add(Step{Action: Resume, Server: "a"})
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(4 * time.Second)
+		plan.Add(scenario.Step{Action: scenario.Pause, Server: "a"})
+		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
+		plan.Add(scenario.Step{Action: scenario.Resume, Server: "a"})
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 100}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var preferredVersions = Scenario{
+var preferredVersions = scenario.Scenario{
 	Name: "preferred-versions",
 	Happens: "The first server runs TO, the others FROM, and there is a custom resource of two versions, unless nothing may be changed. Clients do as kubectl does: they ask a server " +
 		"for discovery and take the first version of a resource that it lists.",
@@ -15,18 +16,18 @@ var preferredVersions = Scenario{
 	About:            []string{"DiscoveryAccessible", "NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Discovery,
+	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = DiscoveryTraffic
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.DiscoveryTraffic
 		if !p.ReadOnly { // built-in groups have several versions as well
-			plan.define(widgets("v1", "v2"))
+			plan.Define(widgets("v1", "v2"))
 		}
-		plan.settle(15 * time.Second)
-		plan.sweep()
-		plan.converge()
+		plan.Settle(15 * time.Second)
+		plan.Sweep()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 200}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var protobufAndPatchTypes = Scenario{
+var protobufAndPatchTypes = scenario.Scenario{
 	Name: "protobuf-and-patch-types",
 	Happens: "The first server runs TO, the others FROM. Requests come in every media type that servers speak (JSON, protobuf, YAML, CBOR, tables, partial " +
 		"metadata) and with every type of patch.",
@@ -15,14 +16,14 @@ var protobufAndPatchTypes = Scenario{
 	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "AnsweredInKind", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Requests,
+	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "always-called-text", Invariants: []string{"AnsweredInKind"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = FormatTraffic
-		plan.settle(25 * time.Second)
-		plan.converge()
+	Control:          scenario.Control{Defect: "always-called-text", Invariants: []string{"AnsweredInKind"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.FormatTraffic
+		plan.Settle(25 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
 		return *plan
 	},

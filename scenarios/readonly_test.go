@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // What can be carried out on servers that are somebody else's is in docs/conformance.md.
@@ -33,7 +34,7 @@ func TestTheseScenariosOnlyRead(t *testing.T) {
 		if plan.Pressure != whole.Pressure || plan.Traffic != whole.Traffic {
 			t.Errorf("%s asks for other pressure or traffic where it only reads", s.Name)
 		}
-		if !s.Limits.Allows(BackendExisting) {
+		if !s.Limits.Allows(scenario.BackendExisting) {
 			t.Errorf("%s only reads, and may not be carried out where nothing else is allowed: %s", s.Name, s.Limits.Reason)
 		}
 		got = append(got, s.Name)
@@ -53,18 +54,18 @@ func TestTheseScenariosOnlyRead(t *testing.T) {
 }
 
 func TestWhatIsSomebodyElsesIsOnlyRead(t *testing.T) {
-	servers := []Server{{Name: "a", Version: "v1.37.1"}}
+	servers := []scenario.Server{{Name: "a", Version: "v1.37.1"}}
 	for name, c := range map[string]struct {
-		plan    Plan
+		plan    scenario.Plan
 		refused string
 	}{
-		"nothing is done":       {Plan{Servers: servers, Steps: []Step{{Action: Soak, For: time.Second}, {Action: Sweep}, {Action: Outlast, For: time.Second}}}, ""},
-		"a restart":             {Plan{Servers: servers, Steps: []Step{{Action: Restart, Server: "a"}}}, "step 1, restart a"},
-		"a fault":               {Plan{Servers: servers, Steps: []Step{{Action: Sweep}, {Action: Inject, Fault: &fault.Fault{Kind: fault.Cut, From: "a", To: "b"}}}}, "step 2"},
-		"a definition":          {Plan{Servers: servers, Steps: []Step{{Action: Define, Definition: &Definition{Group: "example.com", Resource: "widgets"}}}}, "step 1"},
-		"a configuration":       {Plan{Servers: []Server{{Name: "a", Setup: &Setup{Proxy: Off}}}}, "server a has to be configured"},
-		"traffic that connects": {Plan{Servers: servers, Traffic: UpgradeTraffic}, "more than reading"},
-		"traffic that writes":   {Plan{Servers: servers, Traffic: LargeListTraffic}, "more than reading"},
+		"nothing is done":       {scenario.Plan{Servers: servers, Steps: []scenario.Step{{Action: scenario.Soak, For: time.Second}, {Action: scenario.Sweep}, {Action: scenario.Outlast, For: time.Second}}}, ""},
+		"a restart":             {scenario.Plan{Servers: servers, Steps: []scenario.Step{{Action: scenario.Restart, Server: "a"}}}, "step 1, restart a"},
+		"a fault":               {scenario.Plan{Servers: servers, Steps: []scenario.Step{{Action: scenario.Sweep}, {Action: scenario.Inject, Fault: &fault.Fault{Kind: fault.Cut, From: "a", To: "b"}}}}, "step 2"},
+		"a definition":          {scenario.Plan{Servers: servers, Steps: []scenario.Step{{Action: scenario.Define, Definition: &scenario.Definition{Group: "example.com", Resource: "widgets"}}}}, "step 1"},
+		"a configuration":       {scenario.Plan{Servers: []scenario.Server{{Name: "a", Setup: &scenario.Setup{Proxy: scenario.Off}}}}, "server a has to be configured"},
+		"traffic that connects": {scenario.Plan{Servers: servers, Traffic: scenario.UpgradeTraffic}, "more than reading"},
+		"traffic that writes":   {scenario.Plan{Servers: servers, Traffic: scenario.LargeListTraffic}, "more than reading"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.plan.OnlyReads()

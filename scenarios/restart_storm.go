@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var restartStorm = Scenario{
+var restartStorm = scenario.Scenario{
 	Name: "restart-storm",
 	Happens: "The first server alone runs TO. All servers are restarted one right after the other; then each together with its neighbour, " +
 		"so that two starts overlap; then each is killed and started again at once.",
@@ -15,31 +16,31 @@ var restartStorm = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"}, // in a storm it is too rarely certain that nobody serves something
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Upgrades,
+	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		servers := plan.names()
-		plan.settle(4 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		servers := plan.Names()
+		plan.Settle(4 * time.Second)
 		for _, server := range servers {
-			plan.restart(server)
+			plan.Restart(server)
 		}
-		plan.settle(2 * time.Second)
+		plan.Settle(2 * time.Second)
 		for i, server := range servers {
 			neighbour := servers[(i+1)%len(servers)]
-			plan.stop(server)
-			plan.stop(neighbour)
-			plan.start(neighbour)
-			plan.start(server)
+			plan.Stop(server)
+			plan.Stop(neighbour)
+			plan.Start(neighbour)
+			plan.Start(server)
 		}
-		plan.settle(2 * time.Second)
+		plan.Settle(2 * time.Second)
 		for _, server := range servers {
-			plan.kill(server)
-			plan.soak(time.Second)
-			plan.start(server)
+			plan.Kill(server)
+			plan.Soak(time.Second)
+			plan.Start(server)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unserved: 100}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var rollingUpgrade = Scenario{
+var rollingUpgrade = scenario.Scenario{
 	Name:    "rolling-upgrade",
 	Happens: "Under load, the servers are replaced one after the other by a newer version, each keeping its address and identity.",
 	Holds:   "At every moment what some server serves can be had from every server, and all of them describe it alike.",
@@ -14,21 +15,21 @@ var rollingUpgrade = Scenario{
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Upgrades,
+	Family:     scenario.Upgrades,
 	Labels:     []string{"smoke", "conformance"},
 	Control:    mixedForAWhile,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.From })
-		plan.soak(3 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.From })
+		plan.Soak(3 * time.Second)
 		for i, s := range plan.Servers {
-			plan.replace(s.Name, p.To)
-			plan.settle(4 * time.Second)
+			plan.Replace(s.Name, p.To)
+			plan.Settle(4 * time.Second)
 			if i == 0 {
-				plan.sweep() // while the versions are mixed
+				plan.Sweep() // while the versions are mixed
 			}
 		}
-		plan.sweep()
-		plan.converge()
+		plan.Sweep()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 300

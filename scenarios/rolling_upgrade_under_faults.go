@@ -5,9 +5,10 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var rollingUpgradeUnderFaults = Scenario{
+var rollingUpgradeUnderFaults = scenario.Scenario{
 	Name: "rolling-upgrade-under-faults",
 	Happens: "The servers are upgraded one by one over a bad network: between neighbours every request is late by a tenth of a second, more or less, " +
 		"answers from the new server to the last one trickle, and after each upgrade the connections from the last server to the new one are reset for a while.",
@@ -16,33 +17,33 @@ var rollingUpgradeUnderFaults = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Upgrades,
+	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          askedInVain,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.From })
-		servers := plan.names()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.From })
+		servers := plan.Names()
 		last := servers[p.Servers-1]
-		plan.soak(3 * time.Second)
+		plan.Soak(3 * time.Second)
 		// Nothing shares a direction with a reset.
-		late := plan.suffer(around(servers, fault.Fault{
+		late := plan.Suffer(around(servers, fault.Fault{
 			Kind: fault.Latency, Latency: 100 * time.Millisecond, Jitter: 50 * time.Millisecond, Direction: fault.Up,
 		})...)
 		for i, server := range servers {
-			plan.replace(server, p.To)
+			plan.Replace(server, p.To)
 			if i == p.Servers-1 {
 				break
 			}
-			reset := plan.suffer(fault.Fault{Kind: fault.Reset, From: last, To: server, Direction: fault.Down})
-			plan.soak(3 * time.Second)
+			reset := plan.Suffer(fault.Fault{Kind: fault.Reset, From: last, To: server, Direction: fault.Down})
+			plan.Soak(3 * time.Second)
 			reset()
-			trickle := plan.suffer(fault.Fault{Kind: fault.Bandwidth, From: last, To: server, Rate: 200_000, Direction: fault.Down})
-			plan.settle(6 * time.Second)
+			trickle := plan.Suffer(fault.Fault{Kind: fault.Bandwidth, From: last, To: server, Rate: 200_000, Direction: fault.Down})
+			plan.Settle(6 * time.Second)
 			trickle()
 		}
-		plan.soak(4 * time.Second)
+		plan.Soak(4 * time.Second)
 		late()
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unserved: 100}
 		return *plan
 	},

@@ -13,10 +13,11 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-func parameters(servers int, from, to string) Parameters {
-	return Parameters{Servers: servers, From: from, To: to, Bounds: history.DefaultBounds}
+func parameters(servers int, from, to string) scenario.Parameters {
+	return scenario.Parameters{Servers: servers, From: from, To: to, Bounds: history.DefaultBounds}
 }
 
 func TestTheCatalogueIsInOrder(t *testing.T) {
@@ -106,7 +107,7 @@ func TestPlansSurviveJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var decoded Plan
+		var decoded scenario.Plan
 		if err := json.Unmarshal(encoded, &decoded); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestRollingUpgradeReplacesEveryServerOnce(t *testing.T) {
 	plan := rollingUpgrade.Plan(parameters(5, "v1.36.3", "v1.37.1"))
 	var replaced []string
 	for _, s := range plan.Steps {
-		if s.Action == Replace {
+		if s.Action == scenario.Replace {
 			if s.Version != "v1.37.1" {
 				t.Errorf("%s is replaced by %s", s.Server, s.Version)
 			}
@@ -136,17 +137,17 @@ func TestRollingUpgradeReplacesEveryServerOnce(t *testing.T) {
 }
 
 func TestFaultsLastLongerThanIgnoranceIsExcused(t *testing.T) {
-	for _, s := range []Scenario{peerPartition, restartDuringPartition} {
+	for _, s := range []scenario.Scenario{peerPartition, restartDuringPartition} {
 		plan := s.Plan(parameters(3, "v1.36.3", "v1.37.1"))
 		var on bool
 		var lasted time.Duration
 		for _, step := range plan.Steps {
 			switch step.Action {
-			case Inject:
+			case scenario.Inject:
 				on = true
-			case Heal:
+			case scenario.Heal:
 				on = false
-			case Soak:
+			case scenario.Soak:
 				if on {
 					lasted += step.For
 				}

@@ -1,8 +1,11 @@
 package scenarios
 
-import "github.com/skewproof/skewproof/internal/history"
+import (
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
 
-var servingCertificateForAnotherName = Scenario{
+var servingCertificateForAnotherName = scenario.Scenario{
 	Name: "serving-certificate-for-another-name",
 	Happens: "The first server alone runs TO. It is restarted with a serving certificate of the right authority for another name, " +
 		"and then with a good one.",
@@ -13,12 +16,12 @@ var servingCertificateForAnotherName = Scenario{
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Configuration,
+	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.misconfigure("a", Setup{Serving: CertificateOther})
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Misconfigure("a", scenario.Setup{Serving: scenario.CertificateOther})
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var subresources = Scenario{
+var subresources = scenario.Scenario{
 	Name: "subresources",
 	Happens: "The first server runs TO, the others FROM. Most requests are about subresources (status, scale and the like): of resources that all serve, " +
 		"of those that only some do, and such as only some servers have of a resource that all serve.",
@@ -15,15 +16,15 @@ var subresources = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryAccessible", "PassedOnUnchanged"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Requests,
+	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = SubresourceTraffic
-		plan.settle(20 * time.Second)
-		plan.sweep()
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.SubresourceTraffic
+		plan.Settle(20 * time.Second)
+		plan.Sweep()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 3000, Skewed: 300, Unserved: 50}
 		return *plan
 	},

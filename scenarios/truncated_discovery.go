@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var truncatedDiscovery = Scenario{
+var truncatedDiscovery = scenario.Scenario{
 	Name: "truncated-discovery",
 	Happens: "The first server alone runs TO. When peers fetch what it serves, one of the two documents fails (500): first /apis, later /api. " +
 		"Each time another server is restarted, so that everybody asks.",
@@ -16,24 +17,24 @@ var truncatedDiscovery = Scenario{
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Network,
+	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
-	Limits: Limits{
-		Backends: []string{BackendLocal, BackendSim},
+	Limits: scenario.Limits{
+		Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 		Reason:   "because a document is made to fail by something that stands between two servers and has the keys of both",
 	},
-	Control: Control{Defect: "half-a-fetch-wipes-the-other-half", Invariants: []string{"NoFalseNotFound"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.settle(2 * time.Second)
+	Control: scenario.Control{Defect: "half-a-fetch-wipes-the-other-half", Invariants: []string{"NoFalseNotFound"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Settle(2 * time.Second)
 		for _, path := range []string{"/apis", "/api"} {
-			plan.add(Step{Action: Spoil, Server: "a", Path: path})
-			plan.restart("c")
-			plan.settle(10 * time.Second)
-			plan.add(Step{Action: Mend, Server: "a", Path: path})
-			plan.settle(10 * time.Second)
+			plan.Add(scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: path})
+			plan.Restart("c")
+			plan.Settle(10 * time.Second)
+			plan.Add(scenario.Step{Action: scenario.RestoreDiscovery, Server: "a", Path: path})
+			plan.Settle(10 * time.Second)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
 		return *plan
 	},

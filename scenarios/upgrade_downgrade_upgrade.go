@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var upgradeDowngradeUpgrade = Scenario{
+var upgradeDowngradeUpgrade = scenario.Scenario{
 	Name:    "upgrade-downgrade-upgrade",
 	Happens: "The servers are all upgraded, one by one, then all downgraded, then all upgraded again.",
 	Holds:   "The second upgrade goes as the first did: what some server serves can be had from every server, and nobody takes a server for what it was before.",
@@ -14,20 +15,20 @@ var upgradeDowngradeUpgrade = Scenario{
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges"},
 	MinServers: 2,
-	Family:     Upgrades,
+	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance", "slow"},
 	Control:    mixedForAWhile,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(func(int) string { return p.From })
-		plan.soak(3 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(func(int) string { return p.From })
+		plan.Soak(3 * time.Second)
 		for _, version := range []string{p.To, p.From, p.To} {
-			for _, server := range plan.names() {
-				plan.replace(server, version)
-				plan.settle(2 * time.Second)
+			for _, server := range plan.Names() {
+				plan.Replace(server, version)
+				plan.Settle(2 * time.Second)
 			}
 		}
-		plan.sweep()
-		plan.converge()
+		plan.Sweep()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 500

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var upgradeRequests = Scenario{
+var upgradeRequests = scenario.Scenario{
 	Name: "upgrade-requests",
 	Happens: "The first server runs TO, the others FROM. Beside the general load, clients ask for connections to be upgraded: watches by WebSocket, of what " +
 		"all serve and of what only some do, and exec, attach and port-forward to a pod that is not there.",
@@ -15,13 +16,13 @@ var upgradeRequests = Scenario{
 	About:            []string{"NoFalseNotFound", "WatchesLast", "PassedOnUnchanged", "NoLoop", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Requests,
+	Family:           scenario.Requests,
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = UpgradeTraffic
-		plan.settle(25 * time.Second)
-		plan.converge()
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.UpgradeTraffic
+		plan.Settle(25 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
 		return *plan
 	},

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var watchThroughProxy = Scenario{
+var watchThroughProxy = scenario.Scenario{
 	Name: "watch-through-proxy",
 	Happens: "The first server runs TO, the others FROM. Most requests are watches, of one second to ten, many of them passed on. In the middle " +
 		"of it the server that they are passed on to is restarted, unless nothing may be harmed.",
@@ -16,20 +17,20 @@ var watchThroughProxy = Scenario{
 	About:            []string{"NoFalseNotFound", "WatchesLast", "NoLoop", "PassedOnUnchanged", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
-	Family:           Requests,
+	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newest)
-		plan.Traffic = WatchTraffic
-		plan.settle(20 * time.Second)
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.Newest)
+		plan.Traffic = scenario.WatchTraffic
+		plan.Settle(20 * time.Second)
 		if p.ReadOnly {
-			plan.soak(15 * time.Second) // other people's servers are asked less often, and for enough it takes longer
+			plan.Soak(15 * time.Second) // other people's servers are asked less often, and for enough it takes longer
 		} else {
-			plan.restart("a")
+			plan.Restart("a")
 		}
-		plan.settle(10 * time.Second)
-		plan.converge()
+		plan.Settle(10 * time.Second)
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
 		return *plan
 	},

@@ -5,12 +5,13 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // resets is how often connections are reset under the writes.
 const resets = 15
 
-var writesOnce = Scenario{
+var writesOnce = scenario.Scenario{
 	Name: "writes-once",
 	Happens: "The first two servers run TO, the others FROM. Again and again, for a second, the connections from the last server to both are reset " +
 		"when an answer comes back over them: what was asked has been done by then.",
@@ -19,22 +20,22 @@ var writesOnce = Scenario{
 	About:            []string{"NoFalseNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
-	Family:           Safety,
+	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
-	Control:          Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
-	Plan: func(p Parameters) Plan {
-		plan := p.cluster(p.newestTwo)
-		last := plan.names()[p.Servers-1]
-		plan.settle(2 * time.Second)
+	Control:          scenario.Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
+	Plan: func(p scenario.Parameters) scenario.Plan {
+		plan := p.Cluster(p.NewestTwo)
+		last := plan.Names()[p.Servers-1]
+		plan.Settle(2 * time.Second)
 		for range resets {
-			heal := plan.suffer(
+			heal := plan.Suffer(
 				fault.Fault{Kind: fault.Reset, From: last, To: "a", Direction: fault.Down},
 				fault.Fault{Kind: fault.Reset, From: last, To: "b", Direction: fault.Down})
-			plan.soak(time.Second)
+			plan.Soak(time.Second)
 			heal()
-			plan.soak(700 * time.Millisecond)
+			plan.Soak(700 * time.Millisecond)
 		}
-		plan.converge()
+		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500}
 		return *plan
 	},

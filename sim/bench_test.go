@@ -9,8 +9,8 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -18,11 +18,11 @@ import (
 // healing, and with a server that is restarted in between. Each CPU has a simulator of its own: -cpu 1,2 tells what a second one brings.
 func BenchmarkSchedule(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as the searches of the command have it
-	slow := scenarios.Step{Action: scenarios.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
-	heal := func(label string) scenarios.Step { return scenarios.Step{Action: scenarios.Heal, Label: label} }
-	for name, steps := range map[string][]scenarios.Step{
+	slow := scenario.Step{Action: scenario.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
+	heal := func(label string) scenario.Step { return scenario.Step{Action: scenario.Heal, Label: label} }
+	for name, steps := range map[string][]scenario.Step{
 		"links":   {cutting("b", "a"), slow, soak(5 * time.Second), heal("ba"), heal("slow"), soak(5 * time.Second)},
-		"restart": {cutting("b", "a"), soak(5 * time.Second), {Action: scenarios.Restart, Server: "c"}, heal("ba"), soak(5 * time.Second)},
+		"restart": {cutting("b", "a"), soak(5 * time.Second), {Action: scenario.Restart, Server: "c"}, heal("ba"), soak(5 * time.Second)},
 	} {
 		for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
 			b.Run(name+"/"+p.Name, func(b *testing.B) {
@@ -67,9 +67,9 @@ func BenchmarkGrowth(b *testing.B) {
 }
 
 func growth(b *testing.B, p proxy.Policy, servers, requests int) {
-	c := three(cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Heal, Label: "ba"}, soak(5*time.Second))
+	c := three(cutting("b", "a"), soak(5*time.Second), scenario.Step{Action: scenario.Heal, Label: "ba"}, soak(5*time.Second))
 	for i := len(c.Servers); i < servers; i++ {
-		c.Servers = append(c.Servers, scenarios.Server{Name: fmt.Sprintf("s%d", i), Version: older})
+		c.Servers = append(c.Servers, scenario.Server{Name: fmt.Sprintf("s%d", i), Version: older})
 	}
 	c.asking(0, "b", onlyNew, 5*time.Second/time.Duration(requests), requests)
 	c.Settled = true

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Case is what is done to a control plane and what is asked of it, as data. Together with a tape it is all that a run depends on. The
 // servers and steps are those of a plan, so that the same case can be carried out on real processes.
 type Case struct {
-	Servers  []scenarios.Server `json:"servers"`
-	Steps    []scenarios.Step   `json:"steps"`
-	Requests []Request          `json:"requests,omitempty"`
+	Servers  []scenario.Server `json:"servers"`
+	Steps    []scenario.Step   `json:"steps"`
+	Requests []Request         `json:"requests,omitempty"`
 	// Settled begins with a control plane that has been up for a while, rather than with starting it: a quarter of the cost of a short case.
 	Settled bool `json:"settled,omitempty"`
 	// Load, if set, asks continually beside the Requests, as the traffic of a scenario does.
@@ -80,7 +80,7 @@ const MinQPS, MaxQPS = 0.001, 100_000
 
 // Validate checks that the case can be carried out: its plan, as scenarios do, and that requests are of servers and steps that there are.
 func (c *Case) Validate() error {
-	plan := scenarios.Plan{Servers: c.Servers, Steps: c.Steps}
+	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
 	if err := plan.Validate(); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -24,27 +24,27 @@ var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
 
 // eventful is a case in which much happens at once.
 func eventful() *Case {
-	inject := func(label string, f fault.Fault) scenarios.Step {
-		return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &f}
+	inject := func(label string, f fault.Fault) scenario.Step {
+		return scenario.Step{Action: scenario.Inject, Label: label, Fault: &f}
 	}
-	heal := func(label string) scenarios.Step { return scenarios.Step{Action: scenarios.Heal, Label: label} }
+	heal := func(label string) scenario.Step { return scenario.Step{Action: scenario.Heal, Label: label} }
 	c := three(
 		soak(6*time.Second),
 		inject("slow", fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond}),
 		inject("hole", fault.Fault{Kind: fault.Timeout, From: "b", To: "a", Direction: fault.Down}),
-		scenarios.Step{Action: scenarios.Restart, Server: "c"},
+		scenario.Step{Action: scenario.Restart, Server: "c"},
 		soak(15*time.Second),
 		heal("hole"),
-		scenarios.Step{Action: scenarios.Kill, Server: "a"},
+		scenario.Step{Action: scenario.Kill, Server: "a"},
 		inject("etcd", fault.Fault{Kind: fault.Cut, From: "b", To: fault.Etcd}),
-		scenarios.Step{Action: scenarios.Define, Definition: &scenarios.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}},
+		scenario.Step{Action: scenario.Define, Definition: &scenario.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}},
 		soak(20*time.Second),
 		heal("etcd"),
-		scenarios.Step{Action: scenarios.Start, Server: "a", Version: newer},
+		scenario.Step{Action: scenario.Start, Server: "a", Version: newer},
 		heal("slow"),
-		scenarios.Step{Action: scenarios.Pause, Server: "c"},
+		scenario.Step{Action: scenario.Pause, Server: "c"},
 		soak(12*time.Second),
-		scenarios.Step{Action: scenarios.Resume, Server: "c"},
+		scenario.Step{Action: scenario.Resume, Server: "c"},
 		soak(30*time.Second),
 	)
 	verbs := []string{"list", "get", "create", "watch", "patch", history.VerbTable, "delete", "update"}

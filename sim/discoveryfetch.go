@@ -3,8 +3,8 @@ package sim
 import (
 	"net/http"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/spoil"
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
@@ -40,7 +40,7 @@ func (s *Simulator) arriveFetch(x *exchange) {
 
 // spoiled is a document that fails.
 type spoiled struct {
-	manner spoil.Manner
+	manner fault.DiscoveryFailure
 	record history.Fault
 }
 
@@ -48,10 +48,10 @@ type spoiled struct {
 func (f *spoiled) answer(x *exchange) {
 	brings := 0
 	switch f.manner {
-	case spoil.Fails:
+	case fault.ServerError:
 		x.back(headerBytes, part{status: http.StatusInternalServerError, ends: true})
 		return
-	case spoil.CutShort:
+	case fault.CutShort:
 		brings = len(x.target.version.Bodies[x.root]) / 2
 	}
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
@@ -104,64 +104,64 @@ func (d *driver) soak(until vtime.Time) {
 	}
 }
 
-func (d *driver) do(step *scenarios.Step) error {
+func (d *driver) do(step *scenario.Step) error {
 	s := d.s
 	switch step.Action {
-	case scenarios.Soak:
+	case scenario.Soak:
 		d.soak(d.task.Now() + step.For)
 		return nil
-	case scenarios.Outlast:
+	case scenario.Outlast:
 		d.soak(d.disturbed + step.For)
 		return nil
-	case scenarios.Sweep:
+	case scenario.Sweep:
 		s.sweep(d)
 		return nil
-	case scenarios.Inject:
+	case scenario.Inject:
 		s.inject(step.Label, *step.Fault)
 		return nil
-	case scenarios.Heal:
+	case scenario.Heal:
 		s.heal(step.Label)
 		return nil
-	case scenarios.Define, scenarios.Undefine:
-		s.define(*step.Definition, step.Action == scenarios.Define)
+	case scenario.Define, scenario.Undefine:
+		s.define(*step.Definition, step.Action == scenario.Define)
 		return nil
 	}
 	return d.act(step, s.servers[s.byName[step.Server]])
 }
 
 // act does what concerns the process of one server.
-func (d *driver) act(step *scenarios.Step, srv *server) error {
+func (d *driver) act(step *scenario.Step, srv *server) error {
 	switch step.Action {
-	case scenarios.Start:
-		d.ended(srv, scenarios.Kill)
+	case scenario.Start:
+		d.ended(srv, scenario.Kill)
 		return d.start(srv, step)
-	case scenarios.Stop:
+	case scenario.Stop:
 		return d.stop(srv)
-	case scenarios.Kill:
+	case scenario.Kill:
 		if srv.phase != down {
-			d.began(srv, scenarios.Kill)
+			d.began(srv, scenario.Kill)
 			srv.kill(history.StateKilled, "")
 		}
-	case scenarios.Pause:
+	case scenario.Pause:
 		if srv.phase == running {
-			d.began(srv, scenarios.Pause)
+			d.began(srv, scenario.Pause)
 			srv.pause()
 		}
-	case scenarios.Resume:
-		d.ended(srv, scenarios.Pause)
+	case scenario.Resume:
+		d.ended(srv, scenario.Pause)
 		if srv.phase == running && !srv.gate.Open() {
 			srv.resume()
 		}
-	case scenarios.Restart, scenarios.Replace:
+	case scenario.Restart, scenario.Replace:
 		d.s.relieve(srv)
 		if err := d.stop(srv); err != nil {
 			return err
 		}
 		return d.start(srv, step)
-	case scenarios.Spoil:
+	case scenario.BreakDiscovery:
 		d.mend(srv, rootAt(step.Path))
 		d.spoil(srv, step)
-	case scenarios.Mend:
+	case scenario.RestoreDiscovery:
 		d.mend(srv, rootAt(step.Path))
 	default:
 		return fmt.Errorf("the simulator does not know how to %s", step.Action)
@@ -169,7 +169,7 @@ func (d *driver) act(step *scenarios.Step, srv *server) error {
 	return nil
 }
 
-func (d *driver) start(srv *server, step *scenarios.Step) error {
+func (d *driver) start(srv *server, step *scenario.Step) error {
 	if srv.phase != down {
 		return nil // it is there already: it may have been asked to start before
 	}
@@ -201,7 +201,7 @@ func (d *driver) stop(srv *server) error {
 }
 
 // began notes a fault of a process. Its evidence is what was asked of the process meanwhile.
-func (d *driver) began(srv *server, kind scenarios.Action) {
+func (d *driver) began(srv *server, kind scenario.Action) {
 	d.s.faults++
 	d.kills = append(d.kills, &processFault{
 		record: history.Fault{ID: d.s.faults, Kind: string(kind), Server: srv.name, Detail: string(kind) + " " + srv.name, Start: d.task.Now()},
@@ -209,7 +209,7 @@ func (d *driver) began(srv *server, kind scenarios.Action) {
 	})
 }
 
-func (d *driver) ended(srv *server, kind scenarios.Action) {
+func (d *driver) ended(srv *server, kind scenario.Action) {
 	for i := 0; i < len(d.kills); {
 		if f := d.kills[i]; f.record.Server == srv.name && f.record.Kind == string(kind) {
 			d.end(f)
@@ -232,10 +232,10 @@ func (d *driver) end(f *processFault) {
 }
 
 // spoil lets a discovery document of a server fail. It is a fault on every way to the server, of which most notice nothing.
-func (d *driver) spoil(srv *server, step *scenarios.Step) {
+func (d *driver) spoil(srv *server, step *scenario.Step) {
 	d.s.faults++
-	srv.spoiled[rootAt(step.Path)] = &spoiled{step.Manner, history.Fault{
-		ID: d.s.faults, Kind: string(scenarios.Spoil), To: srv.name, Detail: step.Manner.Detail(step.Path), Start: d.task.Now(),
+	srv.spoiled[rootAt(step.Path)] = &spoiled{step.Failure, history.Fault{
+		ID: d.s.faults, Kind: string(scenario.BreakDiscovery), To: srv.name, Detail: step.Failure.Detail(step.Path), Start: d.task.Now(),
 	}}
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -21,7 +21,7 @@ type resourceKey struct{ group, version, resource, subresource string }
 
 // extended is what a server serves beside what its version does: the custom resources and aggregated APIs that it has seen.
 type extended struct {
-	seen  []scenarios.Definition
+	seen  []scenario.Definition
 	cache *extendedDocument // nil with none seen: then the version's own is right
 }
 
@@ -87,13 +87,13 @@ func (srv *server) document() history.Document {
 }
 
 // define changes what is defined in etcd, and lets every server see it in its own time.
-func (s *Simulator) define(d scenarios.Definition, exists bool) {
-	s.extensions = slices.DeleteFunc(slices.Clone(s.extensions), func(o scenarios.Definition) bool { return o.Group == d.Group && o.Resource == d.Resource })
+func (s *Simulator) define(d scenario.Definition, exists bool) {
+	s.extensions = slices.DeleteFunc(slices.Clone(s.extensions), func(o scenario.Definition) bool { return o.Group == d.Group && o.Resource == d.Resource })
 	if exists {
 		s.extensions = append(s.extensions, d)
 	}
 	// kube-apiserver lists the resources of a group version by name, whatever the order in which they were defined.
-	slices.SortFunc(s.extensions, func(a, b scenarios.Definition) int {
+	slices.SortFunc(s.extensions, func(a, b scenario.Definition) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
 	now := s.extensions
@@ -113,8 +113,8 @@ func (s *Simulator) define(d scenarios.Definition, exists bool) {
 }
 
 // see takes in which extensions there are: the server serves them from now on, and those that are gone no more.
-func (srv *server) see(now []scenarios.Definition) {
-	if slices.EqualFunc(srv.seen, now, func(a, b scenarios.Definition) bool {
+func (srv *server) see(now []scenario.Definition) {
+	if slices.EqualFunc(srv.seen, now, func(a, b scenario.Definition) bool {
 		return a.Group == b.Group && a.Resource == b.Resource && slices.Equal(a.Versions, b.Versions)
 	}) {
 		return
@@ -160,7 +160,7 @@ func (srv *server) learnLocal() {
 }
 
 // extend makes the documents of a version with extensions. They come after what is built in, as kube-apiserver lists them.
-func (s *Simulator) extend(v *recorded.Version, definitions []scenarios.Definition) *extendedDocument {
+func (s *Simulator) extend(v *recorded.Version, definitions []scenario.Definition) *extendedDocument {
 	key := v.Document.Hash
 	for _, d := range definitions {
 		key += "+" + d.String()

@@ -6,8 +6,8 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // What each kind of fault between b and a does to a request that b passes on to a, and that nobody else can serve.
@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 			if f.From == "" {
 				f.From, f.To = "b", "a"
 			}
-			kase := three(scenarios.Step{Action: scenarios.Inject, Label: "f", Fault: &f}, soak(time.Minute)).asking(1, "b", onlyNew, time.Second, 1)
+			kase := three(scenario.Step{Action: scenario.Inject, Label: "f", Fault: &f}, soak(time.Minute)).asking(1, "b", onlyNew, time.Second, 1)
 			kase.Settled = true
 			r := run(t, only(t, c.policy), kase, 1)
 			o := r.History.Operations[0]
@@ -69,13 +69,13 @@ func TestHoursAndHundreds(t *testing.T) {
 			t.Errorf("after %s: %d %s", o.Start, o.Status, o.Message)
 		}
 	}
-	many := &Case{Steps: []scenarios.Step{soak(20 * time.Second), {Action: scenarios.Kill, Server: "a"}, soak(20 * time.Second)}}
+	many := &Case{Steps: []scenario.Step{soak(20 * time.Second), {Action: scenario.Kill, Server: "a"}, soak(20 * time.Second)}}
 	for i := range 100 {
 		version := older
 		if i < 2 {
 			version = newer
 		}
-		many.Servers = append(many.Servers, scenarios.Server{Name: scenarios.ServerName(i), Version: version})
+		many.Servers = append(many.Servers, scenario.Server{Name: scenario.ServerName(i), Version: version})
 	}
 	for i := range 100 {
 		many.asking(1+i%2, many.Servers[i].Name, onlyNew, time.Duration(1+i%5)*time.Second, 1)
@@ -96,7 +96,7 @@ func TestHoursAndHundreds(t *testing.T) {
 
 // Who kills a server must not be able to tell anybody anything with it.
 func TestAKilledServerIsSilent(t *testing.T) {
-	c := three(scenarios.Step{Action: scenarios.Kill, Server: "a"}, soak(5*time.Second)).
+	c := three(scenario.Step{Action: scenario.Kill, Server: "a"}, soak(5*time.Second)).
 		asking(0, "a", onlyNew, time.Nanosecond, 1).asking(1, "a", onlyNew, time.Second, 1)
 	c.Settled = true
 	r := run(t, only(t, proxy.Reference()), c, 1)
@@ -112,7 +112,7 @@ func TestAKilledServerIsSilent(t *testing.T) {
 
 // A watch goes on until its time is over, and ends when its peer dies.
 func TestAWatchThroughAPeer(t *testing.T) {
-	c := three(soak(20*time.Second), scenarios.Step{Action: scenarios.Kill, Server: "a"}, soak(10*time.Second))
+	c := three(soak(20*time.Second), scenario.Step{Action: scenario.Kill, Server: "a"}, soak(10*time.Second))
 	c.Settled = true
 	c.Requests = []Request{
 		{After: time.Second, Server: "b", Verb: "watch", GVR: onlyNew, For: 5 * time.Second},
@@ -139,7 +139,7 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 			bit    bool
 		}{2 * time.Second: {200, false}, 6 * time.Second: {503, true}} {
 			f := fault.Fault{Kind: fault.Reset, From: "b", To: "a", Direction: direction, After: 5 * time.Second}
-			c := three(scenarios.Step{Action: scenarios.Inject, Label: "f", Fault: &f}, soak(healedAfter), scenarios.Step{Action: scenarios.Heal, Label: "f"}, soak(time.Minute)).
+			c := three(scenario.Step{Action: scenario.Inject, Label: "f", Fault: &f}, soak(healedAfter), scenario.Step{Action: scenario.Heal, Label: "f"}, soak(time.Minute)).
 				asking(1, "b", onlyNew, 0, 1)
 			c.Settled = true
 			r := run(t, only(t, proxy.Reference()), c, 1)
@@ -158,10 +158,10 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 // A process that is stopped while it starts must leave nothing behind that others could take for a server that lives.
 func TestStoppedWhileItStarts(t *testing.T) {
 	nobodys := history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}
-	stopping := scenarios.Step{Action: scenarios.Stop, Server: "c"}
+	stopping := scenario.Step{Action: scenario.Stop, Server: "c"}
 	for seed := range uint64(20) { // the start takes longer or shorter
-		c := three(scenarios.Step{Action: scenarios.Kill, Server: "c"}, cutting("c", "etcd"), scenarios.Step{Action: scenarios.Start, Server: "c"},
-			scenarios.Step{Action: scenarios.Heal, Label: "cetcd"}, soak(time.Duration(seed+1)*100*time.Millisecond), stopping, soak(30*time.Second)).
+		c := three(scenario.Step{Action: scenario.Kill, Server: "c"}, cutting("c", "etcd"), scenario.Step{Action: scenario.Start, Server: "c"},
+			scenario.Step{Action: scenario.Heal, Label: "cetcd"}, soak(time.Duration(seed+1)*100*time.Millisecond), stopping, soak(30*time.Second)).
 			asking(6, "a", nobodys, 10*time.Second, 2)
 		for i := range c.Servers {
 			c.Servers[i].Version = newer // which takes its identity lease away
@@ -183,8 +183,8 @@ func TestWithoutEtcdUpstreamFindsNoPeer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cut := scenarios.Step{Action: scenarios.Inject, Label: "etcd", Fault: &fault.Fault{Kind: fault.Cut, From: "b", To: fault.Etcd}}
-		c := three(soak(time.Second), cut, soak(10*time.Second), scenarios.Step{Action: scenarios.Heal, Label: "etcd"}, soak(20*time.Second)).
+		cut := scenario.Step{Action: scenario.Inject, Label: "etcd", Fault: &fault.Fault{Kind: fault.Cut, From: "b", To: fault.Etcd}}
+		c := three(soak(time.Second), cut, soak(10*time.Second), scenario.Step{Action: scenario.Heal, Label: "etcd"}, soak(20*time.Second)).
 			asking(2, "b", onlyNew, time.Second, 1)
 		c.Settled = true
 		o := run(t, only(t, p), c, 1).History.Operations[0]

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/peers"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
@@ -121,7 +121,7 @@ func (b *round) ask(i int) {
 	}
 	q.b, q.peer, q.began, q.left = b, i, b.srv.s.wall(), 2
 	if h := b.srv.s.misfit(b.srv.s.link(b.srv.index, b.srv.s.byAddress[p.Address])); h != nil {
-		q.astray = h.Obstacle == scenarios.Unroutable
+		q.astray = h.Obstacle == scenario.Unroutable
 	}
 	q.fetch(0)
 	if b.srv.policy.Fetching.Together {

@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
@@ -54,7 +54,7 @@ func (srv *server) takeIdentity() {
 
 // publish writes the endpoint lease of a server that is ready.
 func (srv *server) publish() {
-	if srv.setup != nil && srv.setup.Proxy == scenarios.Off {
+	if srv.setup != nil && srv.setup.Proxy == scenario.Off {
 		return
 	}
 	srv.lease.endpoint, srv.lease.published, srv.lease.beaten, srv.lease.serves = true, srv.incarnation, srv.s.loop.Now(), srv.document().Hash

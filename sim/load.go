@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/traffic"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -15,7 +15,7 @@ import (
 type Load struct {
 	QPS float64 `json:"qps"` // over all servers
 	// Traffic is where its weight lies. The simulator has no OpenAPI, and of hostile headers that of the hop; a client says nothing on a connection that is upgraded.
-	Traffic scenarios.Traffic `json:"traffic,omitempty"`
+	Traffic scenario.Traffic `json:"traffic,omitempty"`
 }
 
 // load is the traffic of a run.
@@ -28,7 +28,7 @@ type load struct {
 	visited map[string]int
 	created int
 
-	profile  scenarios.Traffic
+	profile  scenario.Traffic
 	last     []edition         // by server: the merged document that it last gave
 	editions map[string]string // documents by ETag
 	tags     []string          // those, in the order in which they were first seen
@@ -42,7 +42,7 @@ func (s *Simulator) startLoad(l *Load) {
 		every: time.Duration(float64(time.Second) * float64(len(s.servers)) / l.QPS), mix: traffic.DefaultMix,
 		stale: true, visited: map[string]int{}, profile: l.Traffic, last: make([]edition, len(s.servers)), editions: map[string]string{},
 	}
-	if l.Traffic == scenarios.SparseTraffic {
+	if l.Traffic == scenario.SparseTraffic {
 		s.load.every *= sparseness
 	}
 	for i := range s.servers {
@@ -62,7 +62,7 @@ func (s *Simulator) lane(i int) {
 	if !ok {
 		r = s.choose()
 	}
-	if s.load.profile == scenarios.HostileTraffic {
+	if s.load.profile == scenario.HostileTraffic {
 		s.forge(&r)
 	}
 	r.Server = s.names[i]

@@ -12,24 +12,24 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/proxy/discovery"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // profileShare is how many percent of the requests are of a profile's own kind, as in the real load (internal/traffic/profile.go).
-var profileShare = map[scenarios.Traffic]int{
-	scenarios.WatchTraffic: 60, scenarios.SubresourceTraffic: 60, scenarios.FormatTraffic: 60, scenarios.LargeListTraffic: 6, scenarios.DiscoveryTraffic: 15,
-	scenarios.UpgradeTraffic: 15,
+var profileShare = map[scenario.Traffic]int{
+	scenario.WatchTraffic: 60, scenario.SubresourceTraffic: 60, scenario.FormatTraffic: 60, scenario.LargeListTraffic: 6, scenario.DiscoveryTraffic: 15,
+	scenario.UpgradeTraffic: 15,
 }
 
-// sparseness is by how much the rate of [scenarios.SparseTraffic] is lower.
+// sparseness is by how much the rate of [scenario.SparseTraffic] is lower.
 const sparseness = 100
 
 // special is a request of the profile's own kind to a server; false if it is not the turn of one.
 func (s *Simulator) special(server int) (Request, bool) {
-	if s.load.profile == scenarios.LargeListTraffic {
+	if s.load.profile == scenario.LargeListTraffic {
 		if r, ok := s.graze(); ok {
 			return r, true
 		}
@@ -39,9 +39,9 @@ func (s *Simulator) special(server int) (Request, bool) {
 		return Request{}, false
 	}
 	switch s.load.profile {
-	case scenarios.LargeListTraffic:
+	case scenario.LargeListTraffic:
 		return s.listHerd()
-	case scenarios.DiscoveryTraffic:
+	case scenario.DiscoveryTraffic:
 		return s.rareDiscovery(server)
 	}
 	p, ok := s.anyProbe()
@@ -50,17 +50,17 @@ func (s *Simulator) special(server int) (Request, bool) {
 	}
 	r := Request{GVR: p.Resource.GVR, Subresource: p.Subresource, Name: "absent"}
 	switch s.load.profile {
-	case scenarios.WatchTraffic:
+	case scenario.WatchTraffic:
 		r.Verb, r.For = "watch", time.Duration(1+s.tape.Choose(tape.Workload, 10))*time.Second
 		return r, p.Subresource == "" && slices.Contains(p.Resource.Verbs, "watch")
-	case scenarios.UpgradeTraffic:
+	case scenario.UpgradeTraffic:
 		r.Upgrade, r.Verb, r.For = true, "watch", time.Duration(1+s.tape.Choose(tape.Workload, 5))*time.Second
 		if p.Subresource != "" || !slices.Contains(p.Resource.Verbs, "watch") {
 			r.GVR, r.Subresource = history.GVR{Version: "v1", Resource: "pods"}, traffic.PodConnections[s.tape.Choose(tape.Workload, len(traffic.PodConnections))]
 			r.Verb = "get"
 		}
 		return r, true
-	case scenarios.SubresourceTraffic:
+	case scenario.SubresourceTraffic:
 		if p.Subresource == "" && len(p.Resource.Subresources) > 0 {
 			p.Subresource = p.Resource.Subresources[s.tape.Choose(tape.Workload, len(p.Resource.Subresources))].Name
 		}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // loaded runs three servers of two versions under a load for a while.
-func loaded(t *testing.T, profile scenarios.Traffic, d time.Duration) []history.Operation {
+func loaded(t *testing.T, profile scenario.Traffic, d time.Duration) []history.Operation {
 	t.Helper()
 	c := three(soak(d))
 	c.Requests, c.Load = nil, &Load{QPS: 100, Traffic: profile}
@@ -36,12 +36,12 @@ func portion(all []history.Operation, of func(*history.Operation) bool) int {
 
 // A profile that shifted no weight would let its scenario pass without a word of what it is about.
 func TestTrafficFollowsItsProfile(t *testing.T) {
-	general := loaded(t, scenarios.GeneralTraffic, 10*time.Second)
-	for profile, of := range map[scenarios.Traffic]func(*history.Operation) bool{
-		scenarios.WatchTraffic:       func(op *history.Operation) bool { return op.Verb == "watch" },
-		scenarios.SubresourceTraffic: func(op *history.Operation) bool { return op.Subresource != "" },
-		scenarios.FormatTraffic:      func(op *history.Operation) bool { return op.Accept != "" },
-		scenarios.DiscoveryTraffic: func(op *history.Operation) bool {
+	general := loaded(t, scenario.GeneralTraffic, 10*time.Second)
+	for profile, of := range map[scenario.Traffic]func(*history.Operation) bool{
+		scenario.WatchTraffic:       func(op *history.Operation) bool { return op.Verb == "watch" },
+		scenario.SubresourceTraffic: func(op *history.Operation) bool { return op.Subresource != "" },
+		scenario.FormatTraffic:      func(op *history.Operation) bool { return op.Accept != "" },
+		scenario.DiscoveryTraffic: func(op *history.Operation) bool {
 			return op.Verb == history.VerbNoPeer || op.Verb == history.VerbDiscovery
 		},
 	} {
@@ -49,14 +49,14 @@ func TestTrafficFollowsItsProfile(t *testing.T) {
 			t.Errorf("%s: %d %% of the requests are of its kind, and %d %% of the general load", profile, got, usual)
 		}
 	}
-	if sparse := loaded(t, scenarios.SparseTraffic, 100*time.Second); len(sparse) < 50 || len(sparse) > 200 {
+	if sparse := loaded(t, scenario.SparseTraffic, 100*time.Second); len(sparse) < 50 || len(sparse) > 200 {
 		t.Errorf("a sparse load of 100 s at a hundredth of 100 requests a second has %d of them", len(sparse))
 	}
 }
 
 func TestListsAreCountedOverTheirPages(t *testing.T) {
 	whole, paged := 0, 0
-	for _, op := range loaded(t, scenarios.LargeListTraffic, 30*time.Second) {
+	for _, op := range loaded(t, scenario.LargeListTraffic, 30*time.Second) {
 		if !strings.Contains(op.Path, herdSelector) || op.Start < 15*time.Second || op.More || op.Status != 200 {
 			continue
 		}

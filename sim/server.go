@@ -8,10 +8,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/peers"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
@@ -39,7 +39,7 @@ type server struct {
 	release     string            // of its program; version is another one's while it emulates that
 	policy      proxy.Policy
 	on          bool // the feature
-	setup       *scenarios.Setup
+	setup       *scenario.Setup
 	refused     bool // it would not start with its setup
 	incarnation int
 	since       vtime.Time // of its present phase

@@ -8,7 +8,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -19,14 +19,14 @@ var errDistrusted = &netError{text: "tls: failed to verify certificate", undeliv
 
 // hindrance is a fault of how servers are set up that is on.
 type hindrance struct {
-	scenarios.Misfit // empty for a fault of a server
-	record           history.Fault
-	asked            int
+	scenario.BlockedPath // empty for a fault of a server
+	record               history.Fault
+	asked                int
 }
 
 // checkSetups refuses what the simulator does not know the effect of.
 func checkSetups(c *Case) error {
-	check := func(server string, s *scenarios.Setup) error {
+	check := func(server string, s *scenario.Setup) error {
 		switch {
 		case s == nil:
 			return nil
@@ -34,7 +34,7 @@ func checkSetups(c *Case) error {
 			return fmt.Errorf("server %q cannot have the host name of %q in the simulator, which tells servers apart by their identities", server, s.HostnameOf)
 		case s.EmulatedVersion != "" && c.emulated(s) == "":
 			return fmt.Errorf("server %q, %s: the simulator knows what such a server serves by a release of that version in the plan, and there is none", server, s)
-		case s.Proxy == scenarios.On:
+		case s.Proxy == scenario.On:
 			return fmt.Errorf("server %q, %s: the simulator does not know what such a server does", server, s)
 		}
 		return nil
@@ -53,8 +53,8 @@ func checkSetups(c *Case) error {
 }
 
 // emulated is the release of the case that a server with a setup emulates; "" if there is none.
-func (c *Case) emulated(s *scenarios.Setup) string {
-	plan := scenarios.Plan{Servers: c.Servers, Steps: c.Steps}
+func (c *Case) emulated(s *scenario.Setup) string {
+	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
 	all := plan.Versions()
 	if i := slices.IndexFunc(all, s.Emulates); i >= 0 {
 		return all[i]
@@ -65,7 +65,7 @@ func (c *Case) emulated(s *scenarios.Setup) string {
 // serves is what a server of a release serves. One that emulates another release serves what that one does, which is what emulation is to achieve. (A real one
 // keeps subresources that resources of before have got since: upstream asks when the type was introduced. See shouldServeBasedOnVersionIntroduced in
 // k8s.io/apiserver/pkg/server/deleted_kinds.go.) All else about it, its proxy too, is its own release's.
-func (s *Simulator) serves(release string, setup *scenarios.Setup) (*recorded.Version, error) {
+func (s *Simulator) serves(release string, setup *scenario.Setup) (*recorded.Version, error) {
 	if setup.Like() != "" {
 		release = s.of.emulated(setup)
 	}
@@ -73,7 +73,7 @@ func (s *Simulator) serves(release string, setup *scenarios.Setup) (*recorded.Ve
 }
 
 // configureFirst sets up those that are first started with a setup of their own.
-func (s *Simulator) configureFirst(servers []scenarios.Server) {
+func (s *Simulator) configureFirst(servers []scenario.Server) {
 	for i, srv := range s.servers {
 		if srv.setup = servers[i].Setup; srv.setup != nil {
 			s.setups[srv.name] = srv.setup
@@ -88,7 +88,7 @@ func (s *Simulator) configureFirst(servers []scenarios.Server) {
 }
 
 // configure sets a server that is not running up for its next start.
-func (s *Simulator) configure(srv *server, setup *scenarios.Setup) {
+func (s *Simulator) configure(srv *server, setup *scenario.Setup) {
 	s.relieve(srv)
 	srv.setup, srv.refused = setup, false
 	if setup == nil {
@@ -106,14 +106,14 @@ func (srv *server) applySetup() bool {
 	if setup == nil || !srv.on {
 		return true
 	}
-	if setup.Proxy == scenarios.Off {
+	if setup.Proxy == scenario.Off {
 		srv.on = false
 		return true
 	}
 	if srv.sidecar() {
-		return !refusedBySidecar(setup) || setup.PeerCA != scenarios.TrustMissing && setup.Advertise == "" && srv.s.setup.believes()
+		return !refusedBySidecar(setup) || setup.PeerCA != scenario.TrustMissing && setup.Advertise == "" && srv.s.setup.believes()
 	}
-	if setup.PeerCA == scenarios.TrustMissing || setup.Flags == scenarios.FlagsKubeadm {
+	if setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm {
 		srv.on = false // without --peer-ca-file upstream builds no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver)
 	}
 	return true
@@ -123,12 +123,12 @@ func (srv *server) applySetup() bool {
 func (srv *server) sidecar() bool { return srv.on && srv.policy.Knowledge.DoubtUnknown }
 
 // refusedBySidecar is what a sidecar will not start with (proxy/sidecar, Options.Validate).
-func refusedBySidecar(s *scenarios.Setup) bool {
+func refusedBySidecar(s *scenario.Setup) bool {
 	switch {
-	case s.PeerCA == scenarios.TrustMissing:
-	case s.Serving == scenarios.CertificateExpired, s.Serving == scenarios.CertificateOther:
-	case s.FrontProxy == scenarios.CertificateExpired, s.FrontProxy == scenarios.CertificateStranger:
-	case s.Advertise == scenarios.AdvertiseIP, s.Advertise == scenarios.AdvertisePort:
+	case s.PeerCA == scenario.TrustMissing:
+	case s.Serving == scenario.CertificateExpired, s.Serving == scenario.CertificateOther:
+	case s.FrontProxy == scenario.CertificateExpired, s.FrontProxy == scenario.CertificateStranger:
+	case s.Advertise == scenario.AdvertiseIP, s.Advertise == scenario.AdvertisePort:
 	default:
 		return false
 	}
@@ -157,15 +157,15 @@ func (srv *server) refuse() {
 
 // hinder begins what a server's setup hinders, beside what goes on.
 func (s *Simulator) hinder(srv *server) {
-	for _, m := range scenarios.Misfits(s.names, s.setups, srv.name) {
+	for _, m := range scenario.BlockedPaths(s.names, s.setups, srv.name) {
 		if s.hindered(m.From, m.To) != nil {
 			continue
 		}
 		h := s.begin(m.Obstacle.Fault(), m.Obstacle.String())
-		h.Misfit = m
+		h.BlockedPath = m
 		h.record.From, h.record.To, h.record.Blocks = cmp.Or(m.From, fault.Client), m.To, true
 		h.record.Distrust = m.Obstacle.Distrust()
-		if m.Obstacle == scenarios.Unadvertised || m.Obstacle == scenarios.Unroutable {
+		if m.Obstacle == scenario.Unadvertised || m.Obstacle == scenario.Unroutable {
 			h.record.Evidence.Seen = 1 // its lease is as it is set up, here
 		}
 	}
@@ -236,14 +236,14 @@ func (s *Simulator) stumble(x *exchange) bool {
 		return false
 	}
 	switch h.Obstacle {
-	case scenarios.Distrusted:
+	case scenario.Distrusted:
 		if h.From != "" && s.setup.believes() {
 			return false
 		}
 		s.loop.After(s.latency(), nil, func() { x.broken(errDistrusted) })
-	case scenarios.Unroutable:
+	case scenario.Unroutable:
 		s.goAstray(x)
-	case scenarios.NotAllowed:
+	case scenario.NotAllowed:
 		return false
 	default:
 		s.refuse(x)
@@ -259,7 +259,7 @@ func (s *Simulator) goAstray(x *exchange) {
 
 // unauthorized answers what a server does that does not believe its peer's certificate, and reports whether it did.
 func (s *Simulator) unauthorized(x *exchange) bool {
-	if h := s.misfit(x.link); h == nil || h.Obstacle != scenarios.NotAllowed || s.setup.believes() {
+	if h := s.misfit(x.link); h == nil || h.Obstacle != scenario.NotAllowed || s.setup.believes() {
 		return false
 	}
 	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -17,43 +17,43 @@ func TestSetups(t *testing.T) {
 	reference, upstream := proxy.Reference(), proxy.Upstream137()
 	for name, c := range map[string]struct {
 		server  string // that is set up
-		setup   scenarios.Setup
+		setup   scenario.Setup
 		policy  proxy.Policy
 		status  int
 		from    string // of the fault that it is, "" if it is none of a way
 		refuses bool
 	}{
-		"trusts a stranger":                     {"b", scenarios.Setup{PeerCA: scenarios.TrustStranger}, reference, 503, "b", false},
-		"trusts a stranger, upstream":           {"b", scenarios.Setup{PeerCA: scenarios.TrustStranger}, upstream, 404, "b", false},
-		"trusts nobody":                         {"b", scenarios.Setup{PeerCA: scenarios.TrustMissing}, reference, 0, "", true},
-		"trusts nobody, upstream":               {"b", scenarios.Setup{PeerCA: scenarios.TrustMissing}, upstream, 404, "", false},
-		"shows an expired certificate":          {"a", scenarios.Setup{Serving: scenarios.CertificateExpired}, reference, 404, "", true}, // nobody serves it then
-		"shows an expired one, upstream":        {"a", scenarios.Setup{Serving: scenarios.CertificateExpired}, upstream, 404, "b", false},
-		"shows a stranger's certificate":        {"a", scenarios.Setup{Serving: scenarios.CertificateStranger}, reference, 503, "b", false},
-		"shows a new certificate":               {"a", scenarios.Setup{Serving: scenarios.CertificateRotated}, reference, 200, "", false},
-		"is not allowed to speak for users":     {"b", scenarios.Setup{FrontProxy: scenarios.CertificateOther}, reference, 503, "b", false},
-		"is not allowed to, upstream":           {"b", scenarios.Setup{FrontProxy: scenarios.CertificateOther}, upstream, 404, "b", false},
-		"shows a certificate for another name":  {"a", scenarios.Setup{Serving: scenarios.CertificateOther}, reference, 404, "", true},
-		"shows one for another, upstream":       {"a", scenarios.Setup{Serving: scenarios.CertificateOther}, upstream, 404, "b", false},
-		"speaks by a stranger's certificate":    {"b", scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, reference, 0, "", true},
-		"speaks by a stranger's, upstream":      {"b", scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, upstream, 404, "b", false},
-		"speaks by an expired one":              {"b", scenarios.Setup{FrontProxy: scenarios.CertificateExpired}, reference, 0, "", true},
-		"speaks by an expired one, upstream":    {"b", scenarios.Setup{FrontProxy: scenarios.CertificateExpired}, upstream, 404, "b", false},
-		"leads nowhere":                         {"a", scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, reference, 503, "b", false},
-		"leads nowhere, upstream":               {"a", scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, upstream, 404, "b", false},
-		"leads to where no way goes":            {"a", scenarios.Setup{Advertise: scenarios.AdvertiseHost}, reference, 503, "b", false},
-		"falls back":                            {"a", scenarios.Setup{Advertise: scenarios.AdvertiseNothing}, reference, 200, "", false},
-		"says half of where it is":              {"a", scenarios.Setup{Advertise: scenarios.AdvertisePort}, reference, 404, "", true},
-		"says half of where it is, upstream":    {"a", scenarios.Setup{Advertise: scenarios.AdvertisePort}, upstream, 200, "", false},
-		"has kubeadm's flags":                   {"b", scenarios.Setup{Flags: scenarios.FlagsKubeadm}, reference, 200, "", false},
-		"has kubeadm's flags, upstream":         {"b", scenarios.Setup{Flags: scenarios.FlagsKubeadm}, upstream, 404, "", false},
-		"is switched off":                       {"b", scenarios.Setup{Proxy: scenarios.Off}, reference, 404, "", false},
-		"asks one that is switched off":         {"a", scenarios.Setup{Proxy: scenarios.Off}, reference, 503, "b", false},
-		"asks one that is switched off, before": {"a", scenarios.Setup{Proxy: scenarios.Off}, upstream, 404, "b", false},
+		"trusts a stranger":                     {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, reference, 503, "b", false},
+		"trusts a stranger, upstream":           {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, upstream, 404, "b", false},
+		"trusts nobody":                         {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, reference, 0, "", true},
+		"trusts nobody, upstream":               {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, upstream, 404, "", false},
+		"shows an expired certificate":          {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 404, "", true}, // nobody serves it then
+		"shows an expired one, upstream":        {"a", scenario.Setup{Serving: scenario.CertificateExpired}, upstream, 404, "b", false},
+		"shows a stranger's certificate":        {"a", scenario.Setup{Serving: scenario.CertificateStranger}, reference, 503, "b", false},
+		"shows a new certificate":               {"a", scenario.Setup{Serving: scenario.CertificateRotated}, reference, 200, "", false},
+		"is not allowed to speak for users":     {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, reference, 503, "b", false},
+		"is not allowed to, upstream":           {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, upstream, 404, "b", false},
+		"shows a certificate for another name":  {"a", scenario.Setup{Serving: scenario.CertificateOther}, reference, 404, "", true},
+		"shows one for another, upstream":       {"a", scenario.Setup{Serving: scenario.CertificateOther}, upstream, 404, "b", false},
+		"speaks by a stranger's certificate":    {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, reference, 0, "", true},
+		"speaks by a stranger's, upstream":      {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, upstream, 404, "b", false},
+		"speaks by an expired one":              {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, reference, 0, "", true},
+		"speaks by an expired one, upstream":    {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, upstream, 404, "b", false},
+		"leads nowhere":                         {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, reference, 503, "b", false},
+		"leads nowhere, upstream":               {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, upstream, 404, "b", false},
+		"leads to where no way goes":            {"a", scenario.Setup{Advertise: scenario.AdvertiseHost}, reference, 503, "b", false},
+		"falls back":                            {"a", scenario.Setup{Advertise: scenario.AdvertiseNothing}, reference, 200, "", false},
+		"says half of where it is":              {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, reference, 404, "", true},
+		"says half of where it is, upstream":    {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, upstream, 200, "", false},
+		"has kubeadm's flags":                   {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, reference, 200, "", false},
+		"has kubeadm's flags, upstream":         {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, upstream, 404, "", false},
+		"is switched off":                       {"b", scenario.Setup{Proxy: scenario.Off}, reference, 404, "", false},
+		"asks one that is switched off":         {"a", scenario.Setup{Proxy: scenario.Off}, reference, 503, "b", false},
+		"asks one that is switched off, before": {"a", scenario.Setup{Proxy: scenario.Off}, upstream, 404, "b", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			restart := scenarios.Step{Action: scenarios.Restart, Server: c.server, Setup: &c.setup}
-			mend := scenarios.Step{Action: scenarios.Restart, Server: c.server}
+			restart := scenario.Step{Action: scenario.Restart, Server: c.server, Setup: &c.setup}
+			mend := scenario.Step{Action: scenario.Restart, Server: c.server}
 			// Asked when ignorance is no excuse, and again when it was put right.
 			kase := three(soak(10*time.Second), restart, soak(30*time.Second), mend, soak(time.Minute)).
 				asking(2, "b", onlyNew, 20*time.Second, 1).asking(4, "b", onlyNew, 50*time.Second, 1)
@@ -82,7 +82,7 @@ func TestSetups(t *testing.T) {
 			if c.from != "" && (way == nil || !way.Blocks || !way.Bit()) {
 				t.Errorf("faults %+v: want one of the way from %s to a, with evidence", h.Faults, c.from)
 			}
-			certificate := c.setup.PeerCA == scenarios.TrustStranger || c.setup.Serving != "" && c.setup.Serving != scenarios.CertificateRotated || c.setup.FrontProxy != ""
+			certificate := c.setup.PeerCA == scenario.TrustStranger || c.setup.Serving != "" && c.setup.Serving != scenario.CertificateRotated || c.setup.FrontProxy != ""
 			if way != nil && c.from != "" && (way.Distrust != "") != certificate || refusal != nil && (refusal.Distrust != "") != certificate {
 				t.Errorf("faults %+v: one of certificates: want %v", h.Faults, certificate)
 			}
@@ -96,7 +96,7 @@ func TestSetups(t *testing.T) {
 // Clients of a server whose certificate has expired get no further than the handshake, and that is no fault of the server's answers.
 func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
 	c := three(soak(10*time.Second)).asking(0, "a", onlyNew, 5*time.Second, 1)
-	c.Servers[0].Setup = &scenarios.Setup{Serving: scenarios.CertificateExpired}
+	c.Servers[0].Setup = &scenario.Setup{Serving: scenario.CertificateExpired}
 	h := run(t, only(t, proxy.Upstream137()), c, 1).History
 	if o := h.Operations[0]; o.Failure != history.FailureTLS || o.Status != 0 {
 		t.Errorf("%d %s, want a TLS failure", o.Status, o.Failure)
@@ -111,8 +111,8 @@ func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
 }
 
 func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
-	for _, setup := range []scenarios.Setup{{HostnameOf: "a"}, {EmulatedVersion: "1.35"}, {Proxy: scenarios.On}} {
-		first, later := three(), three(scenarios.Step{Action: scenarios.Restart, Server: "b", Setup: &setup})
+	for _, setup := range []scenario.Setup{{HostnameOf: "a"}, {EmulatedVersion: "1.35"}, {Proxy: scenario.On}} {
+		first, later := three(), three(scenario.Step{Action: scenario.Restart, Server: "b", Setup: &setup})
 		first.Servers[1].Setup = &setup
 		for _, c := range []*Case{first, later} {
 			s := New(only(t, proxy.Reference()))
@@ -126,11 +126,11 @@ func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
 
 // A server that emulates an older version serves what that one does, to itself and to others, and is what it is for all else.
 func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
-	emulating := scenarios.Step{Action: scenarios.Replace, Server: "b", Version: newer, Setup: &scenarios.Setup{EmulatedVersion: "1.36"}}
-	itself := scenarios.Step{Action: scenarios.Restart, Server: "b"}
+	emulating := scenario.Step{Action: scenario.Replace, Server: "b", Version: newer, Setup: &scenario.Setup{EmulatedVersion: "1.36"}}
+	itself := scenario.Step{Action: scenario.Restart, Server: "b"}
 	for name, c := range map[string]*Case{
 		"later":    three(emulating, soak(30*time.Second), itself, soak(30*time.Second)),
-		"at first": {Servers: []scenarios.Server{{Name: "a", Version: newer}, {Name: "b", Version: newer, Setup: emulating.Setup}, {Name: "c", Version: older}}, Steps: []scenarios.Step{soak(30 * time.Second), itself, soak(30 * time.Second)}},
+		"at first": {Servers: []scenario.Server{{Name: "a", Version: newer}, {Name: "b", Version: newer, Setup: emulating.Setup}, {Name: "c", Version: older}}, Steps: []scenario.Step{soak(30 * time.Second), itself, soak(30 * time.Second)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			setup := only(t, proxy.Reference())
@@ -189,7 +189,7 @@ func TestASettledClusterKeepsItsSetups(t *testing.T) {
 	if o := run(t, setup, c, 1).History.Operations[0]; o.Status != 200 {
 		t.Fatalf("without a setup: %d (%s)", o.Status, o.Message)
 	}
-	c.Servers[1].Setup = &scenarios.Setup{PeerCA: scenarios.TrustStranger}
+	c.Servers[1].Setup = &scenario.Setup{PeerCA: scenario.TrustStranger}
 	if o := run(t, setup, c, 1).History.Operations[0]; o.Status != 503 {
 		t.Errorf("with one: %d (%s), want 503", o.Status, o.Message)
 	}
@@ -203,8 +203,8 @@ func TestARoundThatWentAstrayIsLongInComing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		astray := scenarios.Step{Action: scenarios.Restart, Server: "a", Setup: &scenarios.Setup{Advertise: scenarios.AdvertiseHost}}
-		mend := scenarios.Step{Action: scenarios.Restart, Server: "a"}
+		astray := scenario.Step{Action: scenario.Restart, Server: "a", Setup: &scenario.Setup{Advertise: scenario.AdvertiseHost}}
+		mend := scenario.Step{Action: scenario.Restart, Server: "a"}
 		c := three(soak(10*time.Second), astray, soak(17*time.Second), mend, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
 		if o := run(t, only(t, p), c, 1).History.Operations[0]; o.Status != want {
 			t.Errorf("%s: %d %s (%s) twenty seconds after the address was right again, want %d", policy, o.Status, o.Failure, o.Message, want)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
@@ -50,8 +50,8 @@ type Simulator struct {
 	links      []link
 	active     map[string]*active
 	faults     int
-	extensions []scenarios.Definition
-	setups     map[string]*scenarios.Setup // of servers that have one of their own
+	extensions []scenario.Definition
+	setups     map[string]*scenario.Setup // of servers that have one of their own
 	hinders    []*hindrance
 	objects    map[object]bool
 	herds      map[schema.GroupResource]int // objects by label
@@ -87,7 +87,7 @@ func New(setup Setup) *Simulator {
 	return &Simulator{
 		setup: setup, templates: map[templateKey]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
 		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
-		active: map[string]*active{}, objects: map[object]bool{}, herds: map[schema.GroupResource]int{}, setups: map[string]*scenarios.Setup{},
+		active: map[string]*active{}, objects: map[object]bool{}, herds: map[schema.GroupResource]int{}, setups: map[string]*scenario.Setup{},
 	}
 }
 
@@ -137,7 +137,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	if err := s.prepare(c, t, o); err != nil {
 		return nil, err
 	}
-	plan := scenarios.Plan{Servers: c.Servers}
+	plan := scenario.Plan{Servers: c.Servers}
 	if c.Settled && !plan.Setups() { // a snapshot is of servers that are set up as ever
 		if err := s.settle(c, t, o); err != nil {
 			return nil, err
@@ -246,7 +246,7 @@ func (s *Simulator) resize(c *Case) {
 		s.servers = append(s.servers, &server{})
 	}
 	s.servers = s.servers[:n]
-	if !slices.EqualFunc(c.Servers, s.names, func(server scenarios.Server, name string) bool { return server.Name == name }) {
+	if !slices.EqualFunc(c.Servers, s.names, func(server scenario.Server, name string) bool { return server.Name == name }) {
 		s.name(c)
 	}
 	clear(s.asked)

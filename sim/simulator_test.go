@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -42,11 +42,11 @@ func only(t testing.TB, policy proxy.Policy) Setup {
 var onlyNew = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
 
 // three servers, the first of which alone is new.
-func three(steps ...scenarios.Step) *Case {
-	return &Case{Servers: []scenarios.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}}, Steps: steps}
+func three(steps ...scenario.Step) *Case {
+	return &Case{Servers: []scenario.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}}, Steps: steps}
 }
 
-func soak(d time.Duration) scenarios.Step { return scenarios.Step{Action: scenarios.Soak, For: d} }
+func soak(d time.Duration) scenario.Step { return scenario.Step{Action: scenario.Soak, For: d} }
 
 // asking sends the same request of b every so often after a step.
 func (c *Case) asking(step int, server string, gvr history.GVR, every time.Duration, times int) *Case {
@@ -103,12 +103,12 @@ func TestARequestReachesThePeerThatServesIt(t *testing.T) {
 	}
 }
 
-func cutting(from, to string) scenarios.Step {
-	return scenarios.Step{Action: scenarios.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+func cutting(from, to string) scenario.Step {
+	return scenario.Step{Action: scenario.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 }
 
 func TestUpstreamForgetsWhenAnotherServerRestarts(t *testing.T) {
-	c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(20*time.Second)).
+	c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenario.Step{Action: scenario.Restart, Server: "c"}, soak(20*time.Second)).
 		asking(2, "b", onlyNew, time.Second, 4).asking(4, "b", onlyNew, 2*time.Second, 8)
 	for policy, want := range map[string]invariant.Outcome{"upstream-1.37": invariant.OutcomeFail, "reference": invariant.OutcomePass} {
 		p, err := proxy.PresetNamed(policy)
@@ -126,7 +126,7 @@ func TestUpstreamForgetsWhenAnotherServerRestarts(t *testing.T) {
 }
 
 func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
-	c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(20*time.Second)).
+	c := three(soak(10*time.Second), cutting("b", "a"), soak(5*time.Second), scenario.Step{Action: scenario.Restart, Server: "c"}, soak(20*time.Second)).
 		asking(2, "b", onlyNew, time.Second, 4).asking(4, "b", onlyNew, 2*time.Second, 8)
 	for _, p := range proxy.Presets() {
 		var first, second bytes.Buffer
@@ -143,7 +143,7 @@ func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
 // takes long is over.
 func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
 	const day = 24 * time.Hour
-	kill := scenarios.Step{Action: scenarios.Kill, Server: "a"}
+	kill := scenario.Step{Action: scenario.Kill, Server: "a"}
 	for name, tc := range map[string]struct {
 		c      *Case
 		says   string

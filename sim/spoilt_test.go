@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/spoil"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // What b answers for what only a serves: when fetches of a's /apis have failed for 10 s, and four minutes after they do no more. An unrelated restart
@@ -19,25 +18,25 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	type answers struct{ during, after int }
 	forgets, forgetsForGood, remembers := answers{404, 200}, answers{404, 404}, answers{200, 200}
 	for name, c := range map[string]struct {
-		manner              spoil.Manner
+		manner              fault.DiscoveryFailure
 		fault               *fault.Fault // in place of it
 		upstream, reference answers
 	}{
-		"500":                          {manner: spoil.Fails, upstream: forgets, reference: remembers},
-		"breaks off":                   {manner: spoil.BreaksOff, upstream: forgetsForGood, reference: remembers},
-		"cut short":                    {manner: spoil.CutShort, upstream: forgets, reference: remembers},
+		"500":                          {manner: fault.ServerError, upstream: forgets, reference: remembers},
+		"breaks off":                   {manner: fault.BreaksOff, upstream: forgetsForGood, reference: remembers},
+		"cut short":                    {manner: fault.CutShort, upstream: forgets, reference: remembers},
 		"a link lets the headers past": {fault: down(headerBytes), upstream: forgetsForGood, reference: answers{0, 200}},
 		"and one byte of the document": {fault: down(headerBytes + 1), upstream: forgets, reference: answers{0, 200}},
 	} {
 		for _, policy := range []proxy.Policy{proxy.Upstream137(), proxy.Upstream135(), proxy.Reference()} {
 			t.Run(name+", "+policy.Name, func(t *testing.T) {
-				begin := scenarios.Step{Action: scenarios.Spoil, Server: "a", Path: "/apis", Manner: c.manner}
-				end := scenarios.Step{Action: scenarios.Mend, Server: "a", Path: "/apis"}
+				begin := scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis", Failure: c.manner}
+				end := scenario.Step{Action: scenario.RestoreDiscovery, Server: "a", Path: "/apis"}
 				if c.fault != nil {
-					begin = scenarios.Step{Action: scenarios.Inject, Label: "f", Fault: c.fault}
-					end = scenarios.Step{Action: scenarios.Heal, Label: "f"}
+					begin = scenario.Step{Action: scenario.Inject, Label: "f", Fault: c.fault}
+					end = scenario.Step{Action: scenario.Heal, Label: "f"}
 				}
-				r := run(t, only(t, policy), three(soak(10*time.Second), begin, scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(15*time.Second), end,
+				r := run(t, only(t, policy), three(soak(10*time.Second), begin, scenario.Step{Action: scenario.Restart, Server: "c"}, soak(15*time.Second), end,
 					soak(5*time.Minute)).asking(3, "b", onlyNew, 10*time.Second, 1).asking(5, "b", onlyNew, 4*time.Minute, 1), 1)
 				want := c.upstream
 				if policy.Name == proxy.Reference().Name {
@@ -56,9 +55,9 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 
 // v1.34 dies of a fetch that fails, and lives on after one that breaks off before anything of the document has come.
 func TestNothingComesOfNothing(t *testing.T) {
-	for manner, dies := range map[spoil.Manner]bool{spoil.BreaksOff: false, spoil.CutShort: true} {
-		r := run(t, only(t, proxy.Upstream134()), three(soak(10*time.Second), scenarios.Step{Action: scenarios.Spoil, Server: "a", Path: "/apis", Manner: manner},
-			scenarios.Step{Action: scenarios.Restart, Server: "c"}, soak(10*time.Second)), 1)
+	for manner, dies := range map[fault.DiscoveryFailure]bool{fault.BreaksOff: false, fault.CutShort: true} {
+		r := run(t, only(t, proxy.Upstream134()), three(soak(10*time.Second), scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis", Failure: manner},
+			scenario.Step{Action: scenario.Restart, Server: "c"}, soak(10*time.Second)), 1)
 		crashed := false
 		for _, l := range r.History.Lifecycle {
 			crashed = crashed || l.Server == "b" && l.State == "crashed"

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // What a server that was killed served, others go on listing until its lease has expired. Nobody serves it, and clients that believe discovery ask for it.
@@ -17,7 +17,7 @@ func TestASweepAsksForWhatIsOnlyListed(t *testing.T) {
 	}{{proxy.Reference(), true}, {proxy.Upstream137(), true}, {proxy.Upstream134(), false}} {
 		t.Run(c.policy.Name, func(t *testing.T) {
 			r := run(t, only(t, c.policy), three(soak(10*time.Second),
-				scenarios.Step{Action: scenarios.Kill, Server: "a"}, scenarios.Step{Action: scenarios.Sweep}, soak(time.Second)), 1)
+				scenario.Step{Action: scenario.Kill, Server: "a"}, scenario.Step{Action: scenario.Sweep}, soak(time.Second)), 1)
 			asked := map[string]bool{}
 			for _, op := range r.History.Operations {
 				if op.Purpose == history.PurposeSweep && op.GVR == onlyNew {

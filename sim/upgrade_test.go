@@ -6,21 +6,21 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // What becomes of a connection that is upgraded, at a server that has what is asked for and through one that has not.
 func TestAWebSocketStandsAndBreaks(t *testing.T) {
-	later := func(steps ...scenarios.Step) []scenarios.Step {
-		return append([]scenarios.Step{soak(3500 * time.Millisecond)}, steps...)
+	later := func(steps ...scenario.Step) []scenario.Step {
+		return append([]scenario.Step{soak(3500 * time.Millisecond)}, steps...)
 	}
 	for _, c := range []struct {
 		name    string
 		asked   string
 		policy  proxy.Policy
 		off     bool
-		steps   []scenarios.Step // after which a minute goes by; the client asks at the beginning, for eight seconds
+		steps   []scenario.Step // after which a minute goes by; the client asks at the beginning, for eight seconds
 		status  int
 		failure history.Failure
 		events  int
@@ -29,13 +29,13 @@ func TestAWebSocketStandsAndBreaks(t *testing.T) {
 		{name: "through another", asked: "b", policy: proxy.Reference(), status: 101, events: 8},
 		{name: "through another, upstream", asked: "b", policy: proxy.Upstream137(), status: 101, events: 8},
 		{name: "through another, the feature off", asked: "b", off: true, status: 404},
-		{name: "the peer cannot be reached", asked: "b", policy: proxy.Reference(), steps: []scenarios.Step{cutting("b", "a")}, status: 503},
+		{name: "the peer cannot be reached", asked: "b", policy: proxy.Reference(), steps: []scenario.Step{cutting("b", "a")}, status: 503},
 		{name: "the peer is cut off meanwhile", asked: "b", policy: proxy.Reference(), steps: later(cutting("b", "a")), status: 101, failure: history.FailureReset, events: 2},
-		{name: "the peer dies meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenarios.Step{Action: scenarios.Kill, Server: "a"}), status: 101, failure: history.FailureReset, events: 2},
-		{name: "the peer leaves meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenarios.Step{Action: scenarios.Stop, Server: "a"}), status: 101, events: 3},
-		{name: "the asked server dies meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenarios.Step{Action: scenarios.Kill, Server: "b"}), status: 101, failure: history.FailureReset, events: 2},
+		{name: "the peer dies meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Kill, Server: "a"}), status: 101, failure: history.FailureReset, events: 2},
+		{name: "the peer leaves meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Stop, Server: "a"}), status: 101, events: 3},
+		{name: "the asked server dies meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Kill, Server: "b"}), status: 101, failure: history.FailureReset, events: 2},
 		{name: "the answer is cut off after its head", asked: "b", policy: proxy.Reference(),
-			steps:  []scenarios.Step{{Action: scenarios.Inject, Label: "f", Fault: &fault.Fault{Kind: fault.LimitData, Direction: fault.Down, From: "b", To: "a", Bytes: headerBytes + 5}}},
+			steps:  []scenario.Step{{Action: scenario.Inject, Label: "f", Fault: &fault.Fault{Kind: fault.LimitData, Direction: fault.Down, From: "b", To: "a", Bytes: headerBytes + 5}}},
 			status: 101, failure: history.FailureReset},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // dryRun prints what would be done.
-func dryRun(out io.Writer, run history.Run, plan scenarios.Plan) error {
+func dryRun(out io.Writer, run history.Run, plan scenario.Plan) error {
 	listSteps(out, run, plan)
 	files := local.Files{Keys: "KEYS", Data: "DATA", Logs: "LOGS"}
 	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
@@ -43,14 +43,14 @@ func dryRun(out io.Writer, run history.Run, plan scenarios.Plan) error {
 }
 
 // startsOf is a server in each way in which a plan starts it, as it is first started at first.
-func startsOf(plan scenarios.Plan, server scenarios.Server) []scenarios.Server {
-	all, now := []scenarios.Server{server}, server
+func startsOf(plan scenario.Plan, server scenario.Server) []scenario.Server {
+	all, now := []scenario.Server{server}, server
 	for _, s := range plan.Steps {
-		if s.Server != server.Name || !slices.Contains([]scenarios.Action{scenarios.Start, scenarios.Restart, scenarios.Replace}, s.Action) {
+		if s.Server != server.Name || !slices.Contains([]scenario.Action{scenario.Start, scenario.Restart, scenario.Replace}, s.Action) {
 			continue
 		}
 		now.Version, now.Setup = cmp.Or(s.Version, now.Version), s.Setup
-		if !slices.ContainsFunc(all, func(had scenarios.Server) bool {
+		if !slices.ContainsFunc(all, func(had scenario.Server) bool {
 			return had.Version == now.Version && had.Setup.String() == now.Setup.String()
 		}) {
 			all = append(all, now)
@@ -60,7 +60,7 @@ func startsOf(plan scenarios.Plan, server scenarios.Server) []scenarios.Server {
 }
 
 // listSteps prints what a run does.
-func listSteps(out io.Writer, run history.Run, plan scenarios.Plan) {
+func listSteps(out io.Writer, run history.Run, plan scenario.Plan) {
 	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", run.Scenario, run.Sentence)
 	for i, s := range plan.Steps {
 		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)

@@ -18,12 +18,13 @@ import (
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 // backendExisting is a control plane that runs already and is somebody else's.
-const backendExisting = scenarios.BackendExisting
+const backendExisting = scenario.BackendExisting
 
 // gentleQPS is the rate for servers that have other work to do.
 const gentleQPS = 60
@@ -77,7 +78,7 @@ func unreadable(err error) error {
 
 // runExisting carries out a scenario that only reads, on servers that are somebody else's, and judges what can be seen from outside.
 func (f *runFlags) runExisting(ctx context.Context, name string, out, progress io.Writer) error {
-	scenario, ways, err := f.checkExisting(name)
+	chosen, ways, err := f.checkExisting(name)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -85,17 +86,17 @@ func (f *runFlags) runExisting(ctx context.Context, name string, out, progress i
 	if err != nil {
 		return notRun(err)
 	}
-	if err := f.takeVersions(scenario, versions); err != nil {
+	if err := f.takeVersions(chosen, versions); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: true})
+	plan := chosen.Plan(scenario.Parameters{Servers: len(ways), From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: true})
 	plan.Servers = nil
 	for _, way := range ways { // whichever of them is newer: a plan that only reads names none
-		plan.Servers = append(plan.Servers, scenarios.Server{Name: way.Name, Version: versions[way.Name]})
+		plan.Servers = append(plan.Servers, scenario.Server{Name: way.Name, Version: versions[way.Name]})
 	}
-	run, unseen := f.describeExisting(scenario, plan, ways)
+	run, unseen := f.describeExisting(chosen, plan, ways)
 	if len(run.About) == 0 {
-		return usage("%s is about %s, which cannot be judged from outside", name, strings.Join(scenario.About, ", "))
+		return usage("%s is about %s, which cannot be judged from outside", name, strings.Join(chosen.About, ", "))
 	}
 	dir, err := newRunDir(f.out, name, f.subject, time.Now())
 	if err != nil {
@@ -120,7 +121,7 @@ func (f *runFlags) runExisting(ctx context.Context, name string, out, progress i
 }
 
 // recordExisting runs the plan and writes the history.
-func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scenarios.Plan, ways []existing.Way, versions map[string]string,
+func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scenario.Plan, ways []existing.Way, versions map[string]string,
 	status func(string, ...any),
 ) (err error) {
 	file, err := dir.createHistory()
@@ -139,9 +140,9 @@ func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scena
 }
 
 // checkExisting checks what can be checked before any server is dialled.
-func (f *runFlags) checkExisting(name string) (scenarios.Scenario, []existing.Way, error) {
-	fail := func(err error) (scenarios.Scenario, []existing.Way, error) { return scenarios.Scenario{}, nil, err }
-	scenario, err := scenarios.Find(name)
+func (f *runFlags) checkExisting(name string) (scenario.Scenario, []existing.Way, error) {
+	fail := func(err error) (scenario.Scenario, []existing.Way, error) { return scenario.Scenario{}, nil, err }
+	chosen, err := scenarios.Find(name)
 	if err != nil {
 		return fail(err)
 	}
@@ -160,21 +161,21 @@ func (f *runFlags) checkExisting(name string) (scenarios.Scenario, []existing.Wa
 	if err != nil {
 		return fail(err)
 	}
-	if len(ways) < scenario.MinServers {
-		return fail(fmt.Errorf("%d servers: %s needs %d", len(ways), name, scenario.MinServers))
+	if len(ways) < chosen.MinServers {
+		return fail(fmt.Errorf("%d servers: %s needs %d", len(ways), name, chosen.MinServers))
 	}
-	if !scenario.Limits.Allows(backendExisting) {
-		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", backendExisting, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
+	if !chosen.Limits.Allows(backendExisting) {
+		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", backendExisting, name, strings.Join(chosen.Limits.Backends, ", "), chosen.Limits.Reason))
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: len(ways), From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
+	plan := chosen.Plan(scenario.Parameters{Servers: len(ways), From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
 	if err := plan.OnlyReads(); err != nil {
 		return fail(fmt.Errorf("%s is not for servers that are somebody else's: %w", name, err))
 	}
-	return scenario, ways, nil
+	return chosen, ways, nil
 }
 
 // takeVersions makes the run one from the oldest to the newest of the servers' versions.
-func (f *runFlags) takeVersions(scenario scenarios.Scenario, versions map[string]string) error {
+func (f *runFlags) takeVersions(chosen scenario.Scenario, versions map[string]string) error {
 	f.subject = conformance.External
 	if f.given == nil || !f.given("qps") {
 		f.qps = gentleQPS
@@ -188,16 +189,16 @@ func (f *runFlags) takeVersions(scenario scenarios.Scenario, versions map[string
 			f.to = v
 		}
 	}
-	if scenario.NeedsTwoVersions && f.from == f.to {
-		return fmt.Errorf("all servers are %s: %s is about what only some servers serve, and needs two versions", f.to, scenario.Name)
+	if chosen.NeedsTwoVersions && f.from == f.to {
+		return fmt.Errorf("all servers are %s: %s is about what only some servers serve, and needs two versions", f.to, chosen.Name)
 	}
 	return nil
 }
 
 // describeExisting describes the run, and names the invariants that nothing can be said about from outside.
-func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.Plan, ways []existing.Way) (run history.Run, unseen []string) {
+func (f *runFlags) describeExisting(chosen scenario.Scenario, plan scenario.Plan, ways []existing.Way) (run history.Run, unseen []string) {
 	run = history.Run{
-		Scenario: scenario.Name, Sentence: scenario.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
+		Scenario: chosen.Name, Sentence: chosen.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
 		Seed: f.seed, QPS: f.qps, Pressure: plan.Pressure, Bounds: plan.Bounds, External: true,
 	}
 	for _, i := range invariant.All() {
@@ -205,7 +206,7 @@ func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.
 			unseen = append(unseen, i.Name)
 		}
 	}
-	for _, about := range scenario.About {
+	for _, about := range chosen.About {
 		if !slices.Contains(unseen, about) {
 			run.About = append(run.About, about)
 		}
@@ -218,7 +219,7 @@ func (f *runFlags) describeExisting(scenario scenarios.Scenario, plan scenarios.
 	run.Environment = append(environment(),
 		"servers that ran already; requests that read, no audit logs", "not judged from outside: "+strings.Join(unseen, ", "))
 	words := []string{
-		"skewproof", "run", scenario.Name, "--backend", f.backend, "--kubeconfig", f.existing.kubeconfig, "--contexts", strings.Join(names, ","),
+		"skewproof", "run", chosen.Name, "--backend", f.backend, "--kubeconfig", f.existing.kubeconfig, "--contexts", strings.Join(names, ","),
 		"--qps", strconv.FormatFloat(f.qps, 'g', -1, 64), "--seed", strconv.FormatUint(f.seed, 10),
 	}
 	if len(f.existing.directContexts) > 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // twoServers is a kubeconfig of two servers of which none runs.
@@ -72,7 +72,7 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 // is, and one that says nothing is not judged.
 func TestWhatCanBeSeenFromOutside(t *testing.T) {
 	about := []string{"NoFalseNotFound", "NoLoop", "LegacyListsOwn", "NoCrash", "NoSuchInvariant"}
-	run, unseen := (&runFlags{}).describeExisting(scenarios.Scenario{Name: "quiet", About: about}, scenarios.Plan{}, nil)
+	run, unseen := (&runFlags{}).describeExisting(scenario.Scenario{Name: "quiet", About: about}, scenario.Plan{}, nil)
 	if want := []string{"NoFalseNotFound", "LegacyListsOwn", "NoSuchInvariant"}; !slices.Equal(run.About, want) { // a name that means nothing makes it inconclusive
 		t.Errorf("the run is about %q, want %q", run.About, want)
 	}
@@ -88,7 +88,7 @@ func TestWhatCanBeSeenFromOutside(t *testing.T) {
 
 func TestTheReproducingCommandOfServersThatRunAlready(t *testing.T) {
 	f := runFlags{backend: backendExisting, strict: true, qps: 20, seed: 1, existing: existingFlags{kubeconfig: "/my own/config"}}
-	run, _ := f.describeExisting(scenarios.Scenario{Name: "quiet"}, scenarios.Plan{}, nil)
+	run, _ := f.describeExisting(scenario.Scenario{Name: "quiet"}, scenario.Plan{}, nil)
 	for _, want := range []string{"skewproof run quiet ", " --kubeconfig '/my own/config' ", " --strict"} {
 		if !strings.Contains(run.Reproduce+" ", want) {
 			t.Errorf("to be reproduced by %s, want %s", run.Reproduce, want)

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // The sandboxed halves that people never call.
@@ -111,7 +111,7 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 func lose(recorder *history.Recorder, part string, why error) error {
 	if part == fault.Etcd {
 		recorder.Fault(history.Fault{
-			Kind: string(scenarios.Kill), To: part, Blocks: true, Detail: "by nobody of this run", Start: recorder.Now(), End: history.Forever,
+			Kind: string(scenario.Kill), To: part, Blocks: true, Detail: "by nobody of this run", Start: recorder.Now(), End: history.Forever,
 			Evidence: history.Evidence{Refused: 1},
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -50,7 +51,7 @@ func TestListAsJSONIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listed []scenarios.Scenario
+	var listed []scenario.Scenario
 	if err := json.Unmarshal([]byte(out), &listed); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
@@ -73,7 +74,7 @@ was left out, or was all that was run.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on, as in 'skewproof run'")
 	flags.StringSliceVar(&f.names, "scenarios", matrixScenarios, "scenarios, separated by commas")
-	flags.StringSliceVar(&f.subjects, "subjects", scenarios.Subjects, "subjects, separated by commas")
+	flags.StringSliceVar(&f.subjects, "subjects", scenario.Subjects, "subjects, separated by commas")
 	flags.StringSliceVar(&f.pairs, "pairs", pairs, "pairs of versions as FROM..TO, separated by commas")
 	flags.Float64Var(&f.qps, "qps", 240, "requests per second, over all servers")
 	registerParallel(flags, &f.parallel)
@@ -173,13 +174,13 @@ func (f *matrixFlags) plan(pairs []reports.VersionPair) ([]planned, error) {
 	var cells []planned
 	for n, pair := range pairs {
 		for _, name := range f.names {
-			scenario, err := scenarios.Find(name)
+			chosen, err := scenarios.Find(name)
 			if err != nil {
 				return nil, &exitError{exitUsage, err}
 			}
 			for _, subject := range f.subjects {
 				cell := planned{MatrixCell: reports.MatrixCell{Pair: n, Scenario: name, Subject: subject}}
-				cell.MustFail = subject == scenarios.SubjectNone && scenario.Control.Subject == subject
+				cell.MustFail = subject == scenario.SubjectNone && chosen.Control.Subject == subject
 				run := runFlags{
 					backend: f.backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: conformance.DefaultServers,
 					qps: f.qps, seed: 1, overrides: binaries.Overrides{},

@@ -11,8 +11,8 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 func TestMatrixInTheSimulator(t *testing.T) {
@@ -67,7 +67,7 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	t.Parallel()
 	const good, bad = "v1.36.3..v1.37.1", "v1.36.x..v1.37.1"
-	f := matrixFlags{backend: backendLocal, names: []string{"quiet"}, subjects: []string{scenarios.SubjectReference}, pairs: []string{bad, good}, qps: 240}
+	f := matrixFlags{backend: backendLocal, names: []string{"quiet"}, subjects: []string{scenario.SubjectReference}, pairs: []string{bad, good}, qps: 240}
 	pairs, err := f.versionPairs()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestMatrixRefusesWrongUsage(t *testing.T) {
 func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 	for _, backend := range []string{backendLocal, backendSim} {
 		for _, pair := range matrixPairs {
-			for _, subject := range scenarios.Subjects {
+			for _, subject := range scenario.Subjects {
 				for _, name := range matrixScenarios {
 					f := runFlags{backend: backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: 240, overrides: binaries.Overrides{}}
 					if _, _, err := f.plan(name); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/parity"
@@ -48,7 +49,7 @@ Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 
 	}
 	flags := cmd.Flags()
 	f.registerPlan(flags)
-	flags.StringSliceVar(&f.subjects, "subject", scenarios.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
+	flags.StringSliceVar(&f.subjects, "subject", scenario.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
 	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
 	flags.StringVar(&f.local, "local", "", "take from this directory the real runs that an earlier 'skewproof parity --out' left there; the others are carried out")
 	flags.BoolVar(&f.causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
@@ -107,7 +108,7 @@ func (f *parityFlags) pairs(names []string) ([]*pair, error) {
 		}
 	}
 	if len(f.subjects) == 0 {
-		return nil, usage("--subject names none: there are %s", strings.Join(scenarios.Subjects, ", "))
+		return nil, usage("--subject names none: there are %s", strings.Join(scenario.Subjects, ", "))
 	}
 	var pairs []*pair
 	for _, name := range names {

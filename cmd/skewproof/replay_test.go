@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -26,8 +26,8 @@ func forgotten(t *testing.T) *search.Repro {
 		Schema: search.ReproSchema, Commit: "0123456789ab", Seed: 7, Invariant: "NoFalseNotFound", Cause: "404 though a served it, out of reach",
 		Spec: search.Spec{Policy: "upstream-1.37", From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 1},
 		Case: sim.Case{
-			Servers:  []scenarios.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}},
-			Steps:    []scenarios.Step{cutOff("b", "a"), {Action: scenarios.Restart, Server: "c"}},
+			Servers:  []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}},
+			Steps:    []scenario.Step{cutOff("b", "a"), {Action: scenario.Restart, Server: "c"}},
 			Requests: []sim.Request{{Step: 2, After: 10 * time.Second, Server: "b", Verb: "list", GVR: onlyNewer}},
 		},
 	}
@@ -39,8 +39,8 @@ func forgotten(t *testing.T) *search.Repro {
 	return r
 }
 
-func cutOff(from, to string) scenarios.Step {
-	return scenarios.Step{Action: scenarios.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+func cutOff(from, to string) scenario.Step {
+	return scenario.Step{Action: scenario.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 }
 
 func writeRepro(t *testing.T, r *search.Repro) string {
@@ -135,7 +135,7 @@ func TestReplayRefuses(t *testing.T) {
 	alpha.Spec.Policy = "alpha-1.28"
 	many := forgotten(t)
 	for n := len(many.Case.Servers); n < 64; n++ {
-		many.Case.Servers = append(many.Case.Servers, scenarios.Server{Name: fmt.Sprint("s", n), Version: "v1.36.3"})
+		many.Case.Servers = append(many.Case.Servers, scenario.Server{Name: fmt.Sprint("s", n), Version: "v1.36.3"})
 	}
 	for name, c := range map[string]struct {
 		args []string

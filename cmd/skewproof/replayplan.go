@@ -8,7 +8,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -18,25 +18,25 @@ const settledBefore = 4 * time.Second
 // realPlan is a case of the simulator as a plan for real processes: the same servers and steps, real time between them, the load of scenarios
 // instead of the requests; everything healed, and time to converge, at the end.
 type realPlan struct {
-	scenarios.Plan
+	scenario.Plan
 	// Refused are what real processes cannot be made to do. The plan goes without it.
 	Refused []string
 	// Changed says what else is not as in the file.
 	Changed []string
 
-	on     []scenarios.Step // faults
-	spoilt []scenarios.Step // documents
-	paused []string         // servers
+	on     []scenario.Step // faults
+	spoilt []scenario.Step // documents
+	paused []string        // servers
 	ended  []string
 	left   []string // labels of faults that were refused
 }
 
 // newRealPlan makes the plan of a file.
 func newRealPlan(r *search.Repro) *realPlan {
-	p := &realPlan{Plan: scenarios.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
+	p := &realPlan{Plan: scenario.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
 	for i, request := range r.Case.Requests {
 		if request.Upgrade {
-			p.Traffic = scenarios.UpgradeTraffic
+			p.Traffic = scenario.UpgradeTraffic
 		}
 		if request.Forged {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)
@@ -59,7 +59,7 @@ func newRealPlan(r *search.Repro) *realPlan {
 		}
 	}
 	p.restore()
-	p.add(scenarios.Step{Action: scenarios.Outlast, For: p.Bounds.Convergence + 5*time.Second})
+	p.add(scenario.Step{Action: scenario.Outlast, For: p.Bounds.Convergence + 5*time.Second})
 	return p
 }
 
@@ -67,30 +67,30 @@ func (p *realPlan) refuse(format string, args ...any) {
 	p.Refused = append(p.Refused, fmt.Sprintf(format, args...))
 }
 
-func (p *realPlan) add(s scenarios.Step) { p.Steps = append(p.Steps, s) }
+func (p *realPlan) add(s scenario.Step) { p.Steps = append(p.Steps, s) }
 
 // wait adds a wait, or lengthens the one that is there: the step between may have been refused.
 func (p *realPlan) wait(d time.Duration) {
 	if d == 0 {
 		return
 	}
-	if n := len(p.Steps); n > 0 && p.Steps[n-1].Action == scenarios.Soak {
+	if n := len(p.Steps); n > 0 && p.Steps[n-1].Action == scenario.Soak {
 		p.Steps[n-1].For = max(p.Steps[n-1].For, d)
 		return
 	}
-	p.add(scenarios.Step{Action: scenarios.Soak, For: d})
+	p.add(scenario.Step{Action: scenario.Soak, For: d})
 }
 
 // step adds the i-th step of the case, unless it must be refused.
-func (p *realPlan) step(i int, s scenarios.Step) {
+func (p *realPlan) step(i int, s scenario.Step) {
 	why := ""
 	switch s.Action {
-	case scenarios.Inject:
+	case scenario.Inject:
 		if other := p.clash(s.Fault); other != "" {
 			p.left = append(p.left, s.Label)
 			why = other + " is on that link, and only one fault of a link can end connections"
 		}
-	case scenarios.Heal:
+	case scenario.Heal:
 		if slices.Contains(p.left, s.Label) {
 			p.left = without(p.left, s.Label)
 			return
@@ -123,24 +123,24 @@ func meet(a, b fault.Direction) bool {
 }
 
 // note remembers what a step leaves behind.
-func (p *realPlan) note(s scenarios.Step) {
+func (p *realPlan) note(s scenario.Step) {
 	switch s.Action {
-	case scenarios.Inject:
+	case scenario.Inject:
 		p.on = append(p.on, s)
-	case scenarios.Heal:
-		p.on = slices.DeleteFunc(p.on, func(o scenarios.Step) bool { return o.Label == s.Label })
-	case scenarios.Spoil:
+	case scenario.Heal:
+		p.on = slices.DeleteFunc(p.on, func(o scenario.Step) bool { return o.Label == s.Label })
+	case scenario.BreakDiscovery:
 		p.spoilt = append(p.spoilt, s)
-	case scenarios.Mend:
-		p.spoilt = slices.DeleteFunc(p.spoilt, func(o scenarios.Step) bool { return o.Server == s.Server && o.Path == s.Path })
-	case scenarios.Pause:
+	case scenario.RestoreDiscovery:
+		p.spoilt = slices.DeleteFunc(p.spoilt, func(o scenario.Step) bool { return o.Server == s.Server && o.Path == s.Path })
+	case scenario.Pause:
 		p.paused = append(p.paused, s.Server)
-	case scenarios.Kill, scenarios.Stop:
+	case scenario.Kill, scenario.Stop:
 		p.ended = append(p.ended, s.Server)
 		p.paused = without(p.paused, s.Server)
-	case scenarios.Resume:
+	case scenario.Resume:
 		p.paused = without(p.paused, s.Server)
-	case scenarios.Start:
+	case scenario.Start:
 		p.ended = without(p.ended, s.Server)
 	}
 }
@@ -148,16 +148,16 @@ func (p *realPlan) note(s scenarios.Step) {
 // restore undoes what the case leaves behind.
 func (p *realPlan) restore() {
 	for _, s := range p.on {
-		p.add(scenarios.Step{Action: scenarios.Heal, Label: s.Label})
+		p.add(scenario.Step{Action: scenario.Heal, Label: s.Label})
 	}
 	for _, s := range p.spoilt {
-		p.add(scenarios.Step{Action: scenarios.Mend, Server: s.Server, Path: s.Path})
+		p.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: s.Server, Path: s.Path})
 	}
 	for _, name := range p.paused {
-		p.add(scenarios.Step{Action: scenarios.Resume, Server: name})
+		p.add(scenario.Step{Action: scenario.Resume, Server: name})
 	}
 	for _, name := range p.ended {
-		p.add(scenarios.Step{Action: scenarios.Start, Server: name})
+		p.add(scenario.Step{Action: scenario.Start, Server: name})
 	}
 }
 

@@ -12,26 +12,25 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/spoil"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-func repro(steps []scenarios.Step, requests ...sim.Request) *search.Repro {
+func repro(steps []scenario.Step, requests ...sim.Request) *search.Repro {
 	return &search.Repro{Case: sim.Case{
-		Servers:  []scenarios.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}},
+		Servers:  []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}},
 		Steps:    steps,
 		Requests: requests,
 	}}
 }
 
-func soaking(d time.Duration) scenarios.Step { return scenarios.Step{Action: scenarios.Soak, For: d} }
-func to(action scenarios.Action, server string) scenarios.Step {
-	return scenarios.Step{Action: action, Server: server}
+func soaking(d time.Duration) scenario.Step { return scenario.Step{Action: scenario.Soak, For: d} }
+func to(action scenario.Action, server string) scenario.Step {
+	return scenario.Step{Action: action, Server: server}
 }
 
-func sentences(steps []scenarios.Step) []string {
+func sentences(steps []scenario.Step) []string {
 	var all []string
 	for _, s := range steps {
 		all = append(all, strings.TrimPrefix(s.String(), "let the load run "))
@@ -45,44 +44,44 @@ func TestAPlanForRealProcesses(t *testing.T) {
 		return sim.Request{Step: step, After: after, Server: "b", Verb: "list", GVR: onlyNewer}
 	}
 	for name, c := range map[string]struct {
-		steps    []scenarios.Step
+		steps    []scenario.Step
 		requests []sim.Request
 		want     []string
 	}{
 		"nothing": {nil, nil, []string{"for 15s", end}},
 		"a fault that is left on is healed in the end, after the request was met": {
-			[]scenarios.Step{cutOff("b", "a")}, []sim.Request{asking(1, 10*time.Second)},
+			[]scenario.Step{cutOff("b", "a")}, []sim.Request{asking(1, 10*time.Second)},
 			[]string{"for 9s", "cut, b→a", "for 25s", "heal: ba", end},
 		},
 		"short waits become longer, long ones shorter, and none stays none": {
-			[]scenarios.Step{
-				soaking(time.Millisecond), to(scenarios.Kill, "a"), soaking(time.Hour), to(scenarios.Start, "a"), to(scenarios.Restart, "c"),
-				soaking(time.Millisecond), to(scenarios.Restart, "b"),
+			[]scenario.Step{
+				soaking(time.Millisecond), to(scenario.Kill, "a"), soaking(time.Hour), to(scenario.Start, "a"), to(scenario.Restart, "c"),
+				soaking(time.Millisecond), to(scenario.Restart, "b"),
 			}, nil,
 			[]string{"for 9s", "kill a", "for 1m0s", "start a", "restart c", "for 2s", "restart b", "for 15s", end},
 		},
 		"waits add up": {
-			[]scenarios.Step{
-				to(scenarios.Kill, "a"), soaking(3 * time.Second), soaking(4 * time.Second), {Action: scenarios.Outlast, For: 6 * time.Second},
-				to(scenarios.Start, "a"),
+			[]scenario.Step{
+				to(scenario.Kill, "a"), soaking(3 * time.Second), soaking(4 * time.Second), {Action: scenario.Outlast, For: 6 * time.Second},
+				to(scenario.Start, "a"),
 			}, nil,
 			[]string{"for 9s", "kill a", "for 7s", "start a", "for 15s", end},
 		},
 		"the wait in which a request falls is long enough to meet it": {
-			[]scenarios.Step{cutOff("b", "a"), soaking(5 * time.Second), to(scenarios.Restart, "c"), soaking(time.Second), {Action: scenarios.Heal, Label: "ba"}},
+			[]scenario.Step{cutOff("b", "a"), soaking(5 * time.Second), to(scenario.Restart, "c"), soaking(time.Second), {Action: scenario.Heal, Label: "ba"}},
 			[]sim.Request{asking(1, 5500*time.Millisecond)}, // half a second after the restart
 			[]string{"for 9s", "cut, b→a", "for 5s", "restart c", "for 15.5s", "heal: ba", "for 15s", end},
 		},
 		"a request that follows a step is not met before it": {
-			[]scenarios.Step{to(scenarios.Restart, "c"), cutOff("b", "a")}, []sim.Request{asking(2, 0), asking(1, 0)},
+			[]scenario.Step{to(scenario.Restart, "c"), cutOff("b", "a")}, []sim.Request{asking(2, 0), asking(1, 0)},
 			[]string{"for 9s", "restart c", "for 15s", "cut, b→a", "for 15s", "heal: ba", end},
 		},
 		"a request before everything": {
-			[]scenarios.Step{to(scenarios.Restart, "c")}, []sim.Request{asking(0, 5*time.Second)},
+			[]scenario.Step{to(scenario.Restart, "c")}, []sim.Request{asking(0, 5*time.Second)},
 			[]string{"for 9s", "restart c", "for 20s", end},
 		},
 		"whoever is down or paused comes back": {
-			[]scenarios.Step{to(scenarios.Pause, "a"), to(scenarios.Pause, "b"), to(scenarios.Kill, "b"), to(scenarios.Stop, "c")}, nil,
+			[]scenario.Step{to(scenario.Pause, "a"), to(scenario.Pause, "b"), to(scenario.Kill, "b"), to(scenario.Stop, "c")}, nil,
 			[]string{"for 9s", "pause a", "pause b", "kill b", "stop c", "for 15s", "resume a", "start b", "start c", end},
 		},
 	} {
@@ -98,7 +97,7 @@ func TestAPlanForRealProcesses(t *testing.T) {
 			if err := plan.Validate(); err != nil {
 				t.Error(err)
 			}
-			if long := slices.ContainsFunc(c.steps, func(s scenarios.Step) bool { return s.For > time.Minute }); long != (len(plan.Changed) > 0) {
+			if long := slices.ContainsFunc(c.steps, func(s scenario.Step) bool { return s.For > time.Minute }); long != (len(plan.Changed) > 0) {
 				t.Errorf("it says that this is not as in the file: %q", plan.Changed)
 			}
 		})
@@ -106,17 +105,17 @@ func TestAPlanForRealProcesses(t *testing.T) {
 }
 
 func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
-	inject := func(label string, f fault.Fault) scenarios.Step {
+	inject := func(label string, f fault.Fault) scenario.Step {
 		f.From, f.To = "b", "a"
-		return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &f}
+		return scenario.Step{Action: scenario.Inject, Label: label, Fault: &f}
 	}
-	r := repro([]scenarios.Step{
+	r := repro([]scenario.Step{
 		inject("black hole", fault.Fault{Kind: fault.Timeout, Direction: fault.Down}),
 		inject("slow", fault.Fault{Kind: fault.Latency, Latency: time.Second}),
 		inject("other way", fault.Fault{Kind: fault.Reset, Direction: fault.Up}),
 		inject("second hole", fault.Fault{Kind: fault.Timeout}),
-		{Action: scenarios.Heal, Label: "second hole"},
-		{Action: scenarios.Heal, Label: "black hole"},
+		{Action: scenario.Heal, Label: "second hole"},
+		{Action: scenario.Heal, Label: "black hole"},
 		inject("third hole", fault.Fault{Kind: fault.LimitData, Bytes: 5, Direction: fault.Down}),
 	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer, Forged: true})
 	plan := newRealPlan(r)
@@ -134,7 +133,7 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 	}
 	var heals []string
 	for _, s := range plan.Steps {
-		if s.Action == scenarios.Heal {
+		if s.Action == scenario.Heal {
 			heals = append(heals, s.Label)
 		}
 	}
@@ -145,13 +144,13 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 
 // What fails at the end of a file is mended before the plan asks that all be right.
 func TestWhatIsSpoiltIsMended(t *testing.T) {
-	aggregated := &scenarios.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
-	plan := newRealPlan(repro([]scenarios.Step{
-		{Action: scenarios.Spoil, Server: "a", Path: "/apis"},
-		{Action: scenarios.Define, Definition: aggregated},
-		{Action: scenarios.Spoil, Server: "a", Path: "/api", Manner: spoil.CutShort},
-		{Action: scenarios.Mend, Server: "a", Path: "/apis"},
-		{Action: scenarios.Undefine, Definition: aggregated},
+	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
+	plan := newRealPlan(repro([]scenario.Step{
+		{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis"},
+		{Action: scenario.Define, Definition: aggregated},
+		{Action: scenario.BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
+		{Action: scenario.RestoreDiscovery, Server: "a", Path: "/apis"},
+		{Action: scenario.Undefine, Definition: aggregated},
 	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer}))
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
@@ -159,10 +158,10 @@ func TestWhatIsSpoiltIsMended(t *testing.T) {
 	var spoilt, mended []string
 	for _, s := range plan.Steps {
 		switch s.Action {
-		case scenarios.Mend:
+		case scenario.RestoreDiscovery:
 			mended = append(mended, s.Server+s.Path)
-		case scenarios.Spoil:
-			spoilt = append(spoilt, s.Server+s.Path+" "+string(s.Manner))
+		case scenario.BreakDiscovery:
+			spoilt = append(spoilt, s.Server+s.Path+" "+string(s.Failure))
 		}
 	}
 	if diff := cmp.Diff([]string{"a/apis ", "a/api cut-short"}, spoilt); diff != "" {

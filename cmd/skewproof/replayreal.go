@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -25,7 +25,7 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 	if err != nil {
 		return err
 	}
-	run := f.describe(scenarios.Scenario{
+	run := f.describe(scenario.Scenario{
 		Name:    "replay",
 		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
 		About:   []string{r.Invariant},
@@ -44,8 +44,8 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 func isInterrupted(ctx context.Context, ran error) bool { return ctx.Err() != nil && isNotRun(ran) }
 
 // realPlan makes the plan, checks that real processes can carry it out, and says what is not as in the file.
-func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenarios.Plan, error) {
-	fail := func(err error) (scenarios.Plan, error) { return scenarios.Plan{}, &exitError{exitUsage, err} }
+func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenario.Plan, error) {
+	fail := func(err error) (scenario.Plan, error) { return scenario.Plan{}, &exitError{exitUsage, err} }
 	if n := len(r.Case.Servers); n > local.MaxServers { // no leniency helps: every server needs a place
 		return fail(fmt.Errorf("replay %s on real processes: it has %d servers, and there is room for %d", f.file, n, local.MaxServers))
 	}
@@ -88,12 +88,12 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 	}
 	switch spec.Policy {
 	case search.None:
-		return scenarios.SubjectNone, doubts, nil
+		return scenario.SubjectNone, doubts, nil
 	case "reference":
-		return scenarios.SubjectReference, doubts, nil
+		return scenario.SubjectReference, doubts, nil
 	case "alpha-1.28":
 		return "", nil, fmt.Errorf("policy %s: the backend local has no subject that works by StorageVersion objects; it has %s",
-			spec.Policy, strings.Join(scenarios.Subjects, ", "))
+			spec.Policy, strings.Join(scenario.Subjects, ", "))
 	}
 	searched, _, err := search.Spec{Policy: spec.Policy}.Build()
 	if err != nil {
@@ -109,7 +109,7 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 			doubts = append(doubts, fmt.Sprintf("policy %s in kube-apiserver %s: its own proxy behaves like %s", spec.Policy, v, name))
 		}
 	}
-	return scenarios.SubjectBuiltin, doubts, nil
+	return scenario.SubjectBuiltin, doubts, nil
 }
 
 // commandLine repeats the run.

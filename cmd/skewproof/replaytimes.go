@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -34,10 +34,10 @@ func moments(c *sim.Case) []moment {
 	for i, s := range c.Steps {
 		last := &all[len(all)-1]
 		switch s.Action {
-		case scenarios.Soak:
+		case scenario.Soak:
 			now += s.For
 			last.wait = now - last.at
-		case scenarios.Outlast: // of the last disturbance, which the last moment mostly is
+		case scenario.Outlast: // of the last disturbance, which the last moment mostly is
 			now = max(now, last.at+s.For)
 			last.wait = now - last.at
 		default:

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // What a run needs of the machine, as docs/conformance.md says. One in the simulator needs a processor, and little memory.
@@ -30,7 +30,7 @@ type room struct {
 func warnCrowded(progress io.Writer, parallel int, backend string, subjects ...string) {
 	meminfo, _ := os.ReadFile("/proc/meminfo") // then its memory is not known
 	here := room{processors: runtime.NumCPU(), memory: available(string(meminfo))}
-	if why := here.lacks(parallel, backend, slices.Contains(subjects, scenarios.SubjectReference)); why != "" {
+	if why := here.lacks(parallel, backend, slices.Contains(subjects, scenario.SubjectReference)); why != "" {
 		fmt.Fprintf(progress, "skewproof: --parallel %d is more than this machine has room for: %s; what it does not keep up with will be inconclusive\n", parallel, why)
 	}
 }

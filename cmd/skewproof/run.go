@@ -17,6 +17,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim"
@@ -85,7 +86,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.backend, "backend", backendLocal, "what the servers run on: local (real processes), kind (the nodes of a kind cluster), sim (virtual time) "+
 		"or, for 'skewproof run', existing (servers that run already, which are only read)")
-	flags.StringVar(&f.subject, "subject", scenarios.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
+	flags.StringVar(&f.subject, "subject", scenario.SubjectBuiltin, "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
 		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
 		"alpha (the design of 1.28 in every server)")
 	flags.BoolVar(&f.strict, "strict", false, "let invariants beyond the KEP count as well")
@@ -121,11 +122,11 @@ func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer
 	if err := f.existing.unused(); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	scenario, plan, err := f.plan(name)
+	chosen, plan, err := f.plan(name)
 	if err != nil {
 		return err
 	}
-	run := f.describe(scenario, plan)
+	run := f.describe(chosen, plan)
 	switch {
 	case f.dryRun && f.backend == backendSim:
 		return f.dryRunSimulated(out, run, plan)
@@ -151,11 +152,11 @@ func (f *runFlags) run(ctx context.Context, name string, out, progress io.Writer
 }
 
 // plan checks everything that can be checked before anything is fetched or started.
-func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error) {
-	fail := func(err error) (scenarios.Scenario, scenarios.Plan, error) {
-		return scenarios.Scenario{}, scenarios.Plan{}, &exitError{exitUsage, err}
+func (f *runFlags) plan(name string) (scenario.Scenario, scenario.Plan, error) {
+	fail := func(err error) (scenario.Scenario, scenario.Plan, error) {
+		return scenario.Scenario{}, scenario.Plan{}, &exitError{exitUsage, err}
 	}
-	scenario, err := scenarios.Find(name)
+	chosen, err := scenarios.Find(name)
 	if err != nil {
 		return fail(err)
 	}
@@ -172,26 +173,26 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 		return fail(fmt.Errorf("--etcd: %w", err))
 	}
 	if f.given == nil || !f.given("servers") { // the default is for scenarios that do with few
-		f.servers = max(f.servers, scenario.MinServers)
+		f.servers = max(f.servers, chosen.MinServers)
 	}
 	switch {
 	case !slices.Contains([]string{backendLocal, backendKind, backendSim}, f.backend):
 		return fail(fmt.Errorf("--backend %q: want %s", f.backend, f.existing.backends()))
 	case !slices.Contains(f.knownSubjects(), f.subject):
 		return fail(fmt.Errorf("--subject %q: the backend %s has %s", f.subject, f.backend, strings.Join(f.knownSubjects(), ", ")))
-	case !scenario.Limits.Allows(f.backend):
-		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", f.backend, name, strings.Join(scenario.Limits.Backends, ", "), scenario.Limits.Reason))
+	case !chosen.Limits.Allows(f.backend):
+		return fail(fmt.Errorf("--backend %s: %s runs on %s only, %s", f.backend, name, strings.Join(chosen.Limits.Backends, ", "), chosen.Limits.Reason))
 	case semver.Compare(f.to, f.from) < 0:
 		return fail(wrongOrder(f.from, f.to, f.given))
-	case scenario.NeedsTwoVersions && f.from == f.to:
+	case chosen.NeedsTwoVersions && f.from == f.to:
 		return fail(fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", f.to, name))
-	case f.servers < scenario.MinServers || f.servers > f.mostServers():
-		return fail(fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", f.servers, name, scenario.MinServers, f.mostServers(), f.backend))
+	case f.servers < chosen.MinServers || f.servers > f.mostServers():
+		return fail(fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", f.servers, name, chosen.MinServers, f.mostServers(), f.backend))
 	}
 	if err := f.checkQPS(); err != nil {
 		return fail(err)
 	}
-	plan := scenario.Plan(scenarios.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: f.onlyReads})
+	plan := chosen.Plan(scenario.Parameters{Servers: f.servers, From: f.from, To: f.to, Bounds: history.DefaultBounds, ReadOnly: f.onlyReads})
 	if err := plan.Validate(); err != nil {
 		return fail(fmt.Errorf("scenario %s: %w", name, err))
 	}
@@ -203,12 +204,12 @@ func (f *runFlags) plan(name string) (scenarios.Scenario, scenarios.Plan, error)
 	if err := f.checkBackend(plan); err != nil {
 		return fail(err)
 	}
-	if f.subject == scenarios.SubjectBuiltin {
+	if f.subject == scenario.SubjectBuiltin {
 		if err := local.CheckDesigns(f.from, f.to); err != nil {
 			return fail(err)
 		}
 	}
-	return scenario, plan, nil
+	return chosen, plan, nil
 }
 
 // checkQPS refuses a rate that no load can have, in the simulator or elsewhere.
@@ -234,7 +235,7 @@ func (f *runFlags) knownSubjects() []string {
 	if f.backend == backendSim {
 		return simulatedSubjects
 	}
-	return scenarios.Subjects
+	return scenario.Subjects
 }
 
 func (f *runFlags) mostServers() int {
@@ -249,7 +250,7 @@ func (f *runFlags) mostServers() int {
 }
 
 // checkBackend checks what one backend can do and the other cannot.
-func (f *runFlags) checkBackend(plan scenarios.Plan) error {
+func (f *runFlags) checkBackend(plan scenario.Plan) error {
 	switch f.backend {
 	case backendSim:
 		return f.checkSimulated(plan)
@@ -302,10 +303,10 @@ func listed(refs []binaries.Ref) string {
 	return strings.Join(words, ", ")
 }
 
-func (f *runFlags) describe(scenario scenarios.Scenario, plan scenarios.Plan) history.Run {
+func (f *runFlags) describe(chosen scenario.Scenario, plan scenario.Plan) history.Run {
 	run := history.Run{
-		Scenario: scenario.Name, Sentence: scenario.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
-		Seed: f.seed, QPS: f.qps, About: slices.Clone(scenario.About), Pressure: plan.Pressure, Bounds: plan.Bounds,
+		Scenario: chosen.Name, Sentence: chosen.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
+		Seed: f.seed, QPS: f.qps, About: slices.Clone(chosen.About), Pressure: plan.Pressure, Bounds: plan.Bounds,
 	}
 	for _, s := range plan.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version})

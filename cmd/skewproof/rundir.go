@@ -11,7 +11,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // runDir is the directory of one run: its specification, history, logs and reports.
@@ -34,7 +34,7 @@ func (d runDir) files() local.Files {
 // spec is all that the sandboxed half of a run needs to know.
 type spec struct {
 	Run        history.Run       `json:"run"`
-	Plan       scenarios.Plan    `json:"plan"`
+	Plan       scenario.Plan     `json:"plan"`
 	APIServers map[string]string `json:"apiservers"` // version → path
 	Etcd       string            `json:"etcd"`
 	Keep       bool              `json:"keep,omitempty"`

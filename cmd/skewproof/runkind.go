@@ -13,14 +13,14 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // backendKind is a kind cluster whose control-plane nodes run different versions.
-const backendKind = scenarios.BackendKind
+const backendKind = scenario.BackendKind
 
 // checkKind refuses what means nothing where everything comes out of a node image.
-func (f *runFlags) checkKind(plan scenarios.Plan) error {
+func (f *runFlags) checkKind(plan scenario.Plan) error {
 	for _, name := range []string{"binary", "etcd"} {
 		if f.given != nil && f.given(name) {
 			return fmt.Errorf("--%s means nothing with --backend %s: the node image has the programs", name, backendKind)
@@ -38,7 +38,7 @@ func (f *runFlags) checkKind(plan scenarios.Plan) error {
 }
 
 // describeKind adds to the description of a run what its servers are told beside what kubeadm tells them.
-func (f *runFlags) describeKind(run *history.Run, plan scenarios.Plan) {
+func (f *runFlags) describeKind(run *history.Run, plan scenario.Plan) {
 	for i := range run.Servers {
 		s := &run.Servers[i]
 		arguments, err := kind.APIServerArguments(f.from, f.subject, plan.Servers[i].Setup)
@@ -48,19 +48,19 @@ func (f *runFlags) describeKind(run *history.Run, plan scenarios.Plan) {
 		for _, a := range arguments {
 			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
 		}
-		if f.subject == scenarios.SubjectReference {
+		if f.subject == scenario.SubjectReference {
 			s.ProxyArgs = kind.ProxyArguments()
 		}
 	}
 }
 
 // dryRunKind prints what kind would be told.
-func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
+func dryRunKind(out io.Writer, run history.Run, plan scenario.Plan) error {
 	listSteps(out, run, plan)
 	configuration := kind.Configuration{
 		Name: kind.Prefix + "…", Image: kind.ImageName(plan.Versions()), Subject: run.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
 	}
-	if run.Subject == scenarios.SubjectReference {
+	if run.Subject == scenario.SubjectReference {
 		configuration.Proxy = "SKEWPROOF"
 	}
 	for _, s := range plan.Servers {
@@ -75,9 +75,9 @@ func dryRunKind(out io.Writer, run history.Run, plan scenarios.Plan) error {
 }
 
 // runKind carries out a plan on a kind cluster and judges it.
-func (f *runFlags) runKind(ctx context.Context, run history.Run, plan scenarios.Plan, out, progress io.Writer) error {
+func (f *runFlags) runKind(ctx context.Context, run history.Run, plan scenario.Plan, out, progress io.Writer) error {
 	var proxy string
-	if f.subject == scenarios.SubjectReference {
+	if f.subject == scenario.SubjectReference {
 		self, err := os.Executable() // the sidecars are this program too
 		if err != nil {
 			return notRun(err)
@@ -111,7 +111,7 @@ func (f *runFlags) runKind(ctx context.Context, run history.Run, plan scenarios.
 }
 
 // onKind makes the cluster, carries out the plan, and removes the cluster, whatever happens: only a killed process leaves it behind.
-func (f *runFlags) onKind(ctx context.Context, dir runDir, plan scenarios.Plan, config kind.Config, run history.Run, out, progress io.Writer) (err error) {
+func (f *runFlags) onKind(ctx context.Context, dir runDir, plan scenario.Plan, config kind.Config, run history.Run, out, progress io.Writer) (err error) {
 	// Whoever root is in the containers has to read what the nodes see.
 	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
 		return notRun(fmt.Errorf("write to output directory: %w", err))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -36,7 +37,7 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 // The conformance suite and the catalogue's page go by the limits: what is not limited must not be refused for any subject.
 func TestEveryScenarioForKindIsAcceptedThere(t *testing.T) {
 	for _, s := range scenarios.All() {
-		for _, subject := range scenarios.Subjects {
+		for _, subject := range scenario.Subjects {
 			args := []string{"run", s.Name, "--backend", "kind", "--dry-run", "--subject", subject, "--servers", fmt.Sprint(max(3, s.MinServers))}
 			_, err := call(t, args...)
 			if allowed := s.Limits.Allows(backendKind); allowed != (err == nil) {

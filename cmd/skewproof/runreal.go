@@ -10,11 +10,11 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // runReal carries out a plan on real processes and judges it. The directory is empty if it did not get as far as having one.
-func (f *runFlags) runReal(ctx context.Context, run history.Run, plan scenarios.Plan, out, progress io.Writer) (runDir, error) {
+func (f *runFlags) runReal(ctx context.Context, run history.Run, plan scenario.Plan, out, progress io.Writer) (runDir, error) {
 	if err := f.environmentOverrides(); err != nil {
 		return "", err
 	}

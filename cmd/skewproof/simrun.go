@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/search"
@@ -19,15 +19,15 @@ import (
 
 // The backends: what the servers run on.
 const (
-	backendLocal = scenarios.BackendLocal // real processes
-	backendSim   = scenarios.BackendSim   // the proxy's own code, in virtual time
+	backendLocal = scenario.BackendLocal // real processes
+	backendSim   = scenario.BackendSim   // the proxy's own code, in virtual time
 )
 
 // simulatedHere is the environment of a simulated run: nothing of the machine matters to it.
 const simulatedHere = "simulated, in virtual time"
 
 // simulate carries out a plan in virtual time, judges it as any other run, and says how much time that was.
-func (f *runFlags) simulate(ctx context.Context, run history.Run, plan scenarios.Plan, out io.Writer) error {
+func (f *runFlags) simulate(ctx context.Context, run history.Run, plan scenario.Plan, out io.Writer) error {
 	dir, err := newRunDir(f.out, run.Scenario, f.subject, time.Now())
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (f *runFlags) simulate(ctx context.Context, run history.Run, plan scenarios
 }
 
 // carryOut runs the plan under the load of a scenario. It returns early when ctx ends; the run then goes on, unheeded, until the process ends.
-func (f *runFlags) carryOut(ctx context.Context, run history.Run, plan scenarios.Plan) (*sim.Result, error) {
+func (f *runFlags) carryOut(ctx context.Context, run history.Run, plan scenario.Plan) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
 		Version: recorded.Get,
 		Policy: func(version string) (proxy.Policy, bool) {

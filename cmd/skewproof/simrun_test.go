@@ -15,6 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
@@ -84,7 +85,7 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 // without a proxy it violates what its control must.
 func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
 	for _, s := range scenarios.All() {
-		plan := s.Plan(scenarios.Parameters{Servers: 3, From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
+		plan := s.Plan(scenario.Parameters{Servers: 3, From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
 		if plan.OnlyReads() != nil || !s.Limits.Allows(backendSim) {
 			continue
 		}

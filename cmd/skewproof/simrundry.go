@@ -6,11 +6,11 @@ import (
 	"io"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // dryRunSimulated prints what would be done.
-func (f *runFlags) dryRunSimulated(out io.Writer, run history.Run, plan scenarios.Plan) error {
+func (f *runFlags) dryRunSimulated(out io.Writer, run history.Run, plan scenario.Plan) error {
 	listSteps(out, run, plan)
 	fmt.Fprintln(out, "\nServers, in virtual time:")
 	for _, s := range plan.Servers {

@@ -6,21 +6,21 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // subjectAlpha is the design of 1.28, in every server whatever its version. Only the simulator has it.
 const subjectAlpha = "alpha"
 
-var simulatedSubjects = []string{scenarios.SubjectBuiltin, scenarios.SubjectReference, scenarios.SubjectNone, subjectAlpha}
+var simulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone, subjectAlpha}
 
 // maxSimulated is how many servers a simulated run may have.
 const maxSimulated = 100
 
 // checkSimulated refuses what means nothing in virtual time, and versions of which it is not known what they serve.
-func (f *runFlags) checkSimulated(plan scenarios.Plan) error {
+func (f *runFlags) checkSimulated(plan scenario.Plan) error {
 	for _, name := range []string{"keep", "binary", "etcd"} {
 		if f.given != nil && f.given(name) {
 			return fmt.Errorf("--%s means nothing with --backend %s, which starts no program", name, backendSim)
@@ -40,9 +40,9 @@ func (f *runFlags) checkSimulated(plan scenarios.Plan) error {
 // simulatedPolicy is what the proxy of a server of that version does under a subject; on is false where it is switched off.
 func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err error) {
 	switch subject {
-	case scenarios.SubjectNone:
+	case scenario.SubjectNone:
 		return policy, false, nil
-	case scenarios.SubjectReference:
+	case scenario.SubjectReference:
 		return proxy.Reference(), true, nil
 	case subjectAlpha:
 		return proxy.Alpha128(), true, nil
@@ -63,5 +63,5 @@ func presetOf(version string) (proxy.Policy, error) {
 		}
 	}
 	return proxy.Policy{}, fmt.Errorf("subject %s: no policy behaves like the proxy of kube-apiserver %s; docs/policies.md lists those there are",
-		scenarios.SubjectBuiltin, version)
+		scenario.SubjectBuiltin, version)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // lives records what happens to servers.
@@ -128,7 +128,7 @@ func startKind(ctx context.Context, t *testing.T) (*kind.Cluster, *lives) {
 	}
 	seen := &lives{start: time.Now()}
 	c, err := kind.New(kind.Config{
-		Name: name, Image: found.Image, Subject: scenarios.SubjectBuiltin, Files: files, Recorder: seen, Status: t.Logf,
+		Name: name, Image: found.Image, Subject: scenario.SubjectBuiltin, Files: files, Recorder: seen, Status: t.Logf,
 		Servers: []history.Server{{Name: "a", Version: "v1.36.3"}, {Name: "b", Version: "v1.36.3"}},
 	})
 	must(t, err)

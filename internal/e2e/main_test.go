@@ -161,7 +161,7 @@ func exitCode(t *testing.T, err error) int {
 }
 
 // scenario runs one scenario to its end, and in the simulator as well, and returns the report of the real run.
-func scenario(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
+func runScenario(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	r, report := scenarioAlone(t, name, flags...)
 	agreesWithTheSimulator(t, report, name, flags...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -25,7 +26,7 @@ type pair struct{ from, to string }
 // What the kube-apiserver's own proxy violates (scenarios_test.go) holds with the reference proxy in front: in the smoke set, or in every scenario.
 func TestReference(t *testing.T) {
 	for _, s := range scenarios.All() {
-		if s.Limits.Allows(scenarios.BackendLocal) && (*all || slices.Contains(s.Labels, "smoke")) {
+		if s.Limits.Allows(scenario.BackendLocal) && (*all || slices.Contains(s.Labels, "smoke")) {
 			t.Run(s.Name, func(t *testing.T) { holds(t, s, newPair) })
 		}
 	}
@@ -46,11 +47,11 @@ func TestReferenceBetweenOlderVersions(t *testing.T) {
 }
 
 // holds checks that everything the KEP demands holds in a scenario, and that the run shows it.
-func holds(t *testing.T, s scenarios.Scenario, p pair) {
+func holds(t *testing.T, s scenario.Scenario, p pair) {
 	t.Helper()
 	needsCluster(t)
 	needsVersions(t, p.from, p.to)
-	r, report := scenario(t, s.Name, "--subject", "reference", "--from", p.from, "--to", p.to)
+	r, report := runScenario(t, s.Name, "--subject", "reference", "--from", p.from, "--to", p.to)
 	exits(t, r, pass)
 	for _, i := range report.Invariants {
 		about := slices.Contains(s.About, i.Name)
@@ -70,9 +71,9 @@ func holds(t *testing.T, s scenarios.Scenario, p pair) {
 			t.Errorf("fault %d, %s, touched nothing", f.ID, f.Detail)
 		}
 	}
-	plan := s.Plan(scenarios.Parameters{Servers: len(report.Servers), From: p.from, To: p.to, Bounds: history.DefaultBounds})
+	plan := s.Plan(scenario.Parameters{Servers: len(report.Servers), From: p.from, To: p.to, Bounds: history.DefaultBounds})
 	for i, server := range report.Servers {
-		if first := plan.Servers[i].Setup; first != nil && first.Proxy == scenarios.Off {
+		if first := plan.Servers[i].Setup; first != nil && first.Proxy == scenario.Off {
 			continue // it begins without a sidecar
 		}
 		if len(server.ProxyArgs) == 0 {

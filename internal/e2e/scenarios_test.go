@@ -15,7 +15,7 @@ import (
 
 // A cluster of one version has nothing to go wrong: whatever fails here is the harness.
 func TestQuietClusterOfOneVersion(t *testing.T) {
-	r, report := scenario(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--strict")
+	r, report := runScenario(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--strict")
 	exits(t, r, pass)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomePass,
@@ -87,7 +87,7 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 
 // The negative control: with the proxy switched off the harness must see what the proxy is there to prevent.
 func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
-	r, report := scenario(t, "rolling-upgrade", "--subject", "none")
+	r, report := runScenario(t, "rolling-upgrade", "--subject", "none")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomeFail,
@@ -107,7 +107,7 @@ func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
 }
 
 func TestRollingUpgrade(t *testing.T) {
-	r, report := scenario(t, "rolling-upgrade")
+	r, report := runScenario(t, "rolling-upgrade")
 	exits(t, r, fail)
 	verdicts(t, report, upgraded)
 	onlyCSINodeStatus(t, report, "NoFalseNotFound", "DiscoveryAccessible")
@@ -118,7 +118,7 @@ func TestRollingUpgrade(t *testing.T) {
 
 func TestPeerPartition(t *testing.T) {
 	onlyWithAll(t)
-	r, report := scenario(t, "peer-partition")
+	r, report := runScenario(t, "peer-partition")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomeFail,
@@ -150,7 +150,7 @@ func TestPeerPartition(t *testing.T) {
 
 func TestPeerCrashWithAlternative(t *testing.T) {
 	onlyWithAll(t)
-	r, report := scenario(t, "peer-crash-with-alternative")
+	r, report := runScenario(t, "peer-crash-with-alternative")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomeFail,
@@ -166,7 +166,7 @@ func TestPeerCrashWithAlternative(t *testing.T) {
 
 func TestPeerPause(t *testing.T) {
 	onlyWithAll(t)
-	r, report := scenario(t, "peer-pause")
+	r, report := runScenario(t, "peer-pause")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomeFail,
@@ -206,7 +206,7 @@ func noFailover(t *testing.T, report reports.RunReport) {
 // A server that starts while it cannot reach a peer reports ready, and takes what it could not learn for absent.
 func TestStartupDuringPartition(t *testing.T) {
 	onlyWithAll(t)
-	r, report := scenario(t, "startup-during-partition")
+	r, report := runScenario(t, "startup-during-partition")
 	exits(t, r, fail)
 	verdicts(t, report, ignorant)
 	bit(t, report, "cut")
@@ -218,7 +218,7 @@ func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)
 	needsVersions(t, oldPair.from, oldPair.to)
-	r, report := scenario(t, "startup-during-partition", "--from", oldPair.from, "--to", oldPair.to)
+	r, report := runScenario(t, "startup-during-partition", "--from", oldPair.from, "--to", oldPair.to)
 	exits(t, r, fail)
 	v := verdict(t, report, "NoCrash")
 	if v.Verdict != invariant.OutcomeFail || !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
@@ -230,7 +230,7 @@ func TestStartupDuringPartitionEndsV134(t *testing.T) {
 
 // The defect that the harness was first built to show: v1.37.1 forgets a peer that it cannot reach when another one restarts.
 func TestRestartDuringPartition(t *testing.T) {
-	r, report := scenario(t, "restart-during-partition")
+	r, report := runScenario(t, "restart-during-partition")
 	exits(t, r, fail)
 	verdicts(t, report, ignorant)
 	for _, name := range []string{"NoFalseNotFound", "UnavailableOnPeerFailure"} {

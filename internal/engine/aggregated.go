@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/skewproof/skewproof/internal/extension"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Extender is a cluster that can run a program behind aggregated APIs.
@@ -31,15 +31,15 @@ var (
 )
 
 // aggregated are the APIs that the extension apiserver serves, in the order in which they were defined.
-type aggregated struct{ apis []scenarios.Definition }
+type aggregated struct{ apis []scenario.Definition }
 
-func (a *aggregated) find(d scenarios.Definition) int {
-	return slices.IndexFunc(a.apis, func(o scenarios.Definition) bool { return o.Group == d.Group && o.Resource == d.Resource })
+func (a *aggregated) find(d scenario.Definition) int {
+	return slices.IndexFunc(a.apis, func(o scenario.Definition) bool { return o.Group == d.Group && o.Resource == d.Resource })
 }
 
 // aggregate registers the versions of an aggregated API with the servers, or gives it other ones. What is registered is served before that and
 // after it: who asks in between must not find a registration with nothing behind it.
-func (e *executor) aggregate(ctx context.Context, d scenarios.Definition) error {
+func (e *executor) aggregate(ctx context.Context, d scenario.Definition) error {
 	var gone []string
 	if i := e.aggregated.find(d); i >= 0 {
 		was := e.aggregated.apis[i]
@@ -85,7 +85,7 @@ func (e *executor) aggregate(ctx context.Context, d scenarios.Definition) error 
 }
 
 // disaggregate removes all versions of an aggregated API, and then what served them.
-func (e *executor) disaggregate(ctx context.Context, d scenarios.Definition) error {
+func (e *executor) disaggregate(ctx context.Context, d scenario.Definition) error {
 	i := e.aggregated.find(d)
 	if i < 0 {
 		return nil

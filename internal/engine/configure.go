@@ -8,14 +8,14 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Configurer is a [Cluster] whose servers can be started with a setup of their own.
 type Configurer interface {
 	// Configure says how the next process of a server, which is not running, is set up; nil: as the subject says. A start that the server
-	// itself refuses ends in a [scenarios.RefusedError].
-	Configure(server string, setup *scenarios.Setup) error
+	// itself refuses ends in a [scenario.RefusedError].
+	Configure(server string, setup *scenario.Setup) error
 	// Dialled is how many connections somebody (a server, or [fault.Client]) has made so far to where a server is, or says that it is.
 	Dialled(from, to string) int
 	// Effect is what the configuration of a server's present process is seen to do.
@@ -24,20 +24,20 @@ type Configurer interface {
 
 // configuration is how servers are set up at present, and what that hinders. The zero value is that none has a setup.
 type configuration struct {
-	setups  map[string]*scenarios.Setup
+	setups  map[string]*scenario.Setup
 	hinders []*hindrance
 	refused map[string]bool // these do not run: they would not start
 }
 
 // hindrance is a way that cannot work, or a server that is not as it should be, with its record.
 type hindrance struct {
-	scenarios.Misfit // its ends are empty in the record of a server
-	fault            history.Fault
-	dialled, asked   int // before it began
+	scenario.BlockedPath // its ends are empty in the record of a server
+	fault                history.Fault
+	dialled, asked       int // before it began
 }
 
 // configureFirst sets servers up that are first started with a setup of their own.
-func (e *executor) configureFirst(plan scenarios.Plan) error {
+func (e *executor) configureFirst(plan scenario.Plan) error {
 	if !plan.Setups() {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (e *executor) configureFirst(plan scenarios.Plan) error {
 	for _, s := range plan.Servers {
 		e.servers = append(e.servers, s.Name)
 	}
-	e.setups, e.refused = map[string]*scenarios.Setup{}, map[string]bool{}
+	e.setups, e.refused = map[string]*scenario.Setup{}, map[string]bool{}
 	for _, s := range plan.Servers {
 		if s.Setup == nil {
 			continue
@@ -69,7 +69,7 @@ func (e *executor) configureFirst(plan scenarios.Plan) error {
 
 // restart starts a server, which may be running, anew. handled is false if neither the process that it has nor the one that it gets has a setup
 // of its own: then it is started as ever.
-func (e *executor) restart(ctx context.Context, s scenarios.Step) (handled bool, err error) {
+func (e *executor) restart(ctx context.Context, s scenario.Step) (handled bool, err error) {
 	if s.Setup == nil && e.setups[s.Server] == nil {
 		return false, nil
 	}
@@ -78,7 +78,7 @@ func (e *executor) restart(ctx context.Context, s scenarios.Step) (handled bool,
 		return true, fmt.Errorf("this backend cannot start %s with a setup of its own", s.Server)
 	}
 	e.relieve(ctx, cluster, s.Server)
-	if s.Action != scenarios.Start && !e.refused[s.Server] {
+	if s.Action != scenario.Start && !e.refused[s.Server] {
 		if err := e.cluster.StopServer(ctx, s.Server); err != nil {
 			return true, err
 		}
@@ -94,7 +94,7 @@ func (e *executor) restart(ctx context.Context, s scenarios.Step) (handled bool,
 	}
 	e.hinder(cluster, s.Server)
 	err = e.cluster.StartServer(ctx, s.Server, s.Version)
-	var refused *scenarios.RefusedError
+	var refused *scenario.RefusedError
 	if errors.As(err, &refused) {
 		e.refuse(s)
 		err = nil
@@ -104,16 +104,16 @@ func (e *executor) restart(ctx context.Context, s scenarios.Step) (handled bool,
 
 // hinder begins what the setup of a server hinders, beside what goes on.
 func (e *executor) hinder(cluster Configurer, server string) {
-	on := map[scenarios.Misfit]bool{}
+	on := map[scenario.BlockedPath]bool{}
 	for _, h := range e.hinders {
-		on[h.Misfit] = true
+		on[h.BlockedPath] = true
 	}
-	for _, m := range scenarios.Misfits(e.servers, e.setups, server) {
+	for _, m := range scenario.BlockedPaths(e.servers, e.setups, server) {
 		if on[m] {
 			continue
 		}
 		h := e.begin(m.Obstacle.String(), m.Obstacle.Fault())
-		h.Misfit, h.dialled = m, cluster.Dialled(cmp.Or(m.From, fault.Client), m.To)
+		h.BlockedPath, h.dialled = m, cluster.Dialled(cmp.Or(m.From, fault.Client), m.To)
 		h.fault.From, h.fault.To, h.fault.Blocks = cmp.Or(m.From, fault.Client), m.To, true
 		h.fault.Distrust = m.Obstacle.Distrust()
 	}
@@ -170,9 +170,9 @@ func (e *executor) absolve(server string) {
 func (e *executor) end(ctx context.Context, h *hindrance, cluster Configurer) {
 	h.fault.End = e.recorder.Now()
 	h.fault.Evidence.Affected = cluster.Dialled(h.fault.From, h.fault.To) - h.dialled
-	if h.Obstacle == scenarios.Unadvertised || h.Obstacle == scenarios.Unroutable {
+	if h.Obstacle == scenario.Unadvertised || h.Obstacle == scenario.Unroutable {
 		seen, err := cluster.Effect(ctx, h.To)
-		if err == nil && (seen.Advertised == "") == (h.Obstacle == scenarios.Unadvertised) {
+		if err == nil && (seen.Advertised == "") == (h.Obstacle == scenario.Unadvertised) {
 			h.fault.Evidence.Seen++
 		}
 	}
@@ -180,7 +180,7 @@ func (e *executor) end(ctx context.Context, h *hindrance, cluster Configurer) {
 }
 
 // refuse notes that a server would not start: nothing that its setup would have hindered was hindered.
-func (e *executor) refuse(s scenarios.Step) {
+func (e *executor) refuse(s scenario.Step) {
 	var still []*hindrance
 	var distrust history.Distrust
 	for _, h := range e.hinders {

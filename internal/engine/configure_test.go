@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // dresser is a stage whose servers can be set up.
@@ -18,10 +18,10 @@ type dresser struct {
 	dialled int
 	silent  bool   // nobody dials any more
 	lease   string // what every endpoint lease says
-	dressed map[string]*scenarios.Setup
+	dressed map[string]*scenario.Setup
 }
 
-func (d *dresser) Configure(server string, setup *scenarios.Setup) error {
+func (d *dresser) Configure(server string, setup *scenario.Setup) error {
 	d.acts = append(d.acts, "configure "+server+" "+setup.String())
 	d.dressed[server] = setup
 	return nil
@@ -29,7 +29,7 @@ func (d *dresser) Configure(server string, setup *scenarios.Setup) error {
 
 func (d *dresser) StartServer(ctx context.Context, n, v string) error {
 	if n == d.refuses && d.dressed[n] != nil {
-		return &scenarios.RefusedError{Server: n, Why: "I would rather not"}
+		return &scenario.RefusedError{Server: n, Why: "I would rather not"}
 	}
 	return d.stage.StartServer(ctx, n, v)
 }
@@ -46,20 +46,20 @@ func (d *dresser) Effect(_ context.Context, server string) (history.Effect, erro
 }
 
 // dress carries out steps on servers a and b, of which the first may have a setup from the start.
-func dress(t *testing.T, d *dresser, first *scenarios.Setup, steps ...scenarios.Step) (*history.History, error) {
+func dress(t *testing.T, d *dresser, first *scenario.Setup, steps ...scenario.Step) (*history.History, error) {
 	t.Helper()
-	d.dressed = map[string]*scenarios.Setup{}
-	plan := scenarios.Plan{Servers: []scenarios.Server{{Name: "a", Version: "v1", Setup: first}, {Name: "b", Version: "v1"}}, Steps: steps}
+	d.dressed = map[string]*scenario.Setup{}
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1", Setup: first}, {Name: "b", Version: "v1"}}, Steps: steps}
 	return performPlan(t, t.Context(), d, &d.stage, plan)
 }
 
-func restart(server string, setup *scenarios.Setup) scenarios.Step {
-	return scenarios.Step{Action: scenarios.Restart, Server: server, Setup: setup}
+func restart(server string, setup *scenario.Setup) scenario.Step {
+	return scenario.Step{Action: scenario.Restart, Server: server, Setup: setup}
 }
 
 func TestASetupIsForOneStart(t *testing.T) {
 	d := &dresser{}
-	h, err := dress(t, d, nil, restart("b", &scenarios.Setup{PeerCA: scenarios.TrustStranger}), restart("b", nil), restart("b", nil))
+	h, err := dress(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil), restart("b", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestASetupIsForOneStart(t *testing.T) {
 // is about to go.
 func TestAServerIsAsItWasToItsEnd(t *testing.T) {
 	d := &dresser{}
-	h, err := dress(t, d, &scenarios.Setup{Proxy: scenarios.Off}, restart("a", nil))
+	h, err := dress(t, d, &scenario.Setup{Proxy: scenario.Off}, restart("a", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestAServerIsAsItWasToItsEnd(t *testing.T) {
 
 func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	d := &dresser{}
-	h, err := dress(t, d, &scenarios.Setup{Proxy: scenarios.Off}, scenarios.Step{Action: scenarios.Soak, For: time.Millisecond})
+	h, err := dress(t, d, &scenario.Setup{Proxy: scenario.Off}, scenario.Step{Action: scenario.Soak, For: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 // A lease that is there although it should not be shows that the setup did not have its effect: such a fault has touched nothing.
 func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	d := &dresser{lease: "192.0.2.1:6443"}
-	h, err := dress(t, d, &scenarios.Setup{Proxy: scenarios.Off}, scenarios.Step{Action: scenarios.Soak, For: time.Millisecond})
+	h, err := dress(t, d, &scenario.Setup{Proxy: scenario.Off}, scenario.Step{Action: scenario.Soak, For: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 // Who dialled before a way was hindered, and what was asked of a server before it was set up wrong, met nothing of it.
 func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 	d := &dresser{silent: true, dialled: 7}
-	h, err := dress(t, d, nil, restart("b", &scenarios.Setup{PeerCA: scenarios.TrustStranger}), restart("b", nil))
+	h, err := dress(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,8 @@ func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 		t.Errorf("faults %+v, want one that touched nothing", h.Faults)
 	}
 	asked := &asked{dresser{silent: true}}
-	asked.dressed = map[string]*scenarios.Setup{}
-	plan := scenarios.Plan{Servers: []scenarios.Server{{Name: "a", Setup: &scenarios.Setup{Proxy: scenarios.Off}}, {Name: "b"}}}
+	asked.dressed = map[string]*scenario.Setup{}
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Setup: &scenario.Setup{Proxy: scenario.Off}}, {Name: "b"}}}
 	if h, err = performPlan(t, t.Context(), asked, &asked.stage, plan); err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +168,14 @@ func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 // asked is a dresser whose server was asked something before it was set up.
 type asked struct{ dresser }
 
-func (a *asked) Configure(server string, setup *scenarios.Setup) error {
+func (a *asked) Configure(server string, setup *scenario.Setup) error {
 	a.record.Operation(history.Operation{Server: server, Status: 200})
 	return a.dresser.Configure(server, setup)
 }
 
 func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.T) {
 	d := &dresser{refuses: "b"}
-	h, err := dress(t, d, nil, restart("b", &scenarios.Setup{PeerCA: scenarios.TrustMissing}), restart("b", nil), restart("b", nil))
+	h, err := dress(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustMissing}), restart("b", nil), restart("b", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,13 +193,13 @@ func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.
 // Whoever will not start with a certificate that nobody could trust has done what is asked of it: the record must tell such a refusal from others.
 func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
 	for _, c := range []struct {
-		setup scenarios.Setup
+		setup scenario.Setup
 		want  history.Distrust
 	}{
-		{scenarios.Setup{Serving: scenarios.CertificateExpired}, history.DistrustServing},
-		{scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, history.DistrustFrontProxy},
-		{scenarios.Setup{PeerCA: scenarios.TrustMissing}, ""},
-		{scenarios.Setup{Advertise: scenarios.AdvertiseWrong}, ""},
+		{scenario.Setup{Serving: scenario.CertificateExpired}, history.DistrustServing},
+		{scenario.Setup{FrontProxy: scenario.CertificateStranger}, history.DistrustFrontProxy},
+		{scenario.Setup{PeerCA: scenario.TrustMissing}, ""},
+		{scenario.Setup{Advertise: scenario.AdvertiseWrong}, ""},
 	} {
 		h, err := dress(t, &dresser{refuses: "b"}, nil, restart("b", &c.setup), restart("b", nil))
 		if err != nil {
@@ -212,7 +212,7 @@ func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
 }
 
 func TestAClusterThatCannotSetServersUpIsNotAskedTo(t *testing.T) {
-	plan := scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}, {Name: "b"}}, Steps: []scenarios.Step{restart("b", &scenarios.Setup{Proxy: scenarios.Off})}}
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a"}, {Name: "b"}}, Steps: []scenario.Step{restart("b", &scenario.Setup{Proxy: scenario.Off})}}
 	s := &stage{}
 	_, err := performPlan(t, t.Context(), s, s, plan)
 	if err == nil || !strings.Contains(err.Error(), "cannot start servers with a setup") || len(s.acts) != 0 {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // definitions are the CustomResourceDefinitions of a cluster.
@@ -31,7 +31,7 @@ const storedVersion = "stored"
 
 // define creates the custom resource of a definition, or gives it other versions, and waits until a server has established it. The others
 // see it in their own time. An aggregated API is registered, with a program behind it.
-func (e *executor) define(ctx context.Context, d scenarios.Definition) error {
+func (e *executor) define(ctx context.Context, d scenario.Definition) error {
 	if d.Aggregated {
 		return e.aggregate(ctx, d)
 	}
@@ -50,7 +50,7 @@ func (e *executor) define(ctx context.Context, d scenarios.Definition) error {
 }
 
 // undefine deletes the custom resource of a definition and waits until it is gone. One that is gone already is none the worse.
-func (e *executor) undefine(ctx context.Context, d scenarios.Definition) error {
+func (e *executor) undefine(ctx context.Context, d scenario.Definition) error {
 	if d.Aggregated {
 		return e.disaggregate(ctx, d)
 	}
@@ -105,7 +105,7 @@ func (e *executor) through(ctx context.Context, server string, do func(context.C
 }
 
 // customResource is the CustomResourceDefinition of a definition: without namespaces, with a schema that takes every object.
-func customResource(d scenarios.Definition) *unstructured.Unstructured {
+func customResource(d scenario.Definition) *unstructured.Unstructured {
 	version := func(name string, served bool) map[string]any {
 		return map[string]any{
 			"name": name, "served": served, "storage": !served,

@@ -6,10 +6,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var widgets = scenarios.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1", "v2"}}
+var widgets = scenario.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1", "v2"}}
 
 // Exactly one version is stored, and it is none that is served: the API refuses to drop the one that is. (Real servers take the definition in
 // internal/e2e.)
@@ -63,10 +63,10 @@ func TestAConditionHolds(t *testing.T) {
 func TestADefinitionNeedsAServerAndAProgram(t *testing.T) {
 	aggregated := widgets
 	aggregated.Aggregated = true
-	for want, step := range map[string]scenarios.Step{
-		"no server is ready":        {Action: scenarios.Define, Definition: &widgets},
-		"step 1, delete the defini": {Action: scenarios.Undefine, Definition: &widgets},
-		"runs no program that":      {Action: scenarios.Define, Definition: &aggregated},
+	for want, step := range map[string]scenario.Step{
+		"no server is ready":        {Action: scenario.Define, Definition: &widgets},
+		"step 1, delete the defini": {Action: scenario.Undefine, Definition: &widgets},
+		"runs no program that":      {Action: scenario.Define, Definition: &aggregated},
 	} {
 		if _, err := perform(t, t.Context(), &stage{}, step); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error that says %q", step, err, want)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Cluster is what a backend gives the engine. Local processes are one, the nodes of a kind cluster another, servers that run already a third.
@@ -20,7 +20,7 @@ import (
 // Start comes first, once; only a [Configurer] is asked for anything before. RecordPanics and Hops come last, whatever has failed.
 //
 // The six methods that act on one server return when it is as they say. What takes long gives up, with an error, when ctx is over or a limit of the backend
-// has passed. After an error, but for a [scenarios.RefusedError], what the server is is not defined: the run is over. They record what becomes of the server;
+// has passed. After an error, but for a [scenario.RefusedError], what the server is is not defined: the run is over. They record what becomes of the server;
 // that it ends by itself is recorded at any time, as a crash. They may be called concurrently for different servers; the engine has one under way at a time,
 // beside any number of the other methods. Where the servers are somebody else's all six are refused, and an end is recorded as one in good order, since nobody
 // here knows.
@@ -29,7 +29,7 @@ type Cluster interface {
 	Start(ctx context.Context) error
 	// StartServer starts a server that does not run, and returns when it is ready. An empty version is the one that it had last. It is an error if the server
 	// runs already, paused or not; if it ends before it is ready; or if what runs then is of another version. A server whose setup ([Configurer]) may keep
-	// it from starting, and does, is not running afterwards: that is a [scenarios.RefusedError].
+	// it from starting, and does, is not running afterwards: that is a [scenario.RefusedError].
 	StartServer(ctx context.Context, name, version string) error
 	// StopServer asks a server to end gracefully (SIGTERM), and returns when all its processes have ended, however they did. It is an error if the server
 	// does not run. One that is paused may not hear it: resume it first.
@@ -79,7 +79,7 @@ type Options struct {
 
 // Run brings the cluster up, puts load on it, carries out the steps, and closes the recorder. The error says why the plan could
 // not be carried out to its end; what was found on the way is in the history.
-func Run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) error {
+func Run(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	faults, err := run(ctx, plan, cluster, recorder, o)
 	// Whoever ended the run knows best why; whatever failed for it tells less.
@@ -100,7 +100,7 @@ func Run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *hi
 }
 
 // run returns the faults of links and processes, whose evidence lacks the requests that they met: until the load has ended, and the audit logs are read.
-func run(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) ([]history.Fault, error) {
+func run(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder *history.Recorder, o Options) ([]history.Fault, error) {
 	began := recorder.Now()
 	steps := executor{cluster: cluster, recorder: recorder, status: o.Status, active: map[string]active{}}
 	if err := steps.configureFirst(plan); err != nil {
@@ -155,14 +155,14 @@ type active struct {
 }
 
 // whole carries out steps, heals what they have left on, and lets the load end. What setups hinder lasts for as long as anything is asked.
-func (e *executor) whole(ctx context.Context, steps []scenarios.Step, endLoad func()) error {
+func (e *executor) whole(ctx context.Context, steps []scenario.Step, endLoad func()) error {
 	err := e.all(ctx, steps)
 	endLoad()
 	e.relieveAll()
 	return err
 }
 
-func (e *executor) all(ctx context.Context, steps []scenarios.Step) error {
+func (e *executor) all(ctx context.Context, steps []scenario.Step) error {
 	defer e.healAll()
 	for i, s := range steps {
 		e.status("step %d of %d: %s", i+1, len(steps), s)
@@ -189,26 +189,26 @@ func (e *executor) all(ctx context.Context, steps []scenarios.Step) error {
 	return nil
 }
 
-func (e *executor) do(ctx context.Context, s scenarios.Step) error {
+func (e *executor) do(ctx context.Context, s scenario.Step) error {
 	switch s.Action {
-	case scenarios.Soak:
+	case scenario.Soak:
 		return soak(ctx, s.For)
-	case scenarios.Outlast:
+	case scenario.Outlast:
 		return soak(ctx, e.disturbed+s.For-e.recorder.Now())
-	case scenarios.Sweep:
+	case scenario.Sweep:
 		return e.load.sweep(ctx)
-	case scenarios.Inject:
+	case scenario.Inject:
 		injected, err := e.cluster.Fabric().Inject(ctx, *s.Fault)
 		if err == nil {
 			e.faults++
 			e.active[s.Label] = active{e.faults, injected}
 		}
 		return err
-	case scenarios.Heal:
+	case scenario.Heal:
 		return e.heal(ctx, s.Label)
-	case scenarios.Define, scenarios.Undefine:
+	case scenario.Define, scenario.Undefine:
 		do := e.define
-		if s.Action == scenarios.Undefine {
+		if s.Action == scenario.Undefine {
 			do = e.undefine
 		}
 		if err := do(ctx, *s.Definition); err != nil {
@@ -216,39 +216,39 @@ func (e *executor) do(ctx context.Context, s scenarios.Step) error {
 		}
 		e.load.truth.observe(ctx, e.load.servers...)
 		return nil
-	case scenarios.Spoil, scenarios.Mend:
+	case scenario.BreakDiscovery, scenario.RestoreDiscovery:
 		return e.spoil(s)
 	}
 	if err := e.act(ctx, s); err != nil {
 		return err
 	}
-	if s.Action != scenarios.Pause { // it would not answer
+	if s.Action != scenario.Pause { // it would not answer
 		e.load.truth.observe(ctx, s.Server)
 	}
 	return nil
 }
 
 // act does what concerns the process of one server.
-func (e *executor) act(ctx context.Context, s scenarios.Step) error {
+func (e *executor) act(ctx context.Context, s scenario.Step) error {
 	switch s.Action {
-	case scenarios.Start:
-		e.endProcessFault(s.Server, scenarios.Kill)
+	case scenario.Start:
+		e.endProcessFault(s.Server, scenario.Kill)
 		if handled, err := e.restart(ctx, s); handled {
 			return err
 		}
 		return e.cluster.StartServer(ctx, s.Server, s.Version)
-	case scenarios.Stop:
+	case scenario.Stop:
 		return e.cluster.StopServer(ctx, s.Server)
-	case scenarios.Kill:
-		e.beginProcessFault(s.Server, scenarios.Kill)
+	case scenario.Kill:
+		e.beginProcessFault(s.Server, scenario.Kill)
 		return e.cluster.KillServer(ctx, s.Server)
-	case scenarios.Pause:
-		e.beginProcessFault(s.Server, scenarios.Pause)
+	case scenario.Pause:
+		e.beginProcessFault(s.Server, scenario.Pause)
 		return e.cluster.PauseServer(ctx, s.Server)
-	case scenarios.Resume:
-		e.endProcessFault(s.Server, scenarios.Pause)
+	case scenario.Resume:
+		e.endProcessFault(s.Server, scenario.Pause)
 		return e.cluster.ResumeServer(ctx, s.Server)
-	case scenarios.Restart, scenarios.Replace:
+	case scenario.Restart, scenario.Replace:
 		if handled, err := e.restart(ctx, s); handled {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // stage is a cluster of no processes: it notes what the executor asks of it. Real clusters are for internal/e2e.
@@ -45,19 +45,19 @@ func (s *stage) ReplaceServer(_ context.Context, n, v string) error { return s.a
 func (s *stage) Serving(string) int                                 { return 0 }
 
 // perform carries out steps on a stage and returns what was recorded.
-func perform(t *testing.T, ctx context.Context, s *stage, steps ...scenarios.Step) (*history.History, error) {
+func perform(t *testing.T, ctx context.Context, s *stage, steps ...scenario.Step) (*history.History, error) {
 	t.Helper()
 	return performOn(t, ctx, s, s, steps...)
 }
 
 // performOn does it on a cluster that is more than the stage it stands on.
-func performOn(t *testing.T, ctx context.Context, cluster Cluster, s *stage, steps ...scenarios.Step) (*history.History, error) {
+func performOn(t *testing.T, ctx context.Context, cluster Cluster, s *stage, steps ...scenario.Step) (*history.History, error) {
 	t.Helper()
-	return performPlan(t, ctx, cluster, s, scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}, {Name: "b"}}, Steps: steps})
+	return performPlan(t, ctx, cluster, s, scenario.Plan{Servers: []scenario.Server{{Name: "a"}, {Name: "b"}}, Steps: steps})
 }
 
 // performPlan does it with servers that a plan sets up.
-func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, plan scenarios.Plan) (*history.History, error) {
+func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, plan scenario.Plan) (*history.History, error) {
 	t.Helper()
 	fabric, err := fabric.New(fabric.Config{
 		Destinations: []fabric.Destination{
@@ -98,11 +98,11 @@ func performPlan(t *testing.T, ctx context.Context, cluster Cluster, s *stage, p
 func TestEveryActionReachesTheCluster(t *testing.T) {
 	s := &stage{}
 	h, err := perform(t, t.Context(), s,
-		scenarios.Step{Action: scenarios.Stop, Server: "a"}, scenarios.Step{Action: scenarios.Start, Server: "a", Version: "v1"},
-		scenarios.Step{Action: scenarios.Kill, Server: "b"}, scenarios.Step{Action: scenarios.Start, Server: "b"},
-		scenarios.Step{Action: scenarios.Pause, Server: "a"}, scenarios.Step{Action: scenarios.Resume, Server: "a"},
-		scenarios.Step{Action: scenarios.Restart, Server: "a"}, scenarios.Step{Action: scenarios.Replace, Server: "b", Version: "v2"},
-		scenarios.Step{Action: scenarios.Soak, For: time.Millisecond}, scenarios.Step{Action: scenarios.Outlast, For: time.Millisecond})
+		scenario.Step{Action: scenario.Stop, Server: "a"}, scenario.Step{Action: scenario.Start, Server: "a", Version: "v1"},
+		scenario.Step{Action: scenario.Kill, Server: "b"}, scenario.Step{Action: scenario.Start, Server: "b"},
+		scenario.Step{Action: scenario.Pause, Server: "a"}, scenario.Step{Action: scenario.Resume, Server: "a"},
+		scenario.Step{Action: scenario.Restart, Server: "a"}, scenario.Step{Action: scenario.Replace, Server: "b", Version: "v2"},
+		scenario.Step{Action: scenario.Soak, For: time.Millisecond}, scenario.Step{Action: scenario.Outlast, For: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,18 +134,18 @@ func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	ask := func(from, to history.Time) {
 		recorder.Operation(history.Operation{Server: "a", Start: from, End: to, Status: 200})
 	}
-	suffer := func(kind scenarios.Action, from, to history.Time) {
+	suffer := func(kind scenario.Action, from, to history.Time) {
 		now = from
 		e.beginProcessFault("a", kind)
 		now = to
 		e.endProcessFault("a", kind)
 	}
 	ask(1, 2)
-	suffer(scenarios.Pause, 3, 4)
+	suffer(scenario.Pause, 3, 4)
 	ask(5, 6)
-	suffer(scenarios.Pause, 10, 20)
+	suffer(scenario.Pause, 10, 20)
 	ask(11, 25) // it was answered when the server ran again
-	suffer(scenarios.Kill, 30, 40)
+	suffer(scenario.Kill, 30, 40)
 	ask(29, 30)
 	ask(31, 32)
 	var met []int
@@ -161,7 +161,7 @@ func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 func TestOutlastCountsFromTheLastDisturbance(t *testing.T) {
 	const long = 30 * time.Millisecond
 	h, err := perform(t, t.Context(), &stage{},
-		scenarios.Step{Action: scenarios.Soak, For: long}, scenarios.Step{Action: scenarios.Stop, Server: "a"}, scenarios.Step{Action: scenarios.Outlast, For: long})
+		scenario.Step{Action: scenario.Soak, For: long}, scenario.Step{Action: scenario.Stop, Server: "a"}, scenario.Step{Action: scenario.Outlast, For: long})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestOutlastCountsFromTheLastDisturbance(t *testing.T) {
 
 func TestAFaultThatThePlanLeavesOnIsHealedAndRecorded(t *testing.T) {
 	h, err := perform(t, t.Context(), &stage{},
-		scenarios.Step{Action: scenarios.Inject, Label: "x", Fault: &fault.Fault{Kind: fault.Cut, From: "b", To: "a"}},
-		scenarios.Step{Action: scenarios.Pause, Server: "a"})
+		scenario.Step{Action: scenario.Inject, Label: "x", Fault: &fault.Fault{Kind: fault.Cut, From: "b", To: "a"}},
+		scenario.Step{Action: scenario.Pause, Server: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestAFaultThatThePlanLeavesOnIsHealedAndRecorded(t *testing.T) {
 func TestTheFirstFailureEndsThePlan(t *testing.T) {
 	s := &stage{failing: "kill a"}
 	h, err := perform(t, t.Context(), s,
-		scenarios.Step{Action: scenarios.Kill, Server: "a"}, scenarios.Step{Action: scenarios.Kill, Server: "b"})
+		scenario.Step{Action: scenario.Kill, Server: "a"}, scenario.Step{Action: scenario.Kill, Server: "b"})
 	if err == nil || !strings.Contains(err.Error(), "step 1, kill a: the disk is on fire") {
 		t.Errorf("got error %v, want one that names the step", err)
 	}
@@ -227,7 +227,7 @@ func TestRequestsThroughALink(t *testing.T) {
 }
 
 func TestHealNeedsAFault(t *testing.T) {
-	_, err := perform(t, t.Context(), &stage{}, scenarios.Step{Action: scenarios.Heal, Label: "x"})
+	_, err := perform(t, t.Context(), &stage{}, scenario.Step{Action: scenario.Heal, Label: "x"})
 	if err == nil || !strings.Contains(err.Error(), `no fault "x" is on`) {
 		t.Errorf("got %v", err)
 	}
@@ -237,7 +237,7 @@ func TestInterruptionEndsASoakWithItsCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("the load has stopped")
 	cancel(cause)
-	_, err := perform(t, ctx, &stage{}, scenarios.Step{Action: scenarios.Soak, For: time.Hour})
+	_, err := perform(t, ctx, &stage{}, scenario.Step{Action: scenario.Soak, For: time.Hour})
 	if !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
@@ -258,7 +258,7 @@ func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 	abandon(errors.New("etcd ended though nobody had asked it to"))
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
-	err := Run(ctx, scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}}}, &starting{}, recorder, Options{Status: t.Logf})
+	err := Run(ctx, scenario.Plan{Servers: []scenario.Server{{Name: "a"}}}, &starting{}, recorder, Options{Status: t.Logf})
 	if err == nil {
 		t.Error("no error")
 	}
@@ -289,7 +289,7 @@ func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
 	cluster := &telling{}
-	if err := Run(ctx, scenarios.Plan{Servers: []scenarios.Server{{Name: "a"}}}, cluster, recorder, Options{Status: t.Logf}); err == nil {
+	if err := Run(ctx, scenario.Plan{Servers: []scenario.Server{{Name: "a"}}}, cluster, recorder, Options{Status: t.Logf}); err == nil {
 		t.Error("no error")
 	}
 	h, err := history.Read(&file)

@@ -3,21 +3,21 @@ package engine
 import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // processFaults are the kills and pauses under way. Their evidence is the requests to the server that were under way meanwhile: a pause that nobody noticed
 // proves nothing. Those end when it is over, or later, so that they are counted at the end of the run.
 type processFaults struct{ on []history.Fault }
 
-func (e *executor) beginProcessFault(server string, kind scenarios.Action) {
+func (e *executor) beginProcessFault(server string, kind scenario.Action) {
 	e.faults++
 	e.on = append(e.on, history.Fault{
 		ID: e.faults, Kind: string(kind), Server: server, Detail: string(kind) + " " + server, Start: e.recorder.Now(),
 	})
 }
 
-func (e *executor) endProcessFault(server string, kind scenarios.Action) {
+func (e *executor) endProcessFault(server string, kind scenario.Action) {
 	var still []history.Fault
 	for _, f := range e.on {
 		if f.Server == server && f.Kind == string(kind) {

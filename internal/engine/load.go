@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/traffic"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // sweepQPS keeps a sweep from starving the load, and the servers, on a small machine.
@@ -37,7 +37,7 @@ func callers(ctx context.Context, cluster Cluster, server string, o Options) ([]
 	return identities(ctx, cluster, server)
 }
 
-func newLoad(ctx context.Context, plan scenarios.Plan, cluster Cluster, recorder *history.Recorder, o Options) (*load, error) {
+func newLoad(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder *history.Recorder, o Options) (*load, error) {
 	var servers []string
 	var targets []traffic.Target
 	for _, s := range plan.Servers {

@@ -5,26 +5,26 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/spoil"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Spoiler is a [Cluster] that can let discovery documents of a server fail for its peers.
-type Spoiler interface {
-	// Spoil lets fetches of the document at a path (/api or /apis) fail, in that manner.
-	Spoil(server, path string, manner spoil.Manner) error
-	// Mend lets them succeed again, and returns how many have failed.
-	Mend(server, path string) (failed int, err error)
+// DiscoveryBreaker is a [Cluster] that can let discovery documents of a server fail for its peers.
+type DiscoveryBreaker interface {
+	// BreakDiscovery lets fetches of the document at a path (/api or /apis) fail, in that manner.
+	BreakDiscovery(server, path string, how fault.DiscoveryFailure) error
+	// RestoreDiscovery lets them succeed again, and returns how many have failed.
+	RestoreDiscovery(server, path string) (failed int, err error)
 }
 
 // errCannotSpoil says what to do instead.
 var errCannotSpoil = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 
 // checkSpoils refuses a plan that spoils on a cluster that cannot, before anything is started.
-func checkSpoils(plan scenarios.Plan, cluster Cluster) error {
-	spoils := slices.ContainsFunc(plan.Steps, func(s scenarios.Step) bool { return s.Action == scenarios.Spoil })
-	if _, ok := cluster.(Spoiler); spoils && !ok {
+func checkSpoils(plan scenario.Plan, cluster Cluster) error {
+	spoils := slices.ContainsFunc(plan.Steps, func(s scenario.Step) bool { return s.Action == scenario.BreakDiscovery })
+	if _, ok := cluster.(DiscoveryBreaker); spoils && !ok {
 		return errCannotSpoil
 	}
 	return nil
@@ -34,12 +34,12 @@ func checkSpoils(plan scenarios.Plan, cluster Cluster) error {
 type spoils map[[2]string]history.Fault
 
 // spoil carries out a step that spoils or mends.
-func (e *executor) spoil(s scenarios.Step) error {
-	cluster, ok := e.cluster.(Spoiler)
+func (e *executor) spoil(s scenario.Step) error {
+	cluster, ok := e.cluster.(DiscoveryBreaker)
 	if !ok {
 		return errCannotSpoil
 	}
-	if s.Action == scenarios.Mend {
+	if s.Action == scenario.RestoreDiscovery {
 		return e.mend(cluster, s.Server, s.Path)
 	}
 	key := [2]string{s.Server, s.Path}
@@ -48,9 +48,9 @@ func (e *executor) spoil(s scenarios.Step) error {
 	}
 	e.faults++
 	begun := history.Fault{
-		ID: e.faults, Kind: string(scenarios.Spoil), To: s.Server, Detail: s.Manner.Detail(s.Path), Start: e.recorder.Now(),
+		ID: e.faults, Kind: string(scenario.BreakDiscovery), To: s.Server, Detail: s.Failure.Detail(s.Path), Start: e.recorder.Now(),
 	}
-	if err := cluster.Spoil(s.Server, s.Path, s.Manner); err != nil {
+	if err := cluster.BreakDiscovery(s.Server, s.Path, s.Failure); err != nil {
 		return err
 	}
 	if e.spoilt == nil {
@@ -61,14 +61,14 @@ func (e *executor) spoil(s scenarios.Step) error {
 }
 
 // mend ends a fault that spoil has begun. Its evidence is the fetches that have failed.
-func (e *executor) mend(cluster Spoiler, server, path string) error {
+func (e *executor) mend(cluster DiscoveryBreaker, server, path string) error {
 	key := [2]string{server, path}
 	record, on := e.spoilt[key]
 	if !on {
 		return fmt.Errorf("%s of %s does not fail", path, server)
 	}
 	delete(e.spoilt, key)
-	failed, err := cluster.Mend(server, path)
+	failed, err := cluster.RestoreDiscovery(server, path)
 	record.End, record.Evidence.Affected = e.recorder.Now(), failed
 	e.recorder.Fault(record)
 	return err
@@ -76,7 +76,7 @@ func (e *executor) mend(cluster Spoiler, server, path string) error {
 
 // mendAll ends what the plan left spoilt.
 func (e *executor) mendAll() {
-	cluster, ok := e.cluster.(Spoiler)
+	cluster, ok := e.cluster.(DiscoveryBreaker)
 	if !ok {
 		return
 	}

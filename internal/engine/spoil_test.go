@@ -6,27 +6,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skewproof/skewproof/internal/spoil"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // spoilingStage is a stage on which documents can fail: three fetches of each do.
 type spoilingStage struct{ stage }
 
-func (s *spoilingStage) Spoil(server, path string, manner spoil.Manner) error {
-	return s.act("spoil " + server + path + " " + string(manner))
+func (s *spoilingStage) BreakDiscovery(server, path string, how fault.DiscoveryFailure) error {
+	return s.act("spoil " + server + path + " " + string(how))
 }
-func (s *spoilingStage) Mend(server, path string) (int, error) {
+func (s *spoilingStage) RestoreDiscovery(server, path string) (int, error) {
 	return 3, s.act("mend " + server + path)
 }
 
 func TestASpoiltDocumentIsMendedAndRecorded(t *testing.T) {
 	s := &spoilingStage{}
-	step := func(action scenarios.Action, path string, manner spoil.Manner) scenarios.Step {
-		return scenarios.Step{Action: action, Server: "a", Path: path, Manner: manner}
+	step := func(action scenario.Action, path string, how fault.DiscoveryFailure) scenario.Step {
+		return scenario.Step{Action: action, Server: "a", Path: path, Failure: how}
 	}
-	h, err := performOn(t, t.Context(), s, &s.stage, step(scenarios.Spoil, "/api", spoil.Fails), step(scenarios.Mend, "/api", spoil.Fails),
-		step(scenarios.Spoil, "/apis", spoil.BreaksOff))
+	h, err := performOn(t, t.Context(), s, &s.stage, step(scenario.BreakDiscovery, "/api", fault.ServerError), step(scenario.RestoreDiscovery, "/api", fault.ServerError),
+		step(scenario.BreakDiscovery, "/apis", fault.BreaksOff))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestASpoiltDocumentIsMendedAndRecorded(t *testing.T) {
 		t.Fatalf("%d faults recorded, want one for each document", len(h.Faults))
 	}
 	for i, f := range h.Faults {
-		if f.Kind != "spoil" || f.To != "a" || f.From != "" || f.Blocks || f.Evidence.Affected != 3 || f.ID != i+1 {
+		if f.Kind != "break-discovery" || f.To != "a" || f.From != "" || f.Blocks || f.Evidence.Affected != 3 || f.ID != i+1 {
 			t.Errorf("recorded %+v", f)
 		}
 		if want := [...]string{"GET /api fails for peers", "GET /apis breaks off for peers"}[i]; f.Detail != want {
@@ -47,15 +47,15 @@ func TestASpoiltDocumentIsMendedAndRecorded(t *testing.T) {
 }
 
 func TestSpoilingNeedsABackendThatCan(t *testing.T) {
-	step := scenarios.Step{Action: scenarios.Spoil, Server: "a", Path: "/api"}
-	if err := checkSpoils(scenarios.Plan{Steps: []scenarios.Step{step}}, &stage{}); !errors.Is(err, errCannotSpoil) {
+	step := scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: "/api"}
+	if err := checkSpoils(scenario.Plan{Steps: []scenario.Step{step}}, &stage{}); !errors.Is(err, errCannotSpoil) {
 		t.Errorf("before anything is started: %v", err)
 	}
-	if err := checkSpoils(scenarios.Plan{Steps: []scenarios.Step{{Action: scenarios.Sweep}}}, &stage{}); err != nil {
+	if err := checkSpoils(scenario.Plan{Steps: []scenario.Step{{Action: scenario.Sweep}}}, &stage{}); err != nil {
 		t.Errorf("a plan that spoils nothing is refused: %v", err)
 	}
 	s := &spoilingStage{}
-	step.Action = scenarios.Mend
+	step.Action = scenario.RestoreDiscovery
 	if _, err := performOn(t, t.Context(), s, &s.stage, step); err == nil || !strings.Contains(err.Error(), "/api of a does not fail") {
 		t.Errorf("mend what is well: %v", err)
 	}

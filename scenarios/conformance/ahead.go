@@ -8,7 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // run is what a spec has carried out.
@@ -19,7 +19,7 @@ type run struct {
 }
 
 // runOf is the run of a scenario's spec.
-func (o *Options) runOf(s scenarios.Scenario) run {
+func (o *Options) runOf(s scenario.Scenario) run {
 	return run{filepath.Join("scenarios", s.Name), Patience(s.Plan(o.parameters(s))), o.words(s)}
 }
 

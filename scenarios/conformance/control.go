@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // control is a scenario that is run on what it must fail on.
 type control struct {
-	scenarios.Scenario
+	scenario.Scenario
 	backend string
 	words   []string
 	limit   time.Duration
@@ -28,12 +28,12 @@ func (o *Options) controls() (runs []control, unproven []reports.Unproven) {
 		c := control{Scenario: s, backend: o.Backend, limit: Patience(plan)}
 		on := *o
 		on.Subject, on.Strict = s.Control.Subject, false
-		if o.Backend == scenarios.BackendExisting {
+		if o.Backend == scenario.BackendExisting {
 			if plan.OnlyReads() != nil {
 				continue
 			}
 			// Servers that are somebody else's cannot be made worse. The simulator shows that the same plan, load and invariants can fail.
-			c.backend = scenarios.BackendSim
+			c.backend = scenario.BackendSim
 			on = Options{Backend: c.backend, Subject: s.Control.Subject, onlyReads: true}
 		}
 		c.words = on.words(s)

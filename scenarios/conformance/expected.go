@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // What a run on real processes spends on anything but its plan's own waiting, on a machine that keeps up.
@@ -16,10 +16,10 @@ const (
 
 // Expected says in a line what is to be run, and about how long that takes on real processes, for who asks for it. Validate first.
 func (o *Options) Expected() string {
-	var all []scenarios.Scenario
+	var all []scenario.Scenario
 	for _, s := range o.chosen() {
 		plan := s.Plan(o.parameters(s))
-		if s.Limits.Allows(o.Backend) && (o.Backend != scenarios.BackendExisting || plan.OnlyReads() == nil) {
+		if s.Limits.Allows(o.Backend) && (o.Backend != scenario.BackendExisting || plan.OnlyReads() == nil) {
 			all = append(all, s)
 		}
 	}
@@ -28,7 +28,7 @@ func (o *Options) Expected() string {
 	if len(controls) == 0 {
 		said += " (so the result will be inconclusive: choose one more scenario that has a control, such as quiet)"
 	}
-	if o.Backend == scenarios.BackendSim {
+	if o.Backend == scenario.BackendSim {
 		return said
 	}
 	var takes time.Duration
@@ -36,7 +36,7 @@ func (o *Options) Expected() string {
 		takes += duration(s.Plan(o.parameters(s)))
 	}
 	for _, c := range controls {
-		if c.backend != scenarios.BackendSim {
+		if c.backend != scenario.BackendSim {
 			takes += duration(c.Plan(o.parameters(c.Scenario)))
 		}
 	}
@@ -49,14 +49,14 @@ func (o *Options) Expected() string {
 }
 
 // duration is about how long a run of the plan takes.
-func duration(plan scenarios.Plan) time.Duration {
+func duration(plan scenario.Plan) time.Duration {
 	takes := aroundIt
 	for _, s := range plan.Steps {
 		takes += s.For
 		switch s.Action {
-		case scenarios.Start, scenarios.Restart, scenarios.Replace:
+		case scenario.Start, scenario.Restart, scenario.Replace:
 			takes += forAStart
-		case scenarios.Sweep:
+		case scenario.Sweep:
 			takes += forASweep
 		}
 	}
@@ -64,12 +64,12 @@ func duration(plan scenarios.Plan) time.Duration {
 }
 
 // Patience is how long a run of the plan may take at the most. Servers are ready within seconds, but on a loaded machine not always.
-func Patience(plan scenarios.Plan) time.Duration {
+func Patience(plan scenario.Plan) time.Duration {
 	limit := 5 * time.Minute
 	for _, s := range plan.Steps {
 		limit += 2 * s.For
 		switch s.Action {
-		case scenarios.Start, scenarios.Stop, scenarios.Restart, scenarios.Replace, scenarios.Sweep:
+		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep:
 			limit += 20 * time.Second
 		}
 	}

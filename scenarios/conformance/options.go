@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -59,7 +60,7 @@ const (
 
 // Register declares the flags that every way of running the suite has.
 func (o *Options) Register(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Backend, "backend", scenarios.BackendLocal, "what the servers run on: local, kind, sim, or existing (servers that run already)")
+	flags.StringVar(&o.Backend, "backend", scenario.BackendLocal, "what the servers run on: local, kind, sim, or existing (servers that run already)")
 	flags.StringVar(&o.Subject, "subject", "", "whose Mixed Version Proxy is tested, as in 'skewproof run' (default builtin)")
 	flags.StringVar(&o.From, "from", "", "the older kube-apiserver version, as in 'skewproof run'")
 	flags.StringVar(&o.To, "to", "", "the newer kube-apiserver version, as in 'skewproof run'")
@@ -104,17 +105,17 @@ func (o *Options) Validate() error {
 	if o.Servers < 0 {
 		return fmt.Errorf("%d servers: want a number above 0; a scenario that needs more gets more", o.Servers)
 	}
-	if o.Backend != scenarios.BackendExisting {
+	if o.Backend != scenario.BackendExisting {
 		if o.Kubeconfig != "" || len(o.Contexts)+len(o.DirectContexts) > 0 {
-			return fmt.Errorf("a kubeconfig and contexts are for the backend %s, not %s", scenarios.BackendExisting, o.Backend)
+			return fmt.Errorf("a kubeconfig and contexts are for the backend %s, not %s", scenario.BackendExisting, o.Backend)
 		}
-		if p := o.parameters(scenarios.Scenario{}); p.From == p.To {
+		if p := o.parameters(scenario.Scenario{}); p.From == p.To {
 			return fmt.Errorf("from and to are both %s: with one version nothing is skewed, and no control run can fail; give two versions", p.To)
 		}
 		return nil
 	}
 	if o.Kubeconfig == "" {
-		return fmt.Errorf("--backend %s needs --kubeconfig: the file that names the servers, a context for each", scenarios.BackendExisting)
+		return fmt.Errorf("--backend %s needs --kubeconfig: the file that names the servers, a context for each", scenario.BackendExisting)
 	}
 	if o.Parallel > 1 {
 		return fmt.Errorf("parallel %d: servers that run already get the requests of one run at a time, and no more than announced; leave it out", o.Parallel)
@@ -138,7 +139,7 @@ func plainly(err error) string {
 
 // Tested is the subject that is tested, by the name that reports show.
 func (o *Options) Tested() string {
-	if o.Backend == scenarios.BackendExisting {
+	if o.Backend == scenario.BackendExisting {
 		return External
 	}
 	return cmp.Or(o.Subject, "builtin")
@@ -148,12 +149,12 @@ func (o *Options) Tested() string {
 const External = "external"
 
 // Choose returns the scenarios that labels choose, in the order of the catalogue. That is an error if they are none.
-func Choose(expression string) ([]scenarios.Scenario, error) {
+func Choose(expression string) ([]scenario.Scenario, error) {
 	chooses, err := types.ParseLabelFilter(expression)
 	if err != nil {
 		return nil, fmt.Errorf("labels %q: %s; write them like 'smoke' or 'network && !slow'", expression, plainly(err))
 	}
-	chosen := slices.DeleteFunc(scenarios.All(), func(s scenarios.Scenario) bool { return !chooses(labels(s)) })
+	chosen := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return !chooses(labels(s)) })
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("labels %q choose no scenario: 'skewproof list --json' shows the labels of each", expression)
 	}
@@ -161,13 +162,13 @@ func Choose(expression string) ([]scenarios.Scenario, error) {
 }
 
 // chosen are the scenarios that the labels choose.
-func (o *Options) chosen() []scenarios.Scenario {
+func (o *Options) chosen() []scenario.Scenario {
 	chosen, _ := Choose(o.Labels) // Validate says so
 	return chosen
 }
 
 // labels are what a scenario can be chosen by: its own labels, those of its family and its name.
-func labels(s scenarios.Scenario) []string {
+func labels(s scenario.Scenario) []string {
 	all := slices.Concat(s.Labels, s.Family.Labels(), []string{s.Name})
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -183,7 +184,7 @@ func (o *Options) Words(name string) []string {
 }
 
 // words are the arguments of 'skewproof run' for a scenario.
-func (o *Options) words(s scenarios.Scenario) []string {
+func (o *Options) words(s scenario.Scenario) []string {
 	words := []string{s.Name, "--backend", o.Backend}
 	add := func(flag, value string) {
 		if value != "" {
@@ -193,7 +194,7 @@ func (o *Options) words(s scenarios.Scenario) []string {
 	add("--subject", o.Subject)
 	add("--from", o.From)
 	add("--to", o.To)
-	if n := o.parameters(s).Servers; o.Backend != scenarios.BackendExisting && (o.Servers > 0 || n > DefaultServers) {
+	if n := o.parameters(s).Servers; o.Backend != scenario.BackendExisting && (o.Servers > 0 || n > DefaultServers) {
 		add("--servers", strconv.Itoa(n))
 	}
 	add("--kubeconfig", o.Kubeconfig)
@@ -209,11 +210,11 @@ func (o *Options) words(s scenarios.Scenario) []string {
 }
 
 // parameters are those of a scenario's plan, as 'skewproof run' will have them. A scenario that needs more servers than asked for gets them.
-func (o *Options) parameters(s scenarios.Scenario) scenarios.Parameters {
-	return scenarios.Parameters{
+func (o *Options) parameters(s scenario.Scenario) scenario.Parameters {
+	return scenario.Parameters{
 		Servers: max(cmp.Or(o.Servers, DefaultServers), s.MinServers),
 		From:    cmp.Or(o.From, DefaultFrom), To: cmp.Or(o.To, DefaultTo), Bounds: history.DefaultBounds,
-		ReadOnly: o.onlyReads || o.Backend == scenarios.BackendExisting,
+		ReadOnly: o.onlyReads || o.Backend == scenario.BackendExisting,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -47,7 +48,7 @@ func TestChosen(t *testing.T) {
 	for _, s := range scenarios.All() {
 		for _, label := range slices.Concat([]string{s.Name}, s.Family.Labels(), s.Labels) {
 			o := Options{Labels: label}
-			if !slices.ContainsFunc(o.chosen(), func(c scenarios.Scenario) bool { return c.Name == s.Name }) {
+			if !slices.ContainsFunc(o.chosen(), func(c scenario.Scenario) bool { return c.Name == s.Name }) {
 				t.Errorf("%q does not choose %s", label, s.Name)
 			}
 		}
@@ -63,7 +64,7 @@ func TestChosen(t *testing.T) {
 
 // Every chosen scenario that is carried out is proved by a control run, or it is said why not.
 func TestEveryScenarioHasItsControl(t *testing.T) {
-	for _, backend := range []string{scenarios.BackendLocal, scenarios.BackendKind, scenarios.BackendSim} {
+	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
 		for _, controls := range []Controls{ControlsEach, ControlsFew} {
 			o := Options{Backend: backend, Controls: controls}
 			runs, unproven := o.controls()
@@ -92,7 +93,7 @@ func TestEveryScenarioHasItsControl(t *testing.T) {
 
 // A few control runs show all that the many do, and none of them only what others show.
 func TestFewControlsShowAsMuch(t *testing.T) {
-	for _, backend := range []string{scenarios.BackendLocal, scenarios.BackendKind, scenarios.BackendSim} {
+	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
 		each, _ := (&Options{Backend: backend}).controls()
 		few, _ := (&Options{Backend: backend, Controls: ControlsFew}).controls()
 		missing := map[aim]bool{}
@@ -126,14 +127,14 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 
 // Somebody else's servers cannot be made to fail: the simulator is, and with scenarios only that can be carried out on them.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
-	o := Options{Backend: scenarios.BackendExisting, Kubeconfig: "x", Labels: "openapi || nopeer-profile"}
+	o := Options{Backend: scenario.BackendExisting, Kubeconfig: "x", Labels: "openapi || nopeer-profile"}
 	runs, unproven := o.controls()
 	if len(runs) != 0 || len(unproven) != 2 {
 		t.Errorf("control runs %+v, unproven %+v: the simulator has no OpenAPI, and plants no defect", runs, unproven)
 	}
 	o.Labels = "quiet || rolling-upgrade"
 	runs, _ = o.controls()
-	if len(runs) != 1 || runs[0].Name != "quiet" || runs[0].backend != scenarios.BackendSim {
+	if len(runs) != 1 || runs[0].Name != "quiet" || runs[0].backend != scenario.BackendSim {
 		t.Fatalf("control runs %+v, want quiet in the simulator", runs)
 	}
 	if words := strings.Join(runs[0].words, " "); strings.Contains(words, "kubeconfig") || !strings.Contains(words, "--subject none --only-reads") {
@@ -161,7 +162,7 @@ func TestRunsAhead(t *testing.T) {
 		"quiet || two-servers-one-hostname || peer-crash": "scenarios/quiet scenarios/peer-crash control/quiet control/peer-crash",
 		"(quiet || peer-crash) && !control":               "scenarios/quiet scenarios/peer-crash",
 	} {
-		o := Options{Backend: scenarios.BackendSim, Labels: labels}
+		o := Options{Backend: scenario.BackendSim, Labels: labels}
 		var dirs []string
 		for _, r := range o.ahead() {
 			dirs = append(dirs, r.dir)
@@ -176,7 +177,7 @@ func TestRunsAhead(t *testing.T) {
 }
 
 func TestWhatIsExpected(t *testing.T) {
-	both := Options{Backend: scenarios.BackendLocal, Labels: "quiet || many-peers", Parallel: 1} // the latter runs in the simulator only
+	both := Options{Backend: scenario.BackendLocal, Labels: "quiet || many-peers", Parallel: 1} // the latter runs in the simulator only
 	if said := both.Expected(); said != "scenarios: 1, control runs: 1, about 2 min" {
 		t.Errorf("expected: %s", said)
 	}
@@ -184,23 +185,23 @@ func TestWhatIsExpected(t *testing.T) {
 	if said := both.Expected(); said != "scenarios: 1, control runs: 1, about 1 min with 2 at a time, if the machine keeps up" {
 		t.Errorf("two at a time: %s", said)
 	}
-	both.Backend = scenarios.BackendSim
+	both.Backend = scenario.BackendSim
 	if said := both.Expected(); said != "scenarios: 2, control runs: 2" {
 		t.Errorf("in the simulator: %s", said)
 	}
-	others := Options{Backend: scenarios.BackendExisting, Kubeconfig: "x"}
+	others := Options{Backend: scenario.BackendExisting, Kubeconfig: "x"}
 	if said := others.Expected(); !strings.HasPrefix(said, "scenarios: 6, control runs: 4, about ") { // four of which the simulator has, and a subject fails
 		t.Errorf("on servers that are somebody else's: %s", said)
 	}
-	whole := Options{Backend: scenarios.BackendLocal, Parallel: 1}
+	whole := Options{Backend: scenario.BackendLocal, Parallel: 1}
 	t.Log(whole.Expected()) // for the README
-	if said := (&Options{Backend: scenarios.BackendLocal, Labels: "safety"}).Expected(); !strings.Contains(said, "control runs: 0 (so the result will be inconclusive: choose one more") {
+	if said := (&Options{Backend: scenario.BackendLocal, Labels: "safety"}).Expected(); !strings.Contains(said, "control runs: 0 (so the result will be inconclusive: choose one more") {
 		t.Errorf("expected of what has no control: %s", said)
 	}
 	whole.Controls = ControlsFew
 	t.Log(whole.Expected())
 	for _, part := range []string{"smoke", "upgrades", "network", "processes", "configuration", "discovery", "safety || traffic"} { // for docs/conformance.md
-		each := Options{Backend: scenarios.BackendLocal, Parallel: 1, Labels: part}
+		each := Options{Backend: scenario.BackendLocal, Parallel: 1, Labels: part}
 		few := each
 		few.Controls = ControlsFew
 		t.Logf("%s: %s; with few controls: %s", part, each.Expected(), few.Expected())

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // entry is the name under which a spec leaves what it came to, for the report at the end. It is JSON by then, since the specs of a suite
@@ -38,7 +38,7 @@ func (o outcome) took() time.Duration {
 }
 
 // ofScenario is a scenario of which nothing is known yet, but how it can be repeated.
-func (o *Options) ofScenario(s scenarios.Scenario) *reports.ConformanceScenario {
+func (o *Options) ofScenario(s scenario.Scenario) *reports.ConformanceScenario {
 	result := &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
 	if s.Limits.Allows(o.Backend) {
 		result.Reproduce = ShellLine(append([]string{"skewproof", "run"}, o.words(s)...))

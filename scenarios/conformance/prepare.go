@@ -11,7 +11,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/release"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // preparation is what the process that prepares tells those that run specs.
@@ -44,10 +44,10 @@ func (o *Options) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.Program, err = filepath.Abs(o.Program); err != nil || o.Backend != scenarios.BackendLocal {
+	if o.Program, err = filepath.Abs(o.Program); err != nil || o.Backend != scenario.BackendLocal {
 		return err
 	}
-	p := o.parameters(scenarios.Scenario{})
+	p := o.parameters(scenario.Scenario{})
 	if err := say(exec.CommandContext(ctx, o.Program, "binaries", "get", release.Of(p.From), release.Of(p.To)), "get the binaries to test"); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The exit codes of the program; see 'skewproof --help'.
@@ -35,7 +35,7 @@ const (
 
 // goodbyeOf is that of a run with those words.
 func goodbyeOf(words []string) time.Duration {
-	if i := slices.Index(words, "--backend"); i >= 0 && i+1 < len(words) && words[i+1] == scenarios.BackendKind {
+	if i := slices.Index(words, "--backend"); i >= 0 && i+1 < len(words) && words[i+1] == scenario.BackendKind {
 		return kindGoodbye
 	}
 	return goodbye

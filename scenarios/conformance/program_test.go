@@ -15,8 +15,8 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // acts are what a program may do that no scenario can be made to do.
@@ -288,7 +288,7 @@ func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\" >> "+filepath.Join(dir, "asked")+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Out: filepath.Join(dir, "out"), Program: program, Backend: scenarios.BackendLocal, From: "v1.36.3", To: "v1.37.1+without.batch.v1"}
+	o := Options{Out: filepath.Join(dir, "out"), Program: program, Backend: scenario.BackendLocal, From: "v1.36.3", To: "v1.37.1+without.batch.v1"}
 	if err := o.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 
 // A suite that is run again into the directory of an earlier one would take its runs for refused, and the reports that lie there for theirs.
 func TestPreparingRefusesADirectoryThatHoldsAReport(t *testing.T) {
-	o := Options{Out: t.TempDir(), Program: "skewproof", Backend: scenarios.BackendSim}
+	o := Options{Out: t.TempDir(), Program: "skewproof", Backend: scenario.BackendSim}
 	if err := o.prepare(t.Context()); err != nil {
 		t.Errorf("an empty directory is refused: %v", err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // Report makes the conformance report of a suite that is over, from what its specs left. unproven are the scenarios without a control run, to which those come whose
@@ -80,8 +80,8 @@ func leftBy(spec types.SpecReport) (outcome, bool) {
 func (o *Options) product() reports.Product {
 	p := o.Product
 	p.Backend, p.Subject = o.Backend, o.Tested()
-	if o.Backend != scenarios.BackendExisting {
-		parameters := o.parameters(scenarios.Scenario{})
+	if o.Backend != scenario.BackendExisting {
+		parameters := o.parameters(scenario.Scenario{})
 		p.From, p.To = parameters.From, parameters.To
 	}
 	if p.Name == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 const (
@@ -113,7 +113,7 @@ const (
 )
 
 // scenario is the spec of one scenario.
-func (o *Options) scenario(ctx context.Context, runs *runs, s scenarios.Scenario) {
+func (o *Options) scenario(ctx context.Context, runs *runs, s scenario.Scenario) {
 	result := o.ofScenario(s)
 	if !s.Limits.Allows(o.Backend) {
 		unsaid(result, reports.ResultSkipped, fmt.Sprintf("it does not run on %s: %s", o.Backend, s.Limits.Reason))

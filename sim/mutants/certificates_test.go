@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
 )
@@ -26,7 +27,7 @@ func TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny(t *testing.T) {
 	findings.all++
 	found := 0
 	for _, s := range scenarios.All() {
-		if !slices.Contains(s.About, about) || !s.Limits.Allows(scenarios.BackendSim) {
+		if !slices.Contains(s.About, about) || !s.Limits.Allows(scenario.BackendSim) {
 			continue
 		}
 		found++

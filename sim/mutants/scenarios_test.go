@@ -7,6 +7,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
@@ -21,7 +22,7 @@ const scenarioQPS = 110
 func TestScenariosFailOnTheirDefects(t *testing.T) {
 	findings.all++
 	for _, s := range scenarios.All() {
-		if s.Control.Defect == "" || !s.Limits.Allows(scenarios.BackendSim) {
+		if s.Control.Defect == "" || !s.Limits.Allows(scenario.BackendSim) {
 			continue
 		}
 		t.Run(s.Name+"/"+s.Control.Defect, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestScenariosFailOnTheirDefects(t *testing.T) {
 }
 
 // outcomes runs a scenario on the reference with a defect and returns what the invariants say of it, by their names.
-func outcomes(t *testing.T, s scenarios.Scenario, m mutant) map[string]invariant.Outcome {
+func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.Outcome {
 	t.Helper()
 	changed := spec
 	changed.Changes = m.changes
@@ -68,7 +69,7 @@ func outcomes(t *testing.T, s scenarios.Scenario, m mutant) map[string]invariant
 	}
 	simulator := sim.New(setup)
 	defer simulator.Close()
-	plan := s.Plan(scenarios.Parameters{Servers: max(3, s.MinServers), From: spec.From, To: spec.To, Bounds: history.DefaultBounds})
+	plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: spec.From, To: spec.To, Bounds: history.DefaultBounds})
 	result, err := simulator.Run(
 		&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: scenarioQPS, Traffic: plan.Traffic}}, tape.Seeded(firstSeed),
 		sim.Options{Run: history.Run{About: s.About, Pressure: plan.Pressure, Bounds: plan.Bounds}, StopAtError: true})

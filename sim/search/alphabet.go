@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // The events of an exhaustive search. Each is a switch: in any state there is at most one thing that it does.
@@ -46,7 +46,7 @@ func alphabet(servers int) []event {
 
 // String is the event in words.
 func (e event) String() string {
-	from, to := scenarios.ServerName(e.from), scenarios.ServerName(e.to)
+	from, to := scenario.ServerName(e.from), scenario.ServerName(e.to)
 	switch e.kind {
 	case eventCut:
 		return fmt.Sprintf("cut %s→%s, or heal it", from, to)
@@ -108,54 +108,54 @@ func (s stage) possible(e event) (stage, bool) {
 }
 
 // step is what the event does on a stage.
-func (s stage) step(e event, version func(newer bool) string) scenarios.Step {
-	name := scenarios.ServerName(e.from)
+func (s stage) step(e event, version func(newer bool) string) scenario.Step {
+	name := scenario.ServerName(e.from)
 	switch e.kind {
 	case eventCut:
-		return cutStep(name, scenarios.ServerName(e.to), s.cut[e.from][e.to])
+		return cutStep(name, scenario.ServerName(e.to), s.cut[e.from][e.to])
 	case eventEtcd:
 		return cutStep(name, fault.Etcd, s.cut[e.from][mostExhausted])
 	case eventKill:
 		if s.process[e.from] == isKilled {
-			return scenarios.Step{Action: scenarios.Start, Server: name}
+			return scenario.Step{Action: scenario.Start, Server: name}
 		}
-		return scenarios.Step{Action: scenarios.Kill, Server: name}
+		return scenario.Step{Action: scenario.Kill, Server: name}
 	case eventPause:
 		if s.process[e.from] == isPaused {
-			return scenarios.Step{Action: scenarios.Resume, Server: name}
+			return scenario.Step{Action: scenario.Resume, Server: name}
 		}
-		return scenarios.Step{Action: scenarios.Pause, Server: name}
+		return scenario.Step{Action: scenario.Pause, Server: name}
 	case eventRestart:
-		return scenarios.Step{Action: scenarios.Restart, Server: name}
+		return scenario.Step{Action: scenario.Restart, Server: name}
 	case eventReplace:
-		return scenarios.Step{Action: scenarios.Replace, Server: name, Version: version(!s.newer[e.from])}
+		return scenario.Step{Action: scenario.Replace, Server: name, Version: version(!s.newer[e.from])}
 	default:
 		if s.defined {
-			return scenarios.Step{Action: scenarios.Undefine, Definition: &definitions[0]}
+			return scenario.Step{Action: scenario.Undefine, Definition: &definitions[0]}
 		}
-		return scenarios.Step{Action: scenarios.Define, Definition: &definitions[0]}
+		return scenario.Step{Action: scenario.Define, Definition: &definitions[0]}
 	}
 }
 
-func cutStep(from, to string, is bool) scenarios.Step {
+func cutStep(from, to string, is bool) scenario.Step {
 	label := from + "→" + to
 	if is {
-		return scenarios.Step{Action: scenarios.Heal, Label: label}
+		return scenario.Step{Action: scenario.Heal, Label: label}
 	}
-	return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+	return scenario.Step{Action: scenario.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 }
 
 // mend are the steps after which everything is as it should be again.
-func (s stage) mend(servers int) []scenarios.Step {
-	var steps []scenarios.Step
+func (s stage) mend(servers int) []scenario.Step {
+	var steps []scenario.Step
 	for from := range servers {
 		for to, is := range s.cut[from] {
 			switch {
 			case !is:
 			case to == mostExhausted:
-				steps = append(steps, cutStep(scenarios.ServerName(from), fault.Etcd, true))
+				steps = append(steps, cutStep(scenario.ServerName(from), fault.Etcd, true))
 			default:
-				steps = append(steps, cutStep(scenarios.ServerName(from), scenarios.ServerName(to), true))
+				steps = append(steps, cutStep(scenario.ServerName(from), scenario.ServerName(to), true))
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -149,20 +149,20 @@ func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 	x.c.Servers, x.c.Steps, x.c.Requests = x.c.Servers[:0], x.c.Steps[:0], x.c.Requests[:0]
 	s := firstStage(x.spec.Servers)
 	for i := range x.spec.Servers {
-		x.c.Servers = append(x.c.Servers, scenarios.Server{Name: scenarios.ServerName(i), Version: x.version(s.newer[i])})
+		x.c.Servers = append(x.c.Servers, scenario.Server{Name: scenario.ServerName(i), Version: x.version(s.newer[i])})
 	}
 	for word := x.all[place-1]; word > 0; word >>= 8 {
 		e := x.letters[word&0xff-1]
 		x.c.Steps = append(x.c.Steps, s.step(e, x.version))
 		s, _ = s.possible(e)
 		x.ask(exhaustAskAfter)
-		x.c.Steps = append(x.c.Steps, scenarios.Step{Action: scenarios.Soak, For: exhaustSoak})
+		x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Soak, For: exhaustSoak})
 	}
 	x.c.Steps = append(x.c.Steps, s.mend(x.spec.Servers)...)
-	x.c.Steps = append(x.c.Steps, scenarios.Step{Action: scenarios.Outlast, For: Bounds.Convergence + margin})
+	x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
 	x.ask(0)
 	for i := range x.spec.Servers {
-		x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), Server: scenarios.ServerName(i), Verb: history.VerbDiscovery, Path: "/apis"})
+		x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), Server: scenario.ServerName(i), Verb: history.VerbDiscovery, Path: "/apis"})
 	}
 	return &x.c, &tape.Tape{}
 }
@@ -178,7 +178,7 @@ func (x *exhaustive) version(newer bool) string {
 func (x *exhaustive) ask(after time.Duration) {
 	for i := range x.spec.Servers {
 		for _, gvr := range x.gvrs {
-			x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), After: after, Server: scenarios.ServerName(i), Verb: "list", GVR: gvr})
+			x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), After: after, Server: scenario.ServerName(i), Verb: "list", GVR: gvr})
 		}
 	}
 }

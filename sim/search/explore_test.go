@@ -11,7 +11,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -102,14 +102,14 @@ func TestACampaignDependsOnItsSeedsAlone(t *testing.T) {
 }
 
 // found looks for the smallest finding of an invariant whose schedule is of a shape.
-func found(c *Campaign, name string, shape func(disturbing []scenarios.Step, asked sim.Request) bool) *Finding {
+func found(c *Campaign, name string, shape func(disturbing []scenario.Step, asked sim.Request) bool) *Finding {
 	var smallest *Finding
 	for i := range c.Findings {
 		f := &c.Findings[i]
 		if f.Invariant != name || !f.Shrunk || len(f.Repro.Case.Requests) == 0 {
 			continue
 		}
-		steps := slices.DeleteFunc(slices.Clone(f.Repro.Case.Steps), func(s scenarios.Step) bool { return !s.Disturbs() })
+		steps := slices.DeleteFunc(slices.Clone(f.Repro.Case.Steps), func(s scenario.Step) bool { return !s.Disturbs() })
 		if shape(steps, f.Repro.Case.Requests[len(f.Repro.Case.Requests)-1]) {
 			if smallest == nil || f.Disturbances < smallest.Disturbances {
 				smallest = f
@@ -142,23 +142,23 @@ func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
 	if c.Verdict.Outcome != invariant.OutcomeFail {
 		t.Fatalf("%+v", c.Verdict)
 	}
-	comesAndGoes := func(s scenarios.Step) bool {
-		return slices.Contains([]scenarios.Action{scenarios.Restart, scenarios.Replace, scenarios.Kill, scenarios.Stop, scenarios.Start}, s.Action)
+	comesAndGoes := func(s scenario.Step) bool {
+		return slices.Contains([]scenario.Action{scenario.Restart, scenario.Replace, scenario.Kill, scenario.Stop, scenario.Start}, s.Action)
 	}
-	blocked := func(steps []scenarios.Step, from string) bool {
-		return slices.ContainsFunc(steps, func(s scenarios.Step) bool { return s.Fault != nil && s.Fault.From == from })
+	blocked := func(steps []scenario.Step, from string) bool {
+		return slices.ContainsFunc(steps, func(s scenario.Step) bool { return s.Fault != nil && s.Fault.From == from })
 	}
 	for what, f := range map[string]*Finding{
-		"a false 404 after a restart of a server that has nothing to do with it": found(c, "NoFalseNotFound", func(steps []scenarios.Step, r sim.Request) bool {
-			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenarios.Step) bool {
-				return comesAndGoes(s) && s.Server != r.Server && !slices.ContainsFunc(steps, func(o scenarios.Step) bool { return o.Fault != nil && o.Fault.To == s.Server })
+		"a false 404 after a restart of a server that has nothing to do with it": found(c, "NoFalseNotFound", func(steps []scenario.Step, r sim.Request) bool {
+			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenario.Step) bool {
+				return comesAndGoes(s) && s.Server != r.Server && !slices.ContainsFunc(steps, func(o scenario.Step) bool { return o.Fault != nil && o.Fault.To == s.Server })
 			})
 		}),
-		"ready, but a false 404": found(c, "NoFalseNotFound", func(steps []scenarios.Step, r sim.Request) bool {
-			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenarios.Step) bool { return comesAndGoes(s) && s.Server == r.Server })
+		"ready, but a false 404": found(c, "NoFalseNotFound", func(steps []scenario.Step, r sim.Request) bool {
+			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenario.Step) bool { return comesAndGoes(s) && s.Server == r.Server })
 		}),
-		"no failover": found(c, "Available", func(steps []scenarios.Step, r sim.Request) bool {
-			return len(steps) == 1 && steps[0].Action == scenarios.Kill && steps[0].Server != r.Server
+		"no failover": found(c, "Available", func(steps []scenario.Step, r sim.Request) bool {
+			return len(steps) == 1 && steps[0].Action == scenario.Kill && steps[0].Server != r.Server
 		}),
 	} {
 		switch {

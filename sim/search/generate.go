@@ -3,7 +3,7 @@ package search
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -40,7 +40,7 @@ func NewGenerator(spec Spec) (*Generator, error) {
 		return nil, err
 	}
 	for i := range spec.Servers {
-		g.names = append(g.names, scenarios.ServerName(i))
+		g.names = append(g.names, scenario.ServerName(i))
 	}
 	return g, nil
 }
@@ -112,7 +112,7 @@ func (g *Generator) lay() {
 			newer = true
 		}
 		g.plan.newer[i] = newer
-		g.c.Servers = append(g.c.Servers, scenarios.Server{Name: name, Version: g.version(newer)})
+		g.c.Servers = append(g.c.Servers, scenario.Server{Name: name, Version: g.version(newer)})
 	}
 	// Servers that are all the same have nothing to pass on: they are upgraded, or taken back.
 	g.plan.rolling = layout == allAreOlder || layout == allAreNewer || g.chance(6)
@@ -128,7 +128,7 @@ func (g *Generator) version(newer bool) string {
 }
 
 // add appends a step, and remembers which server is of which version after it.
-func (g *Generator) add(s scenarios.Step) {
+func (g *Generator) add(s scenario.Step) {
 	g.c.Steps = append(g.c.Steps, s)
 	g.plan.remember()
 }
@@ -157,6 +157,6 @@ func (g *Generator) soak() {
 	}
 	d += d / 16 * time.Duration(g.fault(8))
 	if d > 0 {
-		g.add(scenarios.Step{Action: scenarios.Soak, For: d})
+		g.add(scenario.Step{Action: scenario.Soak, For: d})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -80,7 +80,7 @@ func encoded(t *testing.T, v any) string {
 // A swarm that lacked a kind of step would search a part of the space only.
 func TestAllShapesComeUp(t *testing.T) {
 	g := generator(t, specOf("reference", 3))
-	actions, faults, verbs := map[scenarios.Action]int{}, map[string]int{}, map[string]int{}
+	actions, faults, verbs := map[scenario.Action]int{}, map[string]int{}, map[string]int{}
 	settled, quiet, upgrades, forged, subresources := 0, 0, 0, 0, 0
 	const seeds = 3000
 	for seed := range uint64(seeds) {
@@ -91,7 +91,7 @@ func TestAllShapesComeUp(t *testing.T) {
 			if s.Fault != nil {
 				faults[string(s.Fault.Kind)]++
 			}
-			if s.Action == scenarios.Replace {
+			if s.Action == scenario.Replace {
 				replaced[s.Server] = true
 			}
 			if s.Disturbs() {
@@ -117,9 +117,9 @@ func TestAllShapesComeUp(t *testing.T) {
 			upgrades++
 		}
 	}
-	for _, a := range []scenarios.Action{
-		scenarios.Soak, scenarios.Outlast, scenarios.Start, scenarios.Stop, scenarios.Kill, scenarios.Pause, scenarios.Resume, scenarios.Restart,
-		scenarios.Replace, scenarios.Inject, scenarios.Heal, scenarios.Define, scenarios.Undefine, scenarios.Spoil, scenarios.Mend,
+	for _, a := range []scenario.Action{
+		scenario.Soak, scenario.Outlast, scenario.Start, scenario.Stop, scenario.Kill, scenario.Pause, scenario.Resume, scenario.Restart,
+		scenario.Replace, scenario.Inject, scenario.Heal, scenario.Define, scenario.Undefine, scenario.BreakDiscovery, scenario.RestoreDiscovery,
 	} {
 		if actions[a] < seeds/100 {
 			t.Errorf("%s: %d times in %d cases", a, actions[a], seeds)

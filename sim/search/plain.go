@@ -6,7 +6,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -15,16 +15,16 @@ func (s *shrinker) plainSteps() {
 	for i := 0; i < len(s.best.Steps); i++ {
 		step := s.best.Steps[i]
 		switch {
-		case step.Action == scenarios.Inject:
+		case step.Action == scenario.Inject:
 			s.plainFault(i)
-		case step.Action == scenarios.Replace:
-			s.try(s.change(func(c *candidate) { c.Steps[i] = scenarios.Step{Action: scenarios.Restart, Server: step.Server} }))
-		case step.Action == scenarios.Start && step.Version != "":
+		case step.Action == scenario.Replace:
+			s.try(s.change(func(c *candidate) { c.Steps[i] = scenario.Step{Action: scenario.Restart, Server: step.Server} }))
+		case step.Action == scenario.Start && step.Version != "":
 			s.try(s.change(func(c *candidate) { c.Steps[i].Version = "" }))
-		case step.Action == scenarios.Stop:
-			s.try(s.change(func(c *candidate) { c.Steps[i].Action = scenarios.Kill }))
-		case step.Action == scenarios.Outlast:
-			s.try(s.change(func(c *candidate) { c.Steps[i].Action = scenarios.Soak }))
+		case step.Action == scenario.Stop:
+			s.try(s.change(func(c *candidate) { c.Steps[i].Action = scenario.Kill }))
+		case step.Action == scenario.Outlast:
+			s.try(s.change(func(c *candidate) { c.Steps[i].Action = scenario.Soak }))
 		}
 		s.restart(i)
 		s.oneSoak(i)
@@ -58,15 +58,15 @@ func (s *shrinker) plainFault(i int) {
 // restart makes one step of an end and the start after it.
 func (s *shrinker) restart(i int) {
 	steps := s.best.Steps
-	if a := steps[i].Action; a != scenarios.Kill && a != scenarios.Stop {
+	if a := steps[i].Action; a != scenario.Kill && a != scenario.Stop {
 		return
 	}
 	for j := i + 1; j < len(steps); j++ {
-		if steps[j].Server != steps[i].Server || steps[j].Action != scenarios.Start || steps[j].Version != "" {
+		if steps[j].Server != steps[i].Server || steps[j].Action != scenario.Start || steps[j].Version != "" {
 			continue
 		}
 		s.try(s.change(func(c *candidate) {
-			c.Steps[i].Action = scenarios.Restart
+			c.Steps[i].Action = scenario.Restart
 			c.drop(func(k int) bool { return k == j })
 		}))
 		return
@@ -75,7 +75,7 @@ func (s *shrinker) restart(i int) {
 
 // oneSoak makes one wait of two.
 func (s *shrinker) oneSoak(i int) {
-	if i+1 >= len(s.best.Steps) || s.best.Steps[i].Action != scenarios.Soak || s.best.Steps[i+1].Action != scenarios.Soak {
+	if i+1 >= len(s.best.Steps) || s.best.Steps[i].Action != scenario.Soak || s.best.Steps[i+1].Action != scenario.Soak {
 		return
 	}
 	s.try(s.change(func(c *candidate) {

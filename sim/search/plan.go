@@ -2,7 +2,7 @@ package search
 
 import (
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // plan is what is known, while a case is being made, of the control plane after the steps so far.
@@ -94,18 +94,18 @@ func (g *Generator) inject(f fault.Fault) {
 	g.faults.used++
 	g.faults.all[i] = f
 	g.plan.on = append(g.plan.on, i)
-	g.add(scenarios.Step{Action: scenarios.Inject, Label: labels[i], Fault: &g.faults.all[i]})
+	g.add(scenario.Step{Action: scenario.Inject, Label: labels[i], Fault: &g.faults.all[i]})
 }
 
 // heal switches off the n-th of those that are on.
 func (g *Generator) heal(n int) {
 	i := g.plan.on[n]
 	g.plan.on = append(g.plan.on[:n], g.plan.on[n+1:]...)
-	g.add(scenarios.Step{Action: scenarios.Heal, Label: labels[i]})
+	g.add(scenario.Step{Action: scenario.Heal, Label: labels[i]})
 }
 
 // definitions are the custom resources and aggregated APIs that cases define. The second is the first with other versions.
-var definitions = [...]scenarios.Definition{
+var definitions = [...]scenario.Definition{
 	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1"}},
 	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1", "v2"}},
 	{Group: "stable.example.com", Resource: "gadgets", Versions: []string{"v1"}},
@@ -114,15 +114,15 @@ var definitions = [...]scenarios.Definition{
 
 // define creates or deletes a definition, or gives it other versions.
 func (g *Generator) define(i int) {
-	action := scenarios.Define
+	action := scenario.Define
 	if g.plan.defined[i] {
-		action = scenarios.Undefine
+		action = scenario.Undefine
 	}
 	for j := range definitions { // one resource has one definition
 		if definitions[j].Group == definitions[i].Group && definitions[j].Resource == definitions[i].Resource {
 			g.plan.defined[j] = false
 		}
 	}
-	g.plan.defined[i] = action == scenarios.Define
-	g.add(scenarios.Step{Action: action, Definition: &definitions[i]})
+	g.plan.defined[i] = action == scenario.Define
+	g.add(scenario.Step{Action: action, Definition: &definitions[i]})
 }

@@ -3,7 +3,7 @@ package search
 import (
 	"slices"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -27,7 +27,7 @@ func (c *candidate) drop(out func(i int) bool) {
 
 // leave does without a server and all that is about it.
 func (c *candidate) leave(name string) {
-	c.Servers = slices.DeleteFunc(c.Servers, func(s scenarios.Server) bool { return s.Name == name })
+	c.Servers = slices.DeleteFunc(c.Servers, func(s scenario.Server) bool { return s.Name == name })
 	c.Requests = slices.DeleteFunc(c.Requests, func(r sim.Request) bool { return r.Server == name })
 	steps := c.Steps
 	c.drop(func(i int) bool {
@@ -45,7 +45,7 @@ type rehearsal struct {
 	defined   map[string]bool
 }
 
-func newRehearsal(servers []scenarios.Server) rehearsal {
+func newRehearsal(servers []scenario.Server) rehearsal {
 	r := rehearsal{map[string]processState{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	for _, s := range servers {
 		r.processes[s.Name] = isRunning
@@ -54,44 +54,44 @@ func newRehearsal(servers []scenarios.Server) rehearsal {
 }
 
 // sensible reports whether a step does anything, and takes it.
-func (r *rehearsal) sensible(s *scenarios.Step) bool {
+func (r *rehearsal) sensible(s *scenario.Step) bool {
 	is := r.processes[s.Server]
 	next := isRunning
 	switch s.Action {
-	case scenarios.Inject:
+	case scenario.Inject:
 		r.labels[s.Label] = true
 		return true
-	case scenarios.Heal:
+	case scenario.Heal:
 		return took(r.labels, s.Label)
-	case scenarios.Spoil:
+	case scenario.BreakDiscovery:
 		r.spoiled[s.Server+s.Path] = true
 		return true
-	case scenarios.Mend:
+	case scenario.RestoreDiscovery:
 		return took(r.spoiled, s.Server+s.Path)
-	case scenarios.Define:
+	case scenario.Define:
 		r.defined[s.Definition.Group+"/"+s.Definition.Resource] = true
 		return true
-	case scenarios.Undefine:
+	case scenario.Undefine:
 		return took(r.defined, s.Definition.Group+"/"+s.Definition.Resource)
-	case scenarios.Start:
+	case scenario.Start:
 		if !is.ended() {
 			return false
 		}
-	case scenarios.Resume:
+	case scenario.Resume:
 		if is != isPaused {
 			return false
 		}
-	case scenarios.Pause:
+	case scenario.Pause:
 		next = isPaused
-	case scenarios.Kill:
+	case scenario.Kill:
 		next = isKilled
-	case scenarios.Stop:
+	case scenario.Stop:
 		next = isStopped
-	case scenarios.Restart, scenarios.Replace:
+	case scenario.Restart, scenario.Replace:
 	default:
 		return true
 	}
-	if is.ended() && s.Action != scenarios.Start || is == isPaused && s.Action != scenarios.Resume && s.Action != scenarios.Kill {
+	if is.ended() && s.Action != scenario.Start || is == isPaused && s.Action != scenario.Resume && s.Action != scenario.Kill {
 		return false
 	}
 	r.processes[s.Server] = next

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -17,18 +17,18 @@ var onlyNew = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "de
 
 // burdened is the false 404 of an unrelated restart, among much that has nothing to do with it.
 func burdened() sim.Case {
-	cut := func(label, from, to string) scenarios.Step {
-		return scenarios.Step{Action: scenarios.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+	cut := func(label, from, to string) scenario.Step {
+		return scenario.Step{Action: scenario.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 	}
-	soak := func(d time.Duration) scenarios.Step { return scenarios.Step{Action: scenarios.Soak, For: d} }
+	soak := func(d time.Duration) scenario.Step { return scenario.Step{Action: scenario.Soak, For: d} }
 	c := sim.Case{
-		Servers: []scenarios.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}, {Name: "d", Version: older}},
-		Steps: []scenarios.Step{
-			soak(7 * time.Second), {Action: scenarios.Pause, Server: "d"}, cut("slow", "d", "c"), soak(1777 * time.Millisecond),
-			{Action: scenarios.Inject, Label: "it", Fault: &fault.Fault{Kind: fault.Reset, From: "b", To: "a", Direction: fault.Up}}, soak(13 * time.Second),
-			{Action: scenarios.Define, Definition: &definitions[0]}, {Action: scenarios.Kill, Server: "c"}, soak(3 * time.Second), {Action: scenarios.Start, Server: "c"},
-			soak(11 * time.Second), {Action: scenarios.Heal, Label: "it"}, {Action: scenarios.Heal, Label: "slow"},
-			{Action: scenarios.Resume, Server: "d"}, soak(40 * time.Second),
+		Servers: []scenario.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}, {Name: "d", Version: older}},
+		Steps: []scenario.Step{
+			soak(7 * time.Second), {Action: scenario.Pause, Server: "d"}, cut("slow", "d", "c"), soak(1777 * time.Millisecond),
+			{Action: scenario.Inject, Label: "it", Fault: &fault.Fault{Kind: fault.Reset, From: "b", To: "a", Direction: fault.Up}}, soak(13 * time.Second),
+			{Action: scenario.Define, Definition: &definitions[0]}, {Action: scenario.Kill, Server: "c"}, soak(3 * time.Second), {Action: scenario.Start, Server: "c"},
+			soak(11 * time.Second), {Action: scenario.Heal, Label: "it"}, {Action: scenario.Heal, Label: "slow"},
+			{Action: scenario.Resume, Server: "d"}, soak(40 * time.Second),
 		},
 	}
 	c.Requests = append(c.Requests, sim.Request{Step: 10, After: 5 * time.Second, Server: "b", Verb: "list", GVR: onlyNew, User: "admin"})
@@ -126,11 +126,11 @@ func TestShrinkKeepsToItsBounds(t *testing.T) {
 func TestDroppingAStepDropsWhatHangsOnIt(t *testing.T) {
 	c := candidate{Case: burdened()}
 	c.drop(func(i int) bool {
-		return c.Steps[i].Action == scenarios.Inject || c.Steps[i].Action == scenarios.Pause || c.Steps[i].Action == scenarios.Kill
+		return c.Steps[i].Action == scenario.Inject || c.Steps[i].Action == scenario.Pause || c.Steps[i].Action == scenario.Kill
 	})
 	for _, s := range c.Steps {
 		switch s.Action {
-		case scenarios.Soak, scenarios.Define:
+		case scenario.Soak, scenario.Define:
 		default:
 			t.Errorf("%s is left", s)
 		}

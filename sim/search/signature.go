@@ -8,7 +8,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -112,7 +112,7 @@ func cause(h *history.History, e *invariant.Evidence) string {
 // onlySpoiled reports whether nothing hindered a server but that its discovery documents failed.
 func onlySpoiled(obstacle string) bool {
 	for _, o := range strings.Split(obstacle, "; ") {
-		if !strings.Contains(o, ", "+string(scenarios.Spoil)+" ") {
+		if !strings.Contains(o, ", "+string(scenario.BreakDiscovery)+" ") {
 			return false
 		}
 	}

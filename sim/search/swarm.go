@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // A kind of disturbance exists in a case or does not.
@@ -103,19 +103,19 @@ func (g *Generator) strike(kind int) {
 		g.spoil(server, g.fault(2))
 	case kindKill:
 		if !state.ended() {
-			g.process(scenarios.Kill, server, isKilled)
+			g.process(scenario.Kill, server, isKilled)
 		}
 	case kindStop:
 		if state == isRunning {
-			g.process(scenarios.Stop, server, isStopped)
+			g.process(scenario.Stop, server, isStopped)
 		}
 	case kindPause:
 		if state == isRunning {
-			g.process(scenarios.Pause, server, isPaused)
+			g.process(scenario.Pause, server, isPaused)
 		}
 	case kindRestart:
 		if state == isRunning {
-			g.process(scenarios.Restart, server, isRunning)
+			g.process(scenario.Restart, server, isRunning)
 		}
 	case kindReplace:
 		g.replace(server)
@@ -170,35 +170,35 @@ func (g *Generator) partition(a, b int) {
 	}
 }
 
-func (g *Generator) process(action scenarios.Action, server int, then processState) {
+func (g *Generator) process(action scenario.Action, server int, then processState) {
 	g.plan.state[server] = then
-	g.add(scenarios.Step{Action: action, Server: g.names[server]})
+	g.add(scenario.Step{Action: action, Server: g.names[server]})
 }
 
 // replace gives a server that runs the other version, or starts one that does not with it.
 func (g *Generator) replace(server int) {
-	action := scenarios.Replace
+	action := scenario.Replace
 	switch g.plan.state[server] {
 	case isPaused:
 		return
 	case isKilled, isStopped:
-		action = scenarios.Start
+		action = scenario.Start
 	}
 	g.plan.newer[server] = !g.plan.newer[server]
 	g.plan.state[server] = isRunning
-	g.add(scenarios.Step{Action: action, Server: g.names[server], Version: g.version(g.plan.newer[server])})
+	g.add(scenario.Step{Action: action, Server: g.names[server], Version: g.version(g.plan.newer[server])})
 }
 
 // paths are those of the discovery documents, by the index of the root.
 var paths = [2]string{"/api", "/apis"}
 
 func (g *Generator) spoil(server, root int) {
-	action := scenarios.Spoil
+	action := scenario.BreakDiscovery
 	if g.plan.spoiled[server][root] {
-		action = scenarios.Mend
+		action = scenario.RestoreDiscovery
 	}
-	g.plan.spoiled[server][root] = action == scenarios.Spoil
-	g.add(scenarios.Step{Action: action, Server: g.names[server], Path: paths[root]})
+	g.plan.spoiled[server][root] = action == scenario.BreakDiscovery
+	g.add(scenario.Step{Action: action, Server: g.names[server], Path: paths[root]})
 }
 
 // undo takes back one thing, and reports whether there was one.
@@ -233,9 +233,9 @@ func (g *Generator) undo() bool {
 
 // revive lets a server go on, or starts it.
 func (g *Generator) revive(server int) {
-	action := scenarios.Start
+	action := scenario.Start
 	if g.plan.state[server] == isPaused {
-		action = scenarios.Resume
+		action = scenario.Resume
 	}
 	g.process(action, server, isRunning)
 }
@@ -262,6 +262,6 @@ func (g *Generator) recover() {
 			g.revive(server)
 		}
 	}
-	g.add(scenarios.Step{Action: scenarios.Outlast, For: Bounds.Convergence + margin})
+	g.add(scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
 	g.plan.ends = len(g.c.Steps)
 }

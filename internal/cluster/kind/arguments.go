@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // The directories and files of a node that runs add to.
@@ -32,7 +32,7 @@ type Argument struct {
 
 // APIServerArguments are those that a kube-apiserver gets beside what kubeadm gives it. oldest is the oldest version that has to understand them; setup is
 // nil where the subject alone says how the server is set up.
-func APIServerArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, error) {
+func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	own, err := ownArguments(oldest, subject, setup)
 	return append([]Argument{
 		{"runtime-config", "api/all=true", "Every API a version has, so that versions differ in both directions.", true},
@@ -46,9 +46,9 @@ func APIServerArguments(oldest, subject string, setup *scenarios.Setup) ([]Argum
 var owned = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
 // ownArguments are those in which servers may differ: what is about their proxies.
-func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, error) {
+func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	var arguments []Argument
-	kubeadm := setup != nil && setup.Flags == scenarios.FlagsKubeadm && subject != scenarios.SubjectNone
+	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 	if semver.Compare(oldest, "v1.34") >= 0 && !kubeadm {
 		arguments = append(arguments, Argument{
 			Name: "requestheader-uid-headers", Value: "X-Remote-Uid",
@@ -62,11 +62,11 @@ func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, e
 	}
 	gate := func(value, why string) {
 		if !kubeadm {
-			arguments = append(arguments, Argument{Name: "feature-gates", Value: scenarios.Gate + "=" + value, Why: why})
+			arguments = append(arguments, Argument{Name: "feature-gates", Value: scenario.Gate + "=" + value, Why: why})
 		}
 	}
 	switch configured(subject, setup) {
-	case scenarios.SubjectBuiltin:
+	case scenario.SubjectBuiltin:
 		gate("true", "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.")
 		if !kubeadm {
 			arguments = append(arguments, Argument{
@@ -75,16 +75,16 @@ func ownArguments(oldest, subject string, setup *scenarios.Setup) ([]Argument, e
 					"kubernetes.default.svc too. Peers find each other at --advertise-address, which kubeadm sets to the node's address.",
 			})
 		}
-	case scenarios.SubjectNone:
+	case scenario.SubjectNone:
 		gate("false", "The Mixed Version Proxy is switched off: the negative control.")
-	case scenarios.SubjectReference:
+	case scenario.SubjectReference:
 		gate("false", "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.")
 		arguments = append(arguments, Argument{
 			Name: "secure-port", Value: strconv.Itoa(behindPort),
 			Why: "The sidecar has the node's port " + strconv.Itoa(securePort) + ", and stands in front.",
 		})
 	default:
-		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(scenarios.Subjects, ", "))
+		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(scenario.Subjects, ", "))
 	}
 	return arguments, nil
 }

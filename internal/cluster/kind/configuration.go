@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Configuration is a cluster to be made, before kind knows of it. It renders to the files that kind and kubeadm read; the examples in
@@ -40,7 +40,7 @@ type Node struct {
 	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like (KEP-4330); empty for its own.
 	Emulates string
 	// Setup is how the server is set up other than the subject says; nil: not at all. See [CheckSetup].
-	Setup *scenarios.Setup
+	Setup *scenario.Setup
 }
 
 // PatchDir is the directory of patches for a node's static pods.
@@ -49,7 +49,7 @@ func (c *Configuration) PatchDir(n Node) string {
 	if n.Emulates != "" {
 		dir += "-as-" + n.Emulates
 	}
-	if configured(c.Subject, n.Setup) == scenarios.SubjectReference {
+	if configured(c.Subject, n.Setup) == scenario.SubjectReference {
 		dir += "-behind-proxy"
 	}
 	if n.Setup != nil {
@@ -186,7 +186,7 @@ func (c *Configuration) Tree() map[string]string {
 func (c *Configuration) podPatch(n Node) string {
 	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
 		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"
-	if configured(c.Subject, n.Setup) == scenarios.SubjectReference {
+	if configured(c.Subject, n.Setup) == scenario.SubjectReference {
 		for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
 			patch += "      " + probe + ": {httpGet: {port: " + strconv.Itoa(behindPort) + "}}\n"
 		}

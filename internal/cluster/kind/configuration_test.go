@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 func mixed(subject string, versions ...string) *Configuration {
@@ -52,7 +52,7 @@ func patchOf(t *testing.T, patches []string, kind string) map[string]any {
 
 // kubeadm starts every kube-apiserver at the version of the cluster; only a directory of patches of its own makes a node differ.
 func TestEveryNodeHasThePatchesOfItsVersion(t *testing.T) {
-	c := mixed(scenarios.SubjectBuiltin, "v1.37.1", "v1.36.3", "v1.36.3")
+	c := mixed(scenario.SubjectBuiltin, "v1.37.1", "v1.36.3", "v1.36.3")
 	cluster := parsed(t, c)
 	tree := c.Tree()
 	for i, n := range cluster.Nodes {
@@ -72,7 +72,7 @@ func TestEveryNodeHasThePatchesOfItsVersion(t *testing.T) {
 // The form of extraArgs differs between the versions of kubeadm's configuration; in the wrong one kubeadm refuses all of it.
 func TestExtraArgsHaveTheFormOfKubeadmsVersion(t *testing.T) {
 	for oldest, api := range map[string]string{"v1.35.4": "v1beta3", "v1.36.3": "v1beta4"} {
-		cluster := parsed(t, mixed(scenarios.SubjectBuiltin, "v1.37.1", oldest))
+		cluster := parsed(t, mixed(scenario.SubjectBuiltin, "v1.37.1", oldest))
 		object := patchOf(t, cluster.KubeadmConfigPatches, "ClusterConfiguration")
 		if object["apiVersion"] != "kubeadm.k8s.io/"+api {
 			t.Errorf("oldest %s: %v, want %s", oldest, object["apiVersion"], api)
@@ -92,7 +92,7 @@ func TestExtraArgsHaveTheFormOfKubeadmsVersion(t *testing.T) {
 
 // The image may hold an older version than any that runs: its kubeadm counts. kind ignores a patch of another version of kubeadm's configuration.
 func TestKubeadmIsOfTheOldestVersionInTheImage(t *testing.T) {
-	c := mixed(scenarios.SubjectBuiltin, "v1.37.1", "v1.36.3")
+	c := mixed(scenario.SubjectBuiltin, "v1.37.1", "v1.36.3")
 	c.Image = ImageName([]string{"v1.37.1", "v1.36.3", "v1.35.4"})
 	if c.Oldest() != "v1.35.4" || c.KubeadmAPI() != "v1beta3" {
 		t.Errorf("oldest %s, %s", c.Oldest(), c.KubeadmAPI())
@@ -105,7 +105,7 @@ func TestKubeadmIsOfTheOldestVersionInTheImage(t *testing.T) {
 
 // Without our address in it no client accepts the serving certificate of a server that it reaches through the fabric.
 func TestServingCertificatesHoldForOurAddress(t *testing.T) {
-	sans := patchOf(t, parsed(t, mixed(scenarios.SubjectNone, "v1.36.3")).KubeadmConfigPatches, "ClusterConfiguration")["apiServer"].(map[string]any)["certSANs"]
+	sans := patchOf(t, parsed(t, mixed(scenario.SubjectNone, "v1.36.3")).KubeadmConfigPatches, "ClusterConfiguration")["apiServer"].(map[string]any)["certSANs"]
 	if got := sans.([]any); len(got) != 3 || got[2] != "172.18.0.1" {
 		t.Errorf("names %v, want ours among them", got)
 	}
@@ -113,7 +113,7 @@ func TestServingCertificatesHoldForOurAddress(t *testing.T) {
 
 // Behind a sidecar the kubelet has to probe the kube-apiserver where it really listens, or it would kill it.
 func TestBehindAProxyTheServerIsProbedAtItsOwnPort(t *testing.T) {
-	c := mixed(scenarios.SubjectReference, "v1.36.3")
+	c := mixed(scenario.SubjectReference, "v1.36.3")
 	c.Proxy = "/run/skewproof"
 	patch := c.Tree()["patches/v1.36.3-behind-proxy/kube-apiserver0+strategic.yaml"]
 	if got := strings.Count(patch, "port: 6444"); got != 3 {

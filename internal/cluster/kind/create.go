@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // create makes network and cluster. kind's package knows no contexts: when ctx ends its containers are removed under it.
@@ -92,7 +92,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 		}
 	}
 	for _, p := range c.places {
-		if c.servers[p.Name].subject() == scenarios.SubjectReference {
+		if c.servers[p.Name].subject() == scenario.SubjectReference {
 			manifest, err := ProxyManifest(c.servers[p.Name].Version)
 			if err != nil {
 				return err
@@ -120,7 +120,7 @@ func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},
 	}
-	if c.config.Subject == scenarios.SubjectReference {
+	if c.config.Subject == scenario.SubjectReference {
 		configuration.Proxy = c.config.Proxy
 	}
 	for _, s := range c.config.Servers {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -12,12 +13,12 @@ import (
 // of a suite, or be skipped without need.
 func TestTheCatalogueKnowsWhatAKindClusterCannotDo(t *testing.T) {
 	for _, s := range scenarios.All() {
-		plan := s.Plan(scenarios.Parameters{Servers: max(3, s.MinServers), From: "v1.36.3", To: "v1.37.1", Bounds: history.DefaultBounds})
+		plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: "v1.36.3", To: "v1.37.1", Bounds: history.DefaultBounds})
 		refused := CheckPlan(plan)
-		switch allowed := s.Limits.Allows(scenarios.BackendKind); {
+		switch allowed := s.Limits.Allows(scenario.BackendKind); {
 		case allowed && (refused != nil || s.MinServers > MaxServers):
 			t.Errorf("%s runs on kind, says the catalogue, but with %d servers at the least: %v", s.Name, s.MinServers, refused)
-		case !allowed && refused == nil && !slices.Equal(s.Limits.Backends, []string{scenarios.BackendSim}): // those are too much for real servers
+		case !allowed && refused == nil && !slices.Equal(s.Limits.Backends, []string{scenario.BackendSim}): // those are too much for real servers
 			t.Errorf("%s does not run on kind, says the catalogue (%s), but a kind cluster can do all of it", s.Name, s.Limits.Reason)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/account"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Hops reads the logs of all servers: every server's own account of every request it handled. They are fetched from the nodes now rather than
@@ -27,7 +27,7 @@ func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	for _, p := range c.places {
 		a := account.Logs{Server: p.Name, ID: p.ID, Audit: c.config.Files.audit(p.Name)}
 		errs = append(errs, fetch(c.ctx, p.Node, auditLog, a.Audit))
-		if c.config.Subject == scenarios.SubjectReference {
+		if c.config.Subject == scenario.SubjectReference {
 			a.Access = c.config.Files.access(p.Name)
 			errs = append(errs, fetch(c.ctx, p.Node, accessLog, a.Access))
 		}

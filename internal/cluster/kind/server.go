@@ -12,7 +12,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 const (
@@ -32,10 +32,10 @@ type server struct {
 	life.Server[*process]
 	cluster   *Cluster
 	place     Place
-	address   netip.Addr                      // of the node; known once it runs
-	manifests map[string][]byte               // by pod, as kubeadm and we made them
-	setup     atomic.Pointer[scenarios.Setup] // of the present process, or the last one; nil: as the subject says
-	next      *scenarios.Setup                // of the next start
+	address   netip.Addr                     // of the node; known once it runs
+	manifests map[string][]byte              // by pod, as kubeadm and we made them
+	setup     atomic.Pointer[scenario.Setup] // of the present process, or the last one; nil: as the subject says
+	next      *scenario.Setup                // of the next start
 }
 
 func (c *Cluster) newServer(p Place, version string) *server {
@@ -46,7 +46,7 @@ func (c *Cluster) newServer(p Place, version string) *server {
 
 // pods are the static pods of a server, in the order in which they are started: each when the one before it is ready.
 func (s *server) pods() []string {
-	if s.subject() == scenarios.SubjectReference {
+	if s.subject() == scenario.SubjectReference {
 		return []string{apiserverPod, proxyPod}
 	}
 	return []string{apiserverPod}

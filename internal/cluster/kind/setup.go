@@ -14,19 +14,19 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // configured is the subject of what really runs where a server is set up in a way of its own. With its proxy switched off it is a kube-apiserver alone,
 // at its front door, whatever the subject of the run.
-func configured(subject string, setup *scenarios.Setup) string {
+func configured(subject string, setup *scenario.Setup) string {
 	switch {
 	case setup == nil:
 		return subject
-	case setup.Proxy == scenarios.Off:
-		return scenarios.SubjectNone
-	case setup.Proxy == scenarios.On && subject == scenarios.SubjectNone:
-		return scenarios.SubjectBuiltin
+	case setup.Proxy == scenario.Off:
+		return scenario.SubjectNone
+	case setup.Proxy == scenario.On && subject == scenario.SubjectNone:
+		return scenario.SubjectBuiltin
 	default:
 		return subject
 	}
@@ -34,13 +34,13 @@ func configured(subject string, setup *scenarios.Setup) string {
 
 // CheckSetup refuses setups that a node cannot have. On the certificates, the address and the name of a node depends more than its peers: its kubelet, its etcd
 // member and the load balancer would be wrong with them.
-func CheckSetup(setup *scenarios.Setup) error {
+func CheckSetup(setup *scenario.Setup) error {
 	if setup == nil {
 		return nil
 	}
 	rest := *setup
 	rest.Proxy, rest.Flags, rest.EmulatedVersion = "", "", ""
-	if rest == (scenarios.Setup{}) {
+	if rest == (scenario.Setup{}) {
 		return nil
 	}
 	return fmt.Errorf("a node cannot be set up so: %s", rest.String())
@@ -48,7 +48,7 @@ func CheckSetup(setup *scenarios.Setup) error {
 
 // Configure says how the next process of a server, which must not be running, is set up; nil: as the subject says. Before [Cluster.Start] that is how
 // kubeadm makes it.
-func (c *Cluster) Configure(name string, setup *scenarios.Setup) error {
+func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.server(name)
 	if err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // given is the value of each argument that a kube-apiserver gets beside kubeadm's.
-func given(t *testing.T, subject string, setup *scenarios.Setup) map[string]string {
+func given(t *testing.T, subject string, setup *scenario.Setup) map[string]string {
 	t.Helper()
 	arguments, err := APIServerArguments("v1.36.3", subject, setup)
 	if err != nil {
@@ -26,27 +26,27 @@ func given(t *testing.T, subject string, setup *scenarios.Setup) map[string]stri
 }
 
 func TestArgumentsOfAServerWithASetup(t *testing.T) {
-	const on, off = scenarios.Gate + "=true", scenarios.Gate + "=false"
+	const on, off = scenario.Gate + "=true", scenario.Gate + "=false"
 	for name, c := range map[string]struct {
 		subject string
-		setup   scenarios.Setup
+		setup   scenario.Setup
 		want    map[string]string // "" is that it is not given
 	}{
 		// kube-apiserver refuses to start with an authority for peers whose gate is off.
-		"switched off":                {scenarios.SubjectBuiltin, scenarios.Setup{Proxy: scenarios.Off}, map[string]string{"feature-gates": off, "peer-ca-file": ""}},
-		"on while the others are off": {scenarios.SubjectNone, scenarios.Setup{Proxy: scenarios.On}, map[string]string{"feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt"}},
-		"without its sidecar":         {scenarios.SubjectReference, scenarios.Setup{Proxy: scenarios.Off}, map[string]string{"feature-gates": off, "secure-port": ""}},
-		"as kubeadm sets it up": {scenarios.SubjectBuiltin, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{
+		"switched off":                {scenario.SubjectBuiltin, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": off, "peer-ca-file": ""}},
+		"on while the others are off": {scenario.SubjectNone, scenario.Setup{Proxy: scenario.On}, map[string]string{"feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt"}},
+		"without its sidecar":         {scenario.SubjectReference, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": off, "secure-port": ""}},
+		"as kubeadm sets it up": {scenario.SubjectBuiltin, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{
 			"feature-gates": "", "peer-ca-file": "", "requestheader-uid-headers": "", "runtime-config": "api/all=true",
 		}},
-		"as kubeadm sets it up, behind a sidecar": {scenarios.SubjectReference, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{
+		"as kubeadm sets it up, behind a sidecar": {scenario.SubjectReference, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{
 			"feature-gates": "", "secure-port": "6444",
 		}},
-		"as kubeadm sets it up, where there shall be no proxy": {scenarios.SubjectNone, scenarios.Setup{Flags: scenarios.FlagsKubeadm}, map[string]string{"feature-gates": off}},
-		"an older self": {scenarios.SubjectBuiltin, scenarios.Setup{EmulatedVersion: "1.35"}, map[string]string{
+		"as kubeadm sets it up, where there shall be no proxy": {scenario.SubjectNone, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{"feature-gates": off}},
+		"an older self": {scenario.SubjectBuiltin, scenario.Setup{EmulatedVersion: "1.35"}, map[string]string{
 			"emulated-version": "1.35", "feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt",
 		}},
-		"its own self": {scenarios.SubjectBuiltin, scenarios.Setup{Proxy: scenarios.On}, map[string]string{"emulated-version": ""}},
+		"its own self": {scenario.SubjectBuiltin, scenario.Setup{Proxy: scenario.On}, map[string]string{"emulated-version": ""}},
 	} {
 		got := given(t, c.subject, &c.setup)
 		for argument, want := range c.want {
@@ -59,8 +59,8 @@ func TestArgumentsOfAServerWithASetup(t *testing.T) {
 
 // What kubeadm takes for all servers must be right for each: what some do not have is in the patches of those that do.
 func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
-	c := mixed(scenarios.SubjectReference, "v1.36.3", "v1.36.3")
-	c.Nodes[1].Setup = &scenarios.Setup{Proxy: scenarios.Off}
+	c := mixed(scenario.SubjectReference, "v1.36.3", "v1.36.3")
+	c.Nodes[1].Setup = &scenario.Setup{Proxy: scenario.Off}
 	common, err := c.arguments()
 	if err != nil || !slices.ContainsFunc(common, func(a Argument) bool { return a.Name == "runtime-config" }) ||
 		slices.ContainsFunc(common, func(a Argument) bool { return a.Name == "secure-port" }) {
@@ -82,8 +82,8 @@ func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 
 // A server that is started with another setup must lose what the one before gave it, and is probed where it listens: or its kubelet would kill it.
 func TestASetupReplacesTheOneBefore(t *testing.T) {
-	own := func(setup *scenarios.Setup) func(*corev1.Container) {
-		arguments, err := ownArguments("v1.36.3", scenarios.SubjectReference, setup)
+	own := func(setup *scenario.Setup) func(*corev1.Container) {
+		arguments, err := ownArguments("v1.36.3", scenario.SubjectReference, setup)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestASetupReplacesTheOneBefore(t *testing.T) {
 	if text := string(behind); !strings.Contains(text, "--secure-port=6444") || strings.Contains(text, "6443") || !strings.Contains(text, "port: 6444") {
 		t.Errorf("behind its sidecar:\n%s", text)
 	}
-	emulating, err := edit(behind, "image", 3, own(&scenarios.Setup{EmulatedVersion: "1.35"}))
+	emulating, err := edit(behind, "image", 3, own(&scenario.Setup{EmulatedVersion: "1.35"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestASetupReplacesTheOneBefore(t *testing.T) {
 	if itself, err := edit(emulating, "image", 4, own(nil)); err != nil || strings.Contains(string(itself), "emulated") {
 		t.Errorf("as itself again: %v\n%s", err, itself)
 	}
-	alone, err := edit(behind, "image", 3, own(&scenarios.Setup{Proxy: scenarios.Off}))
+	alone, err := edit(behind, "image", 3, own(&scenario.Setup{Proxy: scenario.Off}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +117,12 @@ func TestASetupReplacesTheOneBefore(t *testing.T) {
 
 // On some things of a node more depends than its peers.
 func TestSetupsThatANodeCannotHaveAreNamed(t *testing.T) {
-	for _, s := range []*scenarios.Setup{nil, {Proxy: scenarios.Off}, {Proxy: scenarios.On, Flags: scenarios.FlagsKubeadm}, {EmulatedVersion: "1.36"}} {
+	for _, s := range []*scenario.Setup{nil, {Proxy: scenario.Off}, {Proxy: scenario.On, Flags: scenario.FlagsKubeadm}, {EmulatedVersion: "1.36"}} {
 		if err := CheckSetup(s); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
-	err := CheckSetup(&scenarios.Setup{Proxy: scenarios.Off, Serving: scenarios.CertificateExpired})
+	err := CheckSetup(&scenario.Setup{Proxy: scenario.Off, Serving: scenario.CertificateExpired})
 	if err == nil || !strings.Contains(err.Error(), "serving certificate: expired") || strings.Contains(err.Error(), "switched") {
 		t.Errorf("got %v, want an error that names the certificate, and it alone", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/pki"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // URL is what clients dial to reach a server: the fault fabric, which leads through the client's link.
@@ -46,7 +46,7 @@ func (c *Cluster) around(name string, way func(*server) netip.AddrPort) (*rest.C
 
 // own is where the kube-apiserver itself listens: at the front door, or behind the sidecar.
 func (s *server) own() netip.AddrPort {
-	if s.subject() == scenarios.SubjectReference {
+	if s.subject() == scenario.SubjectReference {
 		return netip.AddrPortFrom(s.address, behindPort)
 	}
 	return s.door()

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/release"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // alphaGates switch the proxy of 1.28 to 1.32 on: it works by StorageVersion objects, which an API of their own holds.
 // Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
-const alphaGates = "--feature-gates=" + scenarios.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
+const alphaGates = "--feature-gates=" + scenario.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
 
 // isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33 have neither that one nor the next.
 func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }
@@ -23,7 +23,7 @@ func CheckDesigns(from, to string) error {
 	}
 	return fmt.Errorf("%s and %s: the built-in proxy of v1.28 to v1.32 cannot be mixed with that of later versions, which learns otherwise what peers serve; "+
 		"give two versions of one design (or one release, with an API switched off in some servers: --from v1.30.14+without.batch.v1 --to v1.30.14), or --subject %s",
-		from, to, scenarios.SubjectReference)
+		from, to, scenario.SubjectReference)
 }
 
 // alphaArguments switch the proxy of 1.28 to 1.32 on. Its API is one of those that --runtime-config=api/all=true serves.

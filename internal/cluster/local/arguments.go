@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // APIServerArguments returns the command line of a kube-apiserver, without the program's name. It is a function of its
@@ -17,7 +17,7 @@ import (
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
 	subject, p = p.configured(subject)
 	serving := p.serving()
-	if subject == scenarios.SubjectReference {
+	if subject == scenario.SubjectReference {
 		serving = Place{Name: p.Name}.serving() // what is shown is the sidecar's
 	}
 	args := append(p.advertiseArguments(),
@@ -68,28 +68,28 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 		return nil, nil
 	}
 	switch subject {
-	case scenarios.SubjectReference:
+	case scenario.SubjectReference:
 		if !atLeast(version, "v1.30") {
 			return nil, fmt.Errorf("subject %s: kube-apiserver %s is older than v1.30, the oldest that the sidecar is tested with; "+
-				"use v1.30 or newer, or subject %s", subject, version, scenarios.SubjectNone)
+				"use v1.30 or newer, or subject %s", subject, version, scenario.SubjectNone)
 		}
-		return []string{"--feature-gates=" + scenarios.Gate + "=false"}, nil
-	case scenarios.SubjectNone:
+		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
+	case scenario.SubjectNone:
 		if !atLeast(version, "v1.28") {
 			return nil, nil // no such gate yet
 		}
-		return []string{"--feature-gates=" + scenarios.Gate + "=false"}, nil
-	case scenarios.SubjectBuiltin:
+		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
+	case scenario.SubjectBuiltin:
 		if isAlpha(version) {
 			return alphaArguments(p, f), nil
 		}
 		if !atLeast(version, "v1.34") {
 			return nil, fmt.Errorf("subject %s: kube-apiserver %s has no Mixed Version Proxy that can be tested: v1.28 to v1.32 have that of "+
-				"1.28, v1.34 and newer the one of today; use one of these, or subject %s", subject, version, scenarios.SubjectNone)
+				"1.28, v1.34 and newer the one of today; use one of these, or subject %s", subject, version, scenario.SubjectNone)
 		}
-		return slices.Concat([]string{"--feature-gates=" + scenarios.Gate + "=true"}, p.peerCAArguments(f), p.peerAddressArguments()), nil
+		return slices.Concat([]string{"--feature-gates=" + scenario.Gate + "=true"}, p.peerCAArguments(f), p.peerAddressArguments()), nil
 	default:
-		return nil, fmt.Errorf("subject %q: the local backend knows %s", subject, strings.Join(scenarios.Subjects, ", "))
+		return nil, fmt.Errorf("subject %q: the local backend knows %s", subject, strings.Join(scenario.Subjects, ", "))
 	}
 }
 
@@ -133,7 +133,7 @@ func ProxyArguments(p Place, f Files) []string {
 // kubeadm reports whether the kube-apiserver is to have no other flags for its own proxy than kubeadm gives it. Where the subject is that there
 // is no proxy, it stays switched off.
 func (p Place) kubeadm(subject string) bool {
-	return p.setup().Flags == scenarios.FlagsKubeadm && subject != scenarios.SubjectNone
+	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 }
 
 // loopbackOf is an address as seen from its own host.

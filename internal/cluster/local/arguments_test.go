@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 func flag(args []string, name string) (string, bool) {
@@ -45,22 +45,22 @@ func TestAPIServerArguments(t *testing.T) {
 		version, subject string
 		want             map[string]string // flag → value; "-" means absent
 	}{
-		"builtin names itself to its peers": {"v1.37.1", scenarios.SubjectBuiltin, map[string]string{
-			"feature-gates": scenarios.Gate + "=true", "peer-ca-file": "keys/ca.crt", "peer-advertise-ip": "198.19.0.2", "peer-advertise-port": "6443",
+		"builtin names itself to its peers": {"v1.37.1", scenario.SubjectBuiltin, map[string]string{
+			"feature-gates": scenario.Gate + "=true", "peer-ca-file": "keys/ca.crt", "peer-advertise-ip": "198.19.0.2", "peer-advertise-port": "6443",
 			"requestheader-uid-headers": "X-Remote-Uid",
 		}},
-		"builtin works before the gate was on by default": {"v1.34.4", scenarios.SubjectBuiltin, map[string]string{"feature-gates": scenarios.Gate + "=true"}},
-		"none switches off what is on by default":         {"v1.37.1", scenarios.SubjectNone, map[string]string{"feature-gates": scenarios.Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-"}},
-		"none before there was a gate":                    {"v1.27.16", scenarios.SubjectNone, map[string]string{"feature-gates": "-", "requestheader-uid-headers": "-"}},
-		"behind a sidecar its own proxy is off, and its port another": {"v1.37.1", scenarios.SubjectReference, map[string]string{
-			"feature-gates": scenarios.Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-", "secure-port": "6444", "bind-address": "0.0.0.0",
+		"builtin works before the gate was on by default": {"v1.34.4", scenario.SubjectBuiltin, map[string]string{"feature-gates": scenario.Gate + "=true"}},
+		"none switches off what is on by default":         {"v1.37.1", scenario.SubjectNone, map[string]string{"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-"}},
+		"none before there was a gate":                    {"v1.27.16", scenario.SubjectNone, map[string]string{"feature-gates": "-", "requestheader-uid-headers": "-"}},
+		"behind a sidecar its own proxy is off, and its port another": {"v1.37.1", scenario.SubjectReference, map[string]string{
+			"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-", "secure-port": "6444", "bind-address": "0.0.0.0",
 			"requestheader-client-ca-file": "keys/front-proxy-ca.crt",
 		}},
-		"every subject gets a front proxy": {"v1.36.3", scenarios.SubjectNone, map[string]string{
+		"every subject gets a front proxy": {"v1.36.3", scenario.SubjectNone, map[string]string{
 			"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-client-ca-file": "keys/front-proxy-ca.crt",
 			"requestheader-allowed-names": "front-proxy-client", "requestheader-username-headers": "X-Remote-User",
 		}},
-		"addresses and files are the server's own": {"v1.36.3", scenarios.SubjectBuiltin, map[string]string{
+		"addresses and files are the server's own": {"v1.36.3", scenario.SubjectBuiltin, map[string]string{
 			"advertise-address": "198.19.0.2", "secure-port": "6443", "tls-cert-file": "keys/serving-b.crt", "audit-log-path": "logs/b-audit.jsonl",
 			"etcd-servers": "https://198.19.255.1:2379",
 		}},
@@ -82,8 +82,8 @@ func TestAPIServerArguments(t *testing.T) {
 
 func TestAPIServerArgumentsRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ version, subject, want string }{
-		"a subject the version lacks":              {"v1.33.1", scenarios.SubjectBuiltin, "has no Mixed Version Proxy that can be tested"},
-		"a version that no sidecar was tried with": {"v1.29.9", scenarios.SubjectReference, "older than v1.30"},
+		"a subject the version lacks":              {"v1.33.1", scenario.SubjectBuiltin, "has no Mixed Version Proxy that can be tested"},
+		"a version that no sidecar was tried with": {"v1.29.9", scenario.SubjectReference, "older than v1.30"},
 		"a subject this backend knows not":         {"v1.37.1", "alpha", "knows builtin, reference, none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestAPIServerArgumentsRefuses(t *testing.T) {
 }
 
 func TestProxyArguments(t *testing.T) {
-	args := ProxyArguments(place(scenarios.SubjectReference, 1, "b"), testFiles)
+	args := ProxyArguments(place(scenario.SubjectReference, 1, "b"), testFiles)
 	if len(args) == 0 || args[0] != "proxy" {
 		t.Fatalf("it begins with %q, want the command, proxy", args)
 	}
@@ -114,9 +114,9 @@ func TestProxyArguments(t *testing.T) {
 
 func TestComponents(t *testing.T) {
 	for subject, want := range map[string][]Component{
-		scenarios.SubjectNone:    {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
-		scenarios.SubjectBuiltin: {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
-		scenarios.SubjectReference: {
+		scenario.SubjectNone:    {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
+		scenario.SubjectBuiltin: {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
+		scenario.SubjectReference: {
 			{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6444/readyz"},
 			{Program: ProgramProxy, Log: "logs/b-proxy.log", Ready: "https://198.18.0.10:6443/readyz"},
 		},

@@ -53,7 +53,7 @@ type Cluster struct {
 
 	authorities *authorities
 	up          atomic.Bool // every server has been ready at once
-	spoilers    spoilers
+	interposers interposers
 	extension   extensionServer
 }
 
@@ -203,7 +203,7 @@ func (c *Cluster) Close() {
 		}
 		_ = kill(c.etcd)
 	}
-	c.spoilers.close()
+	c.interposers.close()
 	if c.fabric != nil {
 		_ = c.fabric.Close()
 		c.fabric = nil

@@ -3,7 +3,7 @@ package local
 import (
 	"fmt"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Programs that servers are made of.
@@ -32,7 +32,7 @@ func Components(version, subject string, p Place, f Files) ([]Component, error) 
 		return nil, err
 	}
 	all := []Component{{ProgramAPIServer, args, f.log(p.Name), "https://" + p.Own.String() + "/readyz"}}
-	if subject == scenarios.SubjectReference {
+	if subject == scenario.SubjectReference {
 		all = append(all, Component{ProgramProxy, ProxyArguments(p, f), f.log(p.Name + "-proxy"), "https://" + p.Real.String() + "/readyz"})
 	}
 	return all, nil

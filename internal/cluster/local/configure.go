@@ -19,12 +19,12 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Configure says how the next process of a server is set up; nil: as the subject says. It makes what that takes: certificates, and an address
 // at which nobody is. The server must not be running.
-func (c *Cluster) Configure(name string, setup *scenarios.Setup) error {
+func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.server(name)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (c *Cluster) Configure(name string, setup *scenarios.Setup) error {
 	if err := c.issue(place); err != nil {
 		return fmt.Errorf("configure server %q: %w", name, err)
 	}
-	if a := place.setup().Advertise; a == scenarios.AdvertiseWrong || a == scenarios.AdvertiseIP {
+	if a := place.setup().Advertise; a == scenario.AdvertiseWrong || a == scenario.AdvertiseIP {
 		if err := s.lead(place.astray()); err != nil {
 			return fmt.Errorf("configure server %q: %w", name, err)
 		}
@@ -74,7 +74,7 @@ func (c *Cluster) at(a netip.Addr) string {
 // issue makes the certificates that a setup calls for, anew each time.
 func (c *Cluster) issue(p Place) error {
 	setup := p.setup()
-	if setup.PeerCA == scenarios.TrustStranger || setup.Serving == scenarios.CertificateStranger || setup.FrontProxy == scenarios.CertificateStranger {
+	if setup.PeerCA == scenario.TrustStranger || setup.Serving == scenario.CertificateStranger || setup.FrontProxy == scenario.CertificateStranger {
 		if err := c.authorities.meetStranger(c.config.Files.Keys); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // diary keeps what is recorded.
@@ -32,7 +32,7 @@ func TestACrashOfEitherProcessIsTheEndOfBoth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &diary{}
 			c := &Cluster{config: Config{Recorder: d, Status: t.Logf}}
-			s := c.newServer(place(scenarios.SubjectReference, 0, "a"), "v1.37.1", nil)
+			s := c.newServer(place(scenario.SubjectReference, 0, "a"), "v1.37.1", nil)
 			i := s.Begin()
 			for _, script := range scripts {
 				i.Add(shell(t, script))
@@ -51,23 +51,23 @@ func TestACrashOfEitherProcessIsTheEndOfBoth(t *testing.T) {
 // What cannot work may be refused. A server that ends at its start with a setup by which it should work has crashed.
 func TestOnlyAWrongSetupIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		setup   *scenarios.Setup
+		setup   *scenario.Setup
 		refused bool
 	}{
 		"none":                {nil, false},
-		"new certificates":    {&scenarios.Setup{Serving: scenarios.CertificateRotated}, false},
-		"another's authority": {&scenarios.Setup{PeerCA: scenarios.TrustStranger}, true},
+		"new certificates":    {&scenario.Setup{Serving: scenario.CertificateRotated}, false},
+		"another's authority": {&scenario.Setup{PeerCA: scenario.TrustStranger}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &diary{}
 			cluster := &Cluster{config: Config{Recorder: d, Status: t.Logf}}
-			at := place(scenarios.SubjectBuiltin, 0, "a")
+			at := place(scenario.SubjectBuiltin, 0, "a")
 			s := cluster.newServer(at, "v1.37.1", nil)
 			at.Setup = c.setup
 			i := s.Begin()
 			i.Add(shell(t, "echo 'error: no'; exit 1"))
 			<-i.Over()
-			var refused *scenarios.RefusedError
+			var refused *scenario.RefusedError
 			if err := s.refusal(t.Context(), i, at); errors.As(err, &refused) != c.refused {
 				t.Errorf("it ends with %v", err)
 			}

@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/skewproof/skewproof/internal/pki"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // authorities sign the certificates of a run.
@@ -93,13 +93,13 @@ func servingRequest(p Place) pki.Request {
 func frontProxyRequest() pki.Request { return pki.Request{CommonName: frontProxyName, Client: true} }
 
 // unusual issues a certificate that differs from the one requested, or is a new one.
-func (a *authorities) unusual(by *pki.Authority, name string, r pki.Request, how scenarios.Certificate) (pki.Pair, error) {
+func (a *authorities) unusual(by *pki.Authority, name string, r pki.Request, how scenario.Certificate) (pki.Pair, error) {
 	switch how {
-	case scenarios.CertificateExpired:
+	case scenario.CertificateExpired:
 		r.Until = time.Now().Add(-time.Minute)
-	case scenarios.CertificateStranger:
+	case scenario.CertificateStranger:
 		by = a.stranger
-	case scenarios.CertificateOther:
+	case scenario.CertificateOther:
 		if r.Server {
 			r.CommonName, r.DNSNames, r.Addresses = "somewhere-else", []string{"somewhere-else.example"}, nil
 		} else {

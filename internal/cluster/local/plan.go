@@ -10,7 +10,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Addresses come from 198.18.0.0/15, which RFC 2544 sets aside for benchmarks between devices: it is routed nowhere, so even
@@ -44,7 +44,7 @@ type Place struct {
 	// Own is where the kube-apiserver itself listens: at the front door, or behind the sidecar.
 	Own netip.AddrPort
 	// Setup is how what runs there is configured other than the subject says; nil: not at all.
-	Setup *scenarios.Setup
+	Setup *scenario.Setup
 }
 
 // Places returns where each server will live, in order.
@@ -68,7 +68,7 @@ func place(subject string, i int, name string) Place {
 		Real:       netip.AddrPortFrom(host, securePort),
 		Own:        netip.AddrPortFrom(host, securePort),
 	}
-	if subject == scenarios.SubjectReference {
+	if subject == scenario.SubjectReference {
 		p.Own = netip.AddrPortFrom(host, behindPort)
 	}
 	return p

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 var testFiles = Files{Keys: "keys", Data: "data", Logs: "logs"}
@@ -18,7 +18,7 @@ func TestPlacesShareNoAddress(t *testing.T) {
 	}
 	benchmarking := netip.MustParsePrefix("198.18.0.0/15") // RFC 2544
 	seen := map[netip.Addr]string{etcdAdvertised.Addr(): "etcd"}
-	for _, p := range Places(scenarios.SubjectBuiltin, servers) {
+	for _, p := range Places(scenario.SubjectBuiltin, servers) {
 		for what, a := range map[string]netip.Addr{"advertised": p.Advertised.Addr(), "real": p.Real.Addr(), "gateway": p.Cable.Addr().Next()} {
 			if !benchmarking.Contains(a) {
 				t.Errorf("%s address of %s, %s, is outside %s", what, p.Name, a, benchmarking)
@@ -35,12 +35,12 @@ func TestPlacesShareNoAddress(t *testing.T) {
 }
 
 func TestAPlaceHasTwoDoorsBehindASidecarOnly(t *testing.T) {
-	for _, subject := range scenarios.Subjects {
+	for _, subject := range scenario.Subjects {
 		p := place(subject, 0, "a")
 		if p.Own.Addr() != p.Real.Addr() {
 			t.Errorf("%s: the kube-apiserver listens on %s and its front door is %s: that is another host", subject, p.Own, p.Real)
 		}
-		if behind := p.Own != p.Real; behind != (subject == scenarios.SubjectReference) {
+		if behind := p.Own != p.Real; behind != (subject == scenario.SubjectReference) {
 			t.Errorf("%s: the kube-apiserver listens on %s, the front door is %s", subject, p.Own, p.Real)
 		}
 	}
@@ -52,7 +52,7 @@ func TestPlaceKnowsTheIdentityThatTheServerWillTake(t *testing.T) {
 		"a": "apiserver-2tpgmlbwcz6wvzejdfn7mej2p4",
 		"b": "apiserver-jnrjmwo4ppicmwnfyxmuk5l5mi",
 	} {
-		if got := place(scenarios.SubjectBuiltin, 0, name).ID; got != want {
+		if got := place(scenario.SubjectBuiltin, 0, name).ID; got != want {
 			t.Errorf("identity on host %q is %q, want %q", name, got, want)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/sandbox"
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 const (
@@ -36,7 +36,7 @@ type server struct {
 	host    *sandbox.Host
 	current atomic.Pointer[Place]       // with what its present process, or the last one, was started
 	ready   atomic.Pointer[incarnation] // the last one that was
-	next    *scenarios.Setup            // of the next start
+	next    *scenario.Setup             // of the next start
 	astray  *astray                     // an address that it may wrongly advertise; nil if it never has
 }
 
@@ -118,7 +118,7 @@ func (s *server) refusal(ctx context.Context, now *incarnation, place Place) err
 	}
 	s.Record(history.StateStopped, "")
 	s.Status("%s: refuses to start, %s: %s", s.place.Name, place.Setup, why)
-	return &scenarios.RefusedError{Server: s.place.Name, Why: why}
+	return &scenario.RefusedError{Server: s.place.Name, Why: why}
 }
 
 // launch starts one program of an incarnation and waits until it is ready.

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // The common names of front-proxy certificates: the one that every server allows, and one that only its own does.
@@ -22,9 +22,9 @@ var astrayBlock = netip.MustParseAddr("198.19.254.0")
 const astrayPort = 6440
 
 // setup is that of the place, never nil.
-func (p Place) setup() scenarios.Setup {
+func (p Place) setup() scenario.Setup {
 	if p.Setup == nil {
-		return scenarios.Setup{}
+		return scenario.Setup{}
 	}
 	return *p.Setup
 }
@@ -41,12 +41,12 @@ func (p Place) behaves(version string) string {
 // the subject of the run.
 func (p Place) configured(subject string) (string, Place) {
 	switch p.setup().Proxy {
-	case scenarios.Off:
+	case scenario.Off:
 		p.Own = p.Real
-		return scenarios.SubjectNone, p
-	case scenarios.On:
-		if subject == scenarios.SubjectNone {
-			return scenarios.SubjectBuiltin, p
+		return scenario.SubjectNone, p
+	case scenario.On:
+		if subject == scenario.SubjectNone {
+			return scenario.SubjectBuiltin, p
 		}
 	}
 	return subject, p
@@ -67,7 +67,7 @@ func (p Place) frontProxy() string {
 }
 
 // variant names a certificate that is not the usual one. What comes of another server must not be overwritten, hence of.
-func variant(usual, of string, c scenarios.Certificate) string {
+func variant(usual, of string, c scenario.Certificate) string {
 	if c == "" {
 		return usual
 	}
@@ -76,7 +76,7 @@ func variant(usual, of string, c scenarios.Certificate) string {
 
 // allowedFrontProxies are the common names that the server believes.
 func (p Place) allowedFrontProxies() string {
-	if p.setup().FrontProxy == scenarios.CertificateOther {
+	if p.setup().FrontProxy == scenario.CertificateOther {
 		return frontProxyName + "," + otherFrontProxyName
 	}
 	return frontProxyName
@@ -91,9 +91,9 @@ func (p Place) astray() netip.AddrPort {
 // peerCAArguments say whom the server trusts among its peers.
 func (p Place) peerCAArguments(f Files) []string {
 	switch p.setup().PeerCA {
-	case scenarios.TrustMissing:
+	case scenario.TrustMissing:
 		return nil
-	case scenarios.TrustStranger:
+	case scenario.TrustStranger:
 		return []string{"--peer-ca-file=" + f.key(strangerAuthority+".crt")}
 	default:
 		return []string{"--peer-ca-file=" + f.key("ca.crt")}
@@ -103,15 +103,15 @@ func (p Place) peerCAArguments(f Files) []string {
 // peerAddressArguments say where its peers find the server, by the flags that are for nothing else.
 func (p Place) peerAddressArguments() []string {
 	at := p.Advertised
-	if p.setup().Advertise == scenarios.AdvertiseWrong {
+	if p.setup().Advertise == scenario.AdvertiseWrong {
 		at = p.astray()
 	}
 	switch p.setup().Advertise {
-	case scenarios.AdvertiseNothing, scenarios.AdvertiseHost:
+	case scenario.AdvertiseNothing, scenario.AdvertiseHost:
 		return nil
-	case scenarios.AdvertiseIP:
+	case scenario.AdvertiseIP:
 		return []string{"--peer-advertise-ip=" + p.astray().Addr().String()}
-	case scenarios.AdvertisePort:
+	case scenario.AdvertisePort:
 		return []string{"--peer-advertise-port=" + strconv.Itoa(astrayPort)}
 	default:
 		return []string{"--peer-advertise-ip=" + at.Addr().String(), "--peer-advertise-port=" + strconv.Itoa(int(at.Port()))}
@@ -120,7 +120,7 @@ func (p Place) peerAddressArguments() []string {
 
 // advertiseArguments say where the server is, by the flag that it has in any case.
 func (p Place) advertiseArguments() []string {
-	if p.setup().Advertise == scenarios.AdvertiseHost {
+	if p.setup().Advertise == scenario.AdvertiseHost {
 		return nil
 	}
 	return []string{"--advertise-address=" + p.Advertised.Addr().String()}

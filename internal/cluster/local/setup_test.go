@@ -13,24 +13,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // A server that emulates another version has its own proxy, whatever the other's default is, and only flags that the other has.
 func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
-	gate := scenarios.Gate + "="
+	gate := scenario.Gate + "="
 	for _, c := range []struct {
 		version, emulated, subject string
 		want                       map[string]string
 	}{
-		{"v1.37.1", "1.36", scenarios.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "requestheader-uid-headers": "X-Remote-Uid"}},
-		{"v1.37.1", "1.35", scenarios.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "peer-advertise-port": "6443"}},
-		{"v1.36.3", "1.33", scenarios.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "requestheader-uid-headers": "-"}},
-		{"v1.37.1", "1.35", scenarios.SubjectNone, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-"}},
-		{"v1.37.1", "1.35", scenarios.SubjectReference, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-", "secure-port": "6444"}},
+		{"v1.37.1", "1.36", scenario.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "requestheader-uid-headers": "X-Remote-Uid"}},
+		{"v1.37.1", "1.35", scenario.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "peer-advertise-port": "6443"}},
+		{"v1.36.3", "1.33", scenario.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "requestheader-uid-headers": "-"}},
+		{"v1.37.1", "1.35", scenario.SubjectNone, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-"}},
+		{"v1.37.1", "1.35", scenario.SubjectReference, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-", "secure-port": "6444"}},
 	} {
 		p := place(c.subject, 1, "b")
-		p.Setup = &scenarios.Setup{EmulatedVersion: c.emulated}
+		p.Setup = &scenario.Setup{EmulatedVersion: c.emulated}
 		components, err := Components(c.version, c.subject, p, testFiles)
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 		c.want["emulated-version"] = c.emulated
 		c.want["min-compatibility-version"] = "-"
 		hasFlags(t, components[0].Args, c.want)
-		if c.subject == scenarios.SubjectReference {
+		if c.subject == scenario.SubjectReference {
 			hasFlags(t, components[1].Args, map[string]string{"emulated-version": "-"})
 		}
 	}
@@ -47,51 +47,51 @@ func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 // What every setup makes of the command lines: flag → value, "-" for one that shall be absent.
 func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 	for name, c := range map[string]struct {
-		setup              scenarios.Setup
+		setup              scenario.Setup
 		apiserver, sidecar map[string]string // of the subjects builtin and reference
 	}{
-		"trusts a stranger": {scenarios.Setup{PeerCA: scenarios.TrustStranger},
+		"trusts a stranger": {scenario.Setup{PeerCA: scenario.TrustStranger},
 			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}, map[string]string{"peer-ca-file": "keys/stranger-ca.crt"}},
-		"trusts nobody": {scenarios.Setup{PeerCA: scenarios.TrustMissing},
-			map[string]string{"peer-ca-file": "-", "feature-gates": scenarios.Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
-		"shows an expired certificate": {scenarios.Setup{Serving: scenarios.CertificateExpired},
+		"trusts nobody": {scenario.Setup{PeerCA: scenario.TrustMissing},
+			map[string]string{"peer-ca-file": "-", "feature-gates": scenario.Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
+		"shows an expired certificate": {scenario.Setup{Serving: scenario.CertificateExpired},
 			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt", "tls-private-key-file": "keys/serving-b-expired.key"},
 			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt"}},
-		"a certificate for another name": {scenarios.Setup{Serving: scenarios.CertificateOther},
+		"a certificate for another name": {scenario.Setup{Serving: scenario.CertificateOther},
 			map[string]string{"tls-cert-file": "keys/serving-b-other.crt"}, map[string]string{"tls-cert-file": "keys/serving-b-other.crt"}},
-		"a stranger's front proxy": {scenarios.Setup{FrontProxy: scenarios.CertificateStranger},
+		"a stranger's front proxy": {scenario.Setup{FrontProxy: scenario.CertificateStranger},
 			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-stranger.crt", "requestheader-allowed-names": "front-proxy-client",
 				"requestheader-client-ca-file": "keys/front-proxy-ca.crt"},
 			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-stranger.crt", "requestheader-client-ca-file": "keys/front-proxy-ca.crt"}},
-		"an expired front proxy": {scenarios.Setup{FrontProxy: scenarios.CertificateExpired},
+		"an expired front proxy": {scenario.Setup{FrontProxy: scenario.CertificateExpired},
 			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-expired.crt"}, map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-expired.crt"}},
-		"a front proxy that only it allows": {scenarios.Setup{FrontProxy: scenarios.CertificateOther},
+		"a front proxy that only it allows": {scenario.Setup{FrontProxy: scenario.CertificateOther},
 			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-other.crt", "requestheader-allowed-names": "front-proxy-client,front-proxy-of-another"},
 			map[string]string{"proxy-client-key-file": "keys/front-proxy-client-b-other.key", "requestheader-allowed-names": "front-proxy-client,front-proxy-of-another"}},
-		"a new front proxy": {scenarios.Setup{FrontProxy: scenarios.CertificateRotated},
+		"a new front proxy": {scenario.Setup{FrontProxy: scenario.CertificateRotated},
 			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-rotated.crt", "requestheader-allowed-names": "front-proxy-client"}, nil},
-		"leads nowhere": {scenarios.Setup{Advertise: scenarios.AdvertiseWrong},
+		"leads nowhere": {scenario.Setup{Advertise: scenario.AdvertiseWrong},
 			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "6443"},
 			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "6443"}},
-		"an address and no port": {scenarios.Setup{Advertise: scenarios.AdvertiseIP},
+		"an address and no port": {scenario.Setup{Advertise: scenario.AdvertiseIP},
 			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"},
 			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "-"}},
-		"a port and no address": {scenarios.Setup{Advertise: scenarios.AdvertisePort},
+		"a port and no address": {scenario.Setup{Advertise: scenario.AdvertisePort},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "6440"}, map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "6440"}},
-		"nothing for peers alone": {scenarios.Setup{Advertise: scenarios.AdvertiseNothing},
+		"nothing for peers alone": {scenario.Setup{Advertise: scenario.AdvertiseNothing},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"}},
-		"nothing at all": {scenarios.Setup{Advertise: scenarios.AdvertiseHost},
+		"nothing at all": {scenario.Setup{Advertise: scenario.AdvertiseHost},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "-"},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "-"}},
-		"kubeadm's flags": {scenarios.Setup{Flags: scenarios.FlagsKubeadm},
+		"kubeadm's flags": {scenario.Setup{Flags: scenario.FlagsKubeadm},
 			map[string]string{"feature-gates": "-", "peer-ca-file": "-", "peer-advertise-ip": "-", "requestheader-uid-headers": "-", "advertise-address": "198.19.0.2",
 				"requestheader-allowed-names": "front-proxy-client"},
 			map[string]string{"peer-ca-file": "keys/ca.crt"}},
-		"an older self": {scenarios.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
+		"an older self": {scenario.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for subject, want := range map[string]map[string]string{scenarios.SubjectBuiltin: c.apiserver, scenarios.SubjectReference: c.sidecar} {
+			for subject, want := range map[string]map[string]string{scenario.SubjectBuiltin: c.apiserver, scenario.SubjectReference: c.sidecar} {
 				p := place(subject, 1, "b")
 				p.Setup = &c.setup
 				components, err := Components("v1.37.1", subject, p, testFiles)
@@ -100,7 +100,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				}
 				door := components[len(components)-1] // the program that clients and peers meet
 				hasFlags(t, door.Args, want)
-				if subject == scenarios.SubjectReference {
+				if subject == scenario.SubjectReference {
 					// What clients meet is the sidecar's: the certificate behind it is its own affair, and stays good.
 					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
 				}
@@ -110,9 +110,9 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 }
 
 func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) {
-	for _, subject := range scenarios.Subjects {
+	for _, subject := range scenario.Subjects {
 		p := place(subject, 1, "b")
-		p.Setup = &scenarios.Setup{Proxy: scenarios.Off}
+		p.Setup = &scenario.Setup{Proxy: scenario.Off}
 		components, err := Components("v1.37.1", subject, p, testFiles)
 		if err != nil {
 			t.Fatal(err)
@@ -120,36 +120,36 @@ func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) 
 		if len(components) != 1 || components[0].Ready != "https://"+p.Real.String()+"/readyz" {
 			t.Errorf("%s: %+v", subject, components)
 		}
-		hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenarios.Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
+		hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenario.Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
 	}
 }
 
 func TestAServerWhoseProxyIsSwitchedOnHasOneInARunWithout(t *testing.T) {
-	p := place(scenarios.SubjectNone, 1, "b")
-	p.Setup = &scenarios.Setup{Proxy: scenarios.On}
-	components, err := Components("v1.37.1", scenarios.SubjectNone, p, testFiles)
+	p := place(scenario.SubjectNone, 1, "b")
+	p.Setup = &scenario.Setup{Proxy: scenario.On}
+	components, err := Components("v1.37.1", scenario.SubjectNone, p, testFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenarios.Gate + "=true", "peer-ca-file": "keys/ca.crt"})
+	hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenario.Gate + "=true", "peer-ca-file": "keys/ca.crt"})
 }
 
 func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
-	p := place(scenarios.SubjectBuiltin, 1, "b")
+	p := place(scenario.SubjectBuiltin, 1, "b")
 	if got := p.hostname(); got != "b" {
 		t.Errorf("without a setup: %q", got)
 	}
-	p.Setup = &scenarios.Setup{HostnameOf: "a"}
+	p.Setup = &scenario.Setup{HostnameOf: "a"}
 	if got := p.hostname(); got != "a" {
 		t.Errorf("with the name of a: %q", got)
 	}
 }
 
 // issued makes the certificates of a setup and reads one of them.
-func issued(t *testing.T, setup scenarios.Setup, name string) (*x509.Certificate, *Cluster, Place) {
+func issued(t *testing.T, setup scenario.Setup, name string) (*x509.Certificate, *Cluster, Place) {
 	t.Helper()
 	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir()}}}
-	p := place(scenarios.SubjectBuiltin, 1, "b")
+	p := place(scenario.SubjectBuiltin, 1, "b")
 	var err error
 	if c.authorities, err = credentials([]Place{p}, c.config.Files); err != nil {
 		t.Fatal(err)
@@ -171,19 +171,19 @@ func issued(t *testing.T, setup scenarios.Setup, name string) (*x509.Certificate
 
 func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		setup       scenarios.Setup
+		setup       scenario.Setup
 		file        string
 		authority   string
 		serverName  string
 		want, other string // in the errors of verifying it by the right authority, and by the stranger's; "" means none
 	}{
-		"expired":              {scenarios.Setup{Serving: scenarios.CertificateExpired}, "serving-b-expired", "ca", "kubernetes.default.svc", "expired", ""},
-		"a stranger's":         {scenarios.Setup{Serving: scenarios.CertificateStranger}, "serving-b-stranger", "ca", "kubernetes.default.svc", "unknown authority", ""},
-		"another name's":       {scenarios.Setup{Serving: scenarios.CertificateOther}, "serving-b-other", "ca", "kubernetes.default.svc", "not kubernetes.default.svc", ""},
-		"a new one":            {scenarios.Setup{Serving: scenarios.CertificateRotated}, "serving-b-rotated", "ca", "kubernetes.default.svc", "", ""},
-		"an expired proxy":     {scenarios.Setup{FrontProxy: scenarios.CertificateExpired}, "front-proxy-client-b-expired", "front-proxy-ca", "", "expired", ""},
-		"a stranger's proxy":   {scenarios.Setup{FrontProxy: scenarios.CertificateStranger}, "front-proxy-client-b-stranger", "front-proxy-ca", "", "unknown authority", ""},
-		"another proxy's name": {scenarios.Setup{FrontProxy: scenarios.CertificateOther}, "front-proxy-client-b-other", "front-proxy-ca", "", "", ""},
+		"expired":              {scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired", "ca", "kubernetes.default.svc", "expired", ""},
+		"a stranger's":         {scenario.Setup{Serving: scenario.CertificateStranger}, "serving-b-stranger", "ca", "kubernetes.default.svc", "unknown authority", ""},
+		"another name's":       {scenario.Setup{Serving: scenario.CertificateOther}, "serving-b-other", "ca", "kubernetes.default.svc", "not kubernetes.default.svc", ""},
+		"a new one":            {scenario.Setup{Serving: scenario.CertificateRotated}, "serving-b-rotated", "ca", "kubernetes.default.svc", "", ""},
+		"an expired proxy":     {scenario.Setup{FrontProxy: scenario.CertificateExpired}, "front-proxy-client-b-expired", "front-proxy-ca", "", "expired", ""},
+		"a stranger's proxy":   {scenario.Setup{FrontProxy: scenario.CertificateStranger}, "front-proxy-client-b-stranger", "front-proxy-ca", "", "unknown authority", ""},
+		"another proxy's name": {scenario.Setup{FrontProxy: scenario.CertificateOther}, "front-proxy-client-b-other", "front-proxy-ca", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			leaf, cluster, _ := issued(t, c.setup, c.file)
@@ -197,7 +197,7 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("verified by %s: %v, want an error about %q", c.authority, err, c.want)
 			}
-			if c.setup.FrontProxy == scenarios.CertificateOther && leaf.Subject.CommonName != otherFrontProxyName {
+			if c.setup.FrontProxy == scenario.CertificateOther && leaf.Subject.CommonName != otherFrontProxyName {
 				t.Errorf("it is for %s", leaf.Subject)
 			}
 		})
@@ -206,7 +206,7 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 
 // The administrator is let in by servers that nobody else can trust, and by nobody who merely says to be one.
 func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
-	_, c, p := issued(t, scenarios.Setup{Serving: scenarios.CertificateExpired}, "serving-b-expired")
+	_, c, p := issued(t, scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired")
 	f := c.config.Files
 	server := func(name string) *httptest.Server {
 		pair, err := tls.LoadX509KeyPair(f.key(name+".crt"), f.key(name+".key"))

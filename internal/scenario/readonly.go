@@ -1,6 +1,8 @@
-package scenarios
+package scenario
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // OnlyReads says why a plan cannot be carried out on a control plane that is somebody else's, or nothing if it can: then it changes nothing,
 // configures nothing and can do with requests that read.

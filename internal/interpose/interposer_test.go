@@ -1,4 +1,4 @@
-package spoil
+package interpose
 
 import (
 	"bufio"
@@ -19,6 +19,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/skewproof/skewproof/internal/pki"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // patience bounds every wait of the tests; none should come near it.
@@ -31,7 +33,7 @@ const tag = `"1"`
 
 // bench is a server with a spoiler in front of it. The server answers with what it was asked, and as whom.
 type bench struct {
-	*Spoiler
+	*Interposer
 	t       *testing.T
 	trust   *x509.CertPool
 	peer    tls.Certificate // of the front-proxy authority
@@ -80,7 +82,7 @@ func newBench(t *testing.T) *bench {
 	real.StartTLS()
 	t.Cleanup(real.Close)
 	var err error
-	b.Spoiler, err = New(Config{
+	b.Interposer, err = New(Config{
 		Real: netip.MustParseAddrPort(real.Listener.Addr().String()), Name: serverName, ServingCA: trust,
 		Serving:    func() (*tls.Certificate, error) { return &serving, nil },
 		FrontProxy: func() (*tls.Certificate, error) { return &b.peer, nil }, FrontProxyCA: frontProxyTrust,
@@ -162,7 +164,7 @@ func TestOnlyTheSpoiltDocumentFailsAndOnlyForPeers(t *testing.T) {
 		}
 	}
 	status(200, "GET", "/apis", b.peer)
-	b.Spoil("/apis", Fails)
+	b.BreakDiscovery("/apis", fault.ServerError)
 	status(500, "GET", "/apis", b.peer)
 	status(500, "GET", "/apis/", b.peer)
 	for _, path := range []string{"/api", "/apis/apps", "/apis/apps/v1/deployments", "/readyz"} {
@@ -171,11 +173,11 @@ func TestOnlyTheSpoiltDocumentFailsAndOnlyForPeers(t *testing.T) {
 	status(200, "POST", "/apis", b.peer)
 	status(200, "GET", "/apis")
 	status(200, "GET", "/apis", b.user)
-	if got := b.Mend("/apis"); got != 2 {
+	if got := b.RestoreDiscovery("/apis"); got != 2 {
 		t.Errorf("%d fetches have failed, want 2", got)
 	}
 	status(200, "GET", "/apis", b.peer)
-	if got := b.Mend("/apis"); got != 0 {
+	if got := b.RestoreDiscovery("/apis"); got != 0 {
 		t.Errorf("%d fetches have failed since it was mended", got)
 	}
 }

@@ -7,44 +7,45 @@ import (
 	"os"
 	"sync"
 
-	"github.com/skewproof/skewproof/internal/spoil"
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/interpose"
 )
 
-// spoilers are those who stand between servers and their peers, by server. The zero value is ready for use.
-type spoilers struct {
+// interposers stand between servers and their peers, by server. The zero value is ready for use.
+type interposers struct {
 	mu  sync.Mutex
-	all map[string]*spoiled
+	all map[string]*interposed
 }
 
-// spoiled is a server with a spoiler in front of it.
-type spoiled struct {
-	*spoil.Spoiler
+// interposed is a server with an interposer in front of it.
+type interposed struct {
+	*interpose.Interposer
 	paths map[string]bool
 	end   func() // of the detour; nil while there is none
 }
 
-// Spoil lets fetches of a discovery document (/api or /apis) of a server by its peers fail in that manner, until [Cluster.Mend]. To that end what
+// BreakDiscovery lets fetches of a discovery document (/api or /apis) of a server by its peers fail in that way, until [Cluster.RestoreDiscovery]. To that end what
 // peers dial is led through a program that has the server's keys; connections that are open are reset.
-func (c *Cluster) Spoil(name, path string, manner spoil.Manner) error {
+func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) error {
 	s, err := c.server(name)
 	if err != nil {
 		return err
 	}
-	c.spoilers.mu.Lock()
-	defer c.spoilers.mu.Unlock()
-	on := c.spoilers.all[name]
+	c.interposers.mu.Lock()
+	defer c.interposers.mu.Unlock()
+	on := c.interposers.all[name]
 	if on == nil {
-		spoiler, err := spoil.New(c.standingIn(s))
+		interposer, err := interpose.New(c.standingIn(s))
 		if err != nil {
 			return fmt.Errorf("let %s of server %q fail: %w", path, name, err)
 		}
-		if c.spoilers.all == nil {
-			c.spoilers.all = map[string]*spoiled{}
+		if c.interposers.all == nil {
+			c.interposers.all = map[string]*interposed{}
 		}
-		on = &spoiled{Spoiler: spoiler, paths: map[string]bool{}}
-		c.spoilers.all[name] = on
+		on = &interposed{Interposer: interposer, paths: map[string]bool{}}
+		c.interposers.all[name] = on
 	}
-	on.Spoil(path, manner)
+	on.BreakDiscovery(path, how)
 	on.paths[path] = true
 	if on.end == nil {
 		if on.end, err = c.fabric.Detour(name, on.Address()); err != nil {
@@ -54,15 +55,15 @@ func (c *Cluster) Spoil(name, path string, manner spoil.Manner) error {
 	return nil
 }
 
-// Mend lets the fetches succeed again, and returns how many have failed. Connections that are open stay as they are.
-func (c *Cluster) Mend(name, path string) (failed int, err error) {
-	c.spoilers.mu.Lock()
-	defer c.spoilers.mu.Unlock()
-	on := c.spoilers.all[name]
+// RestoreDiscovery lets the fetches succeed again, and returns how many have failed. Connections that are open stay as they are.
+func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
+	c.interposers.mu.Lock()
+	defer c.interposers.mu.Unlock()
+	on := c.interposers.all[name]
 	if on == nil || !on.paths[path] {
-		return 0, fmt.Errorf("mend %s of server %q: it is not spoilt", path, name)
+		return 0, fmt.Errorf("restore %s of server %q: it is not broken", path, name)
 	}
-	failed = on.Mend(path)
+	failed = on.RestoreDiscovery(path)
 	delete(on.paths, path)
 	if len(on.paths) == 0 {
 		on.end()
@@ -71,14 +72,14 @@ func (c *Cluster) Mend(name, path string) (failed int, err error) {
 	return failed, nil
 }
 
-// standingIn is how a spoiler stands in front of a server.
-func (c *Cluster) standingIn(s *server) spoil.Config {
+// standingIn is how an interposer stands in front of a server.
+func (c *Cluster) standingIn(s *server) interpose.Config {
 	f := c.config.Files
 	pair := func(name string) (*tls.Certificate, error) {
 		certificate, err := tls.LoadX509KeyPair(f.key(name+".crt"), f.key(name+".key"))
 		return &certificate, err
 	}
-	return spoil.Config{
+	return interpose.Config{
 		Real: s.place.Real, Name: peerName,
 		Serving:    func() (*tls.Certificate, error) { return pair(s.present().serving()) },
 		ServingCA:  c.pool("ca"),
@@ -98,7 +99,7 @@ func (c *Cluster) pool(authority string) *x509.CertPool {
 	return pool
 }
 
-func (s *spoilers) close() {
+func (s *interposers) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, on := range s.all {

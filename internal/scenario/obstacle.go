@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 import "github.com/skewproof/skewproof/internal/history"
 
@@ -11,24 +11,24 @@ const (
 	NoObstacle   Obstacle = ""
 	Distrusted   Obstacle = "the certificate is not accepted"              // the TLS handshake fails
 	NotAllowed   Obstacle = "the front-proxy certificate is not accepted"  // 401
-	Astray       Obstacle = "the address advertised is nobody's"           // connection refused
+	WrongAddress Obstacle = "the address advertised is nobody's"           // connection refused
 	Unroutable   Obstacle = "no way leads to the address advertised"       // no answer
 	Unadvertised Obstacle = "its proxy is switched off: it has no address" // never dialled
 )
 
-// Misfit is an obstacle on one way: connections that From makes to To.
-type Misfit struct {
+// BlockedPath is an obstacle on one way: connections that From makes to To.
+type BlockedPath struct {
 	From, To string // servers; From is "" for clients
 	Obstacle Obstacle
 }
 
-// Misfits returns what the setup of one server hinders, with the setups of all others that have one: both ways, in the order of servers, which are all of
+// BlockedPaths returns what the setup of one server hinders, with the setups of all others that have one: both ways, in the order of servers, which are all of
 // the plan. It is what must follow from the setups if they have the effect that they are meant to have.
-func Misfits(servers []string, setups map[string]*Setup, about string) []Misfit {
-	var all []Misfit
+func BlockedPaths(servers []string, setups map[string]*Setup, about string) []BlockedPath {
+	var all []BlockedPath
 	add := func(from, to string, o Obstacle) {
 		if o != NoObstacle {
-			all = append(all, Misfit{from, to, o})
+			all = append(all, BlockedPath{from, to, o})
 		}
 	}
 	own := setups[about]
@@ -51,7 +51,7 @@ func obstacle(from, to *Setup) Obstacle {
 	case to != nil && to.Proxy == Off:
 		return Unadvertised
 	case to != nil && to.Advertise == AdvertiseWrong:
-		return Astray
+		return WrongAddress
 	case to != nil && to.Advertise == AdvertiseHost:
 		return Unroutable
 	case from != nil && from.PeerCA == TrustStranger, to.fromClients() != NoObstacle:

@@ -1,11 +1,10 @@
-package scenarios
+package scenario
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/spoil"
 )
 
 func TestValidateRefuses(t *testing.T) {
@@ -14,7 +13,7 @@ func TestValidateRefuses(t *testing.T) {
 	on := func(actions ...Action) Plan {
 		plan := Plan{Servers: a}
 		for _, action := range actions {
-			plan.add(Step{Action: action, Server: "a", Version: "v1.37.1"})
+			plan.Add(Step{Action: action, Server: "a", Version: "v1.37.1"})
 		}
 		return plan
 	}
@@ -33,20 +32,20 @@ func TestValidateRefuses(t *testing.T) {
 		"a heal of nothing":       {Plan{Servers: a, Steps: []Step{{Action: Heal, Label: "x"}}}, "no such fault"},
 		"a replace with nothing":  {Plan{Servers: a, Steps: []Step{{Action: Replace, Server: "a"}}}, "no version"},
 
-		"a spoil of no document":  {Plan{Servers: a, Steps: []Step{{Action: Spoil, Server: "a", Path: "/openapi"}}}, "want /api or /apis"},
-		"a spoil in no manner":    {Plan{Servers: a, Steps: []Step{{Action: Spoil, Server: "a", Path: "/api", Manner: "slowly"}}}, `manner "slowly": want one of`},
-		"a mend in some manner":   {Plan{Servers: a, Steps: []Step{{Action: Mend, Server: "a", Path: "/api", Manner: spoil.CutShort}}}, "only what is spoilt"},
-		"a soak in some manner":   {Plan{Servers: a, Steps: []Step{{Action: Soak, For: 1, Manner: spoil.CutShort}}}, "only what is spoilt"},
-		"an inject of nothing":    {Plan{Servers: a, Steps: []Step{{Action: Inject}}}, "no fault given"},
-		"a fault that is wrong":   {inject(fault.Fault{Kind: "cat", From: "a", To: "b"}), "unknown kind"},
-		"a label twice":           {Plan{Servers: two, Steps: []Step{cutStep("a", "b"), cutStep("b", "a")}}, "step 2: inject \"\": that label is on"},
-		"a fault from a stranger": {inject(cut("z", "a")), `from: no server "z"`},
-		"a fault to a stranger":   {inject(cut("a", "z")), `to: no server "z"`},
-		"a fault from etcd":       {inject(cut(fault.Etcd, "a")), `from: no server "etcd"`},
-		"a fault to the client":   {inject(cut("a", fault.Client)), `to: no server "client"`},
-		"a fault of no link":      {inject(cut(fault.Client, fault.Etcd)), "there is no such link"},
-		"a fault from any server": {inject(cut(fault.Any, "a")), "a step is about one link"},
-		"a fault to any server":   {inject(cut("a", fault.Any)), "a step is about one link"},
+		"broken discovery of no document": {Plan{Servers: a, Steps: []Step{{Action: BreakDiscovery, Server: "a", Path: "/openapi"}}}, "want /api or /apis"},
+		"an unknown failure":              {Plan{Servers: a, Steps: []Step{{Action: BreakDiscovery, Server: "a", Path: "/api", Failure: "slowly"}}}, `failure "slowly": want one of`},
+		"a failure of a restore":          {Plan{Servers: a, Steps: []Step{{Action: RestoreDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort}}}, "only broken discovery"},
+		"a failure of a soak":             {Plan{Servers: a, Steps: []Step{{Action: Soak, For: 1, Failure: fault.CutShort}}}, "only broken discovery"},
+		"an inject of nothing":            {Plan{Servers: a, Steps: []Step{{Action: Inject}}}, "no fault given"},
+		"a fault that is wrong":           {inject(fault.Fault{Kind: "cat", From: "a", To: "b"}), "unknown kind"},
+		"a label twice":                   {Plan{Servers: two, Steps: []Step{cutStep("a", "b"), cutStep("b", "a")}}, "step 2: inject \"\": that label is on"},
+		"a fault from a stranger":         {inject(cut("z", "a")), `from: no server "z"`},
+		"a fault to a stranger":           {inject(cut("a", "z")), `to: no server "z"`},
+		"a fault from etcd":               {inject(cut(fault.Etcd, "a")), `from: no server "etcd"`},
+		"a fault to the client":           {inject(cut("a", fault.Client)), `to: no server "client"`},
+		"a fault of no link":              {inject(cut(fault.Client, fault.Etcd)), "there is no such link"},
+		"a fault from any server":         {inject(cut(fault.Any, "a")), "a step is about one link"},
+		"a fault to any server":           {inject(cut("a", fault.Any)), "a step is about one link"},
 
 		"stop after stop":        {on(Stop, Stop), "step 2: stop a: a step before has ended it"},
 		"restart after stop":     {on(Stop, Restart), "step 2: restart a: a step before has ended it"},
@@ -74,6 +73,9 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
+// cut takes the link between two ends away.
+func cut(from, to string) fault.Fault { return fault.Fault{Kind: fault.Cut, From: from, To: to} }
+
 func cutStep(from, to string) Step {
 	f := cut(from, to)
 	return Step{Action: Inject, Fault: &f}
@@ -82,16 +84,16 @@ func cutStep(from, to string) Step {
 func TestValidateAccepts(t *testing.T) {
 	plan := Plan{Servers: []Server{{Name: "a", Version: "v1.36.3"}, {Name: "b", Version: "v1.36.3"}}}
 	for i, link := range [][2]string{{"a", "b"}, {fault.Client, "a"}, {"b", fault.Etcd}} {
-		plan.inject(link[0]+link[1], cut(link[0], link[1]))
+		plan.Inject(link[0]+link[1], cut(link[0], link[1]))
 		if i > 0 {
-			plan.heal(link[0] + link[1])
-			plan.inject(link[0]+link[1], cut(link[0], link[1]))
+			plan.Heal(link[0] + link[1])
+			plan.Inject(link[0]+link[1], cut(link[0], link[1]))
 		}
 	}
 	for _, action := range []Action{Stop, Start, Kill, Start, Pause, Resume, Restart, Replace, Pause, Kill, Start, Stop} {
-		plan.add(Step{Action: action, Server: "a", Version: "v1.37.1"})
+		plan.Add(Step{Action: action, Server: "a", Version: "v1.37.1"})
 	}
-	plan.restart("b") // whatever has become of a
+	plan.Restart("b") // whatever has become of a
 	if err := plan.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package spoil
+package interpose
 
 import (
 	"crypto/tls"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // fetchThrough asks for a document as a peer, by a transport that stays, and returns the answer with what came of its body and how that ended.
@@ -39,8 +41,8 @@ func TestAnAnswerBreaksOff(t *testing.T) {
 				if err != nil || len(whole) < 20 || (healthy.ContentLength >= 0) != announced {
 					t.Fatalf("%s: %d bytes of %d, %v", path, len(whole), healthy.ContentLength, err)
 				}
-				for manner, want := range map[Manner]string{BreaksOff: "", CutShort: whole[:len(whole)/2]} {
-					b.Spoil(path, manner)
+				for manner, want := range map[fault.DiscoveryFailure]string{fault.BreaksOff: "", fault.CutShort: whole[:len(whole)/2]} {
+					b.BreakDiscovery(path, manner)
 					for range 2 { // the second over the connection of the first, if it still stands
 						answer, body, err := b.fetchThrough(way, path, nil)
 						switch {
@@ -52,7 +54,7 @@ func TestAnAnswerBreaksOff(t *testing.T) {
 							t.Errorf("%s %s: %d bytes came, then %v, want %d and a reset", path, manner, len(body), err, len(want))
 						}
 					}
-					if got := b.Mend(path); got != 2 {
+					if got := b.RestoreDiscovery(path); got != 2 {
 						t.Errorf("%s %s: %d counted, want 2", path, manner, got)
 					}
 				}
@@ -73,7 +75,7 @@ func TestAnAnswerBreaksOffForWhoHasTheDocument(t *testing.T) {
 	if answer, _, err := b.fetchThrough(way, "/apis", tagged); err != nil || answer.StatusCode != http.StatusNotModified {
 		t.Fatalf("without a fault: %d, %v, want 304", answer.StatusCode, err)
 	}
-	b.Spoil("/apis", BreaksOff)
+	b.BreakDiscovery("/apis", fault.BreaksOff)
 	if answer, body, err := b.fetchThrough(way, "/apis", tagged); err == nil || answer.StatusCode != http.StatusOK || body != "" {
 		t.Errorf("%d, %q, %v, want an answer that breaks off", answer.StatusCode, body, err)
 	}
@@ -95,7 +97,7 @@ func TestOtherAnswersGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = slow.Body.Close() }()
-	b.Spoil("/apis", BreaksOff)
+	b.BreakDiscovery("/apis", fault.BreaksOff)
 	if _, _, err := b.fetchThrough(way, "/apis", nil); err == nil {
 		t.Error("it does not break off")
 	}

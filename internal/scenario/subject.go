@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 // The subjects of runs on real servers: whose Mixed Version Proxy is tested.
 const (

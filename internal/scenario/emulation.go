@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 import (
 	"cmp"
@@ -20,14 +20,14 @@ const (
 	firstEmulated = 31
 )
 
-// minorVersion is the minor version of a release in the form that --emulated-version takes: "1.36" for "v1.36.3".
-func minorVersion(version string) string {
+// MinorVersion is the minor version of a release in the form that --emulated-version takes: "1.36" for "v1.36.3".
+func MinorVersion(version string) string {
 	return strings.TrimPrefix(semver.MajorMinor(release.Of(version)), "v")
 }
 
 // Emulates reports whether a release is of the minor version that a server with this setup is told to emulate.
 func (s *Setup) Emulates(version string) bool {
-	return s.Like() != "" && s.Like() == minorVersion(version)
+	return s.Like() != "" && s.Like() == MinorVersion(version)
 }
 
 // Like is the minor version that a server with this setup is told to behave like; "" is its own. The setup may be nil.
@@ -47,7 +47,7 @@ func emulable(version, emulated string) error {
 	if !ok {
 		return fmt.Errorf("setup: emulated version %q: want a minor version without a patch, such as \"1.36\"", emulated)
 	}
-	own, ok := minorNumber(minorVersion(version))
+	own, ok := minorNumber(MinorVersion(version))
 	switch oldest := max(own-emulatesBack, firstEmulated); {
 	case !ok:
 		return fmt.Errorf("setup: emulated version %q: version %q of the server is none of Kubernetes", emulated, version)

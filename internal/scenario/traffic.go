@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 // Traffic is the load that a plan wants in place of the general one. The zero value is the general load: every kind of request on everything
 // that is served anywhere. A named one shifts its weight, and asks for what the general load leaves out because it costs much or needs objects.

@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/spoil"
 )
 
 // Validate checks that a plan can be carried out: that it names only servers it has, asks of each only what it can do by
@@ -61,8 +60,8 @@ type rehearsal struct {
 }
 
 func (r rehearsal) step(s Step) error {
-	if s.Manner != spoil.Fails && s.Action != Spoil {
-		return fmt.Errorf("%s: manner %q: only what is spoilt fails in some manner", s.Action, s.Manner)
+	if s.Failure != fault.ServerError && s.Action != BreakDiscovery {
+		return fmt.Errorf("%s: failure %q: only broken discovery has a way to fail", s.Action, s.Failure)
 	}
 	switch s.Action {
 	case Soak, Outlast:
@@ -79,9 +78,9 @@ func (r rehearsal) step(s Step) error {
 		delete(r.injected, s.Label)
 	case Define, Undefine:
 		return s.Definition.validate()
-	case Spoil, Mend:
-		if !slices.Contains(spoil.Manners, s.Manner) {
-			return fmt.Errorf("%s %s: manner %q: want one of %q", s.Action, s.Path, s.Manner, spoil.Manners)
+	case BreakDiscovery, RestoreDiscovery:
+		if !slices.Contains(fault.DiscoveryFailures, s.Failure) {
+			return fmt.Errorf("%s %s: failure %q: want one of %q", s.Action, s.Path, s.Failure, fault.DiscoveryFailures)
 		}
 		if s.Path != "/api" && s.Path != "/apis" {
 			return fmt.Errorf("%s %q: want /api or /apis", s.Action, s.Path)

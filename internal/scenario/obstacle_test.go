@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 import (
 	"encoding/json"
@@ -11,12 +11,12 @@ import (
 
 func TestMisfits(t *testing.T) {
 	servers := []string{"a", "b", "c"}
-	fromB := func(o Obstacle) []Misfit { return []Misfit{{"b", "a", o}, {"b", "c", o}} }
-	toB := func(o Obstacle) []Misfit { return []Misfit{{"a", "b", o}, {"c", "b", o}} }
-	untrusted := append([]Misfit{{"", "b", Distrusted}}, toB(Distrusted)...)
+	fromB := func(o Obstacle) []BlockedPath { return []BlockedPath{{"b", "a", o}, {"b", "c", o}} }
+	toB := func(o Obstacle) []BlockedPath { return []BlockedPath{{"a", "b", o}, {"c", "b", o}} }
+	untrusted := append([]BlockedPath{{"", "b", Distrusted}}, toB(Distrusted)...)
 	for name, c := range map[string]struct {
 		setups map[string]*Setup
-		want   []Misfit
+		want   []BlockedPath
 	}{
 		"no setup":                     {nil, nil},
 		"trusts a stranger":            {map[string]*Setup{"b": {PeerCA: TrustStranger}}, fromB(Distrusted)},
@@ -28,20 +28,20 @@ func TestMisfits(t *testing.T) {
 		"a front proxy not allowed":    {map[string]*Setup{"b": {FrontProxy: CertificateOther}}, fromB(NotAllowed)},
 		"a stranger's front proxy":     {map[string]*Setup{"b": {FrontProxy: CertificateStranger}}, fromB(NotAllowed)},
 		"a front proxy that expired":   {map[string]*Setup{"b": {FrontProxy: CertificateExpired}}, fromB(NotAllowed)},
-		"an address of nobody":         {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(Astray)},
+		"an address of nobody":         {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
 		"an address to which no way":   {map[string]*Setup{"b": {Advertise: AdvertiseHost}}, toB(Unroutable)},
 		"a fallback address":           {map[string]*Setup{"b": {Advertise: AdvertiseNothing}}, nil},
 		"half an address":              {map[string]*Setup{"b": {Advertise: AdvertiseIP}}, nil},
 		"kubeadm's flags":              {map[string]*Setup{"b": {Flags: FlagsKubeadm}}, nil},
 		"switched off":                 {map[string]*Setup{"b": {Proxy: Off}}, toB(Unadvertised)},
-		"two switched off":             {map[string]*Setup{"a": {Proxy: Off}, "b": {Proxy: Off}}, []Misfit{{"c", "b", Unadvertised}}},
+		"two switched off":             {map[string]*Setup{"a": {Proxy: Off}, "b": {Proxy: Off}}, []BlockedPath{{"c", "b", Unadvertised}}},
 		"one name for two":             {map[string]*Setup{"b": {HostnameOf: "a"}}, nil},
-		"a setup of another":           {map[string]*Setup{"c": {PeerCA: TrustStranger}}, []Misfit{{"c", "b", Distrusted}}},
-		"distrust on top of a bad way": {map[string]*Setup{"a": {PeerCA: TrustStranger}, "b": {Advertise: AdvertiseWrong}}, toB(Astray)},
+		"a setup of another":           {map[string]*Setup{"c": {PeerCA: TrustStranger}}, []BlockedPath{{"c", "b", Distrusted}}},
+		"distrust on top of a bad way": {map[string]*Setup{"a": {PeerCA: TrustStranger}, "b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Misfits(servers, c.setups, "b")
-			byEnds := func(ms []Misfit) map[[2]string]Obstacle {
+			got := BlockedPaths(servers, c.setups, "b")
+			byEnds := func(ms []BlockedPath) map[[2]string]Obstacle {
 				m := map[[2]string]Obstacle{}
 				for _, x := range ms {
 					m[[2]string{x.From, x.To}] = x.Obstacle
@@ -58,7 +58,7 @@ func TestMisfits(t *testing.T) {
 // Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address of nobody.
 func TestWhichObstaclesAreOfCertificates(t *testing.T) {
 	want := map[Obstacle]history.Distrust{Distrusted: history.DistrustServing, NotAllowed: history.DistrustFrontProxy}
-	for _, o := range []Obstacle{NoObstacle, Distrusted, NotAllowed, Astray, Unroutable, Unadvertised} {
+	for _, o := range []Obstacle{NoObstacle, Distrusted, NotAllowed, WrongAddress, Unroutable, Unadvertised} {
 		if got := o.Distrust(); got != want[o] {
 			t.Errorf("%q: %q, want %q", o, got, want[o])
 		}
@@ -125,7 +125,7 @@ func TestASetupIsChecked(t *testing.T) {
 		"a switch between on and off": {Setup{Proxy: "half"}, false},
 	} {
 		plan := Plan{Servers: servers}
-		plan.setUp("b", c.setup)
+		plan.SetUp("b", c.setup)
 		if err := plan.Validate(); (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -138,7 +138,7 @@ func TestASetupIsChecked(t *testing.T) {
 // The sentence is all that a reader of a report sees of a setup.
 func TestAStepTellsItsSetup(t *testing.T) {
 	plan := Plan{}
-	plan.setUp("b", Setup{PeerCA: TrustStranger, HostnameOf: "a"})
+	plan.SetUp("b", Setup{PeerCA: TrustStranger, HostnameOf: "a"})
 	step := plan.Steps[0]
 	if got, want := step.String(), "restart b, its peer authority: stranger, with the host name of a"; got != want {
 		t.Errorf("%q, want %q", got, want)

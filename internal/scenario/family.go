@@ -1,4 +1,4 @@
-package scenarios
+package scenario
 
 import "slices"
 
@@ -48,12 +48,4 @@ type Limits struct {
 // Allows reports whether the scenario runs on the backend.
 func (l Limits) Allows(backend string) bool {
 	return len(l.Backends) == 0 || slices.Contains(l.Backends, backend)
-}
-
-// notOnNodes is for scenarios that give a server certificates, authorities or addresses of its own. What a kind cluster can do is for its own package to
-// say; a test holds the catalogue to that.
-var notOnNodes = Limits{
-	Backends: []string{BackendLocal, BackendSim},
-	Reason: "because the certificates, authorities and addresses of a kind node are not for its peers alone: its kubelet, its etcd member and the " +
-		"load balancer depend on them too",
 }

@@ -1,8 +1,8 @@
-// Package spoil stands between one apiserver and its peers and lets chosen discovery documents of that server fail, or break off. All else it passes
+// Package interpose stands between one apiserver and its peers and lets chosen discovery documents of that server fail, or break off. All else it passes
 // on as it came: to peers it is the server, to the server it is the peer.
 //
 // It can do so because it has the keys of both. It lends its certificate only to those who have proved to be peers themselves.
-package spoil
+package interpose
 
 import (
 	"crypto/tls"
@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // Config says between whom to stand. All fields are needed.
@@ -35,8 +37,8 @@ type Config struct {
 	FrontProxyCA *x509.CertPool
 }
 
-// Spoiler is a running one. Its methods may be called concurrently.
-type Spoiler struct {
+// Interposer is a running one. Its methods may be called concurrently.
+type Interposer struct {
 	config   Config
 	listener net.Listener
 	server   *http.Server
@@ -44,22 +46,22 @@ type Spoiler struct {
 	peers    sync.Map          // certificates that were verified: the raw bytes as a string → bool
 
 	mu     sync.Mutex
-	spoilt map[string]*spoilt // by path
+	broken map[string]*broken // by path
 }
 
-// spoilt is a document of which fetches fail.
-type spoilt struct {
-	manner Manner
+// broken is a document of which fetches fail.
+type broken struct {
+	how    fault.DiscoveryFailure
 	failed int // fetches
 }
 
-// New listens on a loopback port. Nothing is spoilt yet.
-func New(config Config) (*Spoiler, error) {
+// New listens on a loopback port. Nothing is broken yet.
+func New(config Config) (*Interposer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("stand in front of %s: %w", config.Real, err)
 	}
-	s := &Spoiler{config: config, listener: listener, spoilt: map[string]*spoilt{}}
+	s := &Interposer{config: config, listener: listener, broken: map[string]*broken{}}
 	s.server = &http.Server{
 		Handler:  s.handler(),
 		ErrorLog: log.New(io.Discard, "", 0), // whose connections break is in the records of faults
@@ -75,70 +77,70 @@ func New(config Config) (*Spoiler, error) {
 }
 
 // Address is where it listens.
-func (s *Spoiler) Address() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
+func (s *Interposer) Address() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// Spoil lets fetches of a document fail.
-func (s *Spoiler) Spoil(path string, m Manner) {
+// BreakDiscovery lets fetches of a document fail.
+func (s *Interposer) BreakDiscovery(path string, how fault.DiscoveryFailure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoilt[path] = &spoilt{manner: m}
+	s.broken[path] = &broken{how: how}
 }
 
-// Mend lets them succeed again, and returns how many have failed.
-func (s *Spoiler) Mend(path string) (failed int) {
+// RestoreDiscovery lets them succeed again, and returns how many have failed.
+func (s *Interposer) RestoreDiscovery(path string) (failed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if document := s.spoilt[path]; document != nil {
+	if document := s.broken[path]; document != nil {
 		failed = document.failed
 	}
-	delete(s.spoilt, path)
+	delete(s.broken, path)
 	return failed
 }
 
 // Close ends all connections.
-func (s *Spoiler) Close() {
+func (s *Interposer) Close() {
 	_ = s.server.Close()
 	for _, way := range s.ways {
 		way.CloseIdleConnections()
 	}
 }
 
-func (s *Spoiler) handler() http.Handler {
+func (s *Interposer) handler() http.Handler {
 	asPeer, asItCame := s.passOn(true), s.passOn(false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.fromPeer(r) {
 			asItCame.ServeHTTP(w, r)
 			return
 		}
-		switch manner, fails := s.fails(r); {
+		switch how, fails := s.fails(r); {
 		case !fails:
 			asPeer.ServeHTTP(w, r)
-		case manner == Fails:
+		case how == fault.ServerError:
 			http.Error(w, "the document could not be made", http.StatusInternalServerError)
 		default:
-			breakOff(w, r, asPeer, manner)
+			breakOff(w, r, asPeer, how)
 		}
 	})
 }
 
 // fails reports, and counts, a fetch that is to fail, and how. Nobody but peers asks over these links, and requests of their clients are for
 // resources and for the documents of single groups.
-func (s *Spoiler) fails(r *http.Request) (how Manner, fails bool) {
+func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails bool) {
 	if r.Method != http.MethodGet {
-		return Fails, false
+		return fault.ServerError, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	document := s.spoilt[strings.TrimSuffix(r.URL.Path, "/")]
+	document := s.broken[strings.TrimSuffix(r.URL.Path, "/")]
 	if document == nil {
-		return Fails, false
+		return fault.ServerError, false
 	}
 	document.failed++
-	return document.manner, true
+	return document.how, true
 }
 
 // fromPeer reports whether the request came over a connection that a peer has made.
-func (s *Spoiler) fromPeer(r *http.Request) bool {
+func (s *Interposer) fromPeer(r *http.Request) bool {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
 	}
@@ -159,7 +161,7 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 const identityPrefix = "X-Remote-"
 
 // passOn sends requests on: with the certificate of a peer, or without any, and then without a peer's headers.
-func (s *Spoiler) passOn(asPeer bool) http.Handler {
+func (s *Interposer) passOn(asPeer bool) http.Handler {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.ServingCA, ServerName: s.config.Name}
 	if asPeer {
 		trust.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.config.FrontProxy() }
@@ -191,7 +193,7 @@ func (s *Spoiler) passOn(asPeer bool) http.Handler {
 }
 
 // way is a way to the real server.
-func (s *Spoiler) way(trust *tls.Config, http2 bool) *http.Transport {
+func (s *Interposer) way(trust *tls.Config, http2 bool) *http.Transport {
 	way := &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: http2, DisableCompression: true, MaxIdleConnsPerHost: 100}
 	s.ways = append(s.ways, way)
 	return way

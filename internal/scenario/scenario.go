@@ -1,6 +1,6 @@
-// Package scenarios holds what skewproof does to a control plane: the type of a scenario and the catalogue, one short file each. A
-// scenario is data. Nothing in it knows which backend carries it out.
-package scenarios
+// Package scenario is the model of a scenario: its plan, the steps and setups of it, and what follows from them. It is data,
+// and knows nothing of what carries it out. The catalogue is the package scenarios.
+package scenario
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/spoil"
 )
 
 // Scenario is one entry of the catalogue.
@@ -93,10 +92,10 @@ const (
 	Inject  Action = "inject"  // switch Step.Fault on
 	Heal    Action = "heal"    // switch the fault with Step.Label off
 
-	Define   Action = "define"   // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
-	Undefine Action = "undefine" // delete it
-	Spoil    Action = "spoil"    // let the discovery document at Step.Path of a server fail in the manner of Step.Manner, for peers that ask for it
-	Mend     Action = "mend"     // let it be served again
+	Define           Action = "define"            // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
+	Undefine         Action = "undefine"          // delete it
+	BreakDiscovery   Action = "break-discovery"   // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
+	RestoreDiscovery Action = "restore-discovery" // let them succeed again
 )
 
 // Step is one thing done, and waited for, before the next.
@@ -110,8 +109,8 @@ type Step struct {
 	Label      string      `json:"label,omitempty"`
 	Definition *Definition `json:"definition,omitempty"`
 	Path       string      `json:"path,omitempty"` // "/api" or "/apis"
-	// Manner is how Spoil lets it fail; the zero value: with 500.
-	Manner spoil.Manner `json:"manner,omitempty"`
+	// Failure is how the fetch fails after BreakDiscovery; the zero value: with 500.
+	Failure fault.DiscoveryFailure `json:"failure,omitempty"`
 	// Setup is the configuration with which Start, Restart or Replace start the server; nil is the subject's own.
 	Setup *Setup `json:"setup,omitempty"`
 }
@@ -165,9 +164,9 @@ func (s Step) String() string {
 		return "define " + s.Definition.String()
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
-	case Spoil:
+	case BreakDiscovery:
 		return s.spoils()
-	case Mend:
+	case RestoreDiscovery:
 		return fmt.Sprintf("%s serves %s to its peers again", s.Server, s.Path)
 	default:
 		return fmt.Sprintf("%s %s", s.Action, s.Server)
@@ -176,12 +175,23 @@ func (s Step) String() string {
 
 // spoils is the sentence of a step that spoils.
 func (s Step) spoils() string {
-	switch s.Manner {
-	case spoil.BreaksOff:
+	switch s.Failure {
+	case fault.BreaksOff:
 		return fmt.Sprintf("%s breaks off when it serves %s to its peers, before the first byte", s.Server, s.Path)
-	case spoil.CutShort:
+	case fault.CutShort:
 		return fmt.Sprintf("%s breaks off when it serves %s to its peers, half way", s.Server, s.Path)
 	default:
 		return fmt.Sprintf("%s fails to serve %s to its peers", s.Server, s.Path)
 	}
+}
+
+// Control is a subject on which a scenario must fail: the proof that it can. One of Subject and Defect is set.
+type Control struct {
+	// Subject is a subject on which the scenario must end in FAIL, such as "none".
+	Subject string `json:"subject,omitempty"`
+	// Defect is a planted defect (see sim/mutants) with which the reference must fail it in the simulator.
+	Defect string `json:"defect,omitempty"`
+	// Invariants are those that must be violated, every one of them and whatever the timing: at least one, and at least one that the KEP demands.
+	// What is violated beside them is no matter of the control.
+	Invariants []string `json:"invariants"`
 }

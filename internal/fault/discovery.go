@@ -1,0 +1,31 @@
+package fault
+
+import "fmt"
+
+// DiscoveryFailure is how the fetch of a discovery document by a peer fails.
+type DiscoveryFailure string
+
+// The ways in which a fetch can fail.
+const (
+	// ServerError is the zero value: the answer is 500.
+	ServerError DiscoveryFailure = ""
+	// BreaksOff is an answer of 200 whose headers arrive; then, before the first byte of the body, the stream is reset.
+	BreaksOff DiscoveryFailure = "breaks-off"
+	// CutShort is the same after the first half of the body.
+	CutShort DiscoveryFailure = "cut-short"
+)
+
+// DiscoveryFailures lists all ways.
+var DiscoveryFailures = []DiscoveryFailure{ServerError, BreaksOff, CutShort}
+
+// Detail says what becomes of fetches of the document at a path, for the record of the fault.
+func (f DiscoveryFailure) Detail(path string) string {
+	does := "fails"
+	switch f {
+	case BreaksOff:
+		does = "breaks off"
+	case CutShort:
+		does = "is cut short"
+	}
+	return fmt.Sprintf("GET %s %s for peers", path, does)
+}

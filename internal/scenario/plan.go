@@ -1,0 +1,126 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+// Cluster starts a plan whose i-th server first runs version(i). Servers are called a, b, c, …
+func (p Parameters) Cluster(version func(i int) string) *Plan {
+	plan := &Plan{Bounds: p.Bounds}
+	for i := range p.Servers {
+		plan.Servers = append(plan.Servers, Server{Name: ServerName(i), Version: version(i)})
+	}
+	return plan
+}
+
+// ServerName is the name of the i-th server: a to z, then s26, s27, …
+func ServerName(i int) string {
+	if i < 26 {
+		return string(rune('a' + i))
+	}
+	return fmt.Sprintf("s%d", i)
+}
+
+// Newest makes one server, a, run the newer version: it alone serves what only that version knows.
+func (p Parameters) Newest(i int) string {
+	if i == 0 {
+		return p.To
+	}
+	return p.From
+}
+
+// NewestTwo makes two servers, a and b, run the newer version.
+func (p Parameters) NewestTwo(i int) string {
+	if i < 2 {
+		return p.To
+	}
+	return p.From
+}
+
+func (plan *Plan) Add(s Step)            { plan.Steps = append(plan.Steps, s) }
+func (plan *Plan) Soak(d time.Duration)  { plan.Add(Step{Action: Soak, For: d}) }
+func (plan *Plan) Sweep()                { plan.Add(Step{Action: Sweep}) }
+func (plan *Plan) Restart(server string) { plan.Add(Step{Action: Restart, Server: server}) }
+func (plan *Plan) Replace(server, version string) {
+	plan.Add(Step{Action: Replace, Server: server, Version: version})
+}
+func (plan *Plan) Inject(label string, f fault.Fault) {
+	plan.Add(Step{Action: Inject, Fault: &f, Label: label})
+}
+func (plan *Plan) Heal(label string)   { plan.Add(Step{Action: Heal, Label: label}) }
+func (plan *Plan) Start(server string) { plan.Add(Step{Action: Start, Server: server}) }
+func (plan *Plan) Stop(server string)  { plan.Add(Step{Action: Stop, Server: server}) }
+func (plan *Plan) Kill(server string)  { plan.Add(Step{Action: Kill, Server: server}) }
+
+// SetUp restarts a server with a setup.
+func (plan *Plan) SetUp(server string, setup Setup) {
+	plan.Add(Step{Action: Restart, Server: server, Setup: &setup})
+}
+
+// Misconfigure gives a server, in a cluster that is well, a setup for long enough to see what comes of it, and puts it right again.
+func (plan *Plan) Misconfigure(server string, setup Setup) {
+	plan.Settle(4 * time.Second)
+	plan.SetUp(server, setup)
+	plan.Settle(12 * time.Second)
+	plan.Restart(server)
+	plan.Converge()
+}
+
+// Names are those of all servers, in order.
+func (plan *Plan) Names() []string {
+	var names []string
+	for _, s := range plan.Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Suffer switches the faults on and returns what takes them away again, the last first.
+func (plan *Plan) Suffer(faults ...fault.Fault) (relieve func()) {
+	for _, f := range faults {
+		plan.Inject(f.String(), f)
+	}
+	return func() {
+		for _, f := range slices.Backward(faults) {
+			plan.Heal(f.String())
+		}
+	}
+}
+
+// Settle waits until ignorance is no excuse any more, and then long enough to see what happens.
+func (plan *Plan) Settle(observe time.Duration) { plan.Soak(plan.Bounds.Staleness + observe) }
+
+// Converge waits until all must be well again, and long enough after that to see whether it is.
+func (plan *Plan) Converge() { plan.ConvergeAfter(0) }
+
+// ConvergeAfter is converge where what was disturbed may take so long to be as it was.
+func (plan *Plan) ConvergeAfter(back time.Duration) {
+	plan.Add(Step{Action: Outlast, For: back + plan.Bounds.Convergence + 5*time.Second})
+}
+
+// Versions lists the apiserver versions that the plan needs, each once, in order of first use.
+func (plan *Plan) Versions() []string {
+	var versions []string
+	seen := map[string]bool{"": true}
+	note := func(v string) {
+		if !seen[v] {
+			seen[v] = true
+			versions = append(versions, v)
+		}
+	}
+	for _, s := range plan.Servers {
+		note(s.Version)
+	}
+	for _, s := range plan.Steps {
+		note(s.Version)
+	}
+	return versions
+}
+
+// Define adds a step that creates a definition or gives it other versions, and Undefine one that deletes it.
+func (plan *Plan) Define(d Definition)   { plan.Add(Step{Action: Define, Definition: &d}) }
+func (plan *Plan) Undefine(d Definition) { plan.Add(Step{Action: Undefine, Definition: &d}) }
