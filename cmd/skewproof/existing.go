@@ -19,6 +19,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 )
@@ -228,6 +229,6 @@ func (f *runFlags) describeExisting(chosen scenario.Scenario, plan scenario.Plan
 	if f.strict {
 		words = append(words, "--strict")
 	}
-	run.Reproduce = conformance.ShellLine(words)
+	run.Reproduce = shell.Line(words...)
 	return run, unseen
 }

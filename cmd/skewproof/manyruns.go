@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/skewproof/skewproof/scenarios/conformance"
+	"github.com/skewproof/skewproof/internal/shell"
 )
 
 // What the commands that carry out many runs have in common: conformance, matrix, bench and parity.
@@ -67,7 +67,7 @@ func given(flags *pflag.FlagSet) string {
 		if s, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(s.GetSlice(), ",")
 		}
-		fmt.Fprintf(&words, " --%s=%s", f.Name, conformance.Quoted(value))
+		fmt.Fprintf(&words, " --%s=%s", f.Name, shell.Quote(value))
 	})
 	return words.String()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/scenarios/conformance"
+	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -119,7 +119,7 @@ func (f *replayFlags) commandLine() string {
 	if f.lenient {
 		words = append(words, "--lenient")
 	}
-	return conformance.ShellLine(words)
+	return shell.Line(words...)
 }
 
 // recognise says whether the run shows the violation of the file: of the same invariant, in the same way, on what the file asks for. Real

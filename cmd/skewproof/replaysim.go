@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/skewproof/skewproof/scenarios/conformance"
+	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -58,7 +58,7 @@ func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) e
 	}
 	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
 	defer dir.tidy()
-	result.History.Run.Reproduce = conformance.ShellLine([]string{"skewproof", "replay", f.file})
+	result.History.Run.Reproduce = shell.Line("skewproof", "replay", f.file)
 	result.History.Run.Environment = []string{simulatedHere}
 	if err := saveHistory(dir, result.History); err != nil {
 		return notRun(err)

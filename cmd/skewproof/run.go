@@ -18,6 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim"
@@ -336,7 +337,7 @@ func (f *runFlags) describe(chosen scenario.Scenario, plan scenario.Plan) histor
 
 // commandLine repeats the run, wherever its defaults move to.
 func (f *runFlags) commandLine(name string) string {
-	return conformance.ShellLine(append([]string{"skewproof", "run"}, f.words(name)...))
+	return shell.Line(append([]string{"skewproof", "run"}, f.words(name)...)...)
 }
 
 // words are those after 'skewproof run' of the command line.

@@ -30,13 +30,13 @@ links at $TOXIPROXY_URL.`,
 			if err != nil {
 				return notRun(err)
 			}
-			return notRun(shell(runDir(absolute), args[1:]))
+			return notRun(enterShell(runDir(absolute), args[1:]))
 		},
 	}
 }
 
-// shell becomes nsenter(1): a program with threads, as every Go program is, may not enter a user namespace (setns(2)).
-func shell(dir runDir, command []string) error {
+// enterShell becomes nsenter(1): a program with threads, as every Go program is, may not enter a user namespace (setns(2)).
+func enterShell(dir runDir, command []string) error {
 	if err := noFile(string(dir)); err != nil {
 		return err
 	}

@@ -3,13 +3,13 @@ package conformance
 import (
 	"cmp"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -41,7 +41,7 @@ func (o outcome) took() time.Duration {
 func (o *Options) ofScenario(s scenario.Scenario) *reports.ConformanceScenario {
 	result := &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
 	if s.Limits.Allows(o.Backend) {
-		result.Reproduce = ShellLine(append([]string{"skewproof", "run"}, o.words(s)...))
+		result.Reproduce = shell.Line(append([]string{"skewproof", "run"}, o.words(s)...)...)
 	}
 	return result
 }
@@ -50,28 +50,8 @@ func (o *Options) ofScenario(s scenario.Scenario) *reports.ConformanceScenario {
 func (c *control) result() *reports.ControlRun {
 	return &reports.ControlRun{
 		Scenario: c.Name, Subject: c.Control.Subject, Backend: c.backend, MustViolate: c.Control.Invariants,
-		Reproduce: ShellLine(append([]string{"skewproof", "run"}, c.words...)),
+		Reproduce: shell.Line(append([]string{"skewproof", "run"}, c.words...)...),
 	}
-}
-
-// ShellLine is a command line as a shell takes it, each word [Quoted].
-func ShellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for n, word := range words {
-		quoted[n] = Quoted(word)
-	}
-	return strings.Join(quoted, " ")
-}
-
-// plainWord is what means itself to every shell. Anything else is quoted: braces, brackets and tildes mean something too.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+:,./=-]*$`)
-
-// Quoted is a word as a shell takes it.
-func Quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // unsaid is a result in both profiles that has one reason.

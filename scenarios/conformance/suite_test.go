@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 
+	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -102,7 +103,7 @@ func TestASpecThatFailsBeyondTheKEPSaysWhy(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
-	script := "#!/bin/sh\n" + actVariable + "='fails beyond the KEP' exec " + Quoted(self) + ` "$@"` + "\n"
+	script := "#!/bin/sh\n" + actVariable + "='fails beyond the KEP' exec " + shell.Quote(self) + ` "$@"` + "\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +133,11 @@ func commandLine(labels string) string {
 			if list, ok := f.Value.(pflag.SliceValue); ok {
 				value = strings.Join(list.GetSlice(), ",")
 			}
-			words = append(words, "-"+f.Name+"="+Quoted(value))
+			words = append(words, "-"+f.Name+"="+shell.Quote(value))
 		}
 	})
 	if labels != "" {
-		words = append(words, "-labels="+Quoted(labels))
+		words = append(words, "-labels="+shell.Quote(labels))
 	}
 	return strings.Join(words, " ")
 }

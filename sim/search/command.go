@@ -2,19 +2,20 @@ package search
 
 import (
 	"strconv"
-	"strings"
+
+	"github.com/skewproof/skewproof/internal/shell"
 )
 
 // Command is the command line that runs the search again, wherever its defaults move to.
 func (c *Campaign) Command() string {
 	s := c.Spec
-	words := []string{"skewproof explore"}
+	words := []string{"skewproof", "explore"}
 	if c.Method == MethodAll {
-		words = []string{"skewproof exhaust"}
+		words = []string{"skewproof", "exhaust"}
 	}
 	words = append(words, "--policy", s.Policy)
 	for _, change := range s.Changes {
-		words = append(words, "--change", quoted(change))
+		words = append(words, "--change", change)
 	}
 	words = append(words, "--from", s.From, "--to", s.To, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
 	switch {
@@ -34,15 +35,7 @@ func (c *Campaign) Command() string {
 	if c.Strict {
 		words = append(words, "--strict")
 	}
-	return strings.Join(words, " ")
-}
-
-// quoted is a word for a shell.
-func quoted(word string) string {
-	if !strings.ContainsAny(word, " ;*?'\"$&|<>()\\") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return shell.Line(words...)
 }
 
 // requests is how many a generated case has.
