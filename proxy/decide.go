@@ -23,7 +23,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	if t.policy.Knowledge.StorageVersions {
 		return t.decideByStorageVersions(r, tried, pick)
 	}
-	doubting := t.policy.Knowledge.DoubtUnknown
+	failClosed := t.policy.Knowledge.FailClosed
 	local := t.servedHere(r, now)
 	switch {
 	case r.Rerouted && (local || !t.policy.Routing.RefuseAtHop):
@@ -32,22 +32,22 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 		return Decision{Action: Unavailable, Reason: ReasonRerouted}
 	case local:
 		return Decision{Action: ServeLocally, Reason: ReasonLocal}
-	case doubting && !t.localKnown:
+	case failClosed && !t.localKnown:
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
-	case !doubting && !t.synced:
+	case !failClosed && !t.synced:
 		return Decision{Action: ServeLocally, Reason: ReasonUnsynced}
 	}
 	capable := t.capable(r)
 	if len(capable) > 0 {
 		return t.among(capable, r, tried, now, pick)
 	}
-	if doubting && !t.synced {
+	if failClosed && !t.synced {
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
 	}
-	if doubting && t.deaf {
-		return Decision{Action: Unavailable, Reason: ReasonDeaf}
+	if failClosed && t.watchStalled {
+		return Decision{Action: Unavailable, Reason: ReasonWatchStalled}
 	}
-	if unknown := t.unknown(r); doubting && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
+	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
 		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
 	}
 	return Decision{Action: NotFound, Reason: ReasonNobody}

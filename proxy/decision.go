@@ -18,17 +18,17 @@ const (
 type Reason string
 
 const (
-	ReasonNotRouted     Reason = "not-routed"     // neither a resource nor discovery of a group
-	ReasonLocal         Reason = "local"          // the local server serves it
-	ReasonRerouted      Reason = "rerouted"       // a peer sent it: it is answered here, whatever the answer (KEP-4020, one hop)
-	ReasonUnsynced      Reason = "unsynced"       // nothing is known yet
-	ReasonCapable       Reason = "capable"        // the peer serves it
-	ReasonNobody        Reason = "nobody"         // nobody serves it
-	ReasonUnknown       Reason = "unknown"        // what some live server serves is not known
-	ReasonDeaf          Reason = "deaf"           // whether another server has come is not known
-	ReasonUnresolved    Reason = "unresolved"     // the address of no capable peer is known
-	ReasonUnreachable   Reason = "unreachable"    // every capable peer was tried, or may be tried no more
-	ReasonNotRepeatable Reason = "not-repeatable" // an attempt may have been carried out and must not be repeated
+	ReasonNotRouted     Reason = "not-routed"          // neither a resource nor discovery of a group
+	ReasonLocal         Reason = "local"               // the local server serves it
+	ReasonRerouted      Reason = "rerouted"            // a peer sent it: it is answered here, whatever the answer (KEP-4020, one hop)
+	ReasonUnsynced      Reason = "unsynced"            // nothing is known yet
+	ReasonCapable       Reason = "capable"             // the peer serves it
+	ReasonNobody        Reason = "nobody"              // nobody serves it
+	ReasonUnknown       Reason = "unknown"             // what some live server serves is not known
+	ReasonWatchStalled  Reason = "lease-watch-stalled" // the lease watch has stalled, so there may be a peer that is not known
+	ReasonUnresolved    Reason = "unresolved"          // the address of no capable peer is known
+	ReasonUnreachable   Reason = "unreachable"         // every capable peer was tried, or may be tried no more
+	ReasonNotRepeatable Reason = "not-repeatable"      // an attempt may have been carried out and must not be repeated
 )
 
 // Decision is what to do with a request, and why.

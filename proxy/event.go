@@ -98,9 +98,9 @@ type StorageVersions struct {
 // Synced says that every source has delivered what existed when it started.
 type Synced struct{}
 
-// Deaf says whether nothing has been heard of any lease for so long that a server may have come unheard. Then nobody is believed to be
-// absent.
-type Deaf struct{ Is bool }
+// LeaseWatch says whether the watch on the servers' leases has stalled: no lease has changed for so long that the local server may not
+// know of a new peer. While it has, a policy with FailClosed takes nothing for absent.
+type LeaseWatch struct{ Stalled bool }
 
 // PeerFailed says that a peer could not be reached, or broke off before it answered. Only what this server saw itself counts, never
 // a peer's own 5xx.
@@ -124,7 +124,7 @@ func (LocalFetched) event()    {}
 func (LocalLost) event()       {}
 func (Extensions) event()      {}
 func (StorageVersions) event() {}
-func (Deaf) event()            {}
+func (LeaseWatch) event()      {}
 func (Synced) event()          {}
 func (PeerFailed) event()      {}
 func (PeerAnswered) event()    {}

@@ -76,7 +76,7 @@ func (e *exchange) serveRoot(path string) bool {
 		e.h.observer.Discovered(e.r.Context(), DiscoveryNoPeer)
 		return false
 	}
-	if e.policy.Knowledge.DoubtUnknown && (!e.table.Synced() || !e.table.LocalKnown()) {
+	if e.policy.Knowledge.FailClosed && (!e.table.Synced() || !e.table.LocalKnown()) {
 		d := Decision{Action: Unavailable, Reason: ReasonUnsynced}
 		e.h.observer.Decided(e.r.Context(), e.request, d, 0)
 		e.unavailable(d)

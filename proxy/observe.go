@@ -40,12 +40,12 @@ func (t *Table) Observe(e Event) *Table {
 		next := t.copy()
 		next.synced = true
 		return next
-	case Deaf:
-		if t.deaf == e.Is {
+	case LeaseWatch:
+		if t.watchStalled == e.Stalled {
 			return t
 		}
 		next := t.copy()
-		next.deaf = e.Is
+		next.watchStalled = e.Stalled
 		return next
 	case Tick:
 		return t.tick(e.At)

@@ -75,7 +75,7 @@ func checkDecision(t *testing.T, table *Table, r Request, now time.Time) {
 	for {
 		d := table.Decide(r, tried, now, func(n int) int { return n - 1 })
 		if d.Action != Forward {
-			if d.Action == NotFound && policy.Knowledge.DoubtUnknown {
+			if d.Action == NotFound && policy.Knowledge.FailClosed {
 				mayBeNotFound(t, table, r)
 			}
 			break

@@ -35,9 +35,20 @@ type KnowledgePolicy struct {
 	// used all the same). A core cannot crash: the Table says so by [Table.Crashed], and whoever runs it decides.
 	CrashOnFailedFetch bool
 
-	// DoubtUnknown answers 503 rather than 404 as long as it is not known what some live peer serves, and before the first
-	// synchronisation. Without it what was never learnt is taken for absent.
-	DoubtUnknown bool
+	// FailClosed answers 503 rather than 404 while the server cannot know that no peer serves what a request asks for: before the
+	// first synchronisation, while it is unknown what some live peer serves, and while the lease watch has stalled. /api and /apis
+	// answer 503 before the first synchronisation too. Without it, what is unknown counts as absent.
+	FailClosed bool
+
+	// WaitForPeers makes synchronisation, and with it readiness, wait until every peer that was live at the start has been asked
+	// once what it serves, whether it answered or not. Without it, synchronisation waits for the leases and the local server only
+	// (upstream: WaitForCacheSync).
+	WaitForPeers bool
+
+	// StaleAfter is how long an identity lease without an endpoint lease keeps its server live after the last renewal. It should be
+	// several times the 10 s after which a kube-apiserver renews the lease. Zero: for ever (upstream takes every identity lease for a
+	// live server).
+	StaleAfter time.Duration
 
 	// Extensions says which group versions of custom resources and aggregated APIs are not taken from peers.
 	Extensions ExtensionPolicy

@@ -18,7 +18,9 @@ func Reference() Policy {
 		Knowledge: KnowledgePolicy{
 			KeepLastGood:    true,
 			ForgetOnRestart: true,
-			DoubtUnknown:    true,
+			FailClosed:      true,
+			WaitForPeers:    true,
+			StaleAfter:      time.Minute,
 			Extensions:      ExtensionsExact,
 		},
 		Routing: RoutingPolicy{

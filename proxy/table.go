@@ -13,12 +13,12 @@ import (
 // Table is what a server knows of itself and of its peers at one moment. It is immutable: [Table.Observe] makes another. All
 // methods may be called concurrently.
 type Table struct {
-	policy  *Policy
-	self    ServerID
-	began   time.Time // of the first event that has a time: upstream's periodic workers count from there
-	synced  bool
-	deaf    bool
-	crashed string
+	policy       *Policy
+	self         ServerID
+	began        time.Time // of the first event that has a time: upstream's periodic workers count from there
+	synced       bool
+	watchStalled bool // see LeaseWatch
+	crashed      string
 
 	local      [roots]document
 	localKnown bool

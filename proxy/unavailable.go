@@ -113,8 +113,8 @@ func because(r Reason) string {
 		return "this server does not know yet what it and its peers serve"
 	case ReasonUnknown:
 		return "this server does not serve it, and it is not known whether these peers do"
-	case ReasonDeaf:
-		return "this server does not serve it, and has heard nothing of its peers for a while"
+	case ReasonWatchStalled:
+		return "this server does not serve it, and its watch on the servers' leases has stalled, so it may not know every peer"
 	case ReasonUnresolved:
 		return "this server does not serve it, and it is not known where to reach the peers that do"
 	case ReasonNotRepeatable:

@@ -292,7 +292,7 @@ func (srv *server) tell(e proxy.Event) {
 
 // settleFirst observes that all that existed at the start is known, under a policy that waits for it: every peer that lives was asked.
 func (srv *server) settleFirst() {
-	if srv.roster == nil || srv.store.Table().Synced() {
+	if !srv.policy.Knowledge.WaitForPeers || srv.store.Table().Synced() {
 		return
 	}
 	for _, p := range srv.store.Table().Peers() {

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	defaultStaleAfter = time.Minute // six times the 10 s after which a kube-apiserver renews its identity lease
-	defaultGoneAfter  = time.Hour   // for which upstream's identity lease is valid
+	defaultGoneAfter = time.Hour // for which upstream's identity lease is valid
 
 	// ancient is the age of a lease that was never renewed. A greater one could overflow when it grows.
 	ancient = 100 * 365 * 24 * time.Hour
@@ -28,7 +27,7 @@ type RosterConfig struct {
 	Address string
 	// Static are peers that always live.
 	Static []StaticPeer
-	// StaleAfter is for how long an identity lease counts after its last renewal. Zero: 60 s; negative: for ever.
+	// StaleAfter is how long an identity lease counts after its last renewal (see [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
 	// GoneAfter is for how long an endpoint lease keeps its peer alive after it has expired. Zero: an hour.
 	GoneAfter time.Duration
@@ -81,9 +80,6 @@ type state struct {
 
 // NewRoster returns a roster of the static peers alone.
 func NewRoster(config RosterConfig) *Roster {
-	if config.StaleAfter == 0 {
-		config.StaleAfter = defaultStaleAfter
-	}
 	if config.GoneAfter == 0 {
 		config.GoneAfter = defaultGoneAfter
 	}
@@ -223,7 +219,7 @@ func (r *Roster) join(m *member) state {
 			return state{live: true, incarnation: m.endpoint.holder}
 		}
 	}
-	if m.identity != nil && !m.suspended && (r.config.StaleAfter < 0 || r.listened-m.identity.seen < r.config.StaleAfter) {
+	if m.identity != nil && !m.suspended && (r.config.StaleAfter == 0 || r.listened-m.identity.seen < r.config.StaleAfter) {
 		return state{live: true, incarnation: m.identity.holder}
 	}
 	return state{}

@@ -44,10 +44,6 @@ type Config struct {
 	// kube-apiserver's defaults.
 	Identity proxy.IdentityHeaders
 
-	// StaleAfter and GoneAfter are those of [RosterConfig]. A zero StaleAfter is 60 s under a policy that doubts (DoubtUnknown), where a
-	// leftover lease would turn 404 into 503; otherwise never, since upstream takes every identity lease for a live server.
-	StaleAfter, GoneAfter time.Duration
-
 	// Random draws from [0, 1), for jitter. Nil: a generator of its own. It is called by one goroutine at a time.
 	Random func() float64
 	// Metrics counts failures. Nil: nobody does.
@@ -88,14 +84,12 @@ func New(config Config) (*Sources, error) {
 	if err := s.makeFetchers(); err != nil {
 		return nil, err
 	}
-	stale := config.StaleAfter
-	if stale == 0 && !s.policy.Knowledge.DoubtUnknown {
-		stale = -1
-	}
 	s.leases = &leaseWatch{
-		log:    s.log,
-		tell:   s.tell,
-		roster: NewRoster(RosterConfig{Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: stale, GoneAfter: config.GoneAfter}),
+		log:  s.log,
+		tell: s.tell,
+		roster: NewRoster(RosterConfig{
+			Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: s.policy.Knowledge.StaleAfter,
+		}),
 	}
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
@@ -194,9 +188,8 @@ func (s *Sources) tell(events []proxy.Event) {
 // Run starts every source, observes [proxy.Synced] when all that existed at the start is known, and returns when the context has ended and
 // every goroutine has. It may be called once.
 //
-// Synced is when every watch has delivered what existed, the local server has said what it serves, and, under a policy that doubts what it
-// does not know (DoubtUnknown), every peer that lived then was asked at least once, whether it answered or not. Upstream does not wait for
-// its peers' answers (WaitForCacheSync in pkg/util/peerproxy), which its presets show.
+// All is known when every watch has delivered what existed, the local server has said what it serves and, under a policy with
+// WaitForPeers, every peer that was live then has been asked once, whether it answered or not.
 //
 // The error is of what cannot be started at all; what fails later is logged and tried again.
 func (s *Sources) Run(ctx context.Context) error {
@@ -216,12 +209,12 @@ func (s *Sources) Run(ctx context.Context) error {
 		group.Go(func() error { s.fetcher.run(ctx); return nil })
 	}
 	group.Go(func() error { s.keepTime(ctx); return nil })
-	if s.config.Client != nil && s.policy.Knowledge.DoubtUnknown {
-		group.Go(func() error { s.listen(ctx); return nil })
+	if s.config.Client != nil {
+		group.Go(func() error { s.superviseLeases(ctx); return nil })
 	}
 	group.Go(func() error {
 		delivered.Wait()
-		if s.fetcher != nil && s.policy.Knowledge.DoubtUnknown {
+		if s.fetcher != nil && s.policy.Knowledge.WaitForPeers {
 			s.fetcher.firstRound(ctx)
 		}
 		if ctx.Err() == nil {
@@ -242,20 +235,20 @@ func (s *Sources) RefreshLocal() {
 // HasSynced reports whether all that existed at the start is known; see [Sources.Run].
 func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
 
-// deafAfter is how long nothing may be heard of any lease. Every kube-apiserver renews its identity lease each 10 s, the local one's included, and
-// every sidecar its endpoint lease each 5 s: who hears nothing for longer is cut off from them, or its watch hangs.
-const deafAfter = 20 * time.Second
+// Every kube-apiserver, the local one included, renews its identity lease each 10 s, and every sidecar its endpoint lease each 5 s. So a
+// lease watch on which no lease changes for longer is cut off from the API server, or hangs.
+const (
+	watchStalls = 20 * time.Second // until the store is told
+	watchGap    = 12 * time.Second // after which every peer is asked again
+)
 
-// silentAfter is after how much silence the watches must have hung: every kube-apiserver renews its identity lease each 10 s.
-const silentAfter = 12 * time.Second
-
-// listen tells the store when nothing is heard any more, and when something is again. What came and went in a silence nobody tells: a
-// peer's document of that time may list a custom resource that was deleted since. So everybody is asked anew after it.
-func (s *Sources) listen(ctx context.Context) {
+// superviseLeases tells the store when the lease watch stalls and when it resumes. After a gap it has every peer asked again, because no
+// event tells what came and went in the gap: a peer's document of that time may list a custom resource that was deleted since.
+func (s *Sources) superviseLeases(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	silent := false
+	gap := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -267,9 +260,9 @@ func (s *Sources) listen(ctx context.Context) {
 			if heard.Before(began) {
 				heard = began
 			}
-			s.config.Store.Observe(proxy.Deaf{Is: now.Sub(heard) > deafAfter})
-			was := silent
-			if silent = now.Sub(heard) > silentAfter; was && !silent && s.fetcher != nil {
+			s.config.Store.Observe(proxy.LeaseWatch{Stalled: now.Sub(heard) > watchStalls})
+			was := gap
+			if gap = now.Sub(heard) > watchGap; was && !gap && s.fetcher != nil {
 				s.fetcher.changed()
 			}
 		}

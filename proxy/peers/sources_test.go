@@ -185,7 +185,7 @@ func TestSourcesCutOff(t *testing.T) {
 }
 
 // Who hears nothing of any lease for a while does not know whether another server has come, and says so until it hears again.
-func TestSourcesDeaf(t *testing.T) {
+func TestSourcesNoticeThatTheLeaseWatchHasStalled(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -199,7 +199,7 @@ func TestSourcesDeaf(t *testing.T) {
 		}{
 			{false, time.Minute, proxy.ReasonNobody}, // its own lease is heard
 			{true, 10 * time.Second, proxy.ReasonNobody},
-			{true, 20 * time.Second, proxy.ReasonDeaf},
+			{true, 20 * time.Second, proxy.ReasonWatchStalled},
 			{false, 10 * time.Second, proxy.ReasonNobody},
 		} {
 			away.Store(step.away)
@@ -378,7 +378,7 @@ func TestSourcesLeftover(t *testing.T) {
 				}
 			}
 			want := 1
-			if policy.Knowledge.DoubtUnknown {
+			if policy.Knowledge.WaitForPeers {
 				want = 0
 			}
 			if live != want {
