@@ -190,7 +190,7 @@ func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n 
 			capable = append(capable, &peer{id: id})
 		}
 	}
-	if t.policy.Routing.AllMustResolve && len(tried) == 0 {
+	if t.policy.Quirks.AllMustResolve && len(tried) == 0 {
 		for _, p := range capable {
 			if p.address == "" {
 				return Decision{Action: Unavailable, Reason: ReasonUnresolved, Peers: []PeerTrouble{{p.id, "its address is not known"}}}

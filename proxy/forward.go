@@ -30,7 +30,7 @@ func (e *exchange) forward(d Decision) {
 		exchange: e,
 		protocol: requestedProtocol(e.r),
 		stream:   LongRunning(e.info),
-		target:   peerURL(e.r.URL, e.policy.Routing.EncodeQuery),
+		target:   peerURL(e.r.URL, e.policy.Quirks.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
 		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
@@ -41,12 +41,12 @@ func (e *exchange) forward(d Decision) {
 		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
-	header, err := e.h.peerHeader(e.r, f.protocol, &e.policy.Routing)
+	header, err := e.h.peerHeader(e.r, f.protocol, e.policy.Quirks.TrustAnyHop)
 	if err != nil {
 		e.fail(err)
 		return
 	}
-	if !e.policy.Routing.PlainErrors { // upstream looks at nothing, and passes on what the transport says
+	if !e.policy.Quirks.PlainErrors { // upstream looks at nothing, and passes on what the transport says
 		if err := CheckHeaderSize(&f.target, header); err != nil {
 			e.fail(err)
 			return
@@ -98,8 +98,8 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 // kube-apiserver removes the Authorization header once it has authenticated a request (k8s.io/apiserver, endpoints/filters,
 // WithAuthentication), so no upstream peer ever sees it either. Impersonation headers are passed on: the far server asks
 // whether this user may use them.
-func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy) (http.Header, error) {
-	listed, err := connectionOptions(r.Header, p.TrustAnyHop)
+func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool) (http.Header, error) {
+	listed, err := connectionOptions(r.Header, trustAnyHop)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 	} else if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}
 	}
-	if p.TrustAnyHop {
+	if trustAnyHop {
 		// Upstream adds its own after the client's, and then obeys a Connection header that names it.
 		if !slices.Contains(listed, HopHeader) {
 			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")

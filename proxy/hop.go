@@ -30,8 +30,8 @@ func isHopHeader(name string) bool {
 }
 
 // rerouted reports whether a peer has sent the request on.
-func (h *Handler) rerouted(r *http.Request, p *RoutingPolicy) bool {
-	if p.TrustAnyHop {
+func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
+	if trustAny {
 		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler looks at nothing else
 	}
 	return SaysRerouted(r.Header) && h.fromPeer(r)

@@ -173,7 +173,7 @@ func (t *Table) fetched(e Fetched) *Table {
 	}
 	next.forgetRetired()
 	alone := !slices.ContainsFunc(next.peers, (*peer).contributes)
-	if changed && (!alone || !t.policy.Discovery.StaleWhenAlone) {
+	if changed && (!alone || !t.policy.Quirks.StaleWhenAlone) {
 		next.documents++
 	}
 	return next
@@ -225,7 +225,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	for root, answer := range result.Roots {
 		if answer.Failed != "" {
 			p.learnt[root].failed = answer.Failed
-			if t.policy.Knowledge.CrashOnFailedFetch && t.crashed == "" {
+			if t.policy.Quirks.CrashOnFailedFetch && t.crashed == "" {
 				t.crashed = fmt.Sprintf("fetching %s of %s failed (%s), and the document that did not come was used", Root(root).Path(), result.ID, answer.Failed)
 			}
 			continue
@@ -313,7 +313,7 @@ const askedLate = time.Second
 // learnt of it.
 func (t *Table) routeByInterval(now time.Time) {
 	interval := t.policy.Fetching.LocalInterval
-	if !t.policy.Fetching.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedTill) {
+	if !t.policy.Quirks.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedTill) {
 		return
 	}
 	rounds := now.Sub(t.began) / interval

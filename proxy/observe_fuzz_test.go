@@ -24,7 +24,7 @@ func FuzzKnowledge(f *testing.F) {
 				for _, r := range []Request{request(gadget), request(status), request(pods), {Kind: KindDiscovery, Resource: Resource{Group: gadget.Group}}} {
 					checkDecision(t, table, r, now)
 				}
-				if before.DocumentGeneration() == table.DocumentGeneration() && !policy.Discovery.StaleWhenAlone {
+				if before.DocumentGeneration() == table.DocumentGeneration() && !policy.Quirks.StaleWhenAlone {
 					sameSources(t, before, table)
 				}
 			}

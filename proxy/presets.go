@@ -64,8 +64,8 @@ func Upstream136() Policy {
 	p := Upstream135()
 	p.Name = "upstream-1.36"
 	p.Knowledge.Extensions = ExtensionsFiltered
-	p.Knowledge.ReapInterval = 5 * time.Minute // the informers' resync
-	p.Discovery.StaleWhenAlone = true
+	p.Quirks.ExtensionReapInterval = 5 * time.Minute // the informers' resync
+	p.Quirks.StaleWhenAlone = true
 	return p
 }
 
@@ -73,10 +73,10 @@ func Upstream136() Policy {
 func Upstream135() Policy {
 	p := Upstream134()
 	p.Name = "upstream-1.35"
-	p.Knowledge.CrashOnFailedFetch = false
+	p.Quirks.CrashOnFailedFetch = false
 	p.Knowledge.Extensions = ExtensionsCutOut
-	p.Knowledge.Grace = 5 * time.Minute
-	p.Knowledge.ReapInterval = time.Minute
+	p.Quirks.ExtensionGrace = 5 * time.Minute
+	p.Quirks.ExtensionReapInterval = time.Minute
 	p.Discovery.Merge = true
 	p.Fetching.Retries = 20
 	p.Fetching.Accept = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV1
@@ -86,18 +86,22 @@ func Upstream135() Policy {
 // Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from peers' discovery.
 func Upstream134() Policy {
 	return Policy{
-		Name:      "upstream-1.34",
-		Knowledge: KnowledgePolicy{CrashOnFailedFetch: true},
-		Routing:   RoutingPolicy{TrustAnyHop: true, PlainErrors: true, EncodeQuery: true},
+		Name: "upstream-1.34",
 		Fetching: FetchingPolicy{
-			LastErrorOnly:   true,
-			EmptyIsDocument: true,
-			FirstRetry:      5 * time.Millisecond,
-			LastRetry:       1000 * time.Second,
-			Retries:         5,
-			LocalInterval:   30 * time.Minute,
-			LocalByInterval: true,
-			Accept:          discovery.AcceptV2,
+			FirstRetry:    5 * time.Millisecond,
+			LastRetry:     1000 * time.Second,
+			Retries:       5,
+			LocalInterval: 30 * time.Minute,
+			Accept:        discovery.AcceptV2,
+		},
+		Quirks: Quirks{
+			CrashOnFailedFetch: true,
+			TrustAnyHop:        true,
+			PlainErrors:        true,
+			EncodeQuery:        true,
+			LastErrorOnly:      true,
+			EmptyIsDocument:    true,
+			LocalByInterval:    true,
 		},
 	}
 }
@@ -108,7 +112,7 @@ func Alpha128() Policy {
 	return Policy{
 		Name:      "alpha-1.28",
 		Knowledge: KnowledgePolicy{StorageVersions: true},
-		Routing:   RoutingPolicy{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true},
+		Quirks:    Quirks{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true},
 	}
 }
 

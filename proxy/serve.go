@@ -14,10 +14,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	table := h.store.Table()
 	policy, rerouted := table.policy, false
 	switch {
-	case policy.Routing.TrustAnyHop:
-		rerouted = h.rerouted(r, &policy.Routing)
+	case policy.Quirks.TrustAnyHop:
+		rerouted = h.rerouted(r, true)
 	case carriesHop(r):
-		rerouted = h.rerouted(r, &policy.Routing)
+		rerouted = h.rerouted(r, false)
 		r = withoutHop(r)
 	}
 	info, ok := apirequest.RequestInfoFrom(r.Context())

@@ -22,13 +22,13 @@ var unseen = map[string]string{
 
 // others are values to turn a switch to where the reference's own would show too rarely or not at all, or where it has more than two.
 var others = map[string][]any{
-	"Knowledge.Extensions": {proxy.ExtensionsIgnored, proxy.ExtensionsCutOut, proxy.ExtensionsExact},
-	"Knowledge.Grace":      {time.Minute, time.Duration(0)},
-	"Routing.Attempts":     {2},
-	"Routing.InFlight":     {4}, // one for each user
-	"Discovery.Merge":      {false},
-	"Fetching.Retries":     {3},
-	"Fetching.LastRetry":   {time.Second},
+	"Knowledge.Extensions":  {proxy.ExtensionsIgnored, proxy.ExtensionsCutOut, proxy.ExtensionsExact},
+	"Quirks.ExtensionGrace": {time.Minute, time.Duration(0)},
+	"Routing.Attempts":      {2},
+	"Routing.InFlight":      {4}, // one for each user
+	"Discovery.Merge":       {false},
+	"Fetching.Retries":      {3},
+	"Fetching.LastRetry":    {time.Second},
 }
 
 // TestDifferencesAreSeen turns one switch of the preset at a time, every one in which it differs from the reference: if the comparison did

@@ -59,7 +59,9 @@ type peer struct {
 }
 
 // NewTable returns the table of a server that knows nothing yet.
-func NewTable(p Policy, self ServerID) *Table { return &Table{policy: &p, self: self} }
+func NewTable(p Policy, self ServerID) *Table {
+	return &Table{policy: &p, self: self, extensions: extensions{policy: &p}}
+}
 
 // Policy is the policy that the table follows.
 func (t *Table) Policy() Policy { return *t.policy }
@@ -76,7 +78,7 @@ func (t *Table) LocalKnown() bool { return t.localKnown }
 // Local returns what the local server serves by itself, nil while that is not known. It must not be changed.
 func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups }
 
-// Crashed says of what a server of this policy would have died, "" if it lives (see KnowledgePolicy.CrashOnFailedFetch).
+// Crashed says of what a server of this policy would have died, "" if it lives (see Quirks.CrashOnFailedFetch).
 func (t *Table) Crashed() string { return t.crashed }
 
 // DocumentGeneration changes whenever [Table.Sources] may have changed, so a document that was made for one generation is good as

@@ -40,7 +40,7 @@ func forbidden(err error) metav1.Status {
 
 // unavailable answers 503 in the policy's way.
 func (e *exchange) unavailable(d Decision) {
-	if e.policy.Routing.PlainErrors {
+	if e.policy.Quirks.PlainErrors {
 		if e.last != nil { // upstream: responder.Error
 			http.Error(e.w, e.plain(), http.StatusServiceUnavailable)
 			return

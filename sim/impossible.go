@@ -12,7 +12,7 @@ func Impossible(p proxy.Policy) map[State]string {
 		reason string
 		states []State
 	}{
-		{!k.CrashOnFailedFetch, "a failed fetch does not end a server", []State{ReachedCrash}},
+		{!p.Quirks.CrashOnFailedFetch, "a failed fetch does not end a server", []State{ReachedCrash}},
 		{k.WaitForPeers, "a server is not ready before it has asked every peer", []State{ReachedUnsynced}},
 		{!k.FailClosed, "what is unknown counts as absent", []State{ReachedUnknown, ReachedWatchStalled}},
 		{k.ForgetOnRestart && k.Extensions == proxy.ExtensionsExact,

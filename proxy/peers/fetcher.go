@@ -147,13 +147,13 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 		}
 	}
 	for i := range results {
-		failed = failed || !resolved[i] || !Succeeded(f.policy.Fetching, results[i])
+		failed = failed || !resolved[i] || !Succeeded(f.policy.Quirks, results[i])
 	}
 	return failed
 }
 
 // withoutUnresolved leaves out peers without an address, as upstream does: nothing is known of them then, and nothing was fetched that
-// could have failed (see KnowledgePolicy.CrashOnFailedFetch).
+// could have failed (see Quirks.CrashOnFailedFetch).
 func withoutUnresolved(results []proxy.FetchResult, resolved []bool) []proxy.FetchResult {
 	var fetched []proxy.FetchResult
 	for i := range results {

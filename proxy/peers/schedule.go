@@ -237,8 +237,8 @@ func (s *Schedule) interval() time.Duration {
 
 // Succeeded reports whether an answer needs no retry. Under LastErrorOnly the last document decides alone (upstream:
 // fetchNewDiscoveryFor overwrites the error of /api by that of /apis).
-func Succeeded(p proxy.FetchingPolicy, r proxy.FetchResult) bool {
-	if p.LastErrorOnly {
+func Succeeded(q proxy.Quirks, r proxy.FetchResult) bool {
+	if q.LastErrorOnly {
 		return r.Roots[proxy.RootGroups].Failed == ""
 	}
 	return r.Roots[proxy.RootCore].Failed == "" && r.Roots[proxy.RootGroups].Failed == ""

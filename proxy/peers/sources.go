@@ -111,7 +111,7 @@ func (s *Sources) makeFetchers() error {
 			Transport: c.PeerTransport, Identity: c.Identity, Hop: true,
 			// Who reads the older form of aggregated discovery reads what is older still as well.
 			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
-			EmptyIsDocument: fetching.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
+			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
 	}
 	if (c.LocalTransport == nil) != (c.LocalURL == nil) {

@@ -129,7 +129,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	tokens := (&tokenReviews{reviews: s.clients.typed.AuthenticationV1().TokenReviews(), log: s.log}).cached(s.TokenCacheTTL)
 	debug := &debugPeers{report: s.report}
 	own := s.checks()
-	permitted := &discoveryGate{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Routing.TrustAnyHop}
+	permitted := &discoveryGate{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
 	served := newAuthentication(s.Options, s.credentials, tokens, atFront(permitted, own, local, debug), s.log)
 	s.front = newFrontDoor(newAccess(string(s.server), s.accessLog, s.hops, served), s.serverTLS.config, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", func() error { return unless(s.probe.Ready(), "it is not ready") }})
