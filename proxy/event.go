@@ -58,7 +58,7 @@ type FetchResult struct {
 	Incarnation string
 	// Version is the peer's version as /version tells ("v1.37.1"), "" if it was not to be had.
 	Version string
-	Roots   [roots]RootResult
+	Roots   [2]RootResult // by Root
 }
 
 // RootResult is one document, or why it could not be had. The zero value is an empty document.
@@ -71,7 +71,7 @@ type RootResult struct {
 // LocalFetched is what the local server serves by itself.
 type LocalFetched struct {
 	Version string
-	Roots   [roots]discovery.Groups
+	Roots   [2]discovery.Groups // by Root
 	At      time.Time
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // forwarding is a request on its way to peers.
@@ -29,7 +31,7 @@ func (e *exchange) forward(d Decision) {
 	f := &forwarding{
 		exchange: e,
 		protocol: requestedProtocol(e.r),
-		stream:   LongRunning(e.info),
+		stream:   wire.LongRunning(e.info),
 		target:   peerURL(e.r.URL, e.policy.Quirks.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
@@ -47,7 +49,7 @@ func (e *exchange) forward(d Decision) {
 		return
 	}
 	if !e.policy.Quirks.PlainErrors { // upstream looks at nothing, and passes on what the transport says
-		if err := CheckHeaderSize(&f.target, header); err != nil {
+		if err := wire.CheckHeaderSize(&f.target, header); err != nil {
 			e.fail(err)
 			return
 		}
@@ -113,7 +115,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 			header[name] = values
 		}
 	}
-	KeepFromRepeating(header)
+	wire.KeepFromRepeating(header)
 	if u, ok := h.user(r.Context()); !ok {
 		return nil, apierrors.NewInternalError(errNobody)
 	} else if err := h.identity.set(header, u); err == errNobody {
@@ -134,7 +136,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 	}
 	if protocol != "" {
 		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{protocol}
-		DropTokenProtocols(header)
+		wire.DropTokenProtocols(header)
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
 		header.Set(auditinternal.HeaderAuditID, string(id)) // in place of the client's: the constant is not canonical
@@ -178,18 +180,6 @@ func connectionOptions(h http.Header, obey bool) ([]string, error) {
 		}
 	}
 	return listed, nil
-}
-
-// KeepFromRepeating changes the spelling of the headers by which net/http knows a request that it may send again though it may have been
-// carried out (Request.isReplayable): nothing in Kubernetes keeps what they promise. In lower case they are the same to a server.
-func KeepFromRepeating(h http.Header) {
-	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if values, ok := h[name]; ok {
-			spelt := strings.ToLower(name)
-			h[spelt] = slices.Concat(h[spelt], values)
-			delete(h, name)
-		}
-	}
 }
 
 // hopByHop reports whether a header, by its canonical name, is between two neighbours only: what RFC 2616 (13.5.1) lists and what is in use

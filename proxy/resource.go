@@ -7,16 +7,21 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// ServerID is the identity of a kube-apiserver: the name of its identity lease. Where two servers have one, because their hosts have one name,
-// [NamesakeMark] and an address follow it for the second.
+// ServerID is the identity of a kube-apiserver: the name of its identity lease. If two servers have the same identity, because their
+// hosts have the same name, a [DuplicateID] stands for the second.
 type ServerID string
 
-// NamesakeMark stands between an identity and an address. No name of a lease has it.
-const NamesakeMark = "@"
+// duplicateMark stands between an identity and an address. No name of a lease contains it.
+const duplicateMark = "@"
 
-// Identity is the identity without any address: what clients and records may be told.
+// DuplicateID is the ServerID of a second server that has the identity of another, told apart by its address.
+func DuplicateID(identity ServerID, address string) ServerID {
+	return identity + duplicateMark + ServerID(address)
+}
+
+// Identity is the identity without the address of a [DuplicateID], for clients and records, which must not show addresses.
 func (id ServerID) Identity() ServerID {
-	identity, _, _ := strings.Cut(string(id), NamesakeMark)
+	identity, _, _ := strings.Cut(string(id), duplicateMark)
 	return ServerID(identity)
 }
 

@@ -83,19 +83,6 @@ func (e *exchange) serveLocally() {
 	e.h.local.ServeHTTP(w, e.r)
 }
 
-// LongRunning reports whether the answer is a stream that may last for ever (k8s.io/apiserver, server/filters, BasicLongRunningRequestCheck
-// with kube-apiserver's arguments).
-func LongRunning(info *apirequest.RequestInfo) bool {
-	if info.Verb == "watch" || info.Verb == "proxy" {
-		return true
-	}
-	switch info.Subresource {
-	case "attach", "exec", "proxy", "log", "portforward":
-		return true
-	}
-	return false
-}
-
 // repeatable reports whether a request may be sent again though it may have been carried out. RFC 9110 (9.2.2) counts PUT and DELETE among
 // the idempotent methods, but their answers are not: the second PUT with a resourceVersion is a 409, the second DELETE a 404, and the
 // client would take its own success for a failure. And a GET that connects to something (exec, proxy) does whatever that does.

@@ -90,11 +90,11 @@ type PeerView struct {
 	ID           ServerID
 	Live         bool // its lease exists
 	Incarnation  string
-	Version      string           // as it told at the last fetch, "" if it has not
-	Address      string           // host:port, "" if not known
-	Learned      [roots]time.Time // of each document, zero if never
-	Failed       [roots]string    // why the last fetch failed, "" if it did not
-	EjectedUntil time.Time        // zero if it is not avoided
+	Version      string       // as it told at the last fetch, "" if it has not
+	Address      string       // host:port, "" if not known
+	Learned      [2]time.Time // by Root: when the document was last fetched, zero if never
+	Failed       [2]string    // by Root: why the last fetch failed, "" if it did not
+	EjectedUntil time.Time    // zero if it is not avoided
 }
 
 // Peers returns all peers, sorted by identity.

@@ -22,8 +22,8 @@ import (
 // maxVersion is the size in bytes of the largest answer to /version that is read.
 const maxVersion = 64 << 10
 
-// Client asks one server at a time what it serves. It is immutable and safe for concurrent use.
-type Client struct {
+// discoveryClient asks one server at a time what it serves. It is immutable and safe for concurrent use.
+type discoveryClient struct {
 	// Transport sends the requests; required. Redirects are not followed: they could lead anywhere.
 	Transport http.RoundTripper
 	// Identity names the headers that carry the identity as which it asks: system:apiserver, as upstream does. Zero fields are defaults.
@@ -44,8 +44,8 @@ type Client struct {
 	Answered func(code int)
 }
 
-// Answer is what a server told. It is immutable.
-type Answer struct {
+// answer is what a server told. It is immutable.
+type answer struct {
 	Version string // as /version tells ("v1.37.1"), "" if it was not to be had
 	Roots   [2]proxy.RootResult
 	// Broken is true if there was no connection, or one that broke: the server may have restarted. A timeout breaks nothing.
@@ -60,13 +60,13 @@ type kept struct {
 	groups discovery.Groups
 }
 
-// Ask asks the server at an address, which is used as scheme, host and path prefix. before is what the same process of that server told
+// ask asks the server at an address, which is used as scheme, host and path prefix. before is what the same process of that server told
 // earlier, nil if nothing: what has not changed since (RFC 9110, 13.1.2) is not sent again, and the very same [discovery.Groups] are given.
-func (c *Client) Ask(ctx context.Context, server url.URL, before *Answer) *Answer {
+func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answer) *answer {
 	if before == nil {
-		before = &Answer{}
+		before = &answer{}
 	}
-	a := &Answer{kept: before.kept}
+	a := &answer{kept: before.kept}
 	var errs [3]error
 	tasks := []func(){
 		func() { errs[0] = c.root(ctx, server, proxy.RootCore, a) },
@@ -97,7 +97,7 @@ func (c *Client) Ask(ctx context.Context, server url.URL, before *Answer) *Answe
 }
 
 // root fetches one document into its place in the answer.
-func (c *Client) root(ctx context.Context, server url.URL, root proxy.Root, a *Answer) error {
+func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.Root, a *answer) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	document, err := c.document(ctx, server, root.Path(), a.kept[root])
@@ -113,7 +113,7 @@ func (c *Client) root(ctx context.Context, server url.URL, root proxy.Root, a *A
 	return nil
 }
 
-func (c *Client) document(ctx context.Context, server url.URL, path string, before kept) (kept, error) {
+func (c *discoveryClient) document(ctx context.Context, server url.URL, path string, before kept) (kept, error) {
 	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
 	if c.EmptyIsDocument && r.code == http.StatusOK && ctx.Err() == nil {
 		if len(r.body) == 0 {
@@ -138,7 +138,7 @@ func (c *Client) document(ctx context.Context, server url.URL, path string, befo
 	return kept{etag: r.etag, groups: groups}, nil
 }
 
-func (c *Client) version(ctx context.Context, server url.URL) (string, error) {
+func (c *discoveryClient) version(ctx context.Context, server url.URL) (string, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	r, err := c.get(ctx, server, "/version", "application/json", "", maxVersion)
@@ -152,7 +152,7 @@ func (c *Client) version(ctx context.Context, server url.URL) (string, error) {
 	return info.GitVersion, nil
 }
 
-func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *discoveryClient) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.Timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
@@ -167,7 +167,7 @@ type reply struct {
 }
 
 // get sends one request. Any other answer is a statusError. If its body breaks off, what has come is returned with the error.
-func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
+func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
 	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag str
 }
 
 // identify makes the request one of a kube-apiserver (upstream: aggregateDiscovery in pkg/util/peerproxy/peer_discovery.go).
-func (c *Client) identify(h http.Header) {
+func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
 	set := func(name, fallback, value string) {
 		if name == "" {

@@ -27,7 +27,7 @@ func digestOf(core, groups discovery.Groups) string {
 }
 
 // digest is the [Digest] of what the server has answered, "" if a document is missing. It is not made anew while that is the same as before.
-func (a *Answer) digest(before lastAnswer) string {
+func (a *answer) digest(before lastAnswer) string {
 	core, groups := a.Roots[proxy.RootCore], a.Roots[proxy.RootGroups]
 	switch {
 	case core.Failed != "" || groups.Failed != "":

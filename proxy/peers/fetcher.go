@@ -17,7 +17,7 @@ const unresolved = "its address is not known"
 type fetcher struct {
 	store   *proxy.Store
 	policy  proxy.Policy
-	client  *Client
+	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
 	found   func(id proxy.ServerID, digest string) // is told what a peer serves, under a policy with WhenTold
@@ -35,10 +35,10 @@ type fetcher struct {
 type lastAnswer struct {
 	address, incarnation string
 	digest               string // see Digest; "" without WhenTold
-	*Answer
+	*answer
 }
 
-func newFetcher(store *proxy.Store, client *Client, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
+func newFetcher(store *proxy.Store, client *discoveryClient, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
 	policy := store.Table().Policy()
 	return &fetcher{
 		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string) {},
@@ -180,12 +180,12 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
 		before = lastAnswer{} // another process: what it does not repeat must not be taken from the one before
 	}
-	answer := f.client.Ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.Answer)
+	answer := f.client.ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.answer)
 	result.Version, result.Roots = answer.Version, answer.Roots
 	if ctx.Err() != nil {
 		return result, true
 	}
-	f.report(p, before.Answer, answer)
+	f.report(p, before.answer, answer)
 	digest := ""
 	if f.policy.Fetching.WhenTold {
 		digest = answer.digest(before)
@@ -200,7 +200,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 }
 
 // report counts failures, and logs those that are new.
-func (f *fetcher) report(p proxy.PeerView, before, after *Answer) {
+func (f *fetcher) report(p proxy.PeerView, before, after *answer) {
 	for root, r := range after.Roots {
 		path := proxy.Root(root).Path()
 		was := ""

@@ -26,10 +26,9 @@ type leaseWatch struct {
 	log  *slog.Logger
 	tell func([]proxy.Event) // called with mu held, so that events keep their order
 
-	mu     sync.Mutex
-	roster *Roster
-	// namesakes are those that were said to be.
-	namesakes []proxy.ServerID
+	mu         sync.Mutex
+	roster     *Roster
+	duplicates []proxy.ServerID // that were logged last
 }
 
 // run watches both kinds of leases until the context ends. synced is called once all that existed at the start is in the roster.
@@ -188,14 +187,14 @@ func (w *leaseWatch) pass() {
 	if len(events) > 0 {
 		w.tell(events)
 	}
-	w.warnOfNamesakes()
+	w.warnOfDuplicates()
 }
 
-// warnOfNamesakes says that servers share an identity, when that begins.
-func (w *leaseWatch) warnOfNamesakes() {
-	now := w.roster.Namesakes()
-	if len(now) > 0 && !slices.Equal(now, w.namesakes) {
-		w.log.Error("two servers have one identity, which is made of the host name: give each host a name of its own", "namesakes", now)
+// warnOfDuplicates logs once that several servers have the same identity.
+func (w *leaseWatch) warnOfDuplicates() {
+	now := w.roster.Duplicates()
+	if len(now) > 0 && !slices.Equal(now, w.duplicates) {
+		w.log.Error("two servers have the same identity, which is a hash of the host name: give each host a name of its own", "duplicates", now)
 	}
-	w.namesakes = now
+	w.duplicates = now
 }

@@ -22,7 +22,7 @@ const (
 // another version. A server that is merely slow, or answers an error, still serves what it served.
 type local struct {
 	store    *proxy.Store
-	client   *Client
+	client   *discoveryClient
 	server   url.URL
 	interval time.Duration
 	demand   chan struct{} // of capacity one
@@ -31,7 +31,7 @@ type local struct {
 
 // run asks until the context ends. first is called after the first answer that was good.
 func (l *local) run(ctx context.Context, first func()) {
-	var last *Answer
+	var last *answer
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -43,7 +43,7 @@ func (l *local) run(ctx context.Context, first func()) {
 			timer.Stop()
 		}
 		began := time.Now()
-		answer := l.client.Ask(ctx, l.server, last)
+		answer := l.client.ask(ctx, l.server, last)
 		if ctx.Err() != nil {
 			return
 		}
@@ -61,7 +61,7 @@ func (l *local) run(ctx context.Context, first func()) {
 }
 
 // learn tells the store, and reports whether the answer was good.
-func (l *local) learn(last, answer *Answer, at time.Time) bool {
+func (l *local) learn(last, answer *answer, at time.Time) bool {
 	core, groups := answer.Roots[proxy.RootCore], answer.Roots[proxy.RootGroups]
 	known := l.store.Table().LocalKnown()
 	if core.Failed != "" || groups.Failed != "" || answer.Broken {
@@ -87,7 +87,7 @@ func (l *local) learn(last, answer *Answer, at time.Time) bool {
 	return true
 }
 
-// same reports whether two documents are the very same, as [Client.Ask] gives what has not changed.
+// same reports whether two documents are the very same, as ask gives what has not changed.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -22,8 +22,8 @@ const (
 type RosterConfig struct {
 	// Self is the local server. Its leases prove that the watch works, and name no peer.
 	Self proxy.ServerID
-	// Address is where the local server tells its peers that it is. A lease in its name that says another is a namesake's. Empty: every lease in its
-	// name is its own.
+	// Address is the address that the local server publishes. An endpoint lease of Self with another address is that of a second server
+	// with the same identity. Empty: every lease of Self is the local server's.
 	Address string
 	// Static are peers that always live.
 	Static []StaticPeer
@@ -54,7 +54,7 @@ type member struct {
 	fetched  string        // the Digest of what the server was last found to serve, "" if that is not known
 	sighted  bool          // the endpoint lease was renewed since changes were last told
 
-	// latest is the server that the endpoint lease was last about: this one, or a namesake.
+	// latest is the server that last wrote the endpoint lease: this one, or a second one with the same identity.
 	latest proxy.ServerID
 
 	// suspended: the endpoint lease was deleted, and the identity lease has not been renewed since (rule b).
@@ -123,7 +123,7 @@ func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
 
 // Endpoint takes in an endpoint lease that was added or has changed.
 func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
-	name := r.whose(l)
+	name := r.holderOf(l)
 	r.member(l.ID).latest = name
 	m := r.member(name)
 	var renewed bool
@@ -156,7 +156,7 @@ func (r *Roster) Fetched(id proxy.ServerID, digest string) {
 func (r *Roster) Changes() []proxy.Event {
 	var events []proxy.Event
 	names := r.names()
-	r.settleNamesakes(names)
+	r.settleDuplicates(names)
 	for _, id := range names {
 		m := r.members[id]
 		now := r.join(m)

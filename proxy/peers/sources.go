@@ -107,7 +107,7 @@ func (s *Sources) makeFetchers() error {
 		if random == nil {
 			random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())).Float64
 		}
-		s.fetcher = newFetcher(c.Store, &Client{
+		s.fetcher = newFetcher(c.Store, &discoveryClient{
 			Transport: c.PeerTransport, Identity: c.Identity, Hop: true,
 			// Who reads the older form of aggregated discovery reads what is older still as well.
 			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
@@ -122,7 +122,7 @@ func (s *Sources) makeFetchers() error {
 	}
 	s.local = &local{
 		store: c.Store, server: *c.LocalURL, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
-		client: &Client{
+		client: &discoveryClient{
 			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept, Legacy: true,
 			Timeout: cmp.Or(fetching.Timeout, localTimeout), Together: true,
 		},

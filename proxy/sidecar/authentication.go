@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // authentication finds out who asks, and puts that into the request's context. What the caller said of itself is taken out of
@@ -72,7 +72,7 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, ok, err := a.callers.AuthenticateRequest(r)
 	a.identity.drop(r.Header)
 	r.Header.Del("Authorization")
-	proxy.DropTokenProtocols(r.Header)
+	wire.DropTokenProtocols(r.Header)
 	record.FromPeer = isProxy
 	if namesImpersonation(r.Header) {
 		record.Decision = decisionRefused

@@ -60,13 +60,13 @@ type Options struct {
 
 	// What follows has no flag.
 
-	// Listener and AdminListener, where set, are used in place of BindAddress with SecurePort, and AdminBindAddress. RunWith closes them.
+	// Listener and AdminListener, where set, are used in place of BindAddress with SecurePort, and AdminBindAddress. Run closes them.
 	Listener, AdminListener net.Listener
 	// Logger gets the log; nil: nobody does.
 	Logger *slog.Logger
 	// Registry gets the metrics and is served at the admin listener's /metrics; nil: one of this sidecar's own.
 	Registry *prometheus.Registry
-	// TracerProvider makes the spans; nil: one that sends to TracingEndpoint, or none where that is empty. RunWith does not shut down a
+	// TracerProvider makes the spans; nil: one that sends to TracingEndpoint, or none where that is empty. Run does not shut down a
 	// provider that it is given.
 	TracerProvider trace.TracerProvider
 	// Started, if not nil, is called once when both listeners accept, with their addresses; the admin address is nil without that listener.

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// RunWith runs a sidecar until ctx ends, and then ends it in good order (see the package's documentation). It returns nil after that, or why it
+// Run runs a sidecar until ctx ends, and then ends it in good order (see the package's documentation). It returns nil after that, or why it
 // could not begin or go on; wrong options are all named at once. When it returns, nothing of it is left: no listener, no connection, no
 // goroutine but those that still break off a review of a token. It may be called several times at once, with options, listeners and
 // registries of their own.
-func RunWith(ctx context.Context, o *Options) error {
+func Run(ctx context.Context, o *Options) error {
 	c, err := o.complete(time.Now())
 	if err != nil {
 		closeListeners(o)

@@ -17,7 +17,7 @@ import (
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // Limits of the front door, those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is no limit on writing, or watches
@@ -105,7 +105,7 @@ func mayLast(r *http.Request) bool {
 // longRunning is what its path says, which decides who serves it: a header that changes nothing else must not keep a request from any bound.
 func longRunning(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
-	return ok && proxy.LongRunning(info)
+	return ok && wire.LongRunning(info)
 }
 
 func (d *frontDoor) enter(short int) bool {

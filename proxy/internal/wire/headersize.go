@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"fmt"
@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// maxHeaderList is how long a request's list of headers may be, in bytes: kube-apiservers take that much, and a little more (k8s.io/apiserver,
+	// maxHeaderList is the largest size of a request's headers that a kube-apiserver is sure to take, in bytes (k8s.io/apiserver,
 	// secure_serving.go).
 	maxHeaderList = http.DefaultMaxHeaderBytes
-	// headerOverhead is what each counts for beside its name and its value (RFC 9113, 6.5.2).
+	// headerOverhead is added for each header to the size of its name and value (RFC 9113, 6.5.2).
 	headerOverhead = 32
-	// addedHeaders is room for what a transport adds.
+	// addedHeaders is room for the headers that a transport adds.
 	addedHeaders = 1 << 10
 )
 
-// CheckHeaderSize refuses, with a Status of 431, a request whose target and headers, the names of trailers among them, are together more than a
-// kube-apiserver takes by HTTP/2. By HTTP/1.1 a client may send more, because short headers count for less there. To send it on would end in an
-// error that looks like the other side's fault, and may break a connection that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
+// CheckHeaderSize returns a Status of 431 for a request whose target and headers, names of trailers included, are larger than a
+// kube-apiserver takes by HTTP/2. By HTTP/1.1 a client may send more, because short headers count for less there. Sending it on
+// would end in an error that looks like the other server's fault, and may break a connection that many requests share
+// (golang.org/x/net/http2, Framer.readMetaFrame).
 func CheckHeaderSize(target *url.URL, headers ...http.Header) error {
 	size := addedHeaders + len(target.RequestURI())
 	for _, h := range headers {
