@@ -39,7 +39,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	}
 	capable := t.capable(r)
 	if len(capable) > 0 {
-		return t.among(capable, r, tried, now, pick)
+		return t.choose(capable, r, tried, now, pick)
 	}
 	if failClosed && !t.synced {
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
@@ -57,7 +57,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 func (t *Table) servedHere(r Request, now time.Time) bool {
 	for root, d := range t.local {
 		index := d.index
-		if now.Before(t.routedTill) {
+		if now.Before(t.routedUntil) {
 			index = t.routed[root]
 		}
 		if listed(index, r, t.policy.Routing.Subresources) {
@@ -121,8 +121,8 @@ func (t *Table) unknown(r Request) []PeerTrouble {
 	return unknown
 }
 
-// among chooses one of the peers that serve what a request is about, or says why none can have it.
-func (t *Table) among(capable []*peer, r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
+// choose chooses one of the peers that serve what a request is about, or says why none can have it.
+func (t *Table) choose(capable []*peer, r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	var open, avoided []*peer
 	trouble := make([]PeerTrouble, 0, len(capable))
 	for _, p := range capable {
@@ -200,5 +200,5 @@ func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n 
 	if len(capable) == 0 {
 		return Decision{Action: NotFound, Reason: ReasonNobody}
 	}
-	return t.among(capable, r, tried, time.Time{}, pick)
+	return t.choose(capable, r, tried, time.Time{}, pick)
 }

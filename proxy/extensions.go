@@ -10,9 +10,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// settle is how much later than a change a peer's document must have been learnt to be believed about it: until then the peer may itself
+// trustedAfter is how much later than a change a peer's document must have been learnt to be believed about it: until then the peer may itself
 // not have seen the change. KEP-4020 counts staleness in seconds.
-const settle = 10 * time.Second
+const trustedAfter = 10 * time.Second
 
 // extensions are the custom resources and aggregated APIs that must not be taken from peers: those that exist, because the local server
 // serves them itself as soon as any other does, and for a grace those that did, because a peer's document may be
@@ -42,7 +42,7 @@ func (x extensions) exclude(r Resource, learnt time.Time) bool {
 	}
 	for _, key := range keys(r) {
 		i, ok := slices.BinarySearchFunc(x.retired, key, func(e retired, r Resource) int { return compare(e.Resource, r) })
-		if ok && (x.policy.Knowledge.Extensions != ExtensionsExact || learnt.Before(x.retired[i].at.Add(settle))) {
+		if ok && (x.policy.Knowledge.Extensions != ExtensionsExact || learnt.Before(x.retired[i].at.Add(trustedAfter))) {
 			return true
 		}
 	}
@@ -199,7 +199,7 @@ func (t *Table) extended(e Extensions) *Table {
 		return t
 	}
 	next := t.copy()
-	next.at(e.At)
+	next.noteTime(e.At)
 	next.extensions = t.extensions.observe(e, next.graceEnds(e.At))
 	if slices.Equal(next.extensions.active, t.extensions.active) && slices.Equal(next.extensions.retired, t.extensions.retired) {
 		next.extensions.active, next.extensions.retired = t.extensions.active, t.extensions.retired
@@ -262,7 +262,7 @@ func (t *Table) forgetRetired() {
 	}
 	outdated := func(r retired) bool {
 		return slices.ContainsFunc(t.peers, func(p *peer) bool {
-			old := func(d document) bool { return d.known() && d.at.Before(r.at.Add(settle)) }
+			old := func(d document) bool { return d.known() && d.at.Before(r.at.Add(trustedAfter)) }
 			return slices.ContainsFunc(p.learnt[:], old) || slices.ContainsFunc(p.before[:], old)
 		})
 	}

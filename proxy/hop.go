@@ -54,7 +54,7 @@ func SaysRerouted(h http.Header) bool {
 // withoutHop returns the request as the local server may see it: without any header of the hop, in any spelling and number, and
 // without their names where headers list headers. The request itself is not changed, and returned if there is nothing to remove.
 func withoutHop(r *http.Request) *http.Request {
-	if !carriesHop(r) {
+	if !hasHop(r) {
 		return r
 	}
 	clean := *r
@@ -81,8 +81,8 @@ func withoutHop(r *http.Request) *http.Request {
 	return &clean
 }
 
-// carriesHop reports whether [withoutHop] has anything to do.
-func carriesHop(r *http.Request) bool {
+// hasHop reports whether [withoutHop] has anything to do.
+func hasHop(r *http.Request) bool {
 	for name, values := range r.Header { // in any order
 		if isHopHeader(name) || listsHop(name, values) {
 			return true
@@ -128,14 +128,14 @@ func withoutHopNames(values []string) []string {
 	return kept
 }
 
-// notRefusing is the answer to a peer's request that is served here: whatever a backend of the local server writes (a pod
+// withoutRefusal is the answer to a peer's request that is served here: whatever a backend of the local server writes (a pod
 // behind the proxy subresource can write any header), it does not say that the request was refused.
-type notRefusing struct {
+type withoutRefusal struct {
 	http.ResponseWriter
 	wrote bool
 }
 
-func (w *notRefusing) WriteHeader(code int) {
+func (w *withoutRefusal) WriteHeader(code int) {
 	if !w.wrote {
 		w.wrote = code >= 200 || code == http.StatusSwitchingProtocols
 		w.Header().Del(RefusedHeader)
@@ -143,7 +143,7 @@ func (w *notRefusing) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-func (w *notRefusing) Write(p []byte) (int, error) {
+func (w *withoutRefusal) Write(p []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -151,4 +151,4 @@ func (w *notRefusing) Write(p []byte) (int, error) {
 }
 
 // Unwrap is for [http.ResponseController] and for the API machinery's response writers.
-func (w *notRefusing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *withoutRefusal) Unwrap() http.ResponseWriter { return w.ResponseWriter }

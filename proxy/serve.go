@@ -16,7 +16,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case policy.Quirks.TrustAnyHop:
 		rerouted = h.rerouted(r, true)
-	case carriesHop(r):
+	case hasHop(r):
 		rerouted = h.rerouted(r, false)
 		r = withoutHop(r)
 	}
@@ -78,7 +78,7 @@ func (e *exchange) follow(d Decision) {
 func (e *exchange) serveLocally() {
 	w := e.w
 	if e.request.Rerouted {
-		w = responsewriter.WrapForHTTP1Or2(&notRefusing{ResponseWriter: w})
+		w = responsewriter.WrapForHTTP1Or2(&withoutRefusal{ResponseWriter: w})
 	}
 	e.h.local.ServeHTTP(w, e.r)
 }

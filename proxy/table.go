@@ -20,11 +20,11 @@ type Table struct {
 	watchStalled bool // see LeaseWatch
 	crashed      string
 
-	local      [roots]document
-	localKnown bool
-	routed     [roots]*discovery.Index // what the local server is taken to serve until routedTill, see LocalByInterval
-	routedTill time.Time
-	version    string // the local server's
+	local       [roots]document
+	localKnown  bool
+	routed      [roots]*discovery.Index // what the local server is taken to serve until routedUntil, see LocalByInterval
+	routedUntil time.Time
+	version     string // the local server's
 
 	peers      []*peer // sorted by identity; what they point to is never changed
 	extensions extensions

@@ -31,7 +31,7 @@ func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 }
 
 // expired reports whether the endpoint lease of a member was not renewed in time.
-func (r *Roster) expired(m *member) bool { return r.listened-m.endpoint.seen >= m.duration }
+func (r *Roster) expired(m *member) bool { return r.observed-m.endpoint.seen >= m.duration }
 
 // settleDuplicates forgets the endpoint leases of duplicates that are no longer renewed. A duplicate whose lease is renewed takes the place
 // of the first server if that one's lease is not: then it is the same server at another address.
@@ -56,7 +56,7 @@ func (r *Roster) settleDuplicates(names []proxy.ServerID) {
 func (r *Roster) Duplicates() []proxy.ServerID {
 	var all []proxy.ServerID
 	for _, name := range r.names() {
-		if name != name.Identity() && r.members[name].told.live {
+		if name != name.Identity() && r.members[name].reported.live {
 			all = append(all, name)
 		}
 	}

@@ -60,8 +60,8 @@ func (f *fetcher) learnt(events []proxy.Event) {
 		}
 	}
 	f.mu.Unlock()
-	poke(f.wake)
-	poke(f.progress)
+	notify(f.wake)
+	notify(f.progress)
 }
 
 // changed expects peers' documents to have changed.
@@ -69,11 +69,11 @@ func (f *fetcher) changed() {
 	f.mu.Lock()
 	f.schedule.Changed(time.Now())
 	f.mu.Unlock()
-	poke(f.wake)
+	notify(f.wake)
 }
 
-// poke leaves a token in a channel of capacity one.
-func poke(c chan<- struct{}) {
+// notify leaves a token in a channel of capacity one.
+func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -97,7 +97,7 @@ func (f *fetcher) run(ctx context.Context) {
 				f.mu.Lock()
 				f.schedule.Finished(r, failed, time.Now())
 				f.mu.Unlock()
-				poke(f.wake)
+				notify(f.wake)
 			})
 		}
 		timer.Stop()
@@ -226,11 +226,11 @@ func (f *fetcher) note(id proxy.ServerID) {
 		f.asked[id] = true
 	}
 	f.mu.Unlock()
-	poke(f.progress)
+	notify(f.progress)
 }
 
-// firstRound waits until every peer that lives now was asked at least once, or has gone.
-func (f *fetcher) firstRound(ctx context.Context) {
+// waitUntilAllAsked waits until every peer that lives now was asked at least once, or has gone.
+func (f *fetcher) waitUntilAllAsked(ctx context.Context) {
 	for {
 		if f.allAsked() {
 			return

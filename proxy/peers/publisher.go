@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	renewEvery  = 5 * time.Second // three chances in the time for which a lease is valid
-	lookEvery   = time.Second     // at readiness and incarnation; and the pause after a failure
-	writeWithin = 4 * time.Second // one attempt to write
-	leaveWithin = 5 * time.Second // to delete the lease at the end
+	renewEvery    = 5 * time.Second // three chances in the time for which a lease is valid
+	checkEvery    = time.Second     // at readiness and incarnation; and the pause after a failure
+	writeTimeout  = 4 * time.Second // one attempt to write
+	deleteTimeout = 5 * time.Second // to delete the lease at the end
 )
 
 // Publisher tells the peers where this server is, by an endpoint lease. All fields but Serves and Logger are required.
@@ -66,7 +66,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		written   time.Time // when holder was
 		failing   bool
 	)
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		incarnation := p.Incarnation()
@@ -124,7 +124,7 @@ func (p *Publisher) leases() coordinationclient.LeaseInterface {
 
 // write creates or renews the lease. A conflict is an error as any other: the next attempt reads anew.
 func (p *Publisher) write(ctx context.Context, holder, serves string) error {
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	present, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -165,7 +165,7 @@ func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 
 // leave deletes the lease, unless somebody else holds it by now: the successor of this process must not lose its own.
 func (p *Publisher) leave(ctx context.Context, holders ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	name := EndpointLeaseName(p.Server)
 	for {

@@ -15,8 +15,8 @@ const (
 	bucketBurst = 100
 )
 
-// everybody is the key of the periodic rounds through all peers. No lease has an empty name.
-const everybody = proxy.ServerID("")
+// allPeers is the key of the periodic rounds through all peers. No lease has an empty name.
+const allPeers = proxy.ServerID("")
 
 // Schedule says when which peers are asked what they serve. It is pure: the time and the randomness are given to it, so that a simulator
 // can run it on a clock of its own. It is not safe for concurrent use.
@@ -35,10 +35,10 @@ type Schedule struct {
 	single bool // each peer has rounds of its own
 	random func() float64
 
-	queue   *queue
-	known   byID[struct{}]  // peers whose leases exist
-	regular byID[time.Time] // when the next round is due without any occasion
-	unrest  time.Time       // until then documents are expected to change
+	queue         *queue
+	known         byID[struct{}]  // peers whose leases exist
+	regular       byID[time.Time] // when the next round is due without any occasion
+	changingUntil time.Time       // until then documents are expected to change
 }
 
 // Round is one unit of work.
@@ -97,8 +97,8 @@ func (s *Schedule) lease(id proxy.ServerID, now time.Time) {
 	s.known.set(id, struct{}{})
 	s.queue.add(id)
 	if !s.single && s.policy.Interval > 0 {
-		if !s.regular.has(everybody) {
-			s.regular.set(everybody, now.Add(s.interval()))
+		if !s.regular.has(allPeers) {
+			s.regular.set(allPeers, now.Add(s.interval()))
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	if !s.single {
 		s.queue.add(id)
 		if len(s.known) == 0 {
-			s.regular.remove(everybody)
+			s.regular.remove(allPeers)
 		}
 		return
 	}
@@ -144,7 +144,7 @@ func (s *Schedule) Changed(now time.Time) {
 	if !s.single || s.policy.AfterChange <= 0 {
 		return
 	}
-	s.unrest = now.Add(afterChangeFor)
+	s.changingUntil = now.Add(afterChangeFor)
 	soon := now.Add(s.policy.AfterChange)
 	for i := range s.regular {
 		if s.regular[i].value.After(soon) {
@@ -198,12 +198,12 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	switch {
 	case s.single && (!failed || dropped):
 		next := now.Add(s.interval())
-		if soon := now.Add(s.policy.AfterChange); now.Before(s.unrest) && soon.Before(next) {
+		if soon := now.Add(s.policy.AfterChange); now.Before(s.changingUntil) && soon.Before(next) {
 			next = soon
 		}
 		s.regular.set(r.Key, next)
-	case !s.single && r.Key == everybody && (!failed || dropped) && len(s.known) > 0:
-		s.regular.set(everybody, now.Add(s.interval()))
+	case !s.single && r.Key == allPeers && (!failed || dropped) && len(s.known) > 0:
+		s.regular.set(allPeers, now.Add(s.interval()))
 	}
 }
 

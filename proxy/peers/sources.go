@@ -208,14 +208,14 @@ func (s *Sources) Run(ctx context.Context) error {
 	if s.fetcher != nil {
 		group.Go(func() error { s.fetcher.run(ctx); return nil })
 	}
-	group.Go(func() error { s.keepTime(ctx); return nil })
+	group.Go(func() error { s.runTicks(ctx); return nil })
 	if s.config.Client != nil {
 		group.Go(func() error { s.superviseLeases(ctx); return nil })
 	}
 	group.Go(func() error {
 		delivered.Wait()
 		if s.fetcher != nil && s.policy.Knowledge.WaitForPeers {
-			s.fetcher.firstRound(ctx)
+			s.fetcher.waitUntilAllAsked(ctx)
 		}
 		if ctx.Err() == nil {
 			s.config.Store.Observe(proxy.Synced{})
@@ -228,7 +228,7 @@ func (s *Sources) Run(ctx context.Context) error {
 // RefreshLocal asks the local server again at once what it serves. It does not wait for the answer.
 func (s *Sources) RefreshLocal() {
 	if s.local != nil {
-		poke(s.local.demand)
+		notify(s.local.demand)
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			s.leases.mu.Lock()
-			heard := s.leases.roster.Heard()
+			heard := s.leases.roster.LastChange()
 			s.leases.mu.Unlock()
 			if heard.Before(began) {
 				heard = began
@@ -269,8 +269,8 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 	}
 }
 
-// keepTime lets time pass in the store's table, where graces end.
-func (s *Sources) keepTime(ctx context.Context) {
+// runTicks lets time pass in the store's table, where graces end.
+func (s *Sources) runTicks(ctx context.Context) {
 	changed, stop := s.config.Store.Subscribe()
 	defer stop()
 	timer := time.NewTimer(0)

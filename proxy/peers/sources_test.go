@@ -160,7 +160,7 @@ func TestSourcesFollowLeases(t *testing.T) {
 	})
 }
 
-// Who cannot hear the leases does not conclude that everybody is gone.
+// A server whose lease watch has stalled does not conclude that its peers are gone.
 func TestSourcesCutOff(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, []runtime.Object{}, func(w *whole) {
@@ -212,7 +212,7 @@ func TestSourcesNoticeThatTheLeaseWatchHasStalled(t *testing.T) {
 	})
 }
 
-// What came and went in a silence nobody tells, so everybody is asked anew after it, and for a while again and again.
+// No event tells what came and went while the watch had stalled, so every peer is asked afterwards, and repeatedly for a while.
 func TestSourcesAskAnewAfterASilence(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), []StaticPeer{{"a", addressA}}, nil, func(w *whole) {

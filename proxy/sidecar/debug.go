@@ -76,8 +76,8 @@ func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(report) // fails only with the connection
 }
 
-// mastersOnly is for the front door, where everybody comes: addresses are for those who may do everything anyway.
-func mastersOnly(next http.Handler) http.Handler {
+// forSystemMasters is for the front door, where everybody comes: addresses are for those who may do everything anyway.
+func forSystemMasters(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := apirequest.UserFrom(r.Context())
 		if !ok || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) || impersonates(r.Header) {

@@ -182,7 +182,7 @@ func TestTheAuditIDCannotBeTakenAway(t *testing.T) {
 func TestARecordNamesThePeerByItsIdentity(t *testing.T) {
 	request := &accessed{}
 	peer := proxy.DuplicateID("apiserver-b", "192.0.2.1:6443")
-	newHops().Attempted(context.WithValue(t.Context(), accessKey{}, request), proxy.Request{}, proxy.AttemptResult{Peer: peer, Answered: true})
+	newAccessObserver().Attempted(context.WithValue(t.Context(), accessKey{}, request), proxy.Request{}, proxy.AttemptResult{Peer: peer, Answered: true})
 	if request.Peer != "apiserver-b" || len(request.Attempts) != 1 || request.Attempts[0].Peer != "apiserver-b" {
 		t.Errorf("recorded %q after %+v, want apiserver-b", request.Peer, request.Attempts)
 	}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// bodyWithin is how long a client may take to send a request's body: as long as a kube-apiserver gives a request in all
+// bodyTimeout is how long a client may take to send a request's body: as long as a kube-apiserver gives a request in all
 // (--request-timeout). Without it whoever sends slowly holds a place at a peer, and memory, for as long as it likes.
-const bodyWithin = time.Minute
+const bodyTimeout = time.Minute
 
-// boundBodies ends the reading of a body that takes longer. What may last goes on as long as it likes: an upload through a proxy subresource is
+// limitBodyTime ends the reading of a body that takes longer. What may last goes on as long as it likes: an upload through a proxy subresource is
 // a matter between the client and the pod or node. To ask for another protocol is no way out: such a request has no body.
-func boundBodies(within time.Duration, next http.Handler) http.Handler {
+func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || longRunning(r) {
 			next.ServeHTTP(w, r)

@@ -10,11 +10,11 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// discoveryGate lets nobody see merged discovery who may not see the local server's. In a kube-apiserver authorization stands before
+// discoveryAuthorizer lets nobody see merged discovery who may not see the local server's. In a kube-apiserver authorization stands before
 // the Mixed Version Proxy; the sidecar authorises nobody, and merged documents are the one thing that it serves itself. So it asks the
 // local server for the same path as the same caller first, impersonation included, and what that one refuses is refused. The request is in the
 // local server's audit log and counts for its flow control as well.
-type discoveryGate struct {
+type discoveryAuthorizer struct {
 	local  *local
 	proxy  http.Handler
 	merges bool // whether the policy merges discovery at all
@@ -22,7 +22,7 @@ type discoveryGate struct {
 	trustsAnyHop bool
 }
 
-func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.merges || !g.mayBeMerged(r) {
 		g.proxy.ServeHTTP(w, r)
 		return
@@ -52,12 +52,12 @@ func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxHeld)) // a client that has gone needs no answer
+	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // a client that has gone needs no answer
 }
 
 // mayBeMerged reports whether the proxy may answer the request from what it knows rather than send it to a server. A peer gets the
 // local server's own answer, unless the policy trusts any hop.
-func (g *discoveryGate) mayBeMerged(r *http.Request) bool {
+func (g *discoveryAuthorizer) mayBeMerged(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || !g.trustsAnyHop && fromPeer(r) && proxy.SaysRerouted(r.Header) {
 		return false
 	}
