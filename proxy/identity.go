@@ -12,8 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// IdentityHeaders are the names of the headers by which a front proxy says for whom it asks: what kube-apiserver's
-// --requestheader-username-headers and its siblings name. An empty field means kube-apiserver's default.
+// IdentityHeaders names the headers in which a front proxy tells a server who the user is; the server reads them by its
+// --requestheader-username-headers, -uid-headers, -group-headers and -extra-headers-prefix. An empty field is that of
+// [DefaultIdentityHeaders].
 type IdentityHeaders struct {
 	User, UID, Group, ExtraPrefix string
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// NotDeliveredError is what a transport's error may implement to say that the request certainly did not reach the peer, so that
-// another may have it. [http.Transport] need not: its trace hooks and errors are understood.
+// NotDeliveredError may be implemented by the errors of a transport. If NotDelivered returns true, the request certainly did not reach the
+// peer, so that another peer may get it. The errors and trace hooks of [net/http.Transport] are understood without it.
 type NotDeliveredError interface {
 	error
 	NotDelivered() bool

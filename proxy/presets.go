@@ -11,7 +11,7 @@ import (
 	documents "github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Reference is this package's own policy: all that KEP-4020 demands, and what operators need beyond.
+// Reference is the policy to choose: all that KEP-4020 demands, and what operators need beyond it.
 func Reference() Policy {
 	return Policy{
 		Name: "reference",
@@ -83,7 +83,7 @@ func Upstream135() Policy {
 	return p
 }
 
-// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from peers' discovery.
+// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from the discovery of peers.
 func Upstream134() Policy {
 	return Policy{
 		Name: "upstream-1.34",
@@ -121,7 +121,7 @@ func Presets() []Policy {
 	return []Policy{Alpha128(), Upstream134(), Upstream135(), Upstream136(), Upstream137(), Reference()}
 }
 
-// PresetNamed returns the preset of that name, or an error that lists the names there are.
+// PresetNamed returns the preset of that name, or an error that lists the names.
 func PresetNamed(name string) (Policy, error) {
 	var names []string
 	for _, p := range Presets() {

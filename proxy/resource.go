@@ -25,7 +25,7 @@ func (id ServerID) Identity() ServerID {
 	return ServerID(identity)
 }
 
-// Resource is what a request is about. The zero Subresource is the resource itself; the empty Group is the core group.
+// Resource is what a request asks for. The empty Subresource is the resource itself; the empty Group is the core group.
 type Resource struct {
 	Group, Version, Resource, Subresource string
 }
@@ -52,27 +52,26 @@ func (r Resource) String() string {
 type Kind int
 
 const (
-	// KindOther is served where it arrives: health, metrics, version, /openapi/v2, and all that is neither a resource nor discovery.
+	// KindOther is anything else, which is served where it arrives: health, metrics, version, /openapi/v2.
 	KindOther Kind = iota
 	// KindResource is a request for a resource or subresource.
 	KindResource
-	// KindDiscovery asks for what a group or a version of a group consists of: /apis/<group>, /apis/<group>/<version>,
-	// /api/<version>, and the same below /openapi/v3. Its Resource has no Resource, and for a whole group no Version.
+	// KindDiscovery is a request for the description of a group or of a version: /apis/<group>, /apis/<group>/<version>,
+	// /api/<version>, and the same below /openapi/v3. Its Resource.Resource is empty, and for a group its Version too.
 	KindDiscovery
 )
 
-// Request is all that [Table.Decide] looks at. The zero value is a request that is served where it arrives.
+// Request is what [Table.Decide] needs to know of a request. The zero value is a request that is served where it arrives.
 type Request struct {
 	Kind     Kind
 	Resource Resource
-	// Rerouted is true when an authenticated peer has sent the request on: it must be answered here (KEP-4020: at most one hop).
+	// Rerouted is true if an authenticated peer has sent the request, so that it must be answered here (KEP-4020: at most one hop).
 	Rerouted bool
-	// Repeatable is true when the request may be sent again even if it may have been carried out (RFC 9110, 9.2.2: safe or idempotent, and
-	// the body can be sent again).
+	// Repeatable is true if the request may be sent again although it may have been carried out (RFC 9110, 9.2.2).
 	Repeatable bool
 }
 
-// RequestFor tells what a request is about. info is what the API machinery made of it; path is the URL's path.
+// RequestFor returns the Kind and Resource of a request. info is what the API machinery parsed; path is the URL's path.
 func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	if info.IsResourceRequest {
 		return Request{Kind: KindResource, Resource: Resource{

@@ -22,33 +22,33 @@ import (
 // maxVersion is the size in bytes of the largest answer to /version that is read.
 const maxVersion = 64 << 10
 
-// discoveryClient asks one server at a time what it serves. It is immutable and safe for concurrent use.
+// discoveryClient asks servers what they serve. It is immutable and safe for concurrent use.
 type discoveryClient struct {
-	// Transport sends the requests; required. Redirects are not followed: they could lead anywhere.
+	// Transport sends the requests. Redirects are not followed, because they could lead to any host.
 	Transport http.RoundTripper
-	// Identity names the headers that carry the identity as which it asks: system:apiserver, as upstream does. Zero fields are defaults.
+	// Identity names the headers with the identity that asks, system:apiserver as upstream. Zero fields are defaults.
 	Identity proxy.IdentityHeaders
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
 	// Accept is the Accept header for aggregated discovery.
 	Accept string
-	// Legacy asks a server that has no aggregated discovery for its group versions one by one.
+	// Legacy asks a server without aggregated discovery for its group versions one by one.
 	Legacy bool
-	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.FetchingPolicy].
+	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.Quirks].
 	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
-	// Together fetches the documents at the same time, in goroutines; else one after the other in the caller's.
+	// Together fetches the documents at the same time, in goroutines. Without it, one after the other in the caller's goroutine.
 	Together bool
-	// Answered is told the status code of each answer; nil: nobody is.
+	// Answered is called with the status code of each answer; nil: none.
 	Answered func(code int)
 }
 
-// answer is what a server told. It is immutable.
+// answer is what a server answered. It is immutable.
 type answer struct {
-	Version string // as /version tells ("v1.37.1"), "" if it was not to be had
+	Version string // as /version says ("v1.37.1"), "" if it could not be fetched
 	Roots   [2]proxy.RootResult
-	// Broken is true if there was no connection, or one that broke: the server may have restarted. A timeout breaks nothing.
+	// Broken is true if the connection failed or broke, so that the server may have restarted. A timeout does not count.
 	Broken bool
 
 	kept [2]kept
@@ -60,8 +60,9 @@ type kept struct {
 	groups discovery.Groups
 }
 
-// ask asks the server at an address, which is used as scheme, host and path prefix. before is what the same process of that server told
-// earlier, nil if nothing: what has not changed since (RFC 9110, 13.1.2) is not sent again, and the very same [discovery.Groups] are given.
+// ask asks a server, of whose URL the scheme, the host and the path prefix are used. before is what the same process of that server
+// answered earlier, nil for nothing: a document that has not changed since (RFC 9110, 13.1.2) is not sent again, and the answer has the
+// same [discovery.Groups].
 func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answer) *answer {
 	if before == nil {
 		before = &answer{}
@@ -82,7 +83,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	} else {
 		for i, task := range tasks {
 			if i == 2 && errs[0] != nil && errs[1] != nil {
-				break // upstream does not ask for the version; do not wait for it where it cannot come
+				break // upstream does not ask for the version: do not wait for one that cannot come
 			}
 			task()
 		}
@@ -106,7 +107,7 @@ func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.R
 		return err
 	}
 	if before := a.kept[root].groups; equality.Semantic.DeepEqual(before, document.groups) {
-		document.groups = before // told again in full: no ETag, or a server that makes another one each time it starts
+		document.groups = before // sent again in full: without an ETag, or with one that changes when the server starts
 	}
 	a.kept[root] = document
 	a.Roots[root].Groups = document.groups
@@ -117,7 +118,7 @@ func (c *discoveryClient) document(ctx context.Context, server url.URL, path str
 	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
 	if c.EmptyIsDocument && r.code == http.StatusOK && ctx.Err() == nil {
 		if len(r.body) == 0 {
-			return kept{}, nil // without its ETag: nobody is to be told that nothing has changed since
+			return kept{}, nil // without its ETag, so that the next request gets the whole document
 		}
 		err = nil
 	}
@@ -182,7 +183,7 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	if err != nil {
 		return reply{}, err
 	}
-	defer func() { _ = response.Body.Close() }() // what it held is read, or not wanted
+	defer func() { _ = response.Body.Close() }() // its content is read, or not wanted
 	if c.Answered != nil {
 		c.Answered(response.StatusCode)
 	}

@@ -20,7 +20,7 @@ type fetcher struct {
 	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	found   func(id proxy.ServerID, digest string) // is told what a peer serves, under a policy with WhenTold
+	found   func(id proxy.ServerID, digest string) // called with the digest of what a peer serves, under a policy with WhenTold
 
 	wake     chan struct{} // there is something for the schedule, or from it
 	progress chan struct{} // a peer was asked
@@ -28,10 +28,10 @@ type fetcher struct {
 	mu       sync.Mutex
 	schedule *Schedule
 	last     map[proxy.ServerID]lastAnswer
-	asked    map[proxy.ServerID]bool // at least once, whatever came of it
+	asked    map[proxy.ServerID]bool // at least once, whether it answered or not
 }
 
-// lastAnswer is what one process of a peer told last.
+// lastAnswer is the last answer of one process of a peer.
 type lastAnswer struct {
 	address, incarnation string
 	digest               string // see Digest; "" without WhenTold
@@ -48,7 +48,7 @@ func newFetcher(store *proxy.Store, client *discoveryClient, random func() float
 	}
 }
 
-// learnt passes on to the schedule what the store has learnt of leases, addresses and extensions.
+// learnt passes events of leases, addresses and extensions on to the schedule.
 func (f *fetcher) learnt(events []proxy.Event) {
 	now := time.Now()
 	f.mu.Lock()
@@ -64,7 +64,7 @@ func (f *fetcher) learnt(events []proxy.Event) {
 	notify(f.progress)
 }
 
-// changed expects peers' documents to have changed.
+// changed tells the schedule that the documents of peers may have changed.
 func (f *fetcher) changed() {
 	f.mu.Lock()
 	f.schedule.Changed(time.Now())
@@ -112,7 +112,7 @@ func (f *fetcher) run(ctx context.Context) {
 	}
 }
 
-// round asks the peers that a round is about and reports whether it has to be repeated.
+// round asks the peers of a round and reports whether the round must be repeated.
 func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	peers := slices.DeleteFunc(f.store.Table().Peers(), func(p proxy.PeerView) bool {
 		return !p.Live || !r.All && p.ID != r.Key
@@ -121,7 +121,7 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	results := make([]proxy.FetchResult, len(peers))
 	resolved := make([]bool, len(peers))
 	ask := func(i int) {
-		at := time.Now() // a document is as old as the question
+		at := time.Now() // a document is as old as the request for it
 		results[i], resolved[i] = f.ask(ctx, peers[i])
 		if f.policy.Knowledge.KeepLastGood && ctx.Err() == nil {
 			f.store.Observe(proxy.Fetched{Results: results[i : i+1 : i+1], At: at})
@@ -138,7 +138,7 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	}
 	together.Wait()
 	if ctx.Err() != nil {
-		return true // what was cut short says nothing of the peers
+		return true // an interrupted round says nothing about the peers
 	}
 	if !f.policy.Knowledge.KeepLastGood {
 		f.store.Observe(proxy.Fetched{Results: withoutUnresolved(results, resolved), At: began})
@@ -152,8 +152,8 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	return failed
 }
 
-// withoutUnresolved leaves out peers without an address, as upstream does: nothing is known of them then, and nothing was fetched that
-// could have failed (see Quirks.CrashOnFailedFetch).
+// withoutUnresolved leaves out peers without an address, as upstream does: nothing was fetched from them that could have failed (see
+// Quirks.CrashOnFailedFetch).
 func withoutUnresolved(results []proxy.FetchResult, resolved []bool) []proxy.FetchResult {
 	var fetched []proxy.FetchResult
 	for i := range results {
@@ -178,7 +178,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 	before := f.last[p.ID]
 	f.mu.Unlock()
 	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
-		before = lastAnswer{} // another process: what it does not repeat must not be taken from the one before
+		before = lastAnswer{} // another process: its answer must not be completed from that of the process before
 	}
 	answer := f.client.ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.answer)
 	result.Version, result.Roots = answer.Version, answer.Roots
@@ -219,7 +219,7 @@ func (f *fetcher) report(p proxy.PeerView, before, after *answer) {
 	}
 }
 
-// note says that a peer was asked.
+// note records that a peer was asked.
 func (f *fetcher) note(id proxy.ServerID) {
 	f.mu.Lock()
 	if f.schedule.known.has(id) {
@@ -229,7 +229,7 @@ func (f *fetcher) note(id proxy.ServerID) {
 	notify(f.progress)
 }
 
-// waitUntilAllAsked waits until every peer that lives now was asked at least once, or has gone.
+// waitUntilAllAsked waits until every live peer has been asked at least once.
 func (f *fetcher) waitUntilAllAsked(ctx context.Context) {
 	for {
 		if f.allAsked() {

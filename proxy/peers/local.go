@@ -18,8 +18,8 @@ const (
 
 // local asks the local server what it serves: at once, every LocalInterval, after a failure every second, and on demand.
 //
-// A failure does not unmake knowledge, unless the connection failed or broke: then the process may have ended, and the next one may be of
-// another version. A server that is merely slow, or answers an error, still serves what it served.
+// A failure makes the store forget what the server serves only if the connection failed or broke: then the process may have ended, and the
+// next one may be of another version. A server that is slow, or answers with an error, still serves what it served.
 type local struct {
 	store    *proxy.Store
 	client   *discoveryClient
@@ -29,7 +29,7 @@ type local struct {
 	log      *slog.Logger
 }
 
-// run asks until the context ends. first is called after the first answer that was good.
+// run asks until the context ends. first is called after the first good answer.
 func (l *local) run(ctx context.Context, first func()) {
 	var last *answer
 	timer := time.NewTimer(0)
@@ -60,7 +60,7 @@ func (l *local) run(ctx context.Context, first func()) {
 	}
 }
 
-// learn tells the store, and reports whether the answer was good.
+// learn passes a good answer to the store, and reports whether it was good.
 func (l *local) learn(last, answer *answer, at time.Time) bool {
 	core, groups := answer.Roots[proxy.RootCore], answer.Roots[proxy.RootGroups]
 	known := l.store.Table().LocalKnown()

@@ -11,10 +11,10 @@ import (
 const (
 	defaultGoneAfter = time.Hour // for which upstream's identity lease is valid
 
-	// ancient is the age of a lease that was never renewed. A greater one could overflow when it grows.
+	// maxAge is the age of a lease that was never renewed. A longer time could overflow when it grows.
 	maxAge = 100 * 365 * 24 * time.Hour
 
-	// hearing is how much of the time between two sightings counts as listening: every sidecar renews a lease within it.
+	// maxGap is how much of the time between two changes of leases counts: every sidecar renews its lease within it.
 	maxGap = renewEvery
 )
 
@@ -25,7 +25,7 @@ type RosterConfig struct {
 	// Address is the address that the local server publishes. An endpoint lease of Self with another address is that of a second server
 	// with the same identity. Empty: every lease of Self is the local server's.
 	Address string
-	// Static are peers that always live.
+	// Static are peers that are always live.
 	Static []StaticPeer
 	// StaleAfter is how long an identity lease counts after its last renewal (see [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
@@ -51,8 +51,8 @@ type member struct {
 	address      string        // as the endpoint lease says
 	duration     time.Duration // of the endpoint lease
 	serves       string        // as the endpoint lease says
-	fetched      string        // the Digest of what the server was last found to serve, "" if that is not known
-	renewedSince bool          // the endpoint lease was renewed since changes were last told
+	fetched      string        // the Digest of what was last fetched from the server, "" if the fetch failed
+	renewedSince bool          // the endpoint lease was renewed since the last report
 
 	// latest is the server that last wrote the endpoint lease: this one, or a second one with the same identity.
 	latest proxy.ServerID
@@ -67,7 +67,7 @@ type member struct {
 type renewal struct {
 	holder  string
 	renewed time.Time     // as it says itself
-	seen    time.Duration // of Roster.listened; negative if the first sight was of an old lease
+	seen    time.Duration // the value of Roster.observed then; negative if the lease was old at first sight
 }
 
 // state is what is reported of a peer. The zero value is a peer that is not live.
@@ -241,7 +241,7 @@ func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) 
 	switch {
 	case before == nil:
 		r.noteChange(now)
-		age := min(max(0, now.Sub(renewed)), maxAge) // its holder's clock may be ahead; a lease without a time is ancient
+		age := min(max(0, now.Sub(renewed)), maxAge) // its holder's clock may be ahead; a lease without a time is very old
 		return &renewal{holder: holder, renewed: renewed, seen: r.observed - age}, true
 	case before.holder == holder && before.renewed.Equal(renewed):
 		return before, false
@@ -254,7 +254,7 @@ func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) 
 // LastChange is when a lease was last seen to change, zero if none ever was.
 func (r *Roster) LastChange() time.Time { return r.lastChange }
 
-// hear notes that something was heard.
+// noteChange advances the observed time: a lease has changed.
 func (r *Roster) noteChange(now time.Time) {
 	if !r.lastChange.IsZero() {
 		r.observed += min(max(0, now.Sub(r.lastChange)), maxGap)

@@ -20,48 +20,50 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Config says which sources there are. The policy of the Store says how they behave.
+// Config says which sources there are. Store is required; the policy of its table says how the sources behave.
 type Config struct {
 	Store *proxy.Store // what the sources feed; required
 
-	// Address is where the local server tells its peers that it is. Empty: it tells nobody. See [RosterConfig].
+	// Address is the "host:port" that the local server publishes to its peers; see [RosterConfig]. Empty: it publishes none.
 	Address string
 
-	// Client watches leases, and StorageVersion objects under a policy that uses them. Nil: neither; there are only the Static peers.
+	// Client watches leases and, under a policy that uses them, StorageVersion objects. Nil: neither; there are only the Static peers.
 	Client kubernetes.Interface
-	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: there are no extensions.
+	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
 	// Static are peers by configuration.
 	Static []StaticPeer
 
-	// PeerTransport reaches peers: verified TLS, with a front-proxy certificate. The request's URL is https and the peer's address; identity
-	// headers and the hop header are added here. Required, but under a policy that fetches nothing from peers (StorageVersions).
+	// PeerTransport sends requests to peers, such as an [http.Transport] that verifies their certificates and has a front-proxy client
+	// certificate. The request's URL has the scheme https and the peer's address as host; identity headers and the hop header are added
+	// here. Required, except under a policy with StorageVersions, which fetches nothing from peers.
 	PeerTransport http.RoundTripper
-	// LocalTransport and LocalURL reach the local server, likewise. Nil: nobody here asks the local server what it serves.
+	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the local server is not asked what it serves, and
+	// the caller observes [proxy.LocalFetched] itself.
 	LocalTransport http.RoundTripper
 	LocalURL       *url.URL
-	// Identity names the headers that carry the identity as which documents are fetched, system:apiserver. Zero fields are
-	// kube-apiserver's defaults.
+	// Identity names the headers with the identity that asks for documents, system:apiserver. Zero fields: the defaults of
+	// kube-apiserver.
 	Identity proxy.IdentityHeaders
 
-	// Random draws from [0, 1), for jitter. Nil: a generator of its own. It is called by one goroutine at a time.
+	// Random returns a number in [0, 1), for jitter. It is called by one goroutine at a time. Nil: a generator with a random seed.
 	Random func() float64
-	// Metrics counts failures. Nil: nobody does.
+	// Metrics counts failures. Nil: they are not counted.
 	Metrics *Metrics
-	// FetchAnswered is told the status code of each answer to a fetch from a peer (upstream counts them in
-	// apiserver_rerouted_request_total, without group, version and resource). Nil: nobody is. It is called concurrently.
+	// FetchAnswered is called with the status code of each answer to a fetch from a peer, such as [proxy.Metrics.Fetched] (upstream
+	// counts them in apiserver_rerouted_request_total, without group, version and resource). It is called concurrently. Nil: none.
 	FetchAnswered func(code int)
-	Logger        *slog.Logger // nil: none
+	Logger        *slog.Logger // nil: nothing is logged
 }
 
-// Sources are all the sources of one server.
+// Sources are all the sources of one server. Make them with [New]. Methods may be called concurrently.
 type Sources struct {
 	config   Config
 	policy   proxy.Policy
 	log      *slog.Logger
 	leases   *leaseWatch
 	fetcher  *fetcher // nil under a policy that fetches nothing
-	local    *local   // nil if nobody asks the local server
+	local    *local   // nil if the local server is not asked
 	watchers []watcher
 }
 
@@ -71,7 +73,7 @@ type watcher struct {
 	run  func(ctx context.Context, synced func()) error
 }
 
-// New makes the sources of one server, which [Sources.Run] starts. It dials nothing.
+// New returns the sources of one server, which [Sources.Run] starts. It dials nothing. The error says which field is missing.
 func New(config Config) (*Sources, error) {
 	if config.Store == nil {
 		return nil, errors.New("make sources: Config.Store is needed")
@@ -109,7 +111,7 @@ func (s *Sources) makeFetchers() error {
 		}
 		s.fetcher = newFetcher(c.Store, &discoveryClient{
 			Transport: c.PeerTransport, Identity: c.Identity, Hop: true,
-			// Who reads the older form of aggregated discovery reads what is older still as well.
+			// A policy that reads v2beta1 reads the legacy lists too.
 			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
 			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
@@ -177,7 +179,7 @@ func (s *Sources) watchFailed(what, kind string) func(error) {
 	}
 }
 
-// tell passes on what was learnt of leases and addresses: first to the store, from which a round of fetches then takes them.
+// tell passes events of leases and addresses on: first to the store, from which a round of fetches takes the peers.
 func (s *Sources) tell(events []proxy.Event) {
 	s.config.Store.Observe(events...)
 	if s.fetcher != nil {
@@ -185,13 +187,13 @@ func (s *Sources) tell(events []proxy.Event) {
 	}
 }
 
-// Run starts every source, observes [proxy.Synced] when all that existed at the start is known, and returns when the context has ended and
-// every goroutine has. It may be called once.
+// Run runs every source until ctx ends, and returns when every goroutine has ended. It may be called once. It observes [proxy.Synced] when
+// everything that existed at the start is known.
 //
-// All is known when every watch has delivered what existed, the local server has said what it serves and, under a policy with
-// WaitForPeers, every peer that was live then has been asked once, whether it answered or not.
+// That is when every watch has delivered what existed, the local server has said what it serves and, under a policy with WaitForPeers,
+// every peer that was live then has been asked once, whether it answered or not.
 //
-// The error is of what cannot be started at all; what fails later is logged and tried again.
+// The error is that of a source that cannot start; what fails later is logged and retried.
 func (s *Sources) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var delivered sync.WaitGroup
@@ -201,7 +203,7 @@ func (s *Sources) Run(ctx context.Context) error {
 		var once sync.Once
 		done := func() { once.Do(delivered.Done) }
 		group.Go(func() error {
-			defer done() // so that nobody waits for what has ended
+			defer done() // a source that has ended delivers nothing more
 			return w.run(ctx, done)
 		})
 	}
@@ -225,14 +227,14 @@ func (s *Sources) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// RefreshLocal asks the local server again at once what it serves. It does not wait for the answer.
+// RefreshLocal asks the local server at once what it serves. It does not wait for the answer.
 func (s *Sources) RefreshLocal() {
 	if s.local != nil {
 		notify(s.local.demand)
 	}
 }
 
-// HasSynced reports whether all that existed at the start is known; see [Sources.Run].
+// HasSynced reports whether everything that existed at the start is known; see [Sources.Run].
 func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
 
 // Every kube-apiserver, the local one included, renews its identity lease each 10 s, and every sidecar its endpoint lease each 5 s. So a
@@ -269,7 +271,7 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 	}
 }
 
-// runTicks lets time pass in the store's table, where graces end.
+// runTicks observes a [proxy.Tick] whenever the table is due for one.
 func (s *Sources) runTicks(ctx context.Context) {
 	changed, stop := s.config.Store.Subscribe()
 	defer stop()

@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// accessObserver is a [proxy.Observer] that writes down for each request what was decided and tried, and counts the requests that are at a peer now,
-// streams included.
+// accessObserver is a [proxy.Observer] that records for the access log what was decided and tried, and counts the requests that are at a
+// peer now, streams included.
 type accessObserver struct {
 	mu sync.Mutex
 	at map[proxy.ServerID]int
@@ -49,7 +49,7 @@ func (h *accessObserver) Ejected(context.Context, proxy.ServerID) {}
 // Discovered implements [proxy.Observer].
 func (h *accessObserver) Discovered(context.Context, proxy.DiscoverySource) {}
 
-// leave says that a request is at no peer any more.
+// leave ends the count of a request at a peer.
 func (h *accessObserver) leave(request *accessed) {
 	if request.at == "" {
 		return

@@ -9,8 +9,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// The gate must ask the local server for whatever the handler behind it would answer from what it knows: what the one takes for a
-// hop, the other does as well.
+// The authorizer must ask the local server whenever the handler would answer with a merged document, so both must read hop headers alike.
 func TestAuthorizerAndHandlerAgreeOnHops(t *testing.T) {
 	for value, merged := range map[string]bool{"": true, "false": true, "x": true, "true": false, " TRUE ": false} {
 		for _, header := range []string{proxy.HopHeader, proxy.HopHeaderPublished} {

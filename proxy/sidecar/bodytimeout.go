@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// bodyTimeout is how long a client may take to send a request's body: as long as a kube-apiserver gives a request in all
-// (--request-timeout). Without it whoever sends slowly holds a place at a peer, and memory, for as long as it likes.
+// bodyTimeout is how long a client may take to send a request's body: the --request-timeout of a kube-apiserver. Without it, a client that
+// sends slowly could hold a place at a peer, and memory, for ever.
 const bodyTimeout = time.Minute
 
-// limitBodyTime ends the reading of a body that takes longer. What may last goes on as long as it likes: an upload through a proxy subresource is
-// a matter between the client and the pod or node. To ask for another protocol is no way out: such a request has no body.
+// limitBodyTime sets a deadline for reading the body. It does not for long-running requests: an upload through a proxy subresource is between
+// the client and the pod or node. A request for another protocol cannot evade the deadline, because it must have no body.
 func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || longRunning(r) {
@@ -20,7 +20,7 @@ func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 		}
 		control := http.NewResponseController(w)
 		if err := control.SetReadDeadline(time.Now().Add(within)); err != nil {
-			http.Error(w, "this connection cannot be bounded in time", http.StatusInternalServerError)
+			http.Error(w, "no deadline can be set for reading from this connection", http.StatusInternalServerError)
 			return
 		}
 		r.Body = &timedBody{r.Body, control}
@@ -28,8 +28,8 @@ func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// timedBody lifts the deadline once the body is there: the answer may take as long as it likes, and that the client is still there
-// is found out by reading.
+// timedBody removes the deadline at the end of the body: the answer may take longer, and net/http finds out by reading whether the client
+// is still there.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
