@@ -89,10 +89,10 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	result.Outcome = outcomeOf(err, watch)
 	trouble := troubleOf(err, result.Outcome)
 	endAttempt(span, result, trouble)
-	if f.clientsFault(result) {
+	if f.clientFailed(result) {
 		return true
 	}
-	f.blame(d)
+	f.reportFailure(d)
 	f.failed(ctx, result, trouble)
 	return false
 }
@@ -106,8 +106,8 @@ func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble s
 		slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
 }
 
-// blame says that a peer has failed. Whether it is avoided is the table's affair.
-func (f *forwarding) blame(d Decision) {
+// reportFailure says that a peer has failed. Whether it is avoided is the table's affair.
+func (f *forwarding) reportFailure(d Decision) {
 	now := f.h.now()
 	before, _ := ejectedUntil(f.h.store.Table(), d.Peer)
 	after, ok := ejectedUntil(f.h.store.Observe(PeerFailed{ID: d.Peer, At: now}), d.Peer)
@@ -180,9 +180,9 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	return nil, context.Cause(out.Context())
 }
 
-// clientsFault deals with attempts that failed because of the client, and reports whether this was one: then no peer is to blame and no
+// clientFailed deals with attempts that failed because of the client, and reports whether this was one: then no peer is to blame and no
 // other is tried.
-func (f *forwarding) clientsFault(result AttemptResult) bool {
+func (f *forwarding) clientFailed(result AttemptResult) bool {
 	gone, body := f.r.Context().Err(), f.body.clientErr()
 	if gone == nil && body == nil {
 		return false

@@ -15,21 +15,21 @@ type deadline struct {
 	body      *body
 	cancel    context.CancelCauseFunc
 
-	mu    sync.Mutex
-	stop  func() bool
-	ended bool
-	rang  bool
+	mu      sync.Mutex
+	stop    func() bool
+	ended   bool
+	expired bool
 }
 
 // begin sets the timer.
 func (d *deadline) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stop = d.afterFunc(d.limit, d.ring)
+	d.stop = d.afterFunc(d.limit, d.expire)
 }
 
-// ring ends the attempt, unless the client is being waited for, or has sent something so lately that the peer's time is not over yet.
-func (d *deadline) ring() {
+// expire ends the attempt, unless the client is being waited for, or has sent something so lately that the peer's time is not over yet.
+func (d *deadline) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
@@ -40,18 +40,18 @@ func (d *deadline) ring() {
 		idle = 0
 	}
 	if left := d.limit - idle; left > 0 {
-		d.stop = d.afterFunc(left, d.ring)
+		d.stop = d.afterFunc(left, d.expire)
 		return
 	}
-	d.rang = true
+	d.expired = true
 	d.cancel(errNoAnswerInTime)
 }
 
-// end stops the timer, and reports whether it has not rung.
+// end stops the timer, and reports whether it has not expired.
 func (d *deadline) end() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = true
 	d.stop()
-	return !d.rang
+	return !d.expired
 }

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decide says what to do with a request, given the attempts already made at it. pick chooses among n equal peers, as [rand.Intn]
-// does; it is not called when there is no choice.
+// Decide says what to do with a request. tried are the attempts that failed, in their order; now is the time, for ejections; pick
+// chooses among n > 1 equal peers a number in [0,n), like rand.IntN.
 //
-// The rules, in order: what is no resource and no discovery is served here; what a peer sent on is answered here (KEP-4020,
-// Risks and Mitigations 4: at most one hop); what the local server serves is served here; else a peer that serves it gets it; if there is one but none can be
-// reached, the answer is 503 (KEP-4020, Goals: never 404); if nobody serves it, the local server's own 404.
+// The rules, in order: a request for neither a resource nor discovery is served here. A request from a peer is answered here (KEP-4020,
+// Risks and Mitigations 4: at most one hop). What the local server serves is served here. Otherwise a peer that serves it gets the
+// request; if no such peer can be reached, the answer is 503 (KEP-4020, Goals: never 404). If no server serves it, the answer is the
+// local server's own 404.
 func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	routed := r.Kind == KindResource || r.Kind == KindDiscovery && t.policy.Routing.DiscoveryPaths
 	if !routed {
@@ -23,7 +24,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	if t.policy.Knowledge.StorageVersions {
 		return t.decideByStorageVersions(r, tried, pick)
 	}
-	doubting := t.policy.Knowledge.DoubtUnknown
+	failClosed := t.policy.Knowledge.FailClosed
 	local := t.servedHere(r, now)
 	switch {
 	case r.Rerouted && (local || !t.policy.Routing.RefuseAtHop):
@@ -32,32 +33,32 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 		return Decision{Action: Unavailable, Reason: ReasonRerouted}
 	case local:
 		return Decision{Action: ServeLocally, Reason: ReasonLocal}
-	case doubting && !t.localKnown:
+	case failClosed && !t.localKnown:
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
-	case !doubting && !t.synced:
+	case !failClosed && !t.synced:
 		return Decision{Action: ServeLocally, Reason: ReasonUnsynced}
 	}
 	capable := t.capable(r)
 	if len(capable) > 0 {
-		return t.among(capable, r, tried, now, pick)
+		return t.choose(capable, r, tried, now, pick)
 	}
-	if doubting && !t.synced {
+	if failClosed && !t.synced {
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
 	}
-	if doubting && t.deaf {
-		return Decision{Action: Unavailable, Reason: ReasonDeaf}
+	if failClosed && t.watchStalled {
+		return Decision{Action: Unavailable, Reason: ReasonWatchStalled}
 	}
-	if unknown := t.unknown(r); doubting && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
+	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
 		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
 	}
 	return Decision{Action: NotFound, Reason: ReasonNobody}
 }
 
-// servedHere reports whether the local server serves what a request is about.
+// servedHere reports whether the local server serves what a request asks for.
 func (t *Table) servedHere(r Request, now time.Time) bool {
 	for root, d := range t.local {
 		index := d.index
-		if now.Before(t.routedTill) {
+		if now.Before(t.routedUntil) {
 			index = t.routed[root]
 		}
 		if listed(index, r, t.policy.Routing.Subresources) {
@@ -67,7 +68,7 @@ func (t *Table) servedHere(r Request, now time.Time) bool {
 	return t.policy.Knowledge.Extensions == ExtensionsExact && t.extensions.serves(r)
 }
 
-// capable returns the peers that serve what a request is about.
+// capable returns the peers that serve what a request asks for.
 func (t *Table) capable(r Request) []*peer {
 	var capable []*peer
 	for _, p := range t.peers {
@@ -81,8 +82,8 @@ func (t *Table) capable(r Request) []*peer {
 	return capable
 }
 
-// excluded reports whether what a request is about must not be taken from a document that lists it: for a group or version that is
-// asked for as a whole, whether nothing of it may.
+// excluded reports whether what a request asks for must not be taken from a document that lists it. A group or version is excluded if
+// all of its resources are.
 func (t *Table) excluded(r Request, d document) bool {
 	if r.Kind != KindDiscovery {
 		return t.extensions.exclude(r.Resource, d.at)
@@ -106,7 +107,7 @@ func (t *Table) excluded(r Request, d document) bool {
 	return true
 }
 
-// unknown returns the live peers of which it is not known whether they serve what a request is about.
+// unknown returns the live peers that may serve what a request asks for: their document has never been fetched.
 func (t *Table) unknown(r Request) []PeerTrouble {
 	root := RootGroups
 	if r.Resource.Group == "" {
@@ -121,8 +122,8 @@ func (t *Table) unknown(r Request) []PeerTrouble {
 	return unknown
 }
 
-// among chooses one of the peers that serve what a request is about, or says why none can have it.
-func (t *Table) among(capable []*peer, r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
+// choose chooses one of the capable peers, or says why none can get the request.
+func (t *Table) choose(capable []*peer, r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	var open, avoided []*peer
 	trouble := make([]PeerTrouble, 0, len(capable))
 	for _, p := range capable {
@@ -139,7 +140,7 @@ func (t *Table) among(capable []*peer, r Request, tried []Attempt, now time.Time
 		}
 	}
 	if len(open) == 0 {
-		open = avoided // the last ones are never given up for a failure of the past
+		open = avoided // better an ejected peer than none
 	}
 	unavailable := func(why Reason) Decision {
 		for _, p := range open {
@@ -166,8 +167,8 @@ func (t *Table) among(capable []*peer, r Request, tried []Attempt, now time.Time
 	return Decision{Action: Forward, Reason: ReasonCapable, Peer: chosen.id, Address: chosen.address}
 }
 
-// decideByStorageVersions is the alpha generation's rule: who has written that it can decode a resource serves it. A resource without
-// StorageVersion object is a custom one or an aggregated one, and the local server's affair.
+// decideByStorageVersions is the rule of 1.28 to 1.32: a server serves a resource if a StorageVersion object says that it can decode it.
+// A resource without such an object is a custom resource or an aggregated API, which the local server serves.
 func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n int) int) Decision {
 	if r.Rerouted {
 		return Decision{Action: ServeLocally, Reason: ReasonRerouted}
@@ -190,7 +191,7 @@ func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n 
 			capable = append(capable, &peer{id: id})
 		}
 	}
-	if t.policy.Routing.AllMustResolve && len(tried) == 0 {
+	if t.policy.Quirks.AllMustResolve && len(tried) == 0 {
 		for _, p := range capable {
 			if p.address == "" {
 				return Decision{Action: Unavailable, Reason: ReasonUnresolved, Peers: []PeerTrouble{{p.id, "its address is not known"}}}
@@ -200,5 +201,5 @@ func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n 
 	if len(capable) == 0 {
 		return Decision{Action: NotFound, Reason: ReasonNobody}
 	}
-	return t.among(capable, r, tried, time.Time{}, pick)
+	return t.choose(capable, r, tried, time.Time{}, pick)
 }

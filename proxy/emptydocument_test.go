@@ -41,7 +41,7 @@ func TestUpstreamTakesNothingForAnEmptyDocument(t *testing.T) {
 				to := func() *way { return &way{world: w, fetches: map[string]int{}} }
 				theirWay, ourWay := to(), to()
 				without := proxy.Upstream137()
-				without.Fetching.EmptyIsDocument = false
+				without.Quirks.EmptyIsDocument = false
 				theirs := startUpstream(ctx, t, "self", local, &transport.Config{WrapTransport: func(http.RoundTripper) http.RoundTripper { return theirWay }}, known, client, objects)
 				ours := startSubject(ctx, t, proxy.Upstream137(), local, ourWay, known, client, objects)
 				other := startSubject(ctx, t, without, local, to(), known, client, objects)

@@ -8,89 +8,93 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Event is something learnt, for [Table.Observe]. The types of this file are all there are.
+// Event is something that a server learns, for [Table.Observe] and [Store.Observe]. The types of this file are all there are. The
+// table keeps the maps and slices of an event, so they must not be changed afterwards.
 type Event interface{ event() }
 
-// PeerAppeared says that a peer lives: its identity lease was seen for the first time, or with another holder. The same
-// incarnation again changes nothing.
+// PeerAppeared says that a peer is live: its lease was seen for the first time, or has a new holder. The same incarnation again
+// changes nothing.
 type PeerAppeared struct {
 	ID ServerID
-	// Incarnation changes when the peer's process does: the lease's holder identity.
+	// Incarnation names the process of the peer and changes when it restarts: the holder identity of the lease.
 	Incarnation string
 }
 
-// PeerGone says that a peer has left: its lease was deleted, or has long expired.
+// PeerGone says that a peer has left: its lease was deleted, or expired long ago.
 type PeerGone struct{ ID ServerID }
 
-// PeerChanged says that a peer serves something else than it did, or than it was found to serve, as it tells itself. The table
-// keeps what it knows of it: it is an occasion to ask (see FetchingPolicy.WhenTold).
+// PeerChanged says that a peer publishes another digest of what it serves than before, or than was fetched. The table keeps what it
+// knows of the peer; the event is a reason to ask the peer again (see FetchingPolicy.WhenTold).
 type PeerChanged struct{ ID ServerID }
 
-// PeerAddress says where a peer is reached, as "host:port"; "" when that is no longer known. It makes no peer live.
+// PeerAddress says at which "host:port" a peer is reached; "" means that the address is no longer known. It does not make a peer
+// live.
 type PeerAddress struct {
 	ID      ServerID
 	Address string
 }
 
-// Root is one of the two aggregated discovery documents.
+// Root is one of the two aggregated discovery documents. It indexes arrays of two, such as those of [LocalFetched] and
+// [FetchResult].
 type Root int
 
 const (
-	RootCore   Root = iota // /api
-	RootGroups             // /apis
+	// RootCore is /api, which lists the core group.
+	RootCore Root = iota
+	// RootGroups is /apis, which lists all other groups.
+	RootGroups
 	roots
 )
 
 // Path is the URL path of the document.
 func (r Root) Path() string { return [roots]string{"/api", "/apis"}[r] }
 
-// Fetched is the outcome of fetching the documents of some peers. Under a policy without KeepLastGood it is the outcome
-// of a whole round: what is known of peers that are not in it is forgotten.
+// Fetched is the outcome of fetching the documents of some peers. Under a policy without KeepLastGood it is the outcome of a whole
+// round: the table forgets what it knows of peers that are not in Results.
 type Fetched struct {
 	Results []FetchResult
-	At      time.Time
+	At      time.Time // when the fetch began: a document is as old as the request for it
 }
 
 // FetchResult is what one peer answered.
 type FetchResult struct {
 	ID ServerID
-	// Incarnation is that of the peer when the fetch began; an answer from an earlier one is dropped under ForgetOnRestart.
+	// Incarnation is that of the peer when the fetch began. Under ForgetOnRestart, the answer of an earlier incarnation is dropped.
 	Incarnation string
-	// Version is the peer's version as /version tells ("v1.37.1"), "" if it was not to be had.
+	// Version is what the peer's /version says ("v1.37.1"), "" if that could not be fetched.
 	Version string
-	Roots   [roots]RootResult
+	Roots   [2]RootResult // by Root
 }
 
-// RootResult is one document, or why it could not be had. The zero value is an empty document.
+// RootResult is one document, or why it could not be fetched. The zero value is an empty document.
 type RootResult struct {
 	Groups discovery.Groups
-	// Failed is why it could not be had, for people, without addresses; "" if it could.
+	// Failed says, for people and without addresses, why the document could not be fetched; "" if it was.
 	Failed string
 }
 
-// LocalFetched is what the local server serves by itself.
+// LocalFetched is what the local server itself serves.
 type LocalFetched struct {
-	Version string
-	Roots   [roots]discovery.Groups
+	Version string              // what its /version says ("v1.37.1"), "" if unknown
+	Roots   [2]discovery.Groups // by Root
 	At      time.Time
 }
 
-// LocalLost says that the local server cannot be asked: what it serves when it comes back, perhaps with another version,
-// is not known.
+// LocalLost says that the local server cannot be asked. It may come back as another version, so it is unknown what it serves.
 type LocalLost struct{ At time.Time }
 
-// Extensions is the complete set of what the local server serves for custom resources and aggregated APIs at this time.
+// Extensions is the complete set of custom resources and aggregated APIs that the local server serves at this time.
 type Extensions struct {
-	// CustomResources are the group, version and name of each served version of each CustomResourceDefinition.
+	// CustomResources are the group, version and plural name of each served version of each CustomResourceDefinition.
 	CustomResources []schema.GroupVersionResource
-	// Unserved are the versions that a CustomResourceDefinition lists and does not serve. Upstream's policies count them as well.
+	// Unserved are the versions that a CustomResourceDefinition lists but does not serve. Upstream counts them as well.
 	Unserved []schema.GroupVersionResource
 	// Aggregated are the group versions of APIServices that name a Service.
 	Aggregated []schema.GroupVersion
 	At         time.Time
 }
 
-// StorageVersions is the complete set of StorageVersion objects (alpha): who can decode, and so serve, what.
+// StorageVersions is the complete set of StorageVersion objects (1.28 to 1.32): which servers can decode, and so serve, a resource.
 type StorageVersions struct {
 	Served map[schema.GroupVersionResource][]ServerID
 }
@@ -98,21 +102,21 @@ type StorageVersions struct {
 // Synced says that every source has delivered what existed when it started.
 type Synced struct{}
 
-// Deaf says whether nothing has been heard of any lease for so long that a server may have come unheard. Then nobody is believed to be
-// absent.
-type Deaf struct{ Is bool }
+// LeaseWatch says whether the watch on the servers' leases has stalled: no lease has changed for so long that there may be a peer
+// that the local server does not know. While the watch has stalled, a policy with FailClosed takes nothing for absent.
+type LeaseWatch struct{ Stalled bool }
 
-// PeerFailed says that a peer could not be reached, or broke off before it answered. Only what this server saw itself counts, never
-// a peer's own 5xx.
+// PeerFailed says that a peer could not be reached, or ended the connection before it answered. It is for what this server itself
+// saw, never for a 5xx of the peer.
 type PeerFailed struct {
 	ID ServerID
 	At time.Time
 }
 
-// PeerAnswered says that a peer has answered, whatever it said.
+// PeerAnswered says that a peer has answered, with whatever status.
 type PeerAnswered struct{ ID ServerID }
 
-// Tick lets time pass: whatever ends by the clock (graces, ejections) and shows in documents ends now.
+// Tick says what time it is, so that exclusions of former extensions end on time; see [Table.Wake].
 type Tick struct{ At time.Time }
 
 func (PeerAppeared) event()    {}
@@ -124,7 +128,7 @@ func (LocalFetched) event()    {}
 func (LocalLost) event()       {}
 func (Extensions) event()      {}
 func (StorageVersions) event() {}
-func (Deaf) event()            {}
+func (LeaseWatch) event()      {}
 func (Synced) event()          {}
 func (PeerFailed) event()      {}
 func (PeerAnswered) event()    {}

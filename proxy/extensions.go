@@ -10,17 +10,17 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// settle is how much later than a change a peer's document must have been learnt to be believed about it: until then the peer may itself
+// trustedAfter is how much later than a change a peer's document must have been learnt to be believed about it: until then the peer may itself
 // not have seen the change. KEP-4020 counts staleness in seconds.
-const settle = 10 * time.Second
+const trustedAfter = 10 * time.Second
 
 // extensions are the custom resources and aggregated APIs that must not be taken from peers: those that exist, because the local server
 // serves them itself as soon as any other does, and for a grace those that did, because a peer's document may be
-// from before they were dropped. Immutable; the zero value excludes nothing.
+// from before they were dropped. Immutable; with nothing but a policy it excludes nothing.
 //
 // A custom resource is a Resource with a Resource; an aggregated API, and in upstream's presets everything, is one without.
 type extensions struct {
-	policy  KnowledgePolicy
+	policy  *Policy
 	current Extensions // as last observed
 
 	active  []Resource // sorted
@@ -42,7 +42,7 @@ func (x extensions) exclude(r Resource, learnt time.Time) bool {
 	}
 	for _, key := range keys(r) {
 		i, ok := slices.BinarySearchFunc(x.retired, key, func(e retired, r Resource) int { return compare(e.Resource, r) })
-		if ok && (x.policy.Extensions != ExtensionsExact || learnt.Before(x.retired[i].at.Add(settle))) {
+		if ok && (x.policy.Knowledge.Extensions != ExtensionsExact || learnt.Before(x.retired[i].at.Add(trustedAfter))) {
 			return true
 		}
 	}
@@ -80,11 +80,11 @@ func compare(a, b Resource) int {
 }
 
 // entries are what a set of extensions excludes under the policy.
-func entries(policy KnowledgePolicy, e Extensions) []Resource {
+func entries(policy ExtensionPolicy, e Extensions) []Resource {
 	var list []Resource
 	for _, gvr := range listedVersions(policy, e) {
 		r := Resource{Group: gvr.Group, Version: gvr.Version}
-		if policy.Extensions == ExtensionsExact {
+		if policy == ExtensionsExact {
 			r.Resource = gvr.Resource
 		}
 		list = append(list, r)
@@ -98,8 +98,8 @@ func entries(policy KnowledgePolicy, e Extensions) []Resource {
 
 // listedVersions are the versions of custom resources that count. Upstream reads spec.versions without looking at what is served
 // (crdExtractor in kubernetes, pkg/controlplane/apiserver/aggregator.go).
-func listedVersions(policy KnowledgePolicy, e Extensions) []schema.GroupVersionResource {
-	if policy.Extensions == ExtensionsExact {
+func listedVersions(policy ExtensionPolicy, e Extensions) []schema.GroupVersionResource {
+	if policy == ExtensionsExact {
 		return e.CustomResources
 	}
 	return slices.Concat(e.CustomResources, e.Unserved)
@@ -107,13 +107,13 @@ func listedVersions(policy KnowledgePolicy, e Extensions) []schema.GroupVersionR
 
 // observe returns the extensions after the set of those that exist has changed. expires says when a grace that begins now ends.
 func (x extensions) observe(e Extensions, expires time.Time) extensions {
-	next := extensions{policy: x.policy, current: e, active: entries(x.policy, e), retired: slices.Clone(x.retired)}
+	next := extensions{policy: x.policy, current: e, active: entries(x.policy.Knowledge.Extensions, e), retired: slices.Clone(x.retired)}
 	next.look = x.look
-	switch x.policy.Extensions {
+	switch x.policy.Knowledge.Extensions {
 	case ExtensionsCutOut: // active again: no longer pending
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return contains(next.active, r.Resource) })
 	case ExtensionsFiltered: // every change is an occasion to look
-		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return r.at.Add(x.policy.Grace).Before(e.At) })
+		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return r.at.Add(x.policy.Quirks.ExtensionGrace).Before(e.At) })
 	}
 	for _, old := range x.active {
 		if contains(next.active, old) {
@@ -123,7 +123,7 @@ func (x extensions) observe(e Extensions, expires time.Time) extensions {
 			next.look = expires
 		}
 		r := retired{Resource: old, at: e.At, expires: expires}
-		if x.policy.Extensions == ExtensionsCutOut && !deleted(old, x.current, e, x.policy) {
+		if x.policy.Knowledge.Extensions == ExtensionsCutOut && !deleted(old, x.current, e) {
 			r.at, r.expires = time.Time{}, time.Time{}
 		}
 		next.retired = slices.DeleteFunc(next.retired, func(o retired) bool { return o.Resource == old })
@@ -135,14 +135,14 @@ func (x extensions) observe(e Extensions, expires time.Time) extensions {
 
 // deleted reports whether a group version vanished because an object was deleted, rather than because one that still exists
 // serves it no more: v1.35 looks only at deletions.
-func deleted(gone Resource, before, after Extensions, policy KnowledgePolicy) bool {
+func deleted(gone Resource, before, after Extensions) bool {
 	for _, gv := range before.Aggregated {
 		if gv.Group == gone.Group && gv.Version == gone.Version {
 			return true
 		}
 	}
-	remaining := listedVersions(policy, after)
-	for _, b := range listedVersions(policy, before) {
+	remaining := listedVersions(ExtensionsCutOut, after)
+	for _, b := range listedVersions(ExtensionsCutOut, before) {
 		if b.Group != gone.Group || b.Version != gone.Version {
 			continue
 		}
@@ -179,7 +179,7 @@ func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
 // leaveOut returns a peer's document without what drop names. Upstream looks at resources only to see whether there is anything to leave out
 // (filterPeerCacheEntry): if not, an excluded version that lists none, such as that of an aggregated API that never answered, stays.
 func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVersionResource) bool) discovery.Groups {
-	if x.policy.Extensions == ExtensionsExact {
+	if x.policy.Knowledge.Extensions == ExtensionsExact {
 		return discovery.Filter(groups, drop)
 	}
 	for _, g := range groups {
@@ -194,20 +194,18 @@ func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVers
 
 // extended takes in the set of extensions.
 func (t *Table) extended(e Extensions) *Table {
-	policy := t.policy.Knowledge
-	if policy.Extensions == ExtensionsIgnored {
+	policy := t.policy.Knowledge.Extensions
+	if policy == ExtensionsIgnored {
 		return t
 	}
 	next := t.copy()
-	next.at(e.At)
-	x := t.extensions
-	x.policy = policy
-	next.extensions = x.observe(e, next.graceEnds(e.At))
+	next.noteTime(e.At)
+	next.extensions = t.extensions.observe(e, next.graceEnds(e.At))
 	if slices.Equal(next.extensions.active, t.extensions.active) && slices.Equal(next.extensions.retired, t.extensions.retired) {
 		next.extensions.active, next.extensions.retired = t.extensions.active, t.extensions.retired
 		return next
 	}
-	if policy.Extensions != ExtensionsCutOut {
+	if policy != ExtensionsCutOut {
 		next.bumpUnlessAlone()
 		return next
 	}
@@ -231,16 +229,16 @@ func (t *Table) extended(e Extensions) *Table {
 // but not if one is ordered already: then it ends when ReapInterval next comes round (client-go, util/workqueue: AddAfter keeps the earlier
 // time of a key).
 func (t *Table) graceEnds(now time.Time) time.Time {
-	policy := t.policy.Knowledge
-	if policy.Extensions == ExtensionsExact {
+	policy, reap := t.policy.Knowledge.Extensions, t.policy.Quirks.ExtensionReapInterval
+	if policy == ExtensionsExact {
 		return time.Time{}
 	}
-	end := now.Add(policy.Grace)
-	if policy.ReapInterval == 0 || policy.Extensions == ExtensionsFiltered && !now.Before(t.extensions.look) {
+	end := now.Add(t.policy.Quirks.ExtensionGrace)
+	if reap == 0 || policy == ExtensionsFiltered && !now.Before(t.extensions.look) {
 		return end
 	}
-	rounds := (end.Sub(t.began) + policy.ReapInterval) / policy.ReapInterval // strictly later, as upstream compares
-	return t.began.Add(rounds * policy.ReapInterval)
+	rounds := (end.Sub(t.began) + reap) / reap // strictly later, as upstream compares
+	return t.began.Add(rounds * reap)
 }
 
 // tick ends the graces that are over.
@@ -264,7 +262,7 @@ func (t *Table) forgetRetired() {
 	}
 	outdated := func(r retired) bool {
 		return slices.ContainsFunc(t.peers, func(p *peer) bool {
-			old := func(d document) bool { return d.known() && d.at.Before(r.at.Add(settle)) }
+			old := func(d document) bool { return d.known() && d.at.Before(r.at.Add(trustedAfter)) }
 			return slices.ContainsFunc(p.learnt[:], old) || slices.ContainsFunc(p.before[:], old)
 		})
 	}
@@ -283,7 +281,7 @@ func (t *Table) Wake() (at time.Time, ok bool) {
 
 // bumpUnlessAlone invalidates documents, but under StaleWhenAlone not when no peer is left (upstream: refilterPeerDiscoveryCache).
 func (t *Table) bumpUnlessAlone() {
-	if t.policy.Discovery.StaleWhenAlone && !slices.ContainsFunc(t.peers, (*peer).contributes) {
+	if t.policy.Quirks.StaleWhenAlone && !slices.ContainsFunc(t.peers, (*peer).contributes) {
 		return
 	}
 	t.documents++

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // forwarding is a request on its way to peers.
@@ -29,8 +31,8 @@ func (e *exchange) forward(d Decision) {
 	f := &forwarding{
 		exchange: e,
 		protocol: requestedProtocol(e.r),
-		stream:   LongRunning(e.info),
-		target:   peerURL(e.r.URL, e.policy.Routing.EncodeQuery),
+		stream:   wire.LongRunning(e.info),
+		target:   peerURL(e.r.URL, e.policy.Quirks.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
 		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
@@ -41,13 +43,13 @@ func (e *exchange) forward(d Decision) {
 		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
-	header, err := e.h.peerHeader(e.r, f.protocol, &e.policy.Routing)
+	header, err := e.h.peerHeader(e.r, f.protocol, e.policy.Quirks.TrustAnyHop)
 	if err != nil {
 		e.fail(err)
 		return
 	}
-	if !e.policy.Routing.PlainErrors { // upstream looks at nothing, and passes on what the transport says
-		if err := CheckHeaderSize(&f.target, header); err != nil {
+	if !e.policy.Quirks.PlainErrors { // upstream looks at nothing, and passes on what the transport says
+		if err := wire.CheckHeaderSize(&f.target, header); err != nil {
 			e.fail(err)
 			return
 		}
@@ -98,8 +100,8 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 // kube-apiserver removes the Authorization header once it has authenticated a request (k8s.io/apiserver, endpoints/filters,
 // WithAuthentication), so no upstream peer ever sees it either. Impersonation headers are passed on: the far server asks
 // whether this user may use them.
-func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy) (http.Header, error) {
-	listed, err := connectionOptions(r.Header, p.TrustAnyHop)
+func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool) (http.Header, error) {
+	listed, err := connectionOptions(r.Header, trustAnyHop)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 			header[name] = values
 		}
 	}
-	KeepFromRepeating(header)
+	wire.KeepFromRepeating(header)
 	if u, ok := h.user(r.Context()); !ok {
 		return nil, apierrors.NewInternalError(errNobody)
 	} else if err := h.identity.set(header, u); err == errNobody {
@@ -121,7 +123,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 	} else if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}
 	}
-	if p.TrustAnyHop {
+	if trustAnyHop {
 		// Upstream adds its own after the client's, and then obeys a Connection header that names it.
 		if !slices.Contains(listed, HopHeader) {
 			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")
@@ -134,7 +136,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, p *RoutingPolicy)
 	}
 	if protocol != "" {
 		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{protocol}
-		DropTokenProtocols(header)
+		wire.DropTokenProtocols(header)
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
 		header.Set(auditinternal.HeaderAuditID, string(id)) // in place of the client's: the constant is not canonical
@@ -178,18 +180,6 @@ func connectionOptions(h http.Header, obey bool) ([]string, error) {
 		}
 	}
 	return listed, nil
-}
-
-// KeepFromRepeating changes the spelling of the headers by which net/http knows a request that it may send again though it may have been
-// carried out (Request.isReplayable): nothing in Kubernetes keeps what they promise. In lower case they are the same to a server.
-func KeepFromRepeating(h http.Header) {
-	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if values, ok := h[name]; ok {
-			spelt := strings.ToLower(name)
-			h[spelt] = slices.Concat(h[spelt], values)
-			delete(h, name)
-		}
-	}
 }
 
 // hopByHop reports whether a header, by its canonical name, is between two neighbours only: what RFC 2616 (13.5.1) lists and what is in use

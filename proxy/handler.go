@@ -15,67 +15,68 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Config is what a [Handler] is made of. Store, Local and Transport are required; what the zero value of the others means is said
-// with each.
+// Config configures a [Handler]. Store, Local and Transport are required; each other field says what its zero value means. All
+// functions and interfaces in it are called concurrently.
 type Config struct {
-	// Store is what is known of the local server and of its peers, and the policy. The handler tells it which peers failed and which
-	// answered.
+	// Store holds the policy and what is known of the local server and its peers. Package peers feeds it; so may the caller, with
+	// [Store.Observe]. The handler tells it which peers failed and which answered.
 	Store *Store
 
-	// Local serves what is served here: the local server's own handler, or in a sidecar a reverse proxy to it.
+	// Local serves what the local server serves: its own handler, or in a sidecar a reverse proxy to it.
 	Local http.Handler
 
-	// Transport sends requests to peers. It must verify them (TLS) and present a front-proxy client certificate. The request's URL has
-	// the scheme https and the peer's address as host. It may be called concurrently, bounds dialling (RoutingPolicy.DialTimeout),
-	// and should call the hooks of [net/http/httptrace] as [http.Transport] does: only then, or if its errors say so (see
-	// [NotDeliveredError]), is a request that found no connection known not to have been delivered.
+	// Transport sends requests to peers, such as an [http.Transport]. It must verify the certificates of peers, present a front-proxy
+	// client certificate, and bound dialling (RoutingPolicy.DialTimeout). The request's URL has the scheme https and the peer's address
+	// as host. A transport other than [http.Transport] should call the hooks of [net/http/httptrace] or return a [NotDeliveredError]:
+	// otherwise a request that found no connection counts as possibly delivered.
 	Transport http.RoundTripper
 
-	// UpgradeTransport sends requests that ask for another protocol (WebSocket, SPDY). It must speak HTTP/1.1 only, and give a 101
-	// answer a body that is an io.ReadWriteCloser, as [http.Transport] does. Nil: Transport, which is wrong for one that may choose HTTP/2.
+	// UpgradeTransport sends requests that ask for another protocol (WebSocket, SPDY). It must speak HTTP/1.1 only, and the body of its
+	// 101 answers must be an io.ReadWriteCloser, as with [http.Transport]. Nil: Transport, which must not choose HTTP/2 then.
 	UpgradeTransport http.RoundTripper
 
-	// Splice carries bytes between a client and a peer that have switched to another protocol, both ways, until both have said all, one breaks
-	// off, or the context ends, and closes both. early is what the client has sent already. Nil: two goroutines do that.
+	// Splice copies bytes both ways between a client and a peer that have switched to another protocol, until both have ended, one fails
+	// or the context ends, and then closes both. early is what the client has sent already. Nil: two goroutines do that.
 	Splice func(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader)
 
-	// FromPeer reports whether the caller has proved to be a peer, by a front-proxy certificate. Nil: nobody is one.
+	// FromPeer reports whether the caller has proved, by a front-proxy certificate, to be a peer. Nil: no caller is a peer.
 	FromPeer func(*http.Request) bool
 
-	// User is who asks. Nil: [apirequest.UserFrom].
+	// User returns the authenticated user of a request's context. Nil: [apirequest.UserFrom].
 	User func(context.Context) (user.Info, bool)
 
-	// IdentityHeaders tell a peer who asks. Zero: kube-apiserver's defaults, see [DefaultIdentityHeaders].
+	// IdentityHeaders names the headers that tell a peer who the user is. Zero: [DefaultIdentityHeaders].
 	IdentityHeaders IdentityHeaders
 
-	// RequestInfo tells what a request is about if its context does not. Nil: the API machinery's factory for /api and /apis.
+	// RequestInfo parses requests whose context has no RequestInfo. Nil: the factory of the API machinery for /api and /apis.
 	RequestInfo apirequest.RequestInfoResolver
 
-	// Now, AfterFunc and Pick are the clock and the choice among equals. AfterFunc calls f once after d unless stopped before; stop reports
-	// whether it was in time. Pick returns a number in [0,n) for n > 1. Nil: those of package time and of math/rand/v2.
-	Now       func() time.Time
+	// Now is the clock. Nil: [time.Now].
+	Now func() time.Time
+	// AfterFunc calls f once after d, unless stop is called before; stop reports whether it was in time. Nil: [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	Pick      func(n int) int
+	// Pick chooses among n > 1 equal peers: a number in [0,n). Nil: [rand.IntN].
+	Pick func(n int) int
 
-	// Observer is told what happens. Nil: nobody is.
+	// Observer is told what happens. Nil: none.
 	Observer Observer
 
-	// TracerProvider makes a span of every request that is sent to a peer, and of every attempt. Nil: no spans, and a client's
-	// own trace headers are passed on as they are.
+	// TracerProvider makes a span for every request that is sent to a peer, and one for every attempt. Nil: no spans, and the trace
+	// headers of clients are passed on unchanged.
 	TracerProvider trace.TracerProvider
 
-	// Logger is told of failed attempts and ejected peers, addresses included. Nil: nothing is logged.
+	// Logger gets failed attempts and ejected peers, addresses included. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says. It stands where the API
-// server's own handler would, behind authentication, so that the user is in the request's context.
+// Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says. Make it with [New]. It takes the
+// place of the API server's own handler, behind authentication (which puts the user into the request's context) and authorization.
 //
-// It starts no goroutine, but for upgraded connections without Config.Splice, and reads no clock but the given one; all waiting is done inside the
-// transport, the bodies and the local handler.
+// It starts no goroutines, except for upgraded connections without Config.Splice, and reads no clock but Config.Now. It waits only in
+// the transport, the bodies and the local handler.
 //
-// When a peer breaks off in the middle of an answer, or the client has gone, it panics with [http.ErrAbortHandler], so that the
-// client sees a broken connection and never an answer that looks complete.
+// If a peer ends the connection in the middle of an answer, or the client has gone, the handler panics with [http.ErrAbortHandler], so
+// that the client sees a broken connection and never an answer that looks complete.
 type Handler struct {
 	store            *Store
 	local            http.Handler
@@ -97,7 +98,7 @@ type Handler struct {
 	documents [roots]documentCache
 }
 
-// New checks the configuration and returns a handler for it.
+// New returns a handler. The error says which field of the configuration is missing or wrong.
 func New(c Config) (*Handler, error) {
 	switch {
 	case c.Store == nil:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 )
@@ -50,16 +49,4 @@ func TestAsManyHeadersAsPeersTake(t *testing.T) {
 			t.Errorf("%d %.200s, want all 26000", got.Code, got.Body)
 		}
 	})
-}
-
-// A transport lists the names of trailers in a header.
-func TestNamesOfTrailersAreHeaders(t *testing.T) {
-	target := &url.URL{Path: gadgetsPath}
-	headers := http.Header{"A": strings.Split(strings.Repeat("x", 30000), "")}
-	if err := CheckHeaderSize(target, headers, nil); err != nil {
-		t.Error(err)
-	}
-	if err := CheckHeaderSize(target, headers, http.Header{strings.Repeat("B", 40<<10): nil}); err == nil {
-		t.Error("not refused with names of trailers that are too long")
-	}
 }

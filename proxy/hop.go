@@ -6,17 +6,16 @@ import (
 )
 
 const (
-	// HopHeader says that a peer has sent the request on (KEP-4020: at most one hop). Its value is "true".
+	// HopHeader says that a peer has sent the request (KEP-4020: at most one hop). Its value is "true".
 	HopHeader = "X-Kubernetes-Peer-Proxied"
-	// HopHeaderPublished is the name under which the alpha was described. It is understood, and never sent.
+	// HopHeaderPublished is the name of that header in the description of the alpha. It is read, and never sent.
 	HopHeaderPublished = "X-Kubernetes-Apiserver-Rerouted"
-	// RefusedHeader stands in the 503 by which a peer says that it does not serve what was sent on to it, and has not carried it out. It
-	// is only for authenticated peers, and passed on to nobody.
+	// RefusedHeader is in the 503 with which a peer says that it does not serve a rerouted request, and has not carried it out. It is
+	// sent only to authenticated peers, and never passed on.
 	RefusedHeader = "X-Skewproof-Refused"
 )
 
-// isHopHeader reports whether a header is a matter between peers, in any spelling. Servers make header names canonical when they read
-// them from a connection, but others may fill the map.
+// isHopHeader reports whether a header is for peers only, in any spelling: a caller may have filled the map without canonical names.
 func isHopHeader(name string) bool {
 	switch len(name) {
 	case len(HopHeader):
@@ -29,15 +28,15 @@ func isHopHeader(name string) bool {
 	return false
 }
 
-// rerouted reports whether a peer has sent the request on.
-func (h *Handler) rerouted(r *http.Request, p *RoutingPolicy) bool {
-	if p.TrustAnyHop {
+// rerouted reports whether a peer has sent the request.
+func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
+	if trustAny {
 		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler looks at nothing else
 	}
 	return SaysRerouted(r.Header) && h.fromPeer(r)
 }
 
-// SaysRerouted reports whether the headers of a request say that a peer has sent it on. Only from a peer does that mean anything.
+// SaysRerouted reports whether the headers of a request say that a peer has sent it. Believe it only if the sender is a peer.
 func SaysRerouted(h http.Header) bool {
 	// A header of a client that an upstream server passes on stands before the server's own, so every value counts.
 	said := false
@@ -54,7 +53,7 @@ func SaysRerouted(h http.Header) bool {
 // withoutHop returns the request as the local server may see it: without any header of the hop, in any spelling and number, and
 // without their names where headers list headers. The request itself is not changed, and returned if there is nothing to remove.
 func withoutHop(r *http.Request) *http.Request {
-	if !carriesHop(r) {
+	if !hasHop(r) {
 		return r
 	}
 	clean := *r
@@ -81,8 +80,8 @@ func withoutHop(r *http.Request) *http.Request {
 	return &clean
 }
 
-// carriesHop reports whether [withoutHop] has anything to do.
-func carriesHop(r *http.Request) bool {
+// hasHop reports whether [withoutHop] has anything to do.
+func hasHop(r *http.Request) bool {
 	for name, values := range r.Header { // in any order
 		if isHopHeader(name) || listsHop(name, values) {
 			return true
@@ -128,14 +127,14 @@ func withoutHopNames(values []string) []string {
 	return kept
 }
 
-// notRefusing is the answer to a peer's request that is served here: whatever a backend of the local server writes (a pod
-// behind the proxy subresource can write any header), it does not say that the request was refused.
-type notRefusing struct {
+// withoutRefusal is the writer of an answer to a peer whose request is served here. It removes the RefusedHeader, which a backend of the
+// local server may write (a pod behind the proxy subresource can write any header).
+type withoutRefusal struct {
 	http.ResponseWriter
 	wrote bool
 }
 
-func (w *notRefusing) WriteHeader(code int) {
+func (w *withoutRefusal) WriteHeader(code int) {
 	if !w.wrote {
 		w.wrote = code >= 200 || code == http.StatusSwitchingProtocols
 		w.Header().Del(RefusedHeader)
@@ -143,7 +142,7 @@ func (w *notRefusing) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-func (w *notRefusing) Write(p []byte) (int, error) {
+func (w *withoutRefusal) Write(p []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -151,4 +150,4 @@ func (w *notRefusing) Write(p []byte) (int, error) {
 }
 
 // Unwrap is for [http.ResponseController] and for the API machinery's response writers.
-func (w *notRefusing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *withoutRefusal) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -68,15 +68,15 @@ func TestHopHeader(t *testing.T) {
 					t.Errorf("taken for rerouted: %v, want %v", hopped, c.want)
 				}
 				if sent != nil {
-					if diff := cmp.Diff([]string{"true"}, sent.Header[HopHeader]); diff != "" && !c.policy.Routing.TrustAnyHop {
+					if diff := cmp.Diff([]string{"true"}, sent.Header[HopHeader]); diff != "" && !c.policy.Quirks.TrustAnyHop {
 						t.Errorf("on the hop (-want +got):\n%s", diff)
 					}
 					delete(sent.Header, HopHeader)
-					if said := mentionsHop(sent.Header, sent.Trailer); said != "" && !c.policy.Routing.TrustAnyHop {
+					if said := mentionsHop(sent.Header, sent.Trailer); said != "" && !c.policy.Quirks.TrustAnyHop {
 						t.Errorf("sent on besides: %s", said)
 					}
 				}
-				if last := s.local.request(); last != nil && !c.policy.Routing.TrustAnyHop {
+				if last := s.local.request(); last != nil && !c.policy.Quirks.TrustAnyHop {
 					if said := mentionsHop(last.Header, last.Trailer); said != "" {
 						t.Errorf("the local server sees %s", said)
 					}

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// IdentityHeaders are the names of the headers by which a front proxy says for whom it asks: what kube-apiserver's
-// --requestheader-username-headers and its siblings name. An empty field means kube-apiserver's default.
+// IdentityHeaders names the headers in which a front proxy tells a server who the user is; the server reads them by its
+// --requestheader-username-headers, -uid-headers, -group-headers and -extra-headers-prefix. An empty field is that of
+// [DefaultIdentityHeaders].
 type IdentityHeaders struct {
 	User, UID, Group, ExtraPrefix string
 }
@@ -124,43 +125,4 @@ func escapeExtraKey(key string) string {
 		}
 	}
 	return b.String()
-}
-
-// bearerProtocol is how a browser sends a bearer token: as one of the protocols that it offers
-// (k8s.io/apiserver, authentication/request/websocket).
-const bearerProtocol = "base64url.bearer.authorization.k8s.io."
-
-// DropTokenProtocols takes bearer tokens out of the WebSocket protocols that a request offers. The authenticator of the API machinery does so only
-// where the token was what the caller was authenticated by.
-func DropTokenProtocols(h http.Header) {
-	const name = "Sec-Websocket-Protocol"
-	offered, ok := h[name]
-	if !ok {
-		return
-	}
-	if kept := withoutCredentials(offered); kept != nil {
-		h[name] = kept
-	} else {
-		delete(h, name)
-	}
-}
-
-// withoutCredentials returns the WebSocket protocols on offer without bearer tokens: a peer is told who the user is, and never gets what
-// proves it.
-func withoutCredentials(protocols []string) []string {
-	if !slices.ContainsFunc(protocols, func(p string) bool { return strings.Contains(p, bearerProtocol) }) {
-		return protocols
-	}
-	var kept []string
-	for _, line := range protocols {
-		for p := range strings.SplitSeq(line, ",") {
-			if p = strings.TrimSpace(p); p != "" && !strings.HasPrefix(p, bearerProtocol) {
-				kept = append(kept, p)
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return []string{strings.Join(kept, ", ")}
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/transport"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 var users = map[string]user.Info{
@@ -122,7 +124,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		"Authorization":          {"Bearer secret"},
 		"authorization":          {"Bearer secret"},
 		"Proxy-Authorization":    {"Basic secret"},
-		"Sec-Websocket-Protocol": {"v5.channel.k8s.io", bearerProtocol + "c2VjcmV0, v4.channel.k8s.io"},
+		"Sec-Websocket-Protocol": {"v5.channel.k8s.io", wire.BearerProtocol + "c2VjcmV0, v4.channel.k8s.io"},
 	}
 	kept := http.Header{
 		"Impersonate-User": {"bob"}, "Impersonate-Group": {"x", "y"}, "Impersonate-Extra-Scopes": {"view"}, "Impersonate-Uid": {"7"},

@@ -48,7 +48,7 @@ func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *di
 // that, which its peers ask for from 1.35 on: WrapHandler looks at the hop header of resource requests only.
 func (h *Handler) serveDiscovery(e *exchange) bool {
 	policy := e.policy.Discovery
-	if !policy.Merge || e.request.Rerouted && !e.policy.Routing.TrustAnyHop || e.r.Method != http.MethodGet && e.r.Method != http.MethodHead {
+	if !policy.Merge || e.request.Rerouted && !e.policy.Quirks.TrustAnyHop || e.r.Method != http.MethodGet && e.r.Method != http.MethodHead {
 		return false
 	}
 	switch path := strings.TrimSuffix(e.r.URL.Path, "/"); {
@@ -76,7 +76,7 @@ func (e *exchange) serveRoot(path string) bool {
 		e.h.observer.Discovered(e.r.Context(), DiscoveryNoPeer)
 		return false
 	}
-	if e.policy.Knowledge.DoubtUnknown && (!e.table.Synced() || !e.table.LocalKnown()) {
+	if e.policy.Knowledge.FailClosed && (!e.table.Synced() || !e.table.LocalKnown()) {
 		d := Decision{Action: Unavailable, Reason: ReasonUnsynced}
 		e.h.observer.Decided(e.r.Context(), e.request, d, 0)
 		e.unavailable(d)

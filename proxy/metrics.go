@@ -7,11 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what a [Handler] does: an [Observer] and a prometheus.Collector. What upstream counts as well has upstream's names
-// (k8s.io/apiserver, util/peerproxy/metrics and endpoints/discovery/aggregated/metrics.go). It is safe for concurrent use.
+// Metrics counts what a [Handler] does. It is an [Observer] and a prometheus.Collector, which the caller registers. Make it with
+// [NewMetrics]. Metrics that upstream has too have upstream's names (k8s.io/apiserver, util/peerproxy/metrics and
+// endpoints/discovery/aggregated/metrics.go). It is safe for concurrent use.
 //
-// Labels of groups, versions and resources are those of requests that some server is known to serve, and otherwise "unknown": clients cannot
-// make series by asking for what does not exist.
+// Labels of groups, versions and resources are those of requests that some server is known to serve, and otherwise "unknown", so that
+// clients cannot create series with requests for what does not exist.
 type Metrics struct {
 	rerouted  *prometheus.CounterVec
 	errors    *prometheus.CounterVec
@@ -40,20 +41,20 @@ func NewMetrics() *Metrics {
 	}
 	return &Metrics{
 		rerouted: vec("apiserver_rerouted_request_total",
-			"Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Without group, version and resource: fetches of discovery.",
+			"Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Fetches of discovery have no group, version and resource.",
 			append([]string{"code"}, resource...)...),
 		errors: vec("apiserver_peer_proxy_errors_total",
 			"Requests for which no peer's address was known (endpoint_resolution), and attempts that brought no answer (proxy_transport).",
 			append([]string{"type"}, resource...)...),
 		cacheHits: one("aggregator_discovery_peer_aggregated_cache_hits_total",
-			"Requests for merged discovery that were answered with a document that was there."),
-		cacheMiss: one("aggregator_discovery_peer_aggregated_cache_misses_total", "Requests for merged discovery for which a document was made."),
+			"Requests for merged discovery that were answered from the cache."),
+		cacheMiss: one("aggregator_discovery_peer_aggregated_cache_misses_total", "Requests for merged discovery for which a document was merged."),
 		noPeer: one("aggregator_discovery_nopeer_requests_total",
-			"Requests for what the local server serves by itself (profile=nopeer)."),
-		decisions: vec("skewproof_proxy_decisions_total", "What became of requests, and why.", "action", "reason"),
-		attempts:  vec("skewproof_proxy_attempts_total", "Attempts at peers: answered, not-delivered, busy, undecided, refused.", "outcome"),
+			"Requests for the local server's own discovery (profile=nopeer)."),
+		decisions: vec("skewproof_proxy_decisions_total", "Decisions about requests, by action and reason.", "action", "reason"),
+		attempts:  vec("skewproof_proxy_attempts_total", "Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused.", "outcome"),
 		failovers: one("skewproof_proxy_failovers_total", "Attempts at another peer after one had failed."),
-		ejections: one("skewproof_proxy_ejections_total", "How often a peer began to be avoided because it had failed."),
+		ejections: one("skewproof_proxy_ejections_total", "How often a failure made the server avoid a peer for a while."),
 	}
 }
 

@@ -36,30 +36,30 @@ func TestMetrics(t *testing.T) {
 	s.ask("GET", "/apis/new.k8s.io/v1", "", "Accept", "application/json") // merged
 	m.Fetched(200)                                                        // by whoever fetches discovery
 	const want = `
-# HELP aggregator_discovery_nopeer_requests_total Requests for what the local server serves by itself (profile=nopeer).
+# HELP aggregator_discovery_nopeer_requests_total Requests for the local server's own discovery (profile=nopeer).
 # TYPE aggregator_discovery_nopeer_requests_total counter
 aggregator_discovery_nopeer_requests_total 1
-# HELP aggregator_discovery_peer_aggregated_cache_hits_total Requests for merged discovery that were answered with a document that was there.
+# HELP aggregator_discovery_peer_aggregated_cache_hits_total Requests for merged discovery that were answered from the cache.
 # TYPE aggregator_discovery_peer_aggregated_cache_hits_total counter
 aggregator_discovery_peer_aggregated_cache_hits_total 2
-# HELP aggregator_discovery_peer_aggregated_cache_misses_total Requests for merged discovery for which a document was made.
+# HELP aggregator_discovery_peer_aggregated_cache_misses_total Requests for merged discovery for which a document was merged.
 # TYPE aggregator_discovery_peer_aggregated_cache_misses_total counter
 aggregator_discovery_peer_aggregated_cache_misses_total 1
 # HELP apiserver_peer_proxy_errors_total Requests for which no peer's address was known (endpoint_resolution), and attempts that brought no answer (proxy_transport).
 # TYPE apiserver_peer_proxy_errors_total counter
 apiserver_peer_proxy_errors_total{group="example.com",resource="widgets",type="endpoint_resolution",version="v1"} 1
 apiserver_peer_proxy_errors_total{group="new.k8s.io",resource="gadgets",type="proxy_transport",version="v1"} 2
-# HELP apiserver_rerouted_request_total Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Without group, version and resource: fetches of discovery.
+# HELP apiserver_rerouted_request_total Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Fetches of discovery have no group, version and resource.
 # TYPE apiserver_rerouted_request_total counter
 apiserver_rerouted_request_total{code="200",group="",resource="",version=""} 1
 apiserver_rerouted_request_total{code="200",group="new.k8s.io",resource="gadgets",version="v1"} 2
 apiserver_rerouted_request_total{code="503",group="new.k8s.io",resource="gadgets",version="v1"} 1
-# HELP skewproof_proxy_attempts_total Attempts at peers: answered, not-delivered, busy, undecided, refused.
+# HELP skewproof_proxy_attempts_total Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused.
 # TYPE skewproof_proxy_attempts_total counter
 skewproof_proxy_attempts_total{outcome="answered"} 2
 skewproof_proxy_attempts_total{outcome="not-delivered"} 1
 skewproof_proxy_attempts_total{outcome="undecided"} 1
-# HELP skewproof_proxy_decisions_total What became of requests, and why.
+# HELP skewproof_proxy_decisions_total Decisions about requests, by action and reason.
 # TYPE skewproof_proxy_decisions_total counter
 skewproof_proxy_decisions_total{action="forward",reason="capable"} 3
 skewproof_proxy_decisions_total{action="local",reason="local"} 1
@@ -67,7 +67,7 @@ skewproof_proxy_decisions_total{action="local",reason="not-routed"} 1
 skewproof_proxy_decisions_total{action="not-found",reason="nobody"} 1
 skewproof_proxy_decisions_total{action="unavailable",reason="not-repeatable"} 1
 skewproof_proxy_decisions_total{action="unavailable",reason="unresolved"} 1
-# HELP skewproof_proxy_ejections_total How often a peer began to be avoided because it had failed.
+# HELP skewproof_proxy_ejections_total How often a failure made the server avoid a peer for a while.
 # TYPE skewproof_proxy_ejections_total counter
 skewproof_proxy_ejections_total 2
 # HELP skewproof_proxy_failovers_total Attempts at another peer after one had failed.

@@ -40,12 +40,12 @@ func (t *Table) Observe(e Event) *Table {
 		next := t.copy()
 		next.synced = true
 		return next
-	case Deaf:
-		if t.deaf == e.Is {
+	case LeaseWatch:
+		if t.watchStalled == e.Stalled {
 			return t
 		}
 		next := t.copy()
-		next.deaf = e.Is
+		next.watchStalled = e.Stalled
 		return next
 	case Tick:
 		return t.tick(e.At)
@@ -60,8 +60,8 @@ func (t *Table) copy() *Table {
 	return &next
 }
 
-// at notes the time of an event.
-func (t *Table) at(now time.Time) {
+// noteTime keeps the time of the first event that has one.
+func (t *Table) noteTime(now time.Time) {
 	if t.began.IsZero() {
 		t.began = now
 	}
@@ -159,11 +159,11 @@ func (t *Table) answered(e PeerAnswered) *Table {
 
 // fetched takes in what peers answered: document by document under KeepLastGood, else in place of all that was known.
 func (t *Table) fetched(e Fetched) *Table {
-	if t.policy.Knowledge.KeepLastGood && !slices.ContainsFunc(e.Results, t.news) {
+	if t.policy.Knowledge.KeepLastGood && !slices.ContainsFunc(e.Results, t.isNews) {
 		return t
 	}
 	next := t.copy()
-	next.at(e.At)
+	next.noteTime(e.At)
 	changed := false
 	if !t.policy.Knowledge.KeepLastGood {
 		changed = next.forgetLearnt()
@@ -173,14 +173,14 @@ func (t *Table) fetched(e Fetched) *Table {
 	}
 	next.forgetRetired()
 	alone := !slices.ContainsFunc(next.peers, (*peer).contributes)
-	if changed && (!alone || !t.policy.Discovery.StaleWhenAlone) {
+	if changed && (!alone || !t.policy.Quirks.StaleWhenAlone) {
 		next.documents++
 	}
 	return next
 }
 
-// news reports whether an answer tells anything: not if it is about nobody, or a failure like the one before.
-func (t *Table) news(r FetchResult) bool {
+// isNews reports whether an answer tells anything: not if it is about nobody, or a failure like the one before.
+func (t *Table) isNews(r FetchResult) bool {
 	i, ok := t.find(r.ID)
 	if !ok {
 		return false
@@ -225,7 +225,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	for root, answer := range result.Roots {
 		if answer.Failed != "" {
 			p.learnt[root].failed = answer.Failed
-			if t.policy.Knowledge.CrashOnFailedFetch && t.crashed == "" {
+			if t.policy.Quirks.CrashOnFailedFetch && t.crashed == "" {
 				t.crashed = fmt.Sprintf("fetching %s of %s failed (%s), and the document that did not come was used", Root(root).Path(), result.ID, answer.Failed)
 			}
 			continue
@@ -241,9 +241,9 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 			continue
 		}
 		told := groups
-		again, ok := before.holding(Root(root), told)
+		again, ok := before.sameDocument(Root(root), told)
 		if !ok {
-			again.groups = t.shared(Root(root), result.ID, groups)
+			again.groups = t.share(Root(root), result.ID, groups)
 			again.index = discovery.NewIndex(again.groups)
 		}
 		p.learnt[root] = document{groups: again.groups, told: told, index: again.index, at: at}
@@ -253,8 +253,8 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	return changed
 }
 
-// holding returns a document of the table that came as this very one.
-func (t *Table) holding(root Root, told discovery.Groups) (document, bool) {
+// sameDocument returns a document of the table that came as this very one.
+func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) {
 	if len(told) == 0 {
 		return document{}, false
 	}
@@ -269,9 +269,9 @@ func (t *Table) holding(root Root, told discovery.Groups) (document, bool) {
 	return document{}, false
 }
 
-// shared is a document made of the parts of others wherever they are equal. Servers of one version serve the same, so that many peers take the
+// share is a document made of the parts of others wherever they are equal. Servers of one version serve the same, so that many peers take the
 // memory of one, and merging them finds nothing to do.
-func (t *Table) shared(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
+func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
 	groups = discovery.Share(groups, t.local[root].groups)
 	for _, p := range t.peers {
 		if p.id != id && len(p.learnt[root].groups) > 0 {
@@ -288,7 +288,7 @@ func same(a, b discovery.Groups) bool {
 
 func (t *Table) localFetched(e LocalFetched) *Table {
 	next := t.copy()
-	next.at(e.At)
+	next.noteTime(e.At)
 	next.routeByInterval(e.At)
 	changed := !t.localKnown || t.version != e.Version
 	for root, groups := range e.Roots {
@@ -306,25 +306,25 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	return next
 }
 
-// askedLate is how late an answer may be that counts as the one of the moment when LocalInterval came round.
-const askedLate = time.Second
+// tickerSlack is how late an answer may be that counts as the one of the moment when LocalInterval came round.
+const tickerSlack = time.Second
 
 // routeByInterval keeps, under LocalByInterval, what the local server listed when the interval last came round, before something else is
 // learnt of it.
 func (t *Table) routeByInterval(now time.Time) {
 	interval := t.policy.Fetching.LocalInterval
-	if !t.policy.Fetching.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedTill) {
+	if !t.policy.Quirks.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedUntil) {
 		return
 	}
 	rounds := now.Sub(t.began) / interval
-	if rounds > 0 && now.Sub(t.began.Add(rounds*interval)) < askedLate {
-		t.routedTill = time.Time{}
+	if rounds > 0 && now.Sub(t.began.Add(rounds*interval)) < tickerSlack {
+		t.routedUntil = time.Time{}
 		return
 	}
 	for root, d := range t.local {
 		t.routed[root] = d.index
 	}
-	t.routedTill = t.began.Add((rounds + 1) * interval)
+	t.routedUntil = t.began.Add((rounds + 1) * interval)
 }
 
 func (t *Table) localLost(e LocalLost) *Table {
@@ -332,8 +332,8 @@ func (t *Table) localLost(e LocalLost) *Table {
 		return t
 	}
 	next := t.copy()
-	next.at(e.At)
-	next.localKnown, next.version, next.local, next.routedTill = false, "", [roots]document{}, time.Time{}
+	next.noteTime(e.At)
+	next.localKnown, next.version, next.local, next.routedUntil = false, "", [roots]document{}, time.Time{}
 	next.documents++
 	return next
 }

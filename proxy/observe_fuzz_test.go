@@ -24,7 +24,7 @@ func FuzzKnowledge(f *testing.F) {
 				for _, r := range []Request{request(gadget), request(status), request(pods), {Kind: KindDiscovery, Resource: Resource{Group: gadget.Group}}} {
 					checkDecision(t, table, r, now)
 				}
-				if before.DocumentGeneration() == table.DocumentGeneration() && !policy.Discovery.StaleWhenAlone {
+				if before.DocumentGeneration() == table.DocumentGeneration() && !policy.Quirks.StaleWhenAlone {
 					sameSources(t, before, table)
 				}
 			}
@@ -75,7 +75,7 @@ func checkDecision(t *testing.T, table *Table, r Request, now time.Time) {
 	for {
 		d := table.Decide(r, tried, now, func(n int) int { return n - 1 })
 		if d.Action != Forward {
-			if d.Action == NotFound && policy.Knowledge.DoubtUnknown {
+			if d.Action == NotFound && policy.Knowledge.FailClosed {
 				mayBeNotFound(t, table, r)
 			}
 			break

@@ -7,10 +7,12 @@ import (
 	"net"
 
 	"golang.org/x/net/http2"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// NotDeliveredError is what a transport's error may implement to say that the request certainly did not reach the peer, so that
-// another may have it. [http.Transport] need not: its trace hooks and errors are understood.
+// NotDeliveredError may be implemented by the errors of a transport. If NotDelivered returns true, the request certainly did not reach the
+// peer, so that another peer may get it. The errors and trace hooks of [net/http.Transport] are understood without it.
 type NotDeliveredError interface {
 	error
 	NotDelivered() bool
@@ -55,7 +57,7 @@ func troubleOf(err error, outcome Outcome) string {
 	switch {
 	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &hostname), errors.As(err, &invalid):
 		return "its certificate was not accepted"
-	case SentAlert(err):
+	case wire.SentAlert(err):
 		return "it broke the TLS connection off"
 	case errors.As(err, &record):
 		return "it does not speak TLS"
@@ -67,12 +69,4 @@ func troubleOf(err error, outcome Outcome) string {
 		return "it did not answer in time"
 	}
 	return "the connection broke before it answered"
-}
-
-// SentAlert reports whether an error says that the other side broke a TLS connection off with an alert, as one does that refuses our
-// certificate: under TLS 1.3 when the handshake is over for us, so that the error may come instead of an answer. On TCP crypto/tls keeps the
-// alert's type to itself; [tls.AlertError] is that of QUIC.
-func SentAlert(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "remote error"
 }

@@ -30,6 +30,7 @@ const head = "# Policies\n\n" +
 	"through the same random histories in virtual time. The older presets differ from it by the switches shown, as read in\n" +
 	"the source of the versions that they name. Of v1.36.3 pkg/util/peerproxy of k8s.io/apiserver is that of v1.37.1, byte\n" +
 	"for byte; in pkg/endpoints/discovery/aggregated four files differ, by CBOR and by when metrics are registered.\n\n" +
+	"A user may sensibly choose every switch but those under Quirks, which reproduce mistakes of releases.\n\n" +
 	"Switches stand here as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell is false, 0, 0s or nothing.\n\n"
 
 // unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but where they say otherwise, unmodelled_test.go the first

@@ -11,14 +11,16 @@ import (
 	documents "github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Reference is this package's own policy: all that KEP-4020 demands, and what operators need beyond.
+// Reference is the policy to choose: all that KEP-4020 demands, and what operators need beyond it.
 func Reference() Policy {
 	return Policy{
 		Name: "reference",
 		Knowledge: KnowledgePolicy{
 			KeepLastGood:    true,
 			ForgetOnRestart: true,
-			DoubtUnknown:    true,
+			FailClosed:      true,
+			WaitForPeers:    true,
+			StaleAfter:      time.Minute,
 			Extensions:      ExtensionsExact,
 		},
 		Routing: RoutingPolicy{
@@ -62,8 +64,8 @@ func Upstream136() Policy {
 	p := Upstream135()
 	p.Name = "upstream-1.36"
 	p.Knowledge.Extensions = ExtensionsFiltered
-	p.Knowledge.ReapInterval = 5 * time.Minute // the informers' resync
-	p.Discovery.StaleWhenAlone = true
+	p.Quirks.ExtensionReapInterval = 5 * time.Minute // the informers' resync
+	p.Quirks.StaleWhenAlone = true
 	return p
 }
 
@@ -71,31 +73,35 @@ func Upstream136() Policy {
 func Upstream135() Policy {
 	p := Upstream134()
 	p.Name = "upstream-1.35"
-	p.Knowledge.CrashOnFailedFetch = false
+	p.Quirks.CrashOnFailedFetch = false
 	p.Knowledge.Extensions = ExtensionsCutOut
-	p.Knowledge.Grace = 5 * time.Minute
-	p.Knowledge.ReapInterval = time.Minute
+	p.Quirks.ExtensionGrace = 5 * time.Minute
+	p.Quirks.ExtensionReapInterval = time.Minute
 	p.Discovery.Merge = true
 	p.Fetching.Retries = 20
 	p.Fetching.Accept = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV1
 	return p
 }
 
-// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from peers' discovery.
+// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from the discovery of peers.
 func Upstream134() Policy {
 	return Policy{
-		Name:      "upstream-1.34",
-		Knowledge: KnowledgePolicy{CrashOnFailedFetch: true},
-		Routing:   RoutingPolicy{TrustAnyHop: true, PlainErrors: true, EncodeQuery: true},
+		Name: "upstream-1.34",
 		Fetching: FetchingPolicy{
-			LastErrorOnly:   true,
-			EmptyIsDocument: true,
-			FirstRetry:      5 * time.Millisecond,
-			LastRetry:       1000 * time.Second,
-			Retries:         5,
-			LocalInterval:   30 * time.Minute,
-			LocalByInterval: true,
-			Accept:          discovery.AcceptV2,
+			FirstRetry:    5 * time.Millisecond,
+			LastRetry:     1000 * time.Second,
+			Retries:       5,
+			LocalInterval: 30 * time.Minute,
+			Accept:        discovery.AcceptV2,
+		},
+		Quirks: Quirks{
+			CrashOnFailedFetch: true,
+			TrustAnyHop:        true,
+			PlainErrors:        true,
+			EncodeQuery:        true,
+			LastErrorOnly:      true,
+			EmptyIsDocument:    true,
+			LocalByInterval:    true,
 		},
 	}
 }
@@ -106,7 +112,7 @@ func Alpha128() Policy {
 	return Policy{
 		Name:      "alpha-1.28",
 		Knowledge: KnowledgePolicy{StorageVersions: true},
-		Routing:   RoutingPolicy{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true},
+		Quirks:    Quirks{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true},
 	}
 }
 
@@ -115,7 +121,7 @@ func Presets() []Policy {
 	return []Policy{Alpha128(), Upstream134(), Upstream135(), Upstream136(), Upstream137(), Reference()}
 }
 
-// PresetNamed returns the preset of that name, or an error that lists the names there are.
+// PresetNamed returns the preset of that name, or an error that lists the names.
 func PresetNamed(name string) (Policy, error) {
 	var names []string
 	for _, p := range Presets() {

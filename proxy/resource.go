@@ -7,20 +7,25 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// ServerID is the identity of a kube-apiserver: the name of its identity lease. Where two servers have one, because their hosts have one name,
-// [NamesakeMark] and an address follow it for the second.
+// ServerID is the identity of a kube-apiserver: the name of its identity lease. If two servers have the same identity, because their
+// hosts have the same name, a [DuplicateID] stands for the second.
 type ServerID string
 
-// NamesakeMark stands between an identity and an address. No name of a lease has it.
-const NamesakeMark = "@"
+// duplicateMark stands between an identity and an address. No name of a lease contains it.
+const duplicateMark = "@"
 
-// Identity is the identity without any address: what clients and records may be told.
+// DuplicateID is the ServerID of a second server that has the identity of another, told apart by its address.
+func DuplicateID(identity ServerID, address string) ServerID {
+	return identity + duplicateMark + ServerID(address)
+}
+
+// Identity is the identity without the address of a [DuplicateID], for clients and records, which must not show addresses.
 func (id ServerID) Identity() ServerID {
-	identity, _, _ := strings.Cut(string(id), NamesakeMark)
+	identity, _, _ := strings.Cut(string(id), duplicateMark)
 	return ServerID(identity)
 }
 
-// Resource is what a request is about. The zero Subresource is the resource itself; the empty Group is the core group.
+// Resource is what a request asks for. The empty Subresource is the resource itself; the empty Group is the core group.
 type Resource struct {
 	Group, Version, Resource, Subresource string
 }
@@ -47,27 +52,26 @@ func (r Resource) String() string {
 type Kind int
 
 const (
-	// KindOther is served where it arrives: health, metrics, version, /openapi/v2, and all that is neither a resource nor discovery.
+	// KindOther is anything else, which is served where it arrives: health, metrics, version, /openapi/v2.
 	KindOther Kind = iota
 	// KindResource is a request for a resource or subresource.
 	KindResource
-	// KindDiscovery asks for what a group or a version of a group consists of: /apis/<group>, /apis/<group>/<version>,
-	// /api/<version>, and the same below /openapi/v3. Its Resource has no Resource, and for a whole group no Version.
+	// KindDiscovery is a request for the description of a group or of a version: /apis/<group>, /apis/<group>/<version>,
+	// /api/<version>, and the same below /openapi/v3. Its Resource.Resource is empty, and for a group its Version too.
 	KindDiscovery
 )
 
-// Request is all that [Table.Decide] looks at. The zero value is a request that is served where it arrives.
+// Request is what [Table.Decide] needs to know of a request. The zero value is a request that is served where it arrives.
 type Request struct {
 	Kind     Kind
 	Resource Resource
-	// Rerouted is true when an authenticated peer has sent the request on: it must be answered here (KEP-4020: at most one hop).
+	// Rerouted is true if an authenticated peer has sent the request, so that it must be answered here (KEP-4020: at most one hop).
 	Rerouted bool
-	// Repeatable is true when the request may be sent again even if it may have been carried out (RFC 9110, 9.2.2: safe or idempotent, and
-	// the body can be sent again).
+	// Repeatable is true if the request may be sent again although it may have been carried out (RFC 9110, 9.2.2).
 	Repeatable bool
 }
 
-// RequestFor tells what a request is about. info is what the API machinery made of it; path is the URL's path.
+// RequestFor returns the Kind and Resource of a request. info is what the API machinery parsed; path is the URL's path.
 func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	if info.IsResourceRequest {
 		return Request{Kind: KindResource, Resource: Resource{

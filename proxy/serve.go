@@ -14,10 +14,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	table := h.store.Table()
 	policy, rerouted := table.policy, false
 	switch {
-	case policy.Routing.TrustAnyHop:
-		rerouted = h.rerouted(r, &policy.Routing)
-	case carriesHop(r):
-		rerouted = h.rerouted(r, &policy.Routing)
+	case policy.Quirks.TrustAnyHop:
+		rerouted = h.rerouted(r, true)
+	case hasHop(r):
+		rerouted = h.rerouted(r, false)
 		r = withoutHop(r)
 	}
 	info, ok := apirequest.RequestInfoFrom(r.Context())
@@ -78,22 +78,9 @@ func (e *exchange) follow(d Decision) {
 func (e *exchange) serveLocally() {
 	w := e.w
 	if e.request.Rerouted {
-		w = responsewriter.WrapForHTTP1Or2(&notRefusing{ResponseWriter: w})
+		w = responsewriter.WrapForHTTP1Or2(&withoutRefusal{ResponseWriter: w})
 	}
 	e.h.local.ServeHTTP(w, e.r)
-}
-
-// LongRunning reports whether the answer is a stream that may last for ever (k8s.io/apiserver, server/filters, BasicLongRunningRequestCheck
-// with kube-apiserver's arguments).
-func LongRunning(info *apirequest.RequestInfo) bool {
-	if info.Verb == "watch" || info.Verb == "proxy" {
-		return true
-	}
-	switch info.Subresource {
-	case "attach", "exec", "proxy", "log", "portforward":
-		return true
-	}
-	return false
 }
 
 // repeatable reports whether a request may be sent again though it may have been carried out. RFC 9110 (9.2.2) counts PUT and DELETE among

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Store holds the present [Table], which many observe and read. It is safe for concurrent use; reading never waits.
+// Store holds the present [Table]. Make it with [NewStore]. It is safe for concurrent use; reading never blocks.
 type Store struct {
 	table atomic.Pointer[Table]
 
@@ -14,24 +14,24 @@ type Store struct {
 	subscribers []chan struct{}
 }
 
-// NewStore returns a store that knows nothing yet.
+// NewStore returns a store with the empty table of the server self.
 func NewStore(p Policy, self ServerID) *Store {
 	s := &Store{}
 	s.table.Store(NewTable(p, self))
 	return s
 }
 
-// StoreOf returns a store that knows what a table does.
+// StoreOf returns a store with that table.
 func StoreOf(t *Table) *Store {
 	s := &Store{}
 	s.table.Store(t)
 	return s
 }
 
-// Table returns what is known now.
+// Table returns the present table.
 func (s *Store) Table() *Table { return s.table.Load() }
 
-// Observe adds what was learnt, in order, and returns what is known then.
+// Observe replaces the table by one that knows the events too, in their order, and returns it.
 func (s *Store) Observe(events ...Event) *Table {
 	seen := s.table.Load()
 	after := seen
@@ -39,12 +39,12 @@ func (s *Store) Observe(events ...Event) *Table {
 		after = after.Observe(e)
 	}
 	if after == seen {
-		return seen // most is nothing new, and need not wait for what is
+		return seen // most events change nothing, and need not wait for those that do
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.table.Load()
-	if before != seen { // somebody was faster
+	if before != seen { // another goroutine was faster
 		after = before
 		for _, e := range events {
 			after = after.Observe(e)
@@ -57,14 +57,14 @@ func (s *Store) Observe(events ...Event) *Table {
 	for _, changed := range s.subscribers {
 		select {
 		case changed <- struct{}{}:
-		default: // told already, and has not looked yet
+		default: // a token is waiting already
 		}
 	}
 	return after
 }
 
-// Subscribe returns a channel that receives whenever the table has changed since the last receive. stop ends it; the channel is
-// never closed.
+// Subscribe returns a channel that receives a value when the table has changed since the last receive. Call stop to end the
+// subscription; the channel is never closed.
 func (s *Store) Subscribe() (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	s.mu.Lock()

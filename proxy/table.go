@@ -10,21 +10,21 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Table is what a server knows of itself and of its peers at one moment. It is immutable: [Table.Observe] makes another. All
-// methods may be called concurrently.
+// Table is what a server knows of itself and its peers at one moment. Make the first with [NewTable]. It is immutable:
+// [Table.Observe] returns another. All methods may be called concurrently.
 type Table struct {
-	policy  *Policy
-	self    ServerID
-	began   time.Time // of the first event that has a time: upstream's periodic workers count from there
-	synced  bool
-	deaf    bool
-	crashed string
+	policy       *Policy
+	self         ServerID
+	began        time.Time // of the first event that has a time: upstream's periodic workers count from there
+	synced       bool
+	watchStalled bool // see LeaseWatch
+	crashed      string
 
-	local      [roots]document
-	localKnown bool
-	routed     [roots]*discovery.Index // what the local server is taken to serve until routedTill, see LocalByInterval
-	routedTill time.Time
-	version    string // the local server's
+	local       [roots]document
+	localKnown  bool
+	routed      [roots]*discovery.Index // what the local server counts as serving until routedUntil, see LocalByInterval
+	routedUntil time.Time
+	version     string // the local server's
 
 	peers      []*peer // sorted by identity; what they point to is never changed
 	extensions extensions
@@ -33,15 +33,15 @@ type Table struct {
 	documents uint64 // see DocumentGeneration
 }
 
-// document is one discovery document as it was last learnt.
+// document is one discovery document as it was last fetched.
 type document struct {
 	groups discovery.Groups
-	told   discovery.Groups // as it came: groups may be made of the parts of others
+	told   discovery.Groups // as it came: groups may share parts with other documents
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	failed string    // why the last fetch failed, "" if it did not
 
-	version string // of the server that told it, see peer.shown
+	version string // of the server that served it, see peer.shown
 }
 
 func (d document) known() bool { return !d.at.IsZero() }
@@ -54,12 +54,14 @@ type peer struct {
 	version     string
 	address     string
 	learnt      [roots]document
-	before      [roots]document // what the process before this one served, until this one has answered
+	before      [roots]document // what the previous process served, until the present one has answered
 	ejected     time.Time       // avoided until then
 }
 
-// NewTable returns the table of a server that knows nothing yet.
-func NewTable(p Policy, self ServerID) *Table { return &Table{policy: &p, self: self} }
+// NewTable returns the table of the server self, which knows nothing yet.
+func NewTable(p Policy, self ServerID) *Table {
+	return &Table{policy: &p, self: self, extensions: extensions{policy: &p}}
+}
 
 // Policy is the policy that the table follows.
 func (t *Table) Policy() Policy { return *t.policy }
@@ -70,29 +72,29 @@ func (t *Table) Self() ServerID { return t.self }
 // Synced reports whether every source has delivered what existed when it started.
 func (t *Table) Synced() bool { return t.synced }
 
-// LocalKnown reports whether it is known what the local server serves.
+// LocalKnown reports whether the table knows what the local server serves.
 func (t *Table) LocalKnown() bool { return t.localKnown }
 
-// Local returns what the local server serves by itself, nil while that is not known. It must not be changed.
+// Local returns what the local server itself serves, nil while that is unknown. The result must not be changed.
 func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups }
 
-// Crashed says of what a server of this policy would have died, "" if it lives (see KnowledgePolicy.CrashOnFailedFetch).
+// Crashed says why a server of this policy would have crashed, "" if it would not (see Quirks.CrashOnFailedFetch).
 func (t *Table) Crashed() string { return t.crashed }
 
-// DocumentGeneration changes whenever [Table.Sources] may have changed, so a document that was made for one generation is good as
-// long as the generation is the same.
+// DocumentGeneration changes whenever [Table.Sources] may have changed: a document that was merged for one generation is good as long as
+// the generation is the same.
 func (t *Table) DocumentGeneration() uint64 { return t.documents }
 
-// PeerView is what is known of a peer, for people, metrics and schedules.
+// PeerView is what is known of one peer.
 type PeerView struct {
 	ID           ServerID
-	Live         bool // its lease exists
+	Live         bool // see PeerAppeared and PeerGone
 	Incarnation  string
-	Version      string           // as it told at the last fetch, "" if it has not
-	Address      string           // host:port, "" if not known
-	Learned      [roots]time.Time // of each document, zero if never
-	Failed       [roots]string    // why the last fetch failed, "" if it did not
-	EjectedUntil time.Time        // zero if it is not avoided
+	Version      string       // what its /version said at the last fetch, "" if unknown
+	Address      string       // host:port, "" if not known
+	Learned      [2]time.Time // by Root: when the document was last fetched, zero if never
+	Failed       [2]string    // by Root: why the last fetch failed, "" if it did not
+	EjectedUntil time.Time    // zero if it is not avoided
 }
 
 // Peers returns all peers, sorted by identity.
@@ -121,11 +123,11 @@ func (p *peer) view() PeerView {
 	return v
 }
 
-// Sources returns what is to be merged into a document: what the local server serves and what peers are believed to serve, without
-// the extensions that must not be taken from peers, sorted by server.
+// Sources returns, sorted by server, what is to be merged into a document: what the local server serves and what peers are believed
+// to serve, without the extensions that must not be taken from peers.
 //
-// Under ExtensionsExact an extension that the local server lists is left in peers' documents too. It adds nothing to the union, and where
-// the newest server puts it decides its place on every server alike.
+// Under ExtensionsExact, an extension that the local server lists too stays in the documents of peers. It adds nothing to the union,
+// and its place in the document of the newest server is then its place on every server.
 func (t *Table) Sources(root Root) []discovery.Source {
 	sources := make([]discovery.Source, 0, len(t.peers)+1)
 	sources = append(sources, discovery.Source{Server: string(t.self), Version: t.version, Local: true, Groups: t.local[root].groups})
@@ -146,9 +148,9 @@ func (t *Table) Sources(root Root) []discovery.Source {
 	return sources
 }
 
-// shown is the document that discovery shows. To route by what the process before served would be to guess; to leave it out of
-// discovery would tell garbage collectors that it is gone, for as long as the new one has not answered. The version is that of the process
-// that told it: the order of groups depends on it, and is to stay as well.
+// shown is the document that discovery shows. Until a restarted peer has answered, that is what its previous process served: without
+// it, garbage collectors would believe that those resources are gone. Routing does not use it, because it may be wrong. The version is
+// that of the process that served the document, so that the order of groups stays the same.
 func (p *peer) shown(root Root) document {
 	if !p.learnt[root].known() {
 		return p.before[root]
@@ -158,7 +160,7 @@ func (p *peer) shown(root Root) document {
 	return shown
 }
 
-// contributes reports whether discovery shows anything of the peer.
+// contributes reports whether discovery shows anything that the peer serves.
 func (p *peer) contributes() bool {
 	for root := range roots {
 		if len(p.shown(root).groups) > 0 {

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
-// CausePeer is the type of the causes in a 503's details: one for each peer that bears on it. The message names the peer by its identity
-// and says what is the matter with it.
+// CausePeer is the type of the causes in the details of a 503: one for each peer that serves the request or may serve it. The message is
+// the peer's identity and its problem.
 const CausePeer metav1.CauseType = "PeerUnavailable"
 
-// retryAfter is when a client may ask again, in seconds: leases and fetches spread news within it.
+// retryAfter is when a client may retry, in seconds: most changes of leases and documents are known by then.
 const retryAfter = 1
 
 // statuses encodes metav1.Status as JSON, YAML and protobuf.
@@ -29,7 +29,7 @@ var statuses = func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// fail answers with an error that is not a matter of who serves what.
+// fail answers with an error that does not depend on which server serves what.
 func (e *exchange) fail(err error) {
 	responsewriters.ErrorNegotiated(err, statuses, e.request.Resource.GroupVersion(), e.w, e.r)
 }
@@ -38,9 +38,9 @@ func forbidden(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// unavailable answers 503 in the policy's way.
+// unavailable answers 503 as the policy says.
 func (e *exchange) unavailable(d Decision) {
-	if e.policy.Routing.PlainErrors {
+	if e.policy.Quirks.PlainErrors {
 		if e.last != nil { // upstream: responder.Error
 			http.Error(e.w, e.plain(), http.StatusServiceUnavailable)
 			return
@@ -69,7 +69,7 @@ func (e *exchange) plain() string {
 	return e.last.Error()
 }
 
-// status is the body of a 503: what is not available, why, and which peers bear on it, by identity and never by address.
+// status is the body of a 503: what is not available, why, and the problems of peers, by identity and never by address.
 func (e *exchange) status(d Decision) metav1.Status {
 	r := e.request.Resource
 	details := &metav1.StatusDetails{Group: r.Group, Kind: r.Resource}
@@ -91,8 +91,8 @@ func (e *exchange) status(d Decision) metav1.Status {
 	}
 }
 
-// safeToRepeat reports whether the client may send the request again: nothing came of it so far, or it does not matter. Clients of
-// Kubernetes do that by themselves when there is a Retry-After.
+// safeToRepeat reports whether the client may send the request again: it was not carried out, or may be repeated. Kubernetes clients retry
+// automatically if there is a Retry-After.
 func (e *exchange) safeToRepeat() bool {
 	if e.request.Repeatable {
 		return true
@@ -113,8 +113,8 @@ func because(r Reason) string {
 		return "this server does not know yet what it and its peers serve"
 	case ReasonUnknown:
 		return "this server does not serve it, and it is not known whether these peers do"
-	case ReasonDeaf:
-		return "this server does not serve it, and has heard nothing of its peers for a while"
+	case ReasonWatchStalled:
+		return "this server does not serve it, and its watch on the servers' leases has stalled, so it may not know every peer"
 	case ReasonUnresolved:
 		return "this server does not serve it, and it is not known where to reach the peers that do"
 	case ReasonNotRepeatable:

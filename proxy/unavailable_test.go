@@ -74,8 +74,8 @@ func TestUnavailableIsAStatus(t *testing.T) {
 }
 
 // Two hosts of one name are two servers of one identity, and the second goes by its address as well: not before clients.
-func TestUnavailableNamesNoAddressOfANamesake(t *testing.T) {
-	s := newShell(t, Reference(), capablePeers(nil, "a", "a"+NamesakeMark+"192.0.2.1:6443"),
+func TestUnavailableNamesNoAddressOfADuplicate(t *testing.T) {
+	s := newShell(t, Reference(), capablePeers(nil, "a", DuplicateID("a", "192.0.2.1:6443")),
 		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
 	got := s.ask("GET", gadgetsPath, "", "Accept", "application/json")
 	var causes []string

@@ -14,6 +14,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 const execPath = gadgetsPath + "/x/exec"
@@ -130,7 +132,7 @@ func TestWebSocket(t *testing.T) {
 	}))
 	dialer := websocket.Dialer{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // of the test's own front
-		Subprotocols:    []string{bearerProtocol + "c2VjcmV0", "v5.channel.k8s.io"},
+		Subprotocols:    []string{wire.BearerProtocol + "c2VjcmV0", "v5.channel.k8s.io"},
 	}
 	conn, answer, err := dialer.Dial("wss://"+address(near)+execPath, http.Header{"Authorization": {"Bearer secret"}})
 	if err != nil {

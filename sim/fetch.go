@@ -168,7 +168,7 @@ func (f *fetch) target() *server {
 func (f *fetch) progressed() {
 	switch x := f.x; {
 	case x == nil || f.over:
-	case x.err != nil && x.status == 200 && x.brought == 0 && f.q.b.srv.policy.Fetching.EmptyIsDocument:
+	case x.err != nil && x.status == 200 && x.brought == 0 && f.q.b.srv.policy.Quirks.EmptyIsDocument:
 		f.q.hashes[f.root] = nothing
 		f.done("")
 	case x.err != nil:
@@ -278,7 +278,7 @@ func (b *round) finish() {
 		srv.tell(proxy.Fetched{Results: fetched, At: b.began})
 	}
 	for i := range b.results {
-		failed = failed || !b.resolved[i] || !peers.Succeeded(srv.policy.Fetching, b.results[i])
+		failed = failed || !b.resolved[i] || !peers.Succeeded(srv.policy.Quirks, b.results[i])
 	}
 	srv.rounds--
 	srv.schedule.Finished(b.round, failed, srv.s.wall())
@@ -292,7 +292,7 @@ func (srv *server) tell(e proxy.Event) {
 
 // settleFirst observes that all that existed at the start is known, under a policy that waits for it: every peer that lives was asked.
 func (srv *server) settleFirst() {
-	if srv.roster == nil || srv.store.Table().Synced() {
+	if !srv.policy.Knowledge.WaitForPeers || srv.store.Table().Synced() {
 		return
 	}
 	for _, p := range srv.store.Table().Peers() {

@@ -12,9 +12,9 @@ func Impossible(p proxy.Policy) map[State]string {
 		reason string
 		states []State
 	}{
-		{!k.CrashOnFailedFetch, "a failed fetch does not end a server", []State{ReachedCrash}},
-		{k.DoubtUnknown, "a server is not ready before it has asked every peer", []State{ReachedUnsynced}},
-		{!k.DoubtUnknown, "what is not known is taken for absent", []State{ReachedUnknown, ReachedDeaf}},
+		{!p.Quirks.CrashOnFailedFetch, "a failed fetch does not end a server", []State{ReachedCrash}},
+		{k.WaitForPeers, "a server is not ready before it has asked every peer", []State{ReachedUnsynced}},
+		{!k.FailClosed, "what is unknown counts as absent", []State{ReachedUnknown, ReachedWatchStalled}},
 		{k.ForgetOnRestart && k.Extensions == proxy.ExtensionsExact,
 			"a server that ceases to serve something built in has restarted, and knows nothing of what peers served before; what is not built in is not taken from peers",
 			[]State{ReachedMutualBelief}},

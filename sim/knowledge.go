@@ -11,7 +11,7 @@ import (
 type knowledge struct {
 	store    *proxy.Store
 	schedule *peers.Schedule
-	roster   *peers.Roster // of a policy that doubts; upstream takes leases as they are
+	roster   *peers.Roster // of a sidecar, or for KnowledgePolicy.StaleAfter; nil takes leases as they are
 
 	lease     lease      // its own, in etcd
 	leased    bool       // it renews them
@@ -36,8 +36,8 @@ func (srv *server) begin() {
 		k.asked = append(k.asked, false)
 	}
 	srv.newHandler()
-	if srv.on && srv.policy.Knowledge.DoubtUnknown {
-		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id})
+	if stale := srv.policy.Knowledge.StaleAfter; srv.sidecar() || srv.on && stale > 0 {
+		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale})
 	}
 }
 
@@ -76,10 +76,10 @@ func (srv *server) relist() {
 		}
 	}
 	if !first {
-		srv.heardAgain()
+		srv.watchResumed()
 		return
 	}
-	if srv.roster == nil {
+	if !srv.policy.Knowledge.WaitForPeers {
 		srv.store.Observe(proxy.Synced{})
 	}
 	srv.pump()
@@ -94,32 +94,38 @@ func (srv *server) told(about *server, now lease) {
 	was := srv.view[about.index]
 	srv.view[about.index] = now
 	var events []proxy.Event
+	if !srv.sidecar() {
+		events = addressEvents(about, was, now)
+	}
 	if srv.roster != nil {
-		events = srv.enrol(about, was, now)
+		events = append(events, srv.enrol(about, was, now)...)
 	} else {
-		events = upstreamEvents(about, was, now)
+		events = append(events, identityEvents(about, was, now)...)
 	}
 	srv.observe(events...)
 }
 
-// upstreamEvents is what kube-apiserver makes of leases: every identity lease is a live server, and addresses are looked up when they are
-// needed, which is as good as knowing them at once.
-func upstreamEvents(about *server, was, now lease) []proxy.Event {
-	var events []proxy.Event
-	if was.endpoint != now.endpoint {
-		address := ""
-		if now.endpoint {
-			address = about.address
-		}
-		events = append(events, proxy.PeerAddress{ID: about.id, Address: address})
+// addressEvents is what a kube-apiserver learns of a peer's address. It looks addresses up when it needs them, which is as good as knowing
+// them at once.
+func addressEvents(about *server, was, now lease) []proxy.Event {
+	switch {
+	case was.endpoint == now.endpoint:
+		return nil
+	case now.endpoint:
+		return []proxy.Event{proxy.PeerAddress{ID: about.id, Address: about.address}}
 	}
+	return []proxy.Event{proxy.PeerAddress{ID: about.id}}
+}
+
+// identityEvents takes every identity lease for a live server, as upstream does.
+func identityEvents(about *server, was, now lease) []proxy.Event {
 	switch {
 	case now.identity && (!was.identity || was.holder != now.holder):
-		events = append(events, proxy.PeerAppeared{ID: about.id, Incarnation: itoa(now.holder)})
+		return []proxy.Event{proxy.PeerAppeared{ID: about.id, Incarnation: itoa(now.holder)}}
 	case was.identity && !now.identity:
-		events = append(events, proxy.PeerGone{ID: about.id})
+		return []proxy.Event{proxy.PeerGone{ID: about.id}}
 	}
-	return events
+	return nil
 }
 
 // observe tells the table, and then the schedule, as the sidecar's sources do.

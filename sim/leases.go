@@ -14,10 +14,10 @@ import (
 const (
 	endpointTTL   = 15 * time.Second
 	renewEvery    = 10 * time.Second
-	beatEvery     = 5 * time.Second // of the sidecar's endpoint lease
-	looksEvery    = time.Second     // the sidecar at what its server serves, and its publisher at that
-	deafAfter     = 20 * time.Second
-	silentAfter   = 12 * time.Second // when the sidecar expects to have missed something
+	beatEvery     = 5 * time.Second  // of the sidecar's endpoint lease
+	looksEvery    = time.Second      // the sidecar at what its server serves, and its publisher at that
+	watchStalls   = 20 * time.Second // without an event until a server takes its lease watch for stalled (proxy/peers)
+	watchGap      = 12 * time.Second // without an event after which it asks every peer again
 	identityLasts = time.Hour
 )
 
@@ -133,7 +133,7 @@ func (srv *server) silence() {
 // lapsed is when an endpoint lease in etcd has expired: kube-apiserver's are gone by themselves then, the sidecar's remain and are old.
 func (srv *server) lapsed() {
 	for _, other := range srv.s.servers {
-		if other.on && other.roster == nil {
+		if other.on && !other.sidecar() {
 			srv.lease.endpoint = false
 			srv.s.announce(srv)
 			return
@@ -151,8 +151,8 @@ func (s *Simulator) etcdChanged(srv *server) {
 		srv.watch++
 		s.link(srv.index, s.etcdEnd()).bite()
 		srv.silence()
-		srv.deafen()
-		srv.seeking = srv.roster == nil
+		srv.noticeStall()
+		srv.seeking = !srv.sidecar()
 	case !cut && srv.cutOff:
 		srv.cutOff = false
 		s.loop.After(s.latency()+time.Second*time.Duration(s.tape.Choose(tape.Delays, 3))/2, srv.gate, func() {

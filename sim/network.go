@@ -112,7 +112,7 @@ func (s *Simulator) watch(l *link) {
 	}
 	l.watched = true
 	silence, health := upstreamSilence, upstreamSilence+upstreamAnswer
-	if s.servers[l.from].policy.Knowledge.DoubtUnknown {
+	if s.servers[l.from].sidecar() {
 		silence, health = sidecarSilence, sidecarSilence+sidecarAnswer
 	}
 	// A connection that nobody used was asked likewise, and answered.

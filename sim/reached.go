@@ -20,7 +20,7 @@ const (
 	ReachedUnresolved                 // the address of no capable peer was known
 	ReachedUnknown                    // refused because it was not known what a live peer serves
 	ReachedUnsynced                   // asked before anything was known
-	ReachedDeaf                       // nothing was heard of any lease for long
+	ReachedWatchStalled               // the lease watch had stalled
 	ReachedNotRepeatable              // a write that may have been carried out was not repeated
 	ReachedEjected                    // a peer was avoided
 	ReachedAbsent                     // nobody was believed to serve it
@@ -42,7 +42,7 @@ const (
 )
 
 var stateNames = [states]string{
-	"proxied", "failover", "refused-by-peer", "missed-at-peer", "all-peers-failed", "address-unknown", "peer-unknown", "unsynced", "deaf",
+	"proxied", "failover", "refused-by-peer", "missed-at-peer", "all-peers-failed", "address-unknown", "peer-unknown", "unsynced", "lease-watch-stalled",
 	"write-not-repeated", "peer-avoided", "believed-absent", "served-for-peer", "forged-hop", "half-fetched", "fetch-failed", "stale-belief",
 	"mutual-belief", "answer-broken-off", "watch-broken-off", "write-proxied", "merged-discovery", "extension-changed", "restarted", "crashed",
 	"met-paused-process",
@@ -74,7 +74,7 @@ func (r Reached) Len() int { return bits.OnesCount64(uint64(r)) }
 var decided = map[proxy.Reason]State{
 	proxy.ReasonUnreachable: ReachedUnreachable, proxy.ReasonUnresolved: ReachedUnresolved, proxy.ReasonUnknown: ReachedUnknown,
 	proxy.ReasonUnsynced: ReachedUnsynced, proxy.ReasonNotRepeatable: ReachedNotRepeatable, proxy.ReasonNobody: ReachedAbsent,
-	proxy.ReasonRerouted: ReachedRerouted, proxy.ReasonDeaf: ReachedDeaf,
+	proxy.ReasonRerouted: ReachedRerouted, proxy.ReasonWatchStalled: ReachedWatchStalled,
 }
 
 // observer notes what a server's proxy does.

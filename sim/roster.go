@@ -5,7 +5,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// enrol feeds the roster.
+// enrol feeds the roster. Only a sidecar reads endpoint leases.
 func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	at := srv.s.wall()
 	srv.catchUp(about)
@@ -14,11 +14,13 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	} else if was.identity {
 		srv.roster.IdentityGone(about.id, at)
 	}
-	if now.endpoint {
+	switch {
+	case !srv.sidecar():
+	case now.endpoint:
 		srv.roster.Endpoint(peers.EndpointLease{
 			ID: about.id, Holder: itoa(now.published), Renewed: srv.s.at(now.beaten), Address: about.address, Duration: endpointTTL, Serves: now.serves,
 		}, at)
-	} else if was.endpoint {
+	case was.endpoint:
 		srv.roster.EndpointGone(about.id, at)
 	}
 	return srv.roster.Changes()
@@ -39,7 +41,7 @@ func (srv *server) catchUp(but *server) {
 				was.renewed = about.lease.renewed
 				srv.roster.Identity(peers.IdentityLease{ID: about.id, Holder: itoa(was.holder), Renewed: srv.s.at(was.renewed)}, at)
 			}
-			if was.endpoint && about.lease.endpoint && was.published == about.lease.published {
+			if srv.sidecar() && was.endpoint && about.lease.endpoint && was.published == about.lease.published {
 				was.beaten = about.lease.beaten
 				srv.roster.Endpoint(peers.EndpointLease{
 					ID: about.id, Holder: itoa(was.published), Renewed: srv.s.at(was.beaten), Address: about.address, Duration: endpointTTL, Serves: was.serves,
@@ -98,26 +100,25 @@ func (srv *server) hear() {
 	srv.observe(srv.roster.Changes()...)
 }
 
-// deafen makes the sidecar say that it hears nothing, if that lasts.
-func (srv *server) deafen() {
-	if srv.roster == nil {
+// noticeStall lets a server that fails closed notice, if it stays cut off from etcd, that its lease watch has stalled.
+func (srv *server) noticeStall() {
+	if !srv.on || !srv.policy.Knowledge.FailClosed {
 		return
 	}
-	srv.s.loop.After(deafAfter, srv.gate, func() {
+	srv.s.loop.After(watchStalls, srv.gate, func() {
 		if srv.cutOff {
-			srv.s.reached.note(ReachedDeaf)
-			srv.observe(proxy.Deaf{Is: true})
+			srv.s.reached.note(ReachedWatchStalled)
+			srv.observe(proxy.LeaseWatch{Stalled: true})
 		}
 	})
 }
 
-// heardAgain is when events come again: after a silence that was long enough to be noticed everybody is asked anew.
-func (srv *server) heardAgain() {
-	if srv.roster == nil {
-		return
+// watchResumed is when a lease watch delivers events again. After a gap long enough to be noticed, the server asks every peer again.
+func (srv *server) watchResumed() {
+	if srv.policy.Knowledge.FailClosed {
+		srv.observe(proxy.LeaseWatch{})
 	}
-	srv.observe(proxy.Deaf{Is: false})
-	if srv.s.loop.Now()-srv.cutAt > silentAfter {
+	if srv.policy.Fetching.AfterChange > 0 && srv.s.loop.Now()-srv.cutAt > watchGap {
 		srv.schedule.Changed(srv.s.wall())
 		srv.pump()
 	}

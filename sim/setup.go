@@ -119,8 +119,8 @@ func (srv *server) applySetup() bool {
 	return true
 }
 
-// sidecar reports whether the server's proxy is this repository's own process, which looks at its configuration before it starts.
-func (srv *server) sidecar() bool { return srv.on && srv.policy.Knowledge.DoubtUnknown }
+// sidecar reports whether the server's proxy is a sidecar process; see [Setup].
+func (srv *server) sidecar() bool { return srv.on && srv.s.setup.Sidecar }
 
 // refusedBySidecar is what a sidecar will not start with (proxy/sidecar, Options.Validate).
 func refusedBySidecar(s *scenario.Setup) bool {

@@ -25,6 +25,10 @@ import (
 type Setup struct {
 	// Policy is what the proxy of a server of that version does; false where the feature is off. Required.
 	Policy func(version string) (proxy.Policy, bool)
+	// Sidecar says where the proxies run. True: each is a process of its own in front of its kube-apiserver (proxy/sidecar). It publishes an
+	// endpoint lease, joins leases in a [peers.Roster], gives up silent connections after 10 s, and refuses a configuration that cannot work.
+	// False: each is part of its kube-apiserver, which keeps its own address in etcd and looks peers' addresses up there.
+	Sidecar bool
 	// Version is what a version serves. Required; it should give the same pointer for the same name.
 	Version func(name string) (*recorded.Version, error)
 	// Defects are planted; see [Defects]. Zero: none.

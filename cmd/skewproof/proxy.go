@@ -50,7 +50,7 @@ It ends when it is told to (SIGTERM, Ctrl-C), in good order; a second signal end
 				return wrongOptions(err)
 			}
 			o.Logger = logger
-			return notRun(sidecar.RunWith(cmd.Context(), o))
+			return notRun(sidecar.Run(cmd.Context(), o))
 		},
 	}
 	sets := o.Flags()

@@ -83,7 +83,7 @@ func TestAblateWritesItsTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(body), "Discovery.StaleWhenAlone") {
+		if !strings.Contains(string(body), "Quirks.StaleWhenAlone") {
 			t.Errorf("%s does not name the switch:\n%s", name, body)
 		}
 	}

@@ -57,6 +57,7 @@ func (f *runFlags) simulate(ctx context.Context, run history.Run, plan scenario.
 func (f *runFlags) carryOut(ctx context.Context, run history.Run, plan scenario.Plan) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
 		Version: recorded.Get,
+		Sidecar: f.subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
 			policy, on, _ := simulatedPolicy(f.subject, version) // checkSimulated has seen that there is no error
 			return policy, on

@@ -1,7 +1,7 @@
-// Package connections knows every connection of a client, so that they can be closed for certain.
+// Package connections keeps track of every connection of a client, so that all can be closed.
 //
-// To close the idle ones, which is all that [net/http.Transport] offers, is not certain: an HTTP/2 connection counts as busy for a moment after its
-// last request was cancelled, and one that is still being dialled for a request that has given up is of no concern to it.
+// [net/http.Transport] can only close idle connections, which misses some: an HTTP/2 connection counts as busy for a moment after its last
+// request was cancelled, and a connection that is still being dialled for a cancelled request is not tracked.
 package connections
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Set is the connections of one client. Its zero value has none. It is safe for concurrent use.
+// Set is the connections of one client. The zero value is empty and ready to use. It is safe for concurrent use.
 type Set struct {
 	mu     sync.Mutex
 	life   context.Context // of dialling; nil before the first
@@ -25,8 +25,8 @@ type tracked struct {
 	of *Set
 }
 
-// Dialer is the dialer's [net.Dialer.DialContext] for connections of the set, such as [net/http.Transport] takes. After [Set.Close] it returns an error
-// that wraps [net.ErrClosed].
+// Dialer returns a function that dials with d and adds the connection to the set, for DialContext of a [net/http.Transport]. After
+// [Set.Close] it returns an error that wraps [net.ErrClosed].
 func (s *Set) Dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		return s.dial(ctx, d, network, address)
@@ -88,7 +88,7 @@ func (t *tracked) Close() error {
 	return t.Conn.Close()
 }
 
-// Close closes what is open, and ends what is still being dialled. It may be called more than once.
+// Close closes every connection and cancels every dial. It may be called more than once.
 func (s *Set) Close() {
 	s.mu.Lock()
 	open := s.open

@@ -16,9 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
-// Document answers requests for discovery from one set of groups, in every form and encoding that a kube-apiserver has. It is
-// immutable: who has other groups makes another. It is safe for concurrent use. Each encoding is made when it is first asked for,
-// and kept.
+// Document answers requests for the discovery of one set of groups, in every format and encoding that a kube-apiserver has. Make it with
+// [NewDocument]. It is immutable and safe for concurrent use. It makes each encoding at the first request for it, and keeps it.
 type Document struct {
 	root   string
 	groups Groups

@@ -4,8 +4,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// Groups is an aggregated discovery document, or a part of one: the groups of one server in its own order. It is never
-// changed once it is made; who wants another makes another.
+// Groups is an aggregated discovery document: the groups of one server, in that server's order. It must not be changed after it was made.
 type Groups = []apidiscoveryv2.APIGroupDiscovery
 
 // Index answers in constant time whether a document lists something. It is immutable and safe for concurrent use; the nil

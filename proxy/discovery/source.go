@@ -1,5 +1,6 @@
-// Package discovery reads and writes what Kubernetes API servers say that they serve: it decodes aggregated and legacy discovery documents, merges those
-// of several servers into one, filters them, and serves them in every format and encoding that clients ask for. Documents are immutable.
+// Package discovery reads and writes Kubernetes discovery documents: it decodes aggregated and legacy ones, merges those of several servers
+// into one, filters them, and serves them in every format and encoding that clients ask for. Documents are immutable: no function changes
+// its arguments, and callers must not change what they have passed or got.
 package discovery
 
 import (
@@ -15,11 +16,11 @@ import (
 type Source struct {
 	// Server is its identity. No two sources of a merge have the same.
 	Server string
-	// Version is its version as /version tells ("v1.37.1"); what cannot be parsed, "" included, counts as older than everything.
+	// Version is what its /version says ("v1.37.1"). Text that is no version, "" included, is older than every version.
 	Version string
-	// Local is true for the server that merges. Only [MergeConsensus] looks at it.
+	// Local is true for the server that merges. Only [MergeConsensus] uses it.
 	Local bool
-	// Groups is its document, which is never modified.
+	// Groups is its document.
 	Groups Groups
 }
 

@@ -22,33 +22,33 @@ import (
 // maxVersion is the size in bytes of the largest answer to /version that is read.
 const maxVersion = 64 << 10
 
-// Client asks one server at a time what it serves. It is immutable and safe for concurrent use.
-type Client struct {
-	// Transport sends the requests; required. Redirects are not followed: they could lead anywhere.
+// discoveryClient asks servers what they serve. It is immutable and safe for concurrent use.
+type discoveryClient struct {
+	// Transport sends the requests. Redirects are not followed, because they could lead to any host.
 	Transport http.RoundTripper
-	// Identity names the headers that carry the identity as which it asks: system:apiserver, as upstream does. Zero fields are defaults.
+	// Identity names the headers with the identity that asks, system:apiserver as upstream. Zero fields are defaults.
 	Identity proxy.IdentityHeaders
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
 	// Accept is the Accept header for aggregated discovery.
 	Accept string
-	// Legacy asks a server that has no aggregated discovery for its group versions one by one.
+	// Legacy asks a server without aggregated discovery for its group versions one by one.
 	Legacy bool
-	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.FetchingPolicy].
+	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.Quirks].
 	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
-	// Together fetches the documents at the same time, in goroutines; else one after the other in the caller's.
+	// Together fetches the documents at the same time, in goroutines. Without it, one after the other in the caller's goroutine.
 	Together bool
-	// Answered is told the status code of each answer; nil: nobody is.
+	// Answered is called with the status code of each answer; nil: none.
 	Answered func(code int)
 }
 
-// Answer is what a server told. It is immutable.
-type Answer struct {
-	Version string // as /version tells ("v1.37.1"), "" if it was not to be had
+// answer is what a server answered. It is immutable.
+type answer struct {
+	Version string // as /version says ("v1.37.1"), "" if it could not be fetched
 	Roots   [2]proxy.RootResult
-	// Broken is true if there was no connection, or one that broke: the server may have restarted. A timeout breaks nothing.
+	// Broken is true if the connection failed or broke, so that the server may have restarted. A timeout does not count.
 	Broken bool
 
 	kept [2]kept
@@ -60,13 +60,14 @@ type kept struct {
 	groups discovery.Groups
 }
 
-// Ask asks the server at an address, which is used as scheme, host and path prefix. before is what the same process of that server told
-// earlier, nil if nothing: what has not changed since (RFC 9110, 13.1.2) is not sent again, and the very same [discovery.Groups] are given.
-func (c *Client) Ask(ctx context.Context, server url.URL, before *Answer) *Answer {
+// ask asks a server, of whose URL the scheme, the host and the path prefix are used. before is what the same process of that server
+// answered earlier, nil for nothing: a document that has not changed since (RFC 9110, 13.1.2) is not sent again, and the answer has the
+// same [discovery.Groups].
+func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answer) *answer {
 	if before == nil {
-		before = &Answer{}
+		before = &answer{}
 	}
-	a := &Answer{kept: before.kept}
+	a := &answer{kept: before.kept}
 	var errs [3]error
 	tasks := []func(){
 		func() { errs[0] = c.root(ctx, server, proxy.RootCore, a) },
@@ -82,7 +83,7 @@ func (c *Client) Ask(ctx context.Context, server url.URL, before *Answer) *Answe
 	} else {
 		for i, task := range tasks {
 			if i == 2 && errs[0] != nil && errs[1] != nil {
-				break // upstream does not ask for the version; do not wait for it where it cannot come
+				break // upstream does not ask for the version: do not wait for one that cannot come
 			}
 			task()
 		}
@@ -97,7 +98,7 @@ func (c *Client) Ask(ctx context.Context, server url.URL, before *Answer) *Answe
 }
 
 // root fetches one document into its place in the answer.
-func (c *Client) root(ctx context.Context, server url.URL, root proxy.Root, a *Answer) error {
+func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.Root, a *answer) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	document, err := c.document(ctx, server, root.Path(), a.kept[root])
@@ -106,18 +107,18 @@ func (c *Client) root(ctx context.Context, server url.URL, root proxy.Root, a *A
 		return err
 	}
 	if before := a.kept[root].groups; equality.Semantic.DeepEqual(before, document.groups) {
-		document.groups = before // told again in full: no ETag, or a server that makes another one each time it starts
+		document.groups = before // sent again in full: without an ETag, or with one that changes when the server starts
 	}
 	a.kept[root] = document
 	a.Roots[root].Groups = document.groups
 	return nil
 }
 
-func (c *Client) document(ctx context.Context, server url.URL, path string, before kept) (kept, error) {
+func (c *discoveryClient) document(ctx context.Context, server url.URL, path string, before kept) (kept, error) {
 	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
 	if c.EmptyIsDocument && r.code == http.StatusOK && ctx.Err() == nil {
 		if len(r.body) == 0 {
-			return kept{}, nil // without its ETag: nobody is to be told that nothing has changed since
+			return kept{}, nil // without its ETag, so that the next request gets the whole document
 		}
 		err = nil
 	}
@@ -138,7 +139,7 @@ func (c *Client) document(ctx context.Context, server url.URL, path string, befo
 	return kept{etag: r.etag, groups: groups}, nil
 }
 
-func (c *Client) version(ctx context.Context, server url.URL) (string, error) {
+func (c *discoveryClient) version(ctx context.Context, server url.URL) (string, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	r, err := c.get(ctx, server, "/version", "application/json", "", maxVersion)
@@ -152,7 +153,7 @@ func (c *Client) version(ctx context.Context, server url.URL) (string, error) {
 	return info.GitVersion, nil
 }
 
-func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *discoveryClient) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.Timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
@@ -167,7 +168,7 @@ type reply struct {
 }
 
 // get sends one request. Any other answer is a statusError. If its body breaks off, what has come is returned with the error.
-func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
+func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
 	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
 	if err != nil {
@@ -182,7 +183,7 @@ func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag str
 	if err != nil {
 		return reply{}, err
 	}
-	defer func() { _ = response.Body.Close() }() // what it held is read, or not wanted
+	defer func() { _ = response.Body.Close() }() // its content is read, or not wanted
 	if c.Answered != nil {
 		c.Answered(response.StatusCode)
 	}
@@ -205,7 +206,7 @@ func (c *Client) get(ctx context.Context, server url.URL, path, accept, etag str
 }
 
 // identify makes the request one of a kube-apiserver (upstream: aggregateDiscovery in pkg/util/peerproxy/peer_discovery.go).
-func (c *Client) identify(h http.Header) {
+func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
 	set := func(name, fallback, value string) {
 		if name == "" {

@@ -24,7 +24,7 @@ import (
 )
 
 // serveTLS starts a server on loopback, and a client that trusts it.
-func serveTLS(t *testing.T, h http.Handler) (*Client, url.URL) {
+func serveTLS(t *testing.T, h http.Handler) (*discoveryClient, url.URL) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = quiet()
@@ -36,7 +36,7 @@ func serveTLS(t *testing.T, h http.Handler) (*Client, url.URL) {
 		t.Fatal(err)
 	}
 	policy := proxy.Reference().Fetching
-	return &Client{Transport: s.Client().Transport, Accept: policy.Accept, Timeout: 10 * time.Second, Together: true, Hop: true, Legacy: true}, *address
+	return &discoveryClient{Transport: s.Client().Transport, Accept: policy.Accept, Timeout: 10 * time.Second, Together: true, Hop: true, Legacy: true}, *address
 }
 
 func TestClientAsks(t *testing.T) {
@@ -46,7 +46,7 @@ func TestClientAsks(t *testing.T) {
 	codes := map[int]int{}
 	c.Answered = func(code int) { mu.Lock(); defer mu.Unlock(); codes[code]++ }
 
-	a := c.Ask(t.Context(), address, nil)
+	a := c.ask(t.Context(), address, nil)
 	want := [2]proxy.RootResult{{Groups: s.api}, {Groups: s.apis}}
 	if diff := cmp.Diff(want, a.Roots); diff != "" || a.Version != "v1.37.1" || a.Broken {
 		t.Fatalf("version %q, broken %v, documents (want -, got +):\n%s", a.Version, a.Broken, diff)
@@ -72,7 +72,7 @@ func TestClientUsesConfiguredHeaders(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)
 	c.Identity, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, false
-	c.Ask(t.Context(), address, nil)
+	c.ask(t.Context(), address, nil)
 	h := s.requests[0].Header
 	if h.Get("X-User") != "system:apiserver" || h.Get("X-Group") != "system:authenticated" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
 		t.Errorf("headers: %v", h)
@@ -87,10 +87,10 @@ func TestClientAsksConditionally(t *testing.T) {
 	s := newServer(t, "v1.37.1", "apps/v1 deployments")
 	c, address := serveTLS(t, s)
 	c.Together = false
-	first := c.Ask(t.Context(), address, nil)
+	first := c.ask(t.Context(), address, nil)
 	s.taken()
 
-	again := c.Ask(t.Context(), address, first)
+	again := c.ask(t.Context(), address, first)
 	if diff := cmp.Diff([]int{304, 304}, s.taken()); diff != "" {
 		t.Fatalf("status codes: %s", diff)
 	}
@@ -101,7 +101,7 @@ func TestClientAsksConditionally(t *testing.T) {
 	}
 
 	s.set(func() { s.apis = document("apps/v1 deployments daemonsets") })
-	changed := c.Ask(t.Context(), address, again)
+	changed := c.ask(t.Context(), address, again)
 	if diff := cmp.Diff([]int{304, 200}, s.taken()); diff != "" {
 		t.Fatalf("status codes: %s", diff)
 	}
@@ -111,12 +111,12 @@ func TestClientAsksConditionally(t *testing.T) {
 
 	// A failure in between forgets nothing.
 	s.set(func() { s.failing["/apis"] = respond(500) })
-	failed := c.Ask(t.Context(), address, changed)
+	failed := c.ask(t.Context(), address, changed)
 	if why := failed.Roots[proxy.RootGroups].Failed; why != "it answered 500" || failed.Broken {
 		t.Fatalf("failed %q, broken %v", why, failed.Broken)
 	}
 	s.set(func() { clear(s.failing); s.statuses = nil })
-	back := c.Ask(t.Context(), address, failed)
+	back := c.ask(t.Context(), address, failed)
 	if diff := cmp.Diff([]int{304, 304}, s.taken()); diff != "" {
 		t.Fatalf("status codes: %s", diff)
 	}
@@ -126,8 +126,8 @@ func TestClientAsksConditionally(t *testing.T) {
 
 	// The same without ETags: the document comes again, and is recognised.
 	s.set(func() { s.noETag = true })
-	plain := c.Ask(t.Context(), address, nil)
-	if again := c.Ask(t.Context(), address, plain); !same(plain.Roots[proxy.RootGroups].Groups, again.Roots[proxy.RootGroups].Groups) {
+	plain := c.ask(t.Context(), address, nil)
+	if again := c.ask(t.Context(), address, plain); !same(plain.Roots[proxy.RootGroups].Groups, again.Roots[proxy.RootGroups].Groups) {
 		t.Error("an equal document is another slice")
 	}
 }
@@ -137,7 +137,7 @@ func TestClientRefusesUnaskedNotModified(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)
 	s.failing["/apis"] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }
-	if got := c.Ask(t.Context(), address, nil).Roots[proxy.RootGroups]; got.Failed == "" || got.Groups != nil {
+	if got := c.ask(t.Context(), address, nil).Roots[proxy.RootGroups]; got.Failed == "" || got.Groups != nil {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -156,7 +156,7 @@ func TestClientReadsGzip(t *testing.T) {
 		_, _ = io.WriteString(z, `{"apiVersion":"apidiscovery.k8s.io/v2","kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"}}]}`)
 		_ = z.Close()
 	}
-	if got := c.Ask(t.Context(), address, nil).Roots[proxy.RootGroups]; got.Failed != "" || len(got.Groups) != 1 {
+	if got := c.ask(t.Context(), address, nil).Roots[proxy.RootGroups]; got.Failed != "" || len(got.Groups) != 1 {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -210,7 +210,7 @@ func TestClientFailures(t *testing.T) {
 				c.Timeout = 50 * time.Millisecond
 			}
 			s.failing["/apis"] = tc.answer
-			a := c.Ask(t.Context(), address, nil)
+			a := c.ask(t.Context(), address, nil)
 			why := a.Roots[proxy.RootGroups].Failed
 			if why == "" || !strings.Contains(why, tc.want) {
 				t.Errorf("failed %q, want it to say %q", why, tc.want)
@@ -228,13 +228,13 @@ func TestClientFailures(t *testing.T) {
 func TestClientCannotConnect(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)
-	ask := func(change func(*http.Transport)) *Answer {
+	ask := func(change func(*http.Transport)) *answer {
 		transport := c.Transport.(*http.Transport).Clone()
 		change(transport)
 		t.Cleanup(transport.CloseIdleConnections)
 		client := *c
 		client.Transport = transport
-		return client.Ask(t.Context(), address, nil)
+		return client.ask(t.Context(), address, nil)
 	}
 	for name, tc := range map[string]struct {
 		change func(*http.Transport)
@@ -275,7 +275,7 @@ func TestClientInTurn(t *testing.T) {
 	s := newServer(t, "v1.37.1", "apps/v1 deployments")
 	c, address := serveTLS(t, s)
 	c.Together = false
-	c.Ask(t.Context(), address, nil)
+	c.ask(t.Context(), address, nil)
 	var paths []string
 	for _, r := range s.requests {
 		paths = append(paths, r.URL.Path)
@@ -284,7 +284,7 @@ func TestClientInTurn(t *testing.T) {
 		t.Error(diff)
 	}
 	s.set(func() { s.requests = nil; s.failing["/api"], s.failing["/apis"] = respond(500), respond(500) })
-	c.Ask(t.Context(), address, nil)
+	c.ask(t.Context(), address, nil)
 	if len(s.requests) != 2 {
 		t.Errorf("%d requests to a server that answers none, want 2", len(s.requests))
 	}
@@ -303,7 +303,7 @@ func TestLegacyServerThatIsBusy(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}))
-	if a := c.Ask(t.Context(), address, nil); !strings.Contains(a.Roots[proxy.RootGroups].Failed, "429") {
+	if a := c.ask(t.Context(), address, nil); !strings.Contains(a.Roots[proxy.RootGroups].Failed, "429") {
 		t.Errorf("%+v, want a failure that says 429", a.Roots[proxy.RootGroups])
 	}
 }
@@ -335,7 +335,7 @@ func TestClientFallsBackToLegacy(t *testing.T) {
 			}))
 			for _, together := range []bool{false, true} {
 				c.Together = together
-				a := c.Ask(t.Context(), address, nil)
+				a := c.ask(t.Context(), address, nil)
 				if a.Roots[0].Failed != "" || a.Roots[1].Failed != "" || a.Version != "v1.25.0" {
 					t.Fatalf("%+v", a)
 				}
@@ -346,12 +346,12 @@ func TestClientFallsBackToLegacy(t *testing.T) {
 				if !groups.Version("down.example", "v1") || groups.Resource("down.example", "v1", "things", "") {
 					t.Error("a version that cannot be asked must be listed, and empty")
 				}
-				if again := c.Ask(t.Context(), address, a); !same(a.Roots[1].Groups, again.Roots[1].Groups) {
+				if again := c.ask(t.Context(), address, a); !same(a.Roots[1].Groups, again.Roots[1].Groups) {
 					t.Error("an equal document is another slice")
 				}
 			}
 			c.Legacy = false
-			if a := c.Ask(t.Context(), address, nil); a.Roots[0].Failed == "" || a.Roots[1].Failed == "" {
+			if a := c.ask(t.Context(), address, nil); a.Roots[0].Failed == "" || a.Roots[1].Failed == "" {
 				t.Errorf("upstream reads no legacy lists: %+v", a.Roots)
 			}
 		})
@@ -372,7 +372,7 @@ func TestClientLegacyIsAllOrNothing(t *testing.T) {
 			fmt.Fprintf(w, `{"kind":"APIVersions","versions":[%s"v1"]}`, versions)
 		}
 	}))
-	a := c.Ask(t.Context(), address, nil)
+	a := c.ask(t.Context(), address, nil)
 	if a.Roots[proxy.RootGroups].Failed == "" || !a.Broken {
 		t.Errorf("%+v", a)
 	}

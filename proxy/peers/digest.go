@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Digest is a short hash of what a server serves by itself, the same for the same documents and "" while they are not known. Peers compare
-// it with what they were told before, and with nothing else.
+// Digest is a short hash of what the local server of a table serves: the same for the same documents, "" while they are unknown. Peers
+// compare it only with earlier digests of the same server.
 func Digest(t *proxy.Table) string {
 	if !t.LocalKnown() {
 		return ""
@@ -26,8 +26,8 @@ func digestOf(core, groups discovery.Groups) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// digest is the [Digest] of what the server has answered, "" if a document is missing. It is not made anew while that is the same as before.
-func (a *Answer) digest(before lastAnswer) string {
+// digest is the [Digest] of an answer, "" if a document is missing. It is computed again only if a document has changed.
+func (a *answer) digest(before lastAnswer) string {
 	core, groups := a.Roots[proxy.RootCore], a.Roots[proxy.RootGroups]
 	switch {
 	case core.Failed != "" || groups.Failed != "":
@@ -38,8 +38,8 @@ func (a *Answer) digest(before lastAnswer) string {
 	return digestOf(core.Groups, groups.Groups)
 }
 
-// Digester returns a function for [Publisher.Serves] that gives the digest of a store's local server, and makes it anew only when the
-// documents are others. It may be called concurrently.
+// Digester returns a function for [Publisher] that returns the [Digest] of a store's table. It computes the digest again only if a
+// document has changed. It may be called concurrently.
 func Digester(store *proxy.Store) func() string {
 	var (
 		mu    sync.Mutex

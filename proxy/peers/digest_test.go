@@ -110,7 +110,7 @@ func TestRosterTellsOfAnotherDigest(t *testing.T) {
 	}
 }
 
-// What was fetched may have been true for a moment only, while the watch was deaf: then the lease says what it said before.
+// What was fetched may have been true for a moment only, while the watch had stalled: then the lease says what it said before.
 func TestRosterTellsWhatWasFetchedOtherwise(t *testing.T) {
 	s := newScript(RosterConfig{})
 	renew := func(later time.Duration) []proxy.Event {

@@ -62,14 +62,14 @@ func TestWhatHasComeIsTheDocument(t *testing.T) {
 				s := newServer(t, "v1.37.1", "apps/v1 deployments")
 				client, address := serveTLS(t, s)
 				client.EmptyIsDocument = i == 1
-				before := client.Ask(t.Context(), address, nil)
+				before := client.ask(t.Context(), address, nil)
 				s.set(func() { s.failing["/apis"] = cutAfter(s, c.take, c.resets) })
-				during := client.Ask(t.Context(), address, before)
+				during := client.ask(t.Context(), address, before)
 				if got := during.Roots[proxy.RootGroups]; (got.Failed != "") != c.fails[i] || i == 1 && len(got.Groups) != c.lists {
 					t.Errorf("%+v, want failed: %t", got, c.fails[i])
 				}
 				s.set(func() { clear(s.failing) })
-				after := client.Ask(t.Context(), address, during)
+				after := client.ask(t.Context(), address, during)
 				if diff := cmp.Diff(proxy.RootResult{Groups: s.apis}, after.Roots[proxy.RootGroups]); diff != "" {
 					t.Errorf("afterwards (want -, got +):\n%s", diff)
 				}
@@ -93,7 +93,7 @@ func TestATimeoutIsNoDocument(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		hang(w, r)
 	}
-	if a := client.Ask(t.Context(), address, nil); a.Roots[proxy.RootGroups].Failed != "it did not answer in time" {
+	if a := client.ask(t.Context(), address, nil); a.Roots[proxy.RootGroups].Failed != "it did not answer in time" {
 		t.Errorf("%+v", a.Roots[proxy.RootGroups])
 	}
 }

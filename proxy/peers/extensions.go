@@ -126,8 +126,8 @@ func objects(object map[string]any, path ...string) []map[string]any {
 	return found
 }
 
-// lean drops what is not read: schemas of custom resources take megabytes. It is an informer's transform.
-func lean(o any) (any, error) {
+// trim drops what is not read: schemas of custom resources take megabytes. It is an informer's transform.
+func trim(o any) (any, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return o, nil

@@ -115,7 +115,7 @@ func TestExtensionsRead(t *testing.T) {
 func TestLeanKeepsWhatIsRead(t *testing.T) {
 	full := definition("example.com", "widgets", []string{"v1", "v2-"}, "Established")
 	want := extensions([]*unstructured.Unstructured{full.DeepCopy()}, nil)
-	o, err := lean(full)
+	o, err := trim(full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func TestLeanKeepsWhatIsRead(t *testing.T) {
 		t.Error("the schema is still there")
 	}
 	for _, odd := range []any{nil, "text", &unstructured.Unstructured{}} {
-		if _, err := lean(odd); err != nil {
-			t.Errorf("lean(%v): %v", odd, err)
+		if _, err := trim(odd); err != nil {
+			t.Errorf("trim(%v): %v", odd, err)
 		}
 	}
 }

@@ -17,10 +17,10 @@ const unresolved = "its address is not known"
 type fetcher struct {
 	store   *proxy.Store
 	policy  proxy.Policy
-	client  *Client
+	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	found   func(id proxy.ServerID, digest string) // is told what a peer serves, under a policy with WhenTold
+	found   func(id proxy.ServerID, digest string) // called with the digest of what a peer serves, under a policy with WhenTold
 
 	wake     chan struct{} // there is something for the schedule, or from it
 	progress chan struct{} // a peer was asked
@@ -28,17 +28,17 @@ type fetcher struct {
 	mu       sync.Mutex
 	schedule *Schedule
 	last     map[proxy.ServerID]lastAnswer
-	asked    map[proxy.ServerID]bool // at least once, whatever came of it
+	asked    map[proxy.ServerID]bool // at least once, whether it answered or not
 }
 
-// lastAnswer is what one process of a peer told last.
+// lastAnswer is the last answer of one process of a peer.
 type lastAnswer struct {
 	address, incarnation string
 	digest               string // see Digest; "" without WhenTold
-	*Answer
+	*answer
 }
 
-func newFetcher(store *proxy.Store, client *Client, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
+func newFetcher(store *proxy.Store, client *discoveryClient, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
 	policy := store.Table().Policy()
 	return &fetcher{
 		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string) {},
@@ -48,7 +48,7 @@ func newFetcher(store *proxy.Store, client *Client, random func() float64, metri
 	}
 }
 
-// learnt passes on to the schedule what the store has learnt of leases, addresses and extensions.
+// learnt passes events of leases, addresses and extensions on to the schedule.
 func (f *fetcher) learnt(events []proxy.Event) {
 	now := time.Now()
 	f.mu.Lock()
@@ -60,20 +60,20 @@ func (f *fetcher) learnt(events []proxy.Event) {
 		}
 	}
 	f.mu.Unlock()
-	poke(f.wake)
-	poke(f.progress)
+	notify(f.wake)
+	notify(f.progress)
 }
 
-// changed expects peers' documents to have changed.
+// changed tells the schedule that the documents of peers may have changed.
 func (f *fetcher) changed() {
 	f.mu.Lock()
 	f.schedule.Changed(time.Now())
 	f.mu.Unlock()
-	poke(f.wake)
+	notify(f.wake)
 }
 
-// poke leaves a token in a channel of capacity one.
-func poke(c chan<- struct{}) {
+// notify leaves a token in a channel of capacity one.
+func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -97,7 +97,7 @@ func (f *fetcher) run(ctx context.Context) {
 				f.mu.Lock()
 				f.schedule.Finished(r, failed, time.Now())
 				f.mu.Unlock()
-				poke(f.wake)
+				notify(f.wake)
 			})
 		}
 		timer.Stop()
@@ -112,7 +112,7 @@ func (f *fetcher) run(ctx context.Context) {
 	}
 }
 
-// round asks the peers that a round is about and reports whether it has to be repeated.
+// round asks the peers of a round and reports whether the round must be repeated.
 func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	peers := slices.DeleteFunc(f.store.Table().Peers(), func(p proxy.PeerView) bool {
 		return !p.Live || !r.All && p.ID != r.Key
@@ -121,7 +121,7 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	results := make([]proxy.FetchResult, len(peers))
 	resolved := make([]bool, len(peers))
 	ask := func(i int) {
-		at := time.Now() // a document is as old as the question
+		at := time.Now() // a document is as old as the request for it
 		results[i], resolved[i] = f.ask(ctx, peers[i])
 		if f.policy.Knowledge.KeepLastGood && ctx.Err() == nil {
 			f.store.Observe(proxy.Fetched{Results: results[i : i+1 : i+1], At: at})
@@ -138,7 +138,7 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	}
 	together.Wait()
 	if ctx.Err() != nil {
-		return true // what was cut short says nothing of the peers
+		return true // an interrupted round says nothing about the peers
 	}
 	if !f.policy.Knowledge.KeepLastGood {
 		f.store.Observe(proxy.Fetched{Results: withoutUnresolved(results, resolved), At: began})
@@ -147,13 +147,13 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 		}
 	}
 	for i := range results {
-		failed = failed || !resolved[i] || !Succeeded(f.policy.Fetching, results[i])
+		failed = failed || !resolved[i] || !Succeeded(f.policy.Quirks, results[i])
 	}
 	return failed
 }
 
-// withoutUnresolved leaves out peers without an address, as upstream does: nothing is known of them then, and nothing was fetched that
-// could have failed (see KnowledgePolicy.CrashOnFailedFetch).
+// withoutUnresolved leaves out peers without an address, as upstream does: nothing was fetched from them that could have failed (see
+// Quirks.CrashOnFailedFetch).
 func withoutUnresolved(results []proxy.FetchResult, resolved []bool) []proxy.FetchResult {
 	var fetched []proxy.FetchResult
 	for i := range results {
@@ -178,14 +178,14 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 	before := f.last[p.ID]
 	f.mu.Unlock()
 	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
-		before = lastAnswer{} // another process: what it does not repeat must not be taken from the one before
+		before = lastAnswer{} // another process: its answer must not be completed from that of the process before
 	}
-	answer := f.client.Ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.Answer)
+	answer := f.client.ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.answer)
 	result.Version, result.Roots = answer.Version, answer.Roots
 	if ctx.Err() != nil {
 		return result, true
 	}
-	f.report(p, before.Answer, answer)
+	f.report(p, before.answer, answer)
 	digest := ""
 	if f.policy.Fetching.WhenTold {
 		digest = answer.digest(before)
@@ -200,7 +200,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 }
 
 // report counts failures, and logs those that are new.
-func (f *fetcher) report(p proxy.PeerView, before, after *Answer) {
+func (f *fetcher) report(p proxy.PeerView, before, after *answer) {
 	for root, r := range after.Roots {
 		path := proxy.Root(root).Path()
 		was := ""
@@ -219,18 +219,18 @@ func (f *fetcher) report(p proxy.PeerView, before, after *Answer) {
 	}
 }
 
-// note says that a peer was asked.
+// note records that a peer was asked.
 func (f *fetcher) note(id proxy.ServerID) {
 	f.mu.Lock()
 	if f.schedule.known.has(id) {
 		f.asked[id] = true
 	}
 	f.mu.Unlock()
-	poke(f.progress)
+	notify(f.progress)
 }
 
-// firstRound waits until every peer that lives now was asked at least once, or has gone.
-func (f *fetcher) firstRound(ctx context.Context) {
+// waitUntilAllAsked waits until every live peer has been asked at least once.
+func (f *fetcher) waitUntilAllAsked(ctx context.Context) {
 	for {
 		if f.allAsked() {
 			return

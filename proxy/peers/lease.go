@@ -11,9 +11,9 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Where leases are, and how they are told from others.
+// How leases are found.
 const (
-	// Namespace is where all leases of this package are.
+	// Namespace is the namespace of all leases of this package.
 	Namespace = metav1.NamespaceSystem
 
 	// IdentityLabel and IdentityValue label a kube-apiserver's identity lease (k8s.io/kubernetes, pkg/controlplane/apiserver).
@@ -25,20 +25,20 @@ const (
 	ComponentValue = "peer-proxy"
 	// ServerAnnotation is the identity of the server that an endpoint lease is about.
 	ServerAnnotation = "proxy.skewproof.io/server"
-	// AddressAnnotation is where it takes peers' requests, as host:port.
+	// AddressAnnotation is the host:port at which that server takes requests of peers.
 	AddressAnnotation = "proxy.skewproof.io/address"
-	// ServesAnnotation is a digest of what the server serves by itself: it changes when that does. It is absent while nobody has said.
+	// ServesAnnotation is the [Digest] of what that server serves. It is absent while that is unknown.
 	ServesAnnotation = "proxy.skewproof.io/serves"
 
 	endpointPrefix = "skewproof-proxy-"
 )
 
-// EndpointLeaseName is the name of the endpoint lease of a server: one for each, so nobody can publish a second one.
+// EndpointLeaseName is the name of the endpoint lease of a server. Each server has one name, so it cannot have two leases.
 func EndpointLeaseName(id proxy.ServerID) string { return endpointPrefix + string(id) }
 
 const (
 	leaseDuration    = 15 * time.Second
-	maxLeaseDuration = time.Hour // no server that hopes to be found asks for more
+	maxLeaseDuration = time.Hour // a longer one is cut to this
 )
 
 // IdentityLease is what an identity lease says.

@@ -21,15 +21,14 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// leaseWatch feeds a roster from the leases in a cluster and passes on what changes.
+// leaseWatch feeds a roster from the leases in a cluster and reports what changes.
 type leaseWatch struct {
 	log  *slog.Logger
 	tell func([]proxy.Event) // called with mu held, so that events keep their order
 
-	mu     sync.Mutex
-	roster *Roster
-	// namesakes are those that were said to be.
-	namesakes []proxy.ServerID
+	mu         sync.Mutex
+	roster     *Roster
+	duplicates []proxy.ServerID // that were logged last
 }
 
 // run watches both kinds of leases until the context ends. synced is called once all that existed at the start is in the roster.
@@ -79,7 +78,7 @@ func start(ctx context.Context, wg *sync.WaitGroup, informer cache.SharedIndexIn
 	return registration.HasSynced, nil
 }
 
-// ordinary reports whether a watch ended as watches do: after some time, or because it fell too far behind.
+// ordinary reports whether a watch ended as every watch does: after some time, or because it fell too far behind.
 func ordinary(err error) bool {
 	return errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
@@ -144,7 +143,7 @@ func (w *leaseWatch) endpoint(l *coordinationv1.Lease) {
 	}
 	lease, usable, err := readEndpointLease(l)
 	if err != nil {
-		w.log.Error("endpoint lease is not as it should be", "lease", l.Name, "err", err)
+		w.log.Error("endpoint lease is not valid", "lease", l.Name, "err", err)
 	}
 	if usable {
 		w.change(func(now time.Time) { w.roster.Endpoint(lease, now) })
@@ -164,14 +163,14 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 	w.pass()
 }
 
-// found takes in what a peer was found to serve.
+// found tells the roster the digest of what was fetched from a peer.
 func (w *leaseWatch) found(id proxy.ServerID, digest string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.roster.Fetched(id, digest)
 }
 
-// begin passes on what the roster knows without any lease.
+// begin reports what the roster knows without any lease.
 func (w *leaseWatch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,20 +181,20 @@ func (w *leaseWatch) pass() {
 	events := w.roster.Changes()
 	for _, e := range events {
 		if changed, ok := e.(proxy.PeerChanged); ok {
-			w.log.Info("a peer's lease says that it serves something else", "peer", changed.ID)
+			w.log.Info("a peer's endpoint lease has another digest of what the peer serves", "peer", changed.ID)
 		}
 	}
 	if len(events) > 0 {
 		w.tell(events)
 	}
-	w.warnOfNamesakes()
+	w.warnOfDuplicates()
 }
 
-// warnOfNamesakes says that servers share an identity, when that begins.
-func (w *leaseWatch) warnOfNamesakes() {
-	now := w.roster.Namesakes()
-	if len(now) > 0 && !slices.Equal(now, w.namesakes) {
-		w.log.Error("two servers have one identity, which is made of the host name: give each host a name of its own", "namesakes", now)
+// warnOfDuplicates logs once that several servers have the same identity.
+func (w *leaseWatch) warnOfDuplicates() {
+	now := w.roster.Duplicates()
+	if len(now) > 0 && !slices.Equal(now, w.duplicates) {
+		w.log.Error("two servers have the same identity, which is a hash of the host name: give each host a name of its own", "duplicates", now)
 	}
-	w.namesakes = now
+	w.duplicates = now
 }

@@ -42,7 +42,7 @@ func (t *told) take() []proxy.Event {
 }
 
 func newLeaseWatch(tell func([]proxy.Event)) *leaseWatch {
-	return &leaseWatch{log: slog.New(slog.DiscardHandler), tell: tell, roster: NewRoster(RosterConfig{Self: "self"})}
+	return &leaseWatch{log: slog.New(slog.DiscardHandler), tell: tell, roster: NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})}
 }
 
 // Real informers on a fake cluster: what exists, what comes, what changes and what goes.

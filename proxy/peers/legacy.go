@@ -37,7 +37,7 @@ func isLegacy(contentType string, body []byte) bool {
 // legacy fetches a root, and then each version of each group there, and makes one document of them. A version whose server has an
 // answer other than its list (an aggregated API that is down) is listed without resources; anything else fails the document, since what
 // was not had must not be taken for absent.
-func (c *Client) legacy(ctx context.Context, server url.URL, root string) (discovery.Groups, error) {
+func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root string) (discovery.Groups, error) {
 	groups, err := c.legacyGroups(ctx, server, root)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (c *Client) legacy(ctx context.Context, server url.URL, root string) (disco
 }
 
 // legacyGroups returns the groups of a root; those of /api are the core group alone.
-func (c *Client) legacyGroups(ctx context.Context, server url.URL, root string) ([]metav1.APIGroup, error) {
+func (c *discoveryClient) legacyGroups(ctx context.Context, server url.URL, root string) ([]metav1.APIGroup, error) {
 	r, err := c.get(ctx, server, root, acceptLegacy, "", discovery.MaxBody)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (c *Client) legacyGroups(ctx context.Context, server url.URL, root string) 
 // aggregated API whose server is down must not hide all others. Any other failure is one: 429 does not say that there are no resources.
 //
 // left is what may still be read of all lists together.
-func (c *Client) legacyResources(ctx context.Context, server url.URL, path string, left *atomic.Int64) (*metav1.APIResourceList, error) {
+func (c *discoveryClient) legacyResources(ctx context.Context, server url.URL, path string, left *atomic.Int64) (*metav1.APIResourceList, error) {
 	limit := left.Load()
 	if limit <= 0 {
 		return nil, documentError{fmt.Errorf("its lists are together longer than %d bytes", discovery.MaxBody)}

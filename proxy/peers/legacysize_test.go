@@ -40,8 +40,8 @@ func TestLegacyListsAreBoundedTogether(t *testing.T) {
 	}
 	for _, together := range []bool{false, true} {
 		sent.Store(0)
-		client := &Client{Transport: server.Client().Transport, Accept: localAccept, Legacy: true, Together: together}
-		answer := client.Ask(t.Context(), *address, nil)
+		client := &discoveryClient{Transport: server.Client().Transport, Accept: localAccept, Legacy: true, Together: together}
+		answer := client.ask(t.Context(), *address, nil)
 		if failed := answer.Roots[proxy.RootGroups].Failed; !strings.Contains(failed, "longer than") {
 			t.Errorf("together %t: %q and %d group versions, want it to be too long", together, failed, len(answer.Roots[proxy.RootGroups].Groups))
 		}

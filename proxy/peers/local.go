@@ -18,20 +18,20 @@ const (
 
 // local asks the local server what it serves: at once, every LocalInterval, after a failure every second, and on demand.
 //
-// A failure does not unmake knowledge, unless the connection failed or broke: then the process may have ended, and the next one may be of
-// another version. A server that is merely slow, or answers an error, still serves what it served.
+// A failure makes the store forget what the server serves only if the connection failed or broke: then the process may have ended, and the
+// next one may be of another version. A server that is slow, or answers with an error, still serves what it served.
 type local struct {
 	store    *proxy.Store
-	client   *Client
+	client   *discoveryClient
 	server   url.URL
 	interval time.Duration
 	demand   chan struct{} // of capacity one
 	log      *slog.Logger
 }
 
-// run asks until the context ends. first is called after the first answer that was good.
+// run asks until the context ends. first is called after the first good answer.
 func (l *local) run(ctx context.Context, first func()) {
-	var last *Answer
+	var last *answer
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -43,7 +43,7 @@ func (l *local) run(ctx context.Context, first func()) {
 			timer.Stop()
 		}
 		began := time.Now()
-		answer := l.client.Ask(ctx, l.server, last)
+		answer := l.client.ask(ctx, l.server, last)
 		if ctx.Err() != nil {
 			return
 		}
@@ -60,8 +60,8 @@ func (l *local) run(ctx context.Context, first func()) {
 	}
 }
 
-// learn tells the store, and reports whether the answer was good.
-func (l *local) learn(last, answer *Answer, at time.Time) bool {
+// learn passes a good answer to the store, and reports whether it was good.
+func (l *local) learn(last, answer *answer, at time.Time) bool {
 	core, groups := answer.Roots[proxy.RootCore], answer.Roots[proxy.RootGroups]
 	known := l.store.Table().LocalKnown()
 	if core.Failed != "" || groups.Failed != "" || answer.Broken {
@@ -87,7 +87,7 @@ func (l *local) learn(last, answer *Answer, at time.Time) bool {
 	return true
 }
 
-// same reports whether two documents are the very same, as [Client.Ask] gives what has not changed.
+// same reports whether two documents are the very same, as ask gives what has not changed.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

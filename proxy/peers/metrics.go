@@ -15,8 +15,8 @@ const (
 	failedFetch      = "fetch_discovery"
 )
 
-// Metrics counts what fails while knowledge is gathered, and tells how old it is. It is a prometheus.Collector, to be registered by
-// the caller, and safe for concurrent use. The nil Metrics counts nothing.
+// Metrics counts failures to learn of peers, and has the age of what is known of each. It is a prometheus.Collector, which the caller
+// registers. It is safe for concurrent use. The nil Metrics counts nothing.
 type Metrics struct {
 	store  *proxy.Store
 	errors *prometheus.CounterVec
@@ -29,10 +29,10 @@ func NewMetrics(store *proxy.Store) *Metrics {
 		store: store,
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apiserver_peer_discovery_sync_errors_total",
-			Help: "Failures while learning what peers serve, by what failed.",
+			Help: "Failures to learn what peers serve, by what failed.",
 		}, []string{"type"}),
 		age: prometheus.NewDesc("skewproof_proxy_peer_knowledge_age_seconds",
-			"Age of the older of the two discovery documents of a peer, since it was last confirmed. A peer of which one was never had is left out.",
+			"Time since the older of a peer's two discovery documents was last confirmed. Absent for a peer until both have been fetched.",
 			[]string{"peer"}, nil),
 	}
 	for _, kind := range []string{failedLeaseList, failedResolution, failedFetch} {

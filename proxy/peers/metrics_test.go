@@ -32,12 +32,12 @@ func TestMetrics(t *testing.T) {
 		m.failed(failedFetch)
 		m.failed(failedResolution)
 		want := `
-# HELP apiserver_peer_discovery_sync_errors_total Failures while learning what peers serve, by what failed.
+# HELP apiserver_peer_discovery_sync_errors_total Failures to learn what peers serve, by what failed.
 # TYPE apiserver_peer_discovery_sync_errors_total counter
 apiserver_peer_discovery_sync_errors_total{type="fetch_discovery"} 2
 apiserver_peer_discovery_sync_errors_total{type="hostport_resolution"} 1
 apiserver_peer_discovery_sync_errors_total{type="lease_list"} 0
-# HELP skewproof_proxy_peer_knowledge_age_seconds Age of the older of the two discovery documents of a peer, since it was last confirmed. A peer of which one was never had is left out.
+# HELP skewproof_proxy_peer_knowledge_age_seconds Time since the older of a peer's two discovery documents was last confirmed. Absent for a peer until both have been fetched.
 # TYPE skewproof_proxy_peer_knowledge_age_seconds gauge
 skewproof_proxy_peer_knowledge_age_seconds{peer="a"} 15
 skewproof_proxy_peer_knowledge_age_seconds{peer="b"} 5

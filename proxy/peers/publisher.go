@@ -18,39 +18,41 @@ import (
 )
 
 const (
-	renewEvery  = 5 * time.Second // three chances in the time for which a lease is valid
-	lookEvery   = time.Second     // at readiness and incarnation; and the pause after a failure
-	writeWithin = 4 * time.Second // one attempt to write
-	leaveWithin = 5 * time.Second // to delete the lease at the end
+	renewEvery    = 5 * time.Second // three chances in the time for which a lease is valid
+	checkEvery    = time.Second     // at readiness and incarnation; and the pause after a failure
+	writeTimeout  = 4 * time.Second // one attempt to write
+	deleteTimeout = 5 * time.Second // to delete the lease at the end
 )
 
-// Publisher tells the peers where this server is, by an endpoint lease. All fields but Serves and Logger are required.
+// Publisher tells the peers where the local server is, by an endpoint lease. All fields but Serves and Logger are required.
 type Publisher struct {
 	Client  kubernetes.Interface
 	Server  proxy.ServerID
 	Address string // host:port at which peers reach this server
-	// Incarnation names the present process of the server and changes when it restarts: the peers then forget what it served.
+	// Incarnation names the present process of the server and must change when it restarts, so that peers forget what it served. For a
+	// server in the same process, a random name made at its start will do. "": not known yet, and the lease is not written. It is called
+	// every second and must not block.
 	Incarnation func() string
-	// Ready reports whether the server would serve a request of a peer now. While it would not, the lease is not renewed, so that its
-	// address is forgotten when the lease expires. It is called every second and must not block.
+	// Ready reports whether the server would serve a request of a peer now. While it would not, the lease is not renewed, and peers
+	// forget the address when the lease expires. It is called every second and must not block.
 	Ready func() bool
-	// Serves is the [Digest] of what the server serves by itself, "" while that is not known. The lease is written anew when it changes. It
-	// is called every second and must not block. Nil: the lease does not say.
+	// Serves is the [Digest] of what the server serves, "" while that is unknown, such as [Digester] returns. The lease is written again
+	// when it changes. It is called every second and must not block. Nil: the lease has no digest.
 	Serves func() string
 	Logger *slog.Logger // nil: none
 
-	published atomic.Pointer[string] // the incarnation that the lease was last written for
+	published atomic.Pointer[string] // the incarnation for which the lease was last written
 }
 
-// Published reports whether the lease has been written for the present incarnation. A server should not call itself ready before: until then
-// its peers cannot learn what it serves, and believe what the process before it served.
+// Published reports whether the lease has been written for the present incarnation. A server should not be ready before, because until
+// then its peers believe what its previous process served. It may be called concurrently with Run.
 func (p *Publisher) Published() bool {
 	holder := p.published.Load()
 	return holder != nil && *holder == p.Incarnation()
 }
 
-// Run publishes and renews the lease until the context ends, and deletes it then, for which it takes at most 5 s. It returns an error
-// if it cannot begin, or if it could not delete the lease, which then expires by itself.
+// Run writes and renews the lease until ctx ends, and then deletes it, which takes at most 5 s. It returns an error if a field is wrong,
+// or if it could not delete the lease, which then expires by itself.
 func (p *Publisher) Run(ctx context.Context) error {
 	if err := p.validate(); err != nil {
 		return err
@@ -66,7 +68,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		written   time.Time // when holder was
 		failing   bool
 	)
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		incarnation := p.Incarnation()
@@ -122,9 +124,9 @@ func (p *Publisher) leases() coordinationclient.LeaseInterface {
 	return p.Client.CoordinationV1().Leases(Namespace)
 }
 
-// write creates or renews the lease. A conflict is an error as any other: the next attempt reads anew.
+// write creates or renews the lease. A conflict is an error like any other: the next attempt reads the lease again.
 func (p *Publisher) write(ctx context.Context, holder, serves string) error {
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	present, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -163,9 +165,9 @@ func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &holder, &now, &seconds
 }
 
-// leave deletes the lease, unless somebody else holds it by now: the successor of this process must not lose its own.
+// leave deletes the lease, unless another process, such as the successor of this one, holds it by now.
 func (p *Publisher) leave(ctx context.Context, holders ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	name := EndpointLeaseName(p.Server)
 	for {

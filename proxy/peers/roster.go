@@ -9,69 +9,68 @@ import (
 )
 
 const (
-	defaultStaleAfter = time.Minute // six times the 10 s after which a kube-apiserver renews its identity lease
-	defaultGoneAfter  = time.Hour   // for which upstream's identity lease is valid
+	defaultGoneAfter = time.Hour // for which upstream's identity lease is valid
 
-	// ancient is the age of a lease that was never renewed. A greater one could overflow when it grows.
-	ancient = 100 * 365 * 24 * time.Hour
+	// maxAge is the age of a lease that was never renewed. A longer time could overflow when it grows.
+	maxAge = 100 * 365 * 24 * time.Hour
 
-	// hearing is how much of the time between two sightings counts as listening: every sidecar renews a lease within it.
-	hearing = renewEvery
+	// maxGap is how much of the time between two changes of leases counts: every sidecar renews its lease within it.
+	maxGap = renewEvery
 )
 
-// RosterConfig says whom a [Roster] is about.
+// RosterConfig says which servers a [Roster] is for.
 type RosterConfig struct {
-	// Self is the local server. Its leases prove that the watch works, and name no peer.
+	// Self is the local server. Its leases show that the watch works, and it is no peer.
 	Self proxy.ServerID
-	// Address is where the local server tells its peers that it is. A lease in its name that says another is a namesake's. Empty: every lease in its
-	// name is its own.
+	// Address is the address that the local server publishes. An endpoint lease of Self with another address is that of a second server
+	// with the same identity. Empty: every lease of Self is the local server's.
 	Address string
-	// Static are peers that always live.
+	// Static are peers that are always live.
 	Static []StaticPeer
-	// StaleAfter is for how long an identity lease counts after its last renewal. Zero: 60 s; negative: for ever.
+	// StaleAfter is how long an identity lease counts after its last renewal (see [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
-	// GoneAfter is for how long an endpoint lease keeps its peer alive after it has expired. Zero: an hour.
+	// GoneAfter is how long an endpoint lease keeps its peer live after it has expired. Zero: an hour.
 	GoneAfter time.Duration
 }
 
-// Roster joins leases and configuration to the list of peers that live, by the rules in the package's comment. It is pure: every method that
-// depends on time is given it. It is not safe for concurrent use.
+// Roster derives from leases and configuration which peers are live and where, by the rules in the package's comment. It is pure: every
+// method that depends on the time takes it as an argument. Make it with [NewRoster]. It is not safe for concurrent use.
 type Roster struct {
 	config  RosterConfig
 	members map[proxy.ServerID]*member
 
-	heard    time.Time     // when a lease was last seen to change
-	listened time.Duration // the time that counts, see rule (e)
+	lastChange time.Time     // when a lease was last seen to change
+	observed   time.Duration // the time that counts, see rule (e)
 }
 
-// member is what is known of one server, and what has been told of it.
+// member is what is known of one server, and what was reported of it.
 type member struct {
-	static   string // address by configuration, "" if there is none
-	identity *renewal
-	endpoint *renewal
-	address  string        // as the endpoint lease says
-	duration time.Duration // of the endpoint lease
-	serves   string        // as the endpoint lease says
-	fetched  string        // the Digest of what the server was last found to serve, "" if that is not known
-	sighted  bool          // the endpoint lease was renewed since changes were last told
+	static       string // address by configuration, "" if there is none
+	identity     *renewal
+	endpoint     *renewal
+	address      string        // as the endpoint lease says
+	duration     time.Duration // of the endpoint lease
+	serves       string        // as the endpoint lease says
+	fetched      string        // the Digest of what was last fetched from the server, "" if the fetch failed
+	renewedSince bool          // the endpoint lease was renewed since the last report
 
-	// latest is the server that the endpoint lease was last about: this one, or a namesake.
+	// latest is the server that last wrote the endpoint lease: this one, or a second one with the same identity.
 	latest proxy.ServerID
 
 	// suspended: the endpoint lease was deleted, and the identity lease has not been renewed since (rule b).
 	suspended bool
 
-	told state
+	reported state
 }
 
 // renewal is one lease as it was last seen to change.
 type renewal struct {
 	holder  string
 	renewed time.Time     // as it says itself
-	seen    time.Duration // of Roster.listened; negative if the first sight was of an old lease
+	seen    time.Duration // the value of Roster.observed then; negative if the lease was old at first sight
 }
 
-// state is what the store is told of a peer. The zero value is a peer that does not live.
+// state is what is reported of a peer. The zero value is a peer that is not live.
 type state struct {
 	live        bool
 	incarnation string
@@ -81,9 +80,6 @@ type state struct {
 
 // NewRoster returns a roster of the static peers alone.
 func NewRoster(config RosterConfig) *Roster {
-	if config.StaleAfter == 0 {
-		config.StaleAfter = defaultStaleAfter
-	}
 	if config.GoneAfter == 0 {
 		config.GoneAfter = defaultGoneAfter
 	}
@@ -96,7 +92,7 @@ func NewRoster(config RosterConfig) *Roster {
 	return r
 }
 
-// Clone returns a roster in the same state that shares nothing with this one.
+// Clone returns a roster in the same state. The two share nothing.
 func (r *Roster) Clone() *Roster {
 	c := *r
 	c.members = make(map[proxy.ServerID]*member, len(r.members))
@@ -108,37 +104,37 @@ func (r *Roster) Clone() *Roster {
 	return &c
 }
 
-// Identity takes in an identity lease that was added or has changed.
+// Identity observes an identity lease that was added or has changed.
 func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	m := r.member(l.ID)
-	next, changed := r.look(m.identity, l.Holder, l.Renewed, now)
+	next, changed := r.update(m.identity, l.Holder, l.Renewed, now)
 	m.identity = next
 	if changed {
 		m.suspended = false
 	}
 }
 
-// IdentityGone says that an identity lease was deleted.
+// IdentityGone observes that an identity lease was deleted.
 func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
-	r.hear(now)
+	r.noteChange(now)
 	m := r.member(id)
 	m.identity, m.suspended = nil, false
 }
 
-// Endpoint takes in an endpoint lease that was added or has changed.
+// Endpoint observes an endpoint lease that was added or has changed.
 func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
-	name := r.whose(l)
+	name := r.holderOf(l)
 	r.member(l.ID).latest = name
 	m := r.member(name)
 	var renewed bool
-	m.endpoint, renewed = r.look(m.endpoint, l.Holder, l.Renewed, now)
-	m.sighted = m.sighted || renewed
+	m.endpoint, renewed = r.update(m.endpoint, l.Holder, l.Renewed, now)
+	m.renewedSince = m.renewedSince || renewed
 	m.address, m.duration, m.serves, m.suspended = l.Address, l.Duration, l.Serves, false
 }
 
-// EndpointGone says that an endpoint lease was deleted.
+// EndpointGone observes that an endpoint lease was deleted.
 func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
-	r.hear(now)
+	r.noteChange(now)
 	m := r.member(id)
 	if latest, ok := r.members[m.latest]; ok {
 		m = latest // whoever wrote it last: only its holder deletes a lease
@@ -148,33 +144,33 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	}
 }
 
-// Fetched says what a peer was found to serve, as a [Digest]; "" if it could not be found. As long as its lease says something else, each
-// renewal of that is told as a change: what was fetched may have been true for a moment that the watch has missed.
+// Fetched observes the [Digest] of what was fetched from a peer, "" if the fetch failed. As long as the peer's lease has another digest,
+// each renewal of the lease is reported as a change: what was fetched may have been true for a moment that the watch has missed.
 func (r *Roster) Fetched(id proxy.ServerID, digest string) {
 	if m, ok := r.members[id]; ok {
 		m.fetched = digest
 	}
 }
 
-// Changes returns what is different from what was last returned, sorted by peer. Between calls of the other methods nothing changes.
+// Changes returns, sorted by peer, the events that turn what was reported so far into what is known now; none if nothing has changed.
 func (r *Roster) Changes() []proxy.Event {
 	var events []proxy.Event
 	names := r.names()
-	r.settleNamesakes(names)
+	r.settleDuplicates(names)
 	for _, id := range names {
 		m := r.members[id]
 		now := r.join(m)
 		if id == r.config.Self {
 			now = state{}
 		}
-		if now.serves == "" { // it does not say for the moment: what it said last is what the next is compared with
-			now.serves = m.told.serves
+		if now.serves == "" { // no digest at the moment: the next one is compared with the last
+			now.serves = m.reported.serves
 		}
-		events = append(events, changes(id, m.told, now)...)
-		if m.otherwise(m.told, now) {
+		events = append(events, changes(id, m.reported, now)...)
+		if m.servesSomethingElse(m.reported, now) {
 			events = append(events, proxy.PeerChanged{ID: id})
 		}
-		m.told, m.sighted = now, false
+		m.reported, m.renewedSince = now, false
 		if m.static == "" && m.identity == nil && m.endpoint == nil {
 			delete(r.members, id)
 		}
@@ -198,38 +194,38 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	return events
 }
 
-// otherwise reports whether a peer that lives tells that it serves something else than it did, or than it was found to.
-func (m *member) otherwise(before, after state) bool {
+// servesSomethingElse reports whether a live peer publishes another digest than before, or than that of what was fetched from it.
+func (m *member) servesSomethingElse(before, after state) bool {
 	switch {
 	case !after.live || after.serves == "" || after.serves == m.fetched:
 		return false
 	case before.serves != after.serves:
 		return before.serves != "" // else it has appeared just now, and is asked for that
 	default:
-		return m.sighted && m.fetched != ""
+		return m.renewedSince && m.fetched != ""
 	}
 }
 
-// join says what a server's leases amount to.
+// join derives the state of a server from its leases.
 func (r *Roster) join(m *member) state {
 	if m.static != "" {
 		return state{live: true, incarnation: m.incarnation(), address: m.static, serves: m.serves}
 	}
 	if m.endpoint != nil {
-		switch silent := r.listened - m.endpoint.seen; {
+		switch silent := r.observed - m.endpoint.seen; {
 		case silent < m.duration:
 			return state{live: true, incarnation: m.endpoint.holder, address: m.address, serves: m.serves}
 		case silent < m.duration+r.config.GoneAfter:
 			return state{live: true, incarnation: m.endpoint.holder}
 		}
 	}
-	if m.identity != nil && !m.suspended && (r.config.StaleAfter < 0 || r.listened-m.identity.seen < r.config.StaleAfter) {
+	if m.identity != nil && !m.suspended && (r.config.StaleAfter == 0 || r.observed-m.identity.seen < r.config.StaleAfter) {
 		return state{live: true, incarnation: m.identity.holder}
 	}
 	return state{}
 }
 
-// incarnation of a static peer: the leases need not be renewed for it, since it lives all the same.
+// incarnation is that of a static peer: its leases need not be renewed, because it is always live.
 func (m *member) incarnation() string {
 	switch {
 	case m.endpoint != nil:
@@ -241,30 +237,30 @@ func (m *member) incarnation() string {
 }
 
 // look compares a lease with what it was.
-func (r *Roster) look(before *renewal, holder string, renewed, now time.Time) (after *renewal, changed bool) {
+func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) (after *renewal, changed bool) {
 	switch {
 	case before == nil:
-		r.hear(now)
-		age := min(max(0, now.Sub(renewed)), ancient) // its holder's clock may be ahead; a lease without a time is ancient
-		return &renewal{holder: holder, renewed: renewed, seen: r.listened - age}, true
+		r.noteChange(now)
+		age := min(max(0, now.Sub(renewed)), maxAge) // its holder's clock may be ahead; a lease without a time is very old
+		return &renewal{holder: holder, renewed: renewed, seen: r.observed - age}, true
 	case before.holder == holder && before.renewed.Equal(renewed):
 		return before, false
 	default:
-		r.hear(now)
-		return &renewal{holder: holder, renewed: renewed, seen: r.listened}, true
+		r.noteChange(now)
+		return &renewal{holder: holder, renewed: renewed, seen: r.observed}, true
 	}
 }
 
-// Heard is when a lease was last seen to change, zero if none ever was.
-func (r *Roster) Heard() time.Time { return r.heard }
+// LastChange is when a lease was last seen to change, zero if none ever was.
+func (r *Roster) LastChange() time.Time { return r.lastChange }
 
-// hear notes that something was heard.
-func (r *Roster) hear(now time.Time) {
-	if !r.heard.IsZero() {
-		r.listened += min(max(0, now.Sub(r.heard)), hearing)
+// noteChange advances the observed time: a lease has changed.
+func (r *Roster) noteChange(now time.Time) {
+	if !r.lastChange.IsZero() {
+		r.observed += min(max(0, now.Sub(r.lastChange)), maxGap)
 	}
-	if now.After(r.heard) {
-		r.heard = now
+	if now.After(r.lastChange) {
+		r.lastChange = now
 	}
 }
 

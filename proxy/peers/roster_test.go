@@ -17,8 +17,17 @@ type script struct {
 	now time.Time
 }
 
+// forever stands for a StaleAfter of zero in the tests, where a zero is a minute.
+const forever = time.Duration(-1)
+
 func newScript(config RosterConfig) *script {
 	config.Self = "self"
+	switch config.StaleAfter {
+	case 0:
+		config.StaleAfter = time.Minute
+	case forever:
+		config.StaleAfter = 0
+	}
 	return &script{NewRoster(config), epoch}
 }
 
@@ -133,7 +142,7 @@ func TestRoster(t *testing.T) {
 			}, nil},
 			{"renewed", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
 		}},
-		{name: "a negative StaleAfter takes every lease for a server, as upstream does", config: RosterConfig{StaleAfter: -1}, steps: []step{
+		{name: "without StaleAfter every lease is a live server, as upstream has it", config: RosterConfig{StaleAfter: forever}, steps: []step{
 			{"old", func(s *script) {
 				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(-time.Hour)}, s.now)
 			}, []proxy.Event{appeared("h1")}},

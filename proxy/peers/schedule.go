@@ -15,41 +15,40 @@ const (
 	bucketBurst = 100
 )
 
-// everybody is the key of the periodic rounds through all peers. No lease has an empty name.
-const everybody = proxy.ServerID("")
+// allPeers is the key of the periodic rounds through all peers. No lease has an empty name.
+const allPeers = proxy.ServerID("")
 
-// Schedule says when which peers are asked what they serve. It is pure: the time and the randomness are given to it, so that a simulator
-// can run it on a clock of its own. It is not safe for concurrent use.
+// Schedule says which peers are asked what they serve, and when. Make it with [NewSchedule]. It is pure: time and randomness are
+// arguments, so that a simulator can run it on a virtual clock. It is not safe for concurrent use.
 //
-// Under a policy with OnlyChanged every peer has rounds of its own: at once when its lease appears, changes or gets another address,
-// again and again after a failure, and every Interval. With Together such rounds run at the same time, else one after the other.
+// Under a policy with OnlyChanged, every peer has rounds of its own: at once when its lease appears, changes or gets another address,
+// repeatedly after a failure, and every Interval. With Together, such rounds run at the same time; otherwise one after the other.
 //
-// Without OnlyChanged it is upstream's work queue (pkg/util/peerproxy/peer_discovery.go, client-go util/workqueue): keys are
-// leases, each key is a round through all peers whatever lease it is about, and one round runs at a time. A failure of any peer makes the
-// key come again with its own delay and its own count of failures. Then Together says how the peers within a round are asked, which
-// is not the schedule's business.
+// Without OnlyChanged, it is upstream's work queue (pkg/util/peerproxy/peer_discovery.go, client-go util/workqueue). Keys are leases; each
+// key is a round through all peers, whichever lease it is, and one round runs at a time. If any peer fails, the key comes again, with a
+// delay and a count of failures of its own. Together then says how the peers within a round are asked, which the caller does.
 //
-// Without KeepLastGood rounds go through all peers, whatever OnlyChanged says: such a round replaces all that is known.
+// Without KeepLastGood, rounds go through all peers, whatever OnlyChanged says: such a round replaces all knowledge.
 type Schedule struct {
 	policy proxy.FetchingPolicy
 	single bool // each peer has rounds of its own
 	random func() float64
 
-	queue   *queue
-	known   byID[struct{}]  // peers whose leases exist
-	regular byID[time.Time] // when the next round is due without any occasion
-	unrest  time.Time       // until then documents are expected to change
+	queue         *queue
+	known         byID[struct{}]  // peers whose leases exist
+	regular       byID[time.Time] // when the next round is due without any occasion
+	changingUntil time.Time       // until then documents are expected to change
 }
 
 // Round is one unit of work.
 type Round struct {
-	// Key is what the round is about: the lease that has changed, or "" for a periodic round through all peers.
+	// Key is the lease that has changed, or "" for a periodic round through all peers.
 	Key proxy.ServerID
-	// All is true if every peer is to be asked; otherwise only the one whose lease is the Key.
+	// All is true if every peer is to be asked; otherwise only the peer with the identity Key is.
 	All bool
 }
 
-// NewSchedule returns the schedule of a policy. random draws from [0, 1), for jitter; it may be nil if the policy has none.
+// NewSchedule returns the schedule of a policy. random returns a number in [0, 1), for jitter; it may be nil if the policy has none.
 func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	s := &Schedule{
 		policy: p.Fetching,
@@ -64,7 +63,7 @@ func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	return s
 }
 
-// Clone returns a schedule that is in the same state and shares nothing with this one but the source of randomness, which is given anew.
+// Clone returns a schedule in the same state, with another source of randomness. The two share nothing.
 func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	c := *s
 	c.random = random
@@ -73,7 +72,7 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	return &c
 }
 
-// Learn takes in what the table was told: of leases, of addresses, and of extensions. Of other events it learns nothing.
+// Learn observes the events of leases, addresses and extensions that the table observes, and ignores other events.
 func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 	switch e := e.(type) {
 	case proxy.PeerAppeared:
@@ -91,41 +90,41 @@ func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 	}
 }
 
-// lease says that a peer's lease has appeared or has another holder.
+// lease observes that a peer's lease has appeared or has another holder.
 func (s *Schedule) lease(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.set(id, struct{}{})
 	s.queue.add(id)
 	if !s.single && s.policy.Interval > 0 {
-		if !s.regular.has(everybody) {
-			s.regular.set(everybody, now.Add(s.interval()))
+		if !s.regular.has(allPeers) {
+			s.regular.set(allPeers, now.Add(s.interval()))
 		}
 	}
 }
 
-// address says that a peer's address is known, or is another. Upstream does not look (it resolves addresses when it needs
-// them, and a round that could not waits for its retry), so this is an occasion for single rounds only.
+// address observes that a peer's address is known or has changed. Upstream does not watch addresses (it resolves them when it needs them,
+// and a round that could not waits for its retry), so this starts only rounds of a single peer.
 func (s *Schedule) address(id proxy.ServerID, now time.Time) {
 	if s.single {
 		s.lease(id, now)
 	}
 }
 
-// told says that a peer tells that what it serves has changed. Under a policy with WhenTold it is asked at once.
+// told observes that a peer publishes another digest. Under a policy with WhenTold, it is asked at once.
 func (s *Schedule) told(id proxy.ServerID, now time.Time) {
 	if s.single && s.policy.WhenTold && s.known.has(id) {
 		s.lease(id, now)
 	}
 }
 
-// gone says that a peer's lease was deleted. Upstream makes a round of it, which leaves that peer out.
+// gone observes that a peer's lease was deleted. Upstream starts a round, without that peer.
 func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.remove(id)
 	if !s.single {
 		s.queue.add(id)
 		if len(s.known) == 0 {
-			s.regular.remove(everybody)
+			s.regular.remove(allPeers)
 		}
 		return
 	}
@@ -133,18 +132,18 @@ func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	s.regular.remove(id)
 }
 
-// afterChangeFor is how long peers' documents are expected to change after a change here: until one was fetched that is late enough to be believed
-// about it (ten seconds, see ExtensionsExact in package proxy).
+// afterChangeFor is how long the documents of peers are expected to change after a change here. Only a document that was fetched more than
+// ten seconds later is believed about the change (see ExtensionsExact in package proxy).
 const afterChangeFor = 12 * time.Second
 
-// Changed says that custom resources or aggregated APIs have changed. Under a policy with AfterChange, single rounds come every so often
-// for a while.
+// Changed observes that custom resources or aggregated APIs have changed, or may have. Under a policy with AfterChange, each peer is asked
+// that often for a while.
 func (s *Schedule) Changed(now time.Time) {
 	s.advance(now)
 	if !s.single || s.policy.AfterChange <= 0 {
 		return
 	}
-	s.unrest = now.Add(afterChangeFor)
+	s.changingUntil = now.Add(afterChangeFor)
 	soon := now.Add(s.policy.AfterChange)
 	for i := range s.regular {
 		if s.regular[i].value.After(soon) {
@@ -153,7 +152,7 @@ func (s *Schedule) Changed(now time.Time) {
 	}
 }
 
-// Due returns the rounds that begin now. Each must be given back to Finished.
+// Due returns the rounds that begin now. The caller must pass each to Finished when it has ended.
 func (s *Schedule) Due(now time.Time) []Round {
 	s.advance(now)
 	var rounds []Round
@@ -167,7 +166,7 @@ func (s *Schedule) Due(now time.Time) []Round {
 	return rounds
 }
 
-// advance queues what has become due by now. Every method does it first: what was due before an event goes before it.
+// advance queues the rounds that have become due. Every method calls it first, because what was due before an event comes before it.
 func (s *Schedule) advance(now time.Time) {
 	s.regular = slices.DeleteFunc(s.regular, func(e entry[time.Time]) bool {
 		due := !e.value.After(now)
@@ -179,12 +178,12 @@ func (s *Schedule) advance(now time.Time) {
 	s.queue.advance(now)
 }
 
-// room reports whether another round may begin.
+// room reports whether another round may begin now.
 func (s *Schedule) room() bool {
 	return len(s.queue.running) == 0 || s.single && s.policy.Together
 }
 
-// Finished says that a round is over. failed says that it has to be repeated: see [Succeeded].
+// Finished says that a round has ended; failed that it must be repeated, see [Succeeded].
 func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	s.advance(now)
 	if s.single && !s.known.has(r.Key) { // gone meanwhile
@@ -198,16 +197,16 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	switch {
 	case s.single && (!failed || dropped):
 		next := now.Add(s.interval())
-		if soon := now.Add(s.policy.AfterChange); now.Before(s.unrest) && soon.Before(next) {
+		if soon := now.Add(s.policy.AfterChange); now.Before(s.changingUntil) && soon.Before(next) {
 			next = soon
 		}
 		s.regular.set(r.Key, next)
-	case !s.single && r.Key == everybody && (!failed || dropped) && len(s.known) > 0:
-		s.regular.set(everybody, now.Add(s.interval()))
+	case !s.single && r.Key == allPeers && (!failed || dropped) && len(s.known) > 0:
+		s.regular.set(allPeers, now.Add(s.interval()))
 	}
 }
 
-// Wake is when Due will next return something, if nothing else happens before; the zero time: at once. ok is false if it will not.
+// Wake is when Due will next return a round if no event comes before; the zero time is at once. ok is false if no round is due.
 func (s *Schedule) Wake() (at time.Time, ok bool) {
 	if !s.room() {
 		return time.Time{}, false // a round must finish first
@@ -235,10 +234,10 @@ func (s *Schedule) interval() time.Duration {
 	return max(time.Millisecond, time.Duration(float64(s.policy.Interval)*(1+jitter)))
 }
 
-// Succeeded reports whether an answer needs no retry. Under LastErrorOnly the last document decides alone (upstream:
-// fetchNewDiscoveryFor overwrites the error of /api by that of /apis).
-func Succeeded(p proxy.FetchingPolicy, r proxy.FetchResult) bool {
-	if p.LastErrorOnly {
+// Succeeded reports whether an answer needs no retry. Under LastErrorOnly, only the last document counts (upstream:
+// fetchNewDiscoveryFor overwrites the error of /api with that of /apis).
+func Succeeded(q proxy.Quirks, r proxy.FetchResult) bool {
+	if q.LastErrorOnly {
 		return r.Roots[proxy.RootGroups].Failed == ""
 	}
 	return r.Roots[proxy.RootCore].Failed == "" && r.Roots[proxy.RootGroups].Failed == ""

@@ -385,10 +385,10 @@ func TestSucceeded(t *testing.T) {
 	half.Roots[proxy.RootCore].Failed = "x"
 	other := proxy.FetchResult{}
 	other.Roots[proxy.RootGroups].Failed = "x"
-	reference, old := proxy.Reference().Fetching, proxy.Upstream137().Fetching
+	reference, old := proxy.Reference().Quirks, proxy.Upstream137().Quirks
 	for _, tc := range []struct {
 		name   string
-		policy proxy.FetchingPolicy
+		policy proxy.Quirks
 		result proxy.FetchResult
 		want   bool
 	}{

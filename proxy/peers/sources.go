@@ -20,52 +20,50 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Config says which sources there are. The policy of the Store says how they behave.
+// Config says which sources there are. Store is required; the policy of its table says how the sources behave.
 type Config struct {
 	Store *proxy.Store // what the sources feed; required
 
-	// Address is where the local server tells its peers that it is. Empty: it tells nobody. See [RosterConfig].
+	// Address is the "host:port" that the local server publishes to its peers; see [RosterConfig]. Empty: it publishes none.
 	Address string
 
-	// Client watches leases, and StorageVersion objects under a policy that uses them. Nil: neither; there are only the Static peers.
+	// Client watches leases and, under a policy that uses them, StorageVersion objects. Nil: neither; there are only the Static peers.
 	Client kubernetes.Interface
-	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: there are no extensions.
+	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
 	// Static are peers by configuration.
 	Static []StaticPeer
 
-	// PeerTransport reaches peers: verified TLS, with a front-proxy certificate. The request's URL is https and the peer's address; identity
-	// headers and the hop header are added here. Required, but under a policy that fetches nothing from peers (StorageVersions).
+	// PeerTransport sends requests to peers, such as an [http.Transport] that verifies their certificates and has a front-proxy client
+	// certificate. The request's URL has the scheme https and the peer's address as host; identity headers and the hop header are added
+	// here. Required, except under a policy with StorageVersions, which fetches nothing from peers.
 	PeerTransport http.RoundTripper
-	// LocalTransport and LocalURL reach the local server, likewise. Nil: nobody here asks the local server what it serves.
+	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the local server is not asked what it serves, and
+	// the caller observes [proxy.LocalFetched] itself.
 	LocalTransport http.RoundTripper
 	LocalURL       *url.URL
-	// Identity names the headers that carry the identity as which documents are fetched, system:apiserver. Zero fields are
-	// kube-apiserver's defaults.
+	// Identity names the headers with the identity that asks for documents, system:apiserver. Zero fields: the defaults of
+	// kube-apiserver.
 	Identity proxy.IdentityHeaders
 
-	// StaleAfter and GoneAfter are those of [RosterConfig]. A zero StaleAfter is 60 s under a policy that doubts (DoubtUnknown), where a
-	// leftover lease would turn 404 into 503; otherwise never, since upstream takes every identity lease for a live server.
-	StaleAfter, GoneAfter time.Duration
-
-	// Random draws from [0, 1), for jitter. Nil: a generator of its own. It is called by one goroutine at a time.
+	// Random returns a number in [0, 1), for jitter. It is called by one goroutine at a time. Nil: a generator with a random seed.
 	Random func() float64
-	// Metrics counts failures. Nil: nobody does.
+	// Metrics counts failures. Nil: they are not counted.
 	Metrics *Metrics
-	// FetchAnswered is told the status code of each answer to a fetch from a peer (upstream counts them in
-	// apiserver_rerouted_request_total, without group, version and resource). Nil: nobody is. It is called concurrently.
+	// FetchAnswered is called with the status code of each answer to a fetch from a peer, such as [proxy.Metrics.Fetched] (upstream
+	// counts them in apiserver_rerouted_request_total, without group, version and resource). It is called concurrently. Nil: none.
 	FetchAnswered func(code int)
-	Logger        *slog.Logger // nil: none
+	Logger        *slog.Logger // nil: nothing is logged
 }
 
-// Sources are all the sources of one server.
+// Sources are all the sources of one server. Make them with [New]. Methods may be called concurrently.
 type Sources struct {
 	config   Config
 	policy   proxy.Policy
 	log      *slog.Logger
 	leases   *leaseWatch
 	fetcher  *fetcher // nil under a policy that fetches nothing
-	local    *local   // nil if nobody asks the local server
+	local    *local   // nil if the local server is not asked
 	watchers []watcher
 }
 
@@ -75,7 +73,7 @@ type watcher struct {
 	run  func(ctx context.Context, synced func()) error
 }
 
-// New makes the sources of one server, which [Sources.Run] starts. It dials nothing.
+// New returns the sources of one server, which [Sources.Run] starts. It dials nothing. The error says which field is missing.
 func New(config Config) (*Sources, error) {
 	if config.Store == nil {
 		return nil, errors.New("make sources: Config.Store is needed")
@@ -88,14 +86,12 @@ func New(config Config) (*Sources, error) {
 	if err := s.makeFetchers(); err != nil {
 		return nil, err
 	}
-	stale := config.StaleAfter
-	if stale == 0 && !s.policy.Knowledge.DoubtUnknown {
-		stale = -1
-	}
 	s.leases = &leaseWatch{
-		log:    s.log,
-		tell:   s.tell,
-		roster: NewRoster(RosterConfig{Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: stale, GoneAfter: config.GoneAfter}),
+		log:  s.log,
+		tell: s.tell,
+		roster: NewRoster(RosterConfig{
+			Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: s.policy.Knowledge.StaleAfter,
+		}),
 	}
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
@@ -113,11 +109,11 @@ func (s *Sources) makeFetchers() error {
 		if random == nil {
 			random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())).Float64
 		}
-		s.fetcher = newFetcher(c.Store, &Client{
+		s.fetcher = newFetcher(c.Store, &discoveryClient{
 			Transport: c.PeerTransport, Identity: c.Identity, Hop: true,
-			// Who reads the older form of aggregated discovery reads what is older still as well.
+			// A policy that reads v2beta1 reads the legacy lists too.
 			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
-			EmptyIsDocument: fetching.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
+			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
 	}
 	if (c.LocalTransport == nil) != (c.LocalURL == nil) {
@@ -128,7 +124,7 @@ func (s *Sources) makeFetchers() error {
 	}
 	s.local = &local{
 		store: c.Store, server: *c.LocalURL, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
-		client: &Client{
+		client: &discoveryClient{
 			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept, Legacy: true,
 			Timeout: cmp.Or(fetching.Timeout, localTimeout), Together: true,
 		},
@@ -183,7 +179,7 @@ func (s *Sources) watchFailed(what, kind string) func(error) {
 	}
 }
 
-// tell passes on what was learnt of leases and addresses: first to the store, from which a round of fetches then takes them.
+// tell passes events of leases and addresses on: first to the store, from which a round of fetches takes the peers.
 func (s *Sources) tell(events []proxy.Event) {
 	s.config.Store.Observe(events...)
 	if s.fetcher != nil {
@@ -191,14 +187,13 @@ func (s *Sources) tell(events []proxy.Event) {
 	}
 }
 
-// Run starts every source, observes [proxy.Synced] when all that existed at the start is known, and returns when the context has ended and
-// every goroutine has. It may be called once.
+// Run runs every source until ctx ends, and returns when every goroutine has ended. It may be called once. It observes [proxy.Synced] when
+// everything that existed at the start is known.
 //
-// Synced is when every watch has delivered what existed, the local server has said what it serves, and, under a policy that doubts what it
-// does not know (DoubtUnknown), every peer that lived then was asked at least once, whether it answered or not. Upstream does not wait for
-// its peers' answers (WaitForCacheSync in pkg/util/peerproxy), which its presets show.
+// That is when every watch has delivered what existed, the local server has said what it serves and, under a policy with WaitForPeers,
+// every peer that was live then has been asked once, whether it answered or not.
 //
-// The error is of what cannot be started at all; what fails later is logged and tried again.
+// The error is that of a source that cannot start; what fails later is logged and retried.
 func (s *Sources) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var delivered sync.WaitGroup
@@ -208,21 +203,21 @@ func (s *Sources) Run(ctx context.Context) error {
 		var once sync.Once
 		done := func() { once.Do(delivered.Done) }
 		group.Go(func() error {
-			defer done() // so that nobody waits for what has ended
+			defer done() // a source that has ended delivers nothing more
 			return w.run(ctx, done)
 		})
 	}
 	if s.fetcher != nil {
 		group.Go(func() error { s.fetcher.run(ctx); return nil })
 	}
-	group.Go(func() error { s.keepTime(ctx); return nil })
-	if s.config.Client != nil && s.policy.Knowledge.DoubtUnknown {
-		group.Go(func() error { s.listen(ctx); return nil })
+	group.Go(func() error { s.runTicks(ctx); return nil })
+	if s.config.Client != nil {
+		group.Go(func() error { s.superviseLeases(ctx); return nil })
 	}
 	group.Go(func() error {
 		delivered.Wait()
-		if s.fetcher != nil && s.policy.Knowledge.DoubtUnknown {
-			s.fetcher.firstRound(ctx)
+		if s.fetcher != nil && s.policy.Knowledge.WaitForPeers {
+			s.fetcher.waitUntilAllAsked(ctx)
 		}
 		if ctx.Err() == nil {
 			s.config.Store.Observe(proxy.Synced{})
@@ -232,52 +227,52 @@ func (s *Sources) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// RefreshLocal asks the local server again at once what it serves. It does not wait for the answer.
+// RefreshLocal asks the local server at once what it serves. It does not wait for the answer.
 func (s *Sources) RefreshLocal() {
 	if s.local != nil {
-		poke(s.local.demand)
+		notify(s.local.demand)
 	}
 }
 
-// HasSynced reports whether all that existed at the start is known; see [Sources.Run].
+// HasSynced reports whether everything that existed at the start is known; see [Sources.Run].
 func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
 
-// deafAfter is how long nothing may be heard of any lease. Every kube-apiserver renews its identity lease each 10 s, the local one's included, and
-// every sidecar its endpoint lease each 5 s: who hears nothing for longer is cut off from them, or its watch hangs.
-const deafAfter = 20 * time.Second
+// Every kube-apiserver, the local one included, renews its identity lease each 10 s, and every sidecar its endpoint lease each 5 s. So a
+// lease watch on which no lease changes for longer is cut off from the API server, or hangs.
+const (
+	watchStalls = 20 * time.Second // until the store is told
+	watchGap    = 12 * time.Second // after which every peer is asked again
+)
 
-// silentAfter is after how much silence the watches must have hung: every kube-apiserver renews its identity lease each 10 s.
-const silentAfter = 12 * time.Second
-
-// listen tells the store when nothing is heard any more, and when something is again. What came and went in a silence nobody tells: a
-// peer's document of that time may list a custom resource that was deleted since. So everybody is asked anew after it.
-func (s *Sources) listen(ctx context.Context) {
+// superviseLeases tells the store when the lease watch stalls and when it resumes. After a gap it has every peer asked again, because no
+// event tells what came and went in the gap: a peer's document of that time may list a custom resource that was deleted since.
+func (s *Sources) superviseLeases(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	silent := false
+	gap := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
 			s.leases.mu.Lock()
-			heard := s.leases.roster.Heard()
+			heard := s.leases.roster.LastChange()
 			s.leases.mu.Unlock()
 			if heard.Before(began) {
 				heard = began
 			}
-			s.config.Store.Observe(proxy.Deaf{Is: now.Sub(heard) > deafAfter})
-			was := silent
-			if silent = now.Sub(heard) > silentAfter; was && !silent && s.fetcher != nil {
+			s.config.Store.Observe(proxy.LeaseWatch{Stalled: now.Sub(heard) > watchStalls})
+			was := gap
+			if gap = now.Sub(heard) > watchGap; was && !gap && s.fetcher != nil {
 				s.fetcher.changed()
 			}
 		}
 	}
 }
 
-// keepTime lets time pass in the store's table, where graces end.
-func (s *Sources) keepTime(ctx context.Context) {
+// runTicks observes a [proxy.Tick] whenever the table is due for one.
+func (s *Sources) runTicks(ctx context.Context) {
 	changed, stop := s.config.Store.Subscribe()
 	defer stop()
 	timer := time.NewTimer(0)

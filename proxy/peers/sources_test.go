@@ -160,7 +160,7 @@ func TestSourcesFollowLeases(t *testing.T) {
 	})
 }
 
-// Who cannot hear the leases does not conclude that everybody is gone.
+// A server whose lease watch has stalled does not conclude that its peers are gone.
 func TestSourcesCutOff(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, []runtime.Object{}, func(w *whole) {
@@ -185,7 +185,7 @@ func TestSourcesCutOff(t *testing.T) {
 }
 
 // Who hears nothing of any lease for a while does not know whether another server has come, and says so until it hears again.
-func TestSourcesDeaf(t *testing.T) {
+func TestSourcesNoticeThatTheLeaseWatchHasStalled(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -199,7 +199,7 @@ func TestSourcesDeaf(t *testing.T) {
 		}{
 			{false, time.Minute, proxy.ReasonNobody}, // its own lease is heard
 			{true, 10 * time.Second, proxy.ReasonNobody},
-			{true, 20 * time.Second, proxy.ReasonDeaf},
+			{true, 20 * time.Second, proxy.ReasonWatchStalled},
 			{false, 10 * time.Second, proxy.ReasonNobody},
 		} {
 			away.Store(step.away)
@@ -212,7 +212,7 @@ func TestSourcesDeaf(t *testing.T) {
 	})
 }
 
-// What came and went in a silence nobody tells, so everybody is asked anew after it, and for a while again and again.
+// No event tells what came and went while the watch had stalled, so every peer is asked afterwards, and repeatedly for a while.
 func TestSourcesAskAnewAfterASilence(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), []StaticPeer{{"a", addressA}}, nil, func(w *whole) {
@@ -378,7 +378,7 @@ func TestSourcesLeftover(t *testing.T) {
 				}
 			}
 			want := 1
-			if policy.Knowledge.DoubtUnknown {
+			if policy.Knowledge.WaitForPeers {
 				want = 0
 			}
 			if live != want {

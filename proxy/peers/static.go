@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// StaticPeer is a peer by configuration: it always lives, and its address is fixed, whatever leases say.
+// StaticPeer is a peer from the configuration. It is always live, at a fixed address, whatever leases say.
 type StaticPeer struct {
 	ID      proxy.ServerID
 	Address string // host:port
@@ -35,7 +35,7 @@ func ParseStaticPeer(s string) (StaticPeer, error) {
 	return StaticPeer{ID: proxy.ServerID(id), Address: address}, nil
 }
 
-// ParseStaticPeers reads a list of peers, each id once. The error joins all that is wrong with them.
+// ParseStaticPeers reads a list of peers with different ids. The error joins everything that is wrong.
 func ParseStaticPeers(list []string) ([]StaticPeer, error) {
 	var peers []StaticPeer
 	var wrong []error
@@ -58,8 +58,8 @@ func ParseStaticPeers(list []string) ([]StaticPeer, error) {
 	return peers, nil
 }
 
-// ParseAddress reads "ip:port" or "hostname:port" and returns it in one spelling. It accepts nothing else: no user, path, zone or
-// port name, no address that stands for none (0.0.0.0) or many (multicast).
+// ParseAddress reads "ip:port" or "hostname:port" and returns it in canonical form. It refuses everything else: a user, a path, a zone,
+// a port name, an unspecified address (0.0.0.0), a multicast address.
 func ParseAddress(s string) (string, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {

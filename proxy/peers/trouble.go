@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // trouble is why a fetch failed, in words that may be shown to clients: errors of the network name addresses, and those of certificates the
@@ -39,7 +39,7 @@ func trouble(err error) string {
 		return "its certificate is for another name"
 	case errors.As(err, &invalid):
 		return "its certificate is not valid"
-	case proxy.SentAlert(err):
+	case wire.SentAlert(err):
 		return "it refused the TLS handshake"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "it refused the connection"

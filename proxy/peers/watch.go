@@ -35,9 +35,9 @@ func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) e
 	defer cancel()
 	changed := make(chan struct{}, 1)
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { poke(changed) },
-		UpdateFunc: func(_, _ any) { poke(changed) },
-		DeleteFunc: func(any) { poke(changed) },
+		AddFunc:    func(any) { notify(changed) },
+		UpdateFunc: func(_, _ any) { notify(changed) },
+		DeleteFunc: func(any) { notify(changed) },
 	}
 	var all []cache.InformerSynced
 	for _, informer := range w.informers {
@@ -66,7 +66,7 @@ func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) e
 func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(proxy.Extensions)) (*setWatch, error) {
 	informer := func(resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 		i := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, cache.Indexers{}, nil).Informer()
-		if err := i.SetTransform(lean); err != nil {
+		if err := i.SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", resource.Resource, err)
 		}
 		return i, nil

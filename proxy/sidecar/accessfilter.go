@@ -36,15 +36,15 @@ func withInfo(next http.Handler) http.Handler {
 
 // access is the filter that gives every request an audit ID and writes down what became of it.
 type access struct {
-	server string
-	log    *accessLog
-	next   http.Handler
-	hops   *hops
-	now    func() time.Time
+	server   string
+	log      *accessLog
+	next     http.Handler
+	observer *accessObserver
+	now      func() time.Time
 }
 
-func newAccess(server string, log *accessLog, hops *hops, next http.Handler) *access {
-	return &access{server: server, log: log, hops: hops, next: next, now: time.Now}
+func newAccess(server string, log *accessLog, observer *accessObserver, next http.Handler) *access {
+	return &access{server: server, log: log, observer: observer, next: next, now: time.Now}
 }
 
 func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	audit.WithAuditID(ctx, types.UID(id))
 	answer := &answerWriter{ResponseWriter: w, auditID: id}
 	defer func() { // also when the handler panics to break the connection off
-		a.hops.leave(request)
+		a.observer.leave(request)
 		request.Status = answer.status
 		request.End = a.now()
 		a.log.write(&request.AccessRecord)

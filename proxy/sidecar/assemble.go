@@ -35,7 +35,7 @@ type sidecar struct {
 	*completed
 	log       *slog.Logger
 	store     *proxy.Store
-	hops      *hops
+	access    *accessObserver
 	probe     *probe
 	sources   *peers.Sources
 	publisher *peers.Publisher // nil where peers are given by flags
@@ -59,7 +59,7 @@ func assemble(ctx context.Context, c *completed) (*sidecar, error) {
 		completed: c,
 		log:       cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		store:     proxy.NewStore(c.policy, c.server),
-		hops:      newHops(),
+		access:    newAccessObserver(),
 	}
 	for _, w := range c.warnings {
 		s.log.Warn(w)
@@ -113,7 +113,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 		Transport:       s.toPeers, // sends upgrades by HTTP/1.1 on its own
 		FromPeer:        fromPeer,
 		IdentityHeaders: written,
-		Observer:        proxy.Observers{s.hops, proxyMetrics},
+		Observer:        proxy.Observers{s.access, proxyMetrics},
 		TracerProvider:  tracer,
 		Logger:          s.log,
 	})
@@ -129,9 +129,9 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	tokens := (&tokenReviews{reviews: s.clients.typed.AuthenticationV1().TokenReviews(), log: s.log}).cached(s.TokenCacheTTL)
 	debug := &debugPeers{report: s.report}
 	own := s.checks()
-	permitted := &discoveryGate{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Routing.TrustAnyHop}
+	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
 	served := newAuthentication(s.Options, s.credentials, tokens, atFront(permitted, own, local, debug), s.log)
-	s.front = newFrontDoor(newAccess(string(s.server), s.accessLog, s.hops, served), s.serverTLS.config, s.log)
+	s.front = newFrontDoor(newAccess(string(s.server), s.accessLog, s.access, served), s.serverTLS.config, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", func() error { return unless(s.probe.Ready(), "it is not ready") }})
 	s.admin = newAdminServer(newAdmin(registry, withLocal, debug))
 	return nil
@@ -212,7 +212,7 @@ func (s *sidecar) report() PeersReport {
 	return PeersReport{
 		Server: string(s.server), Incarnation: s.probe.Incarnation(), Policy: s.policy.Name, Advertised: s.advertised, At: now,
 		Synced: table.Synced(), LocalKnown: table.LocalKnown(), LocalReady: s.probe.Ready(),
-		Peers: peerReports(table, s.hops.inFlight, now),
+		Peers: peerReports(table, s.access.inFlight, now),
 	}
 }
 

@@ -21,7 +21,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // authentication finds out who asks, and puts that into the request's context. What the caller said of itself is taken out of
@@ -72,7 +74,7 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, ok, err := a.callers.AuthenticateRequest(r)
 	a.identity.drop(r.Header)
 	r.Header.Del("Authorization")
-	proxy.DropTokenProtocols(r.Header)
+	wire.DropTokenProtocols(r.Header)
 	record.FromPeer = isProxy
 	if namesImpersonation(r.Header) {
 		record.Decision = decisionRefused
@@ -89,19 +91,19 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil || !ok:
 		record.Decision = decisionRefused
 		a.log.Debug("could not authenticate a request", "path", r.URL.Path, "error", err)
-		closeAfter(w, r)
+		closeConnectionAfter(w, r)
 		answerError(w, r, apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
 	record.User = answer.User.GetName()
-	if trouble := unfitForHeaders(answer.User); trouble != "" {
+	if trouble := notCarriedByHeaders(answer.User); trouble != "" {
 		record.Decision = decisionRefused
 		a.log.Warn("refused an identity that headers cannot carry unchanged", "user", answer.User.GetName(), "trouble", trouble)
 		answerError(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(trouble)))
 		return
 	}
 	if isAnonymous(answer.User) {
-		closeAfter(w, r)
+		closeConnectionAfter(w, r)
 	}
 	ctx := apirequest.WithUser(r.Context(), answer.User)
 	if isProxy {
@@ -153,10 +155,15 @@ func isAnonymous(u user.Info) bool {
 	return false
 }
 
-// closeAfter ends an HTTP/2 connection after this request, because it costs a stranger little to keep one busy (CVE-2023-44487). A
+// closeConnectionAfter ends an HTTP/2 connection after this request, because it costs a stranger little to keep one busy (CVE-2023-44487). A
 // kube-apiserver does the same (UnauthenticatedHTTP2DOSMitigation).
-func closeAfter(w http.ResponseWriter, r *http.Request) {
+func closeConnectionAfter(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		w.Header().Set("Connection", "close")
 	}
+}
+
+// answerError answers with a metav1.Status in the format that the client asked for.
+func answerError(w http.ResponseWriter, r *http.Request, err error) {
+	responsewriters.ErrorNegotiated(err, scheme.Codecs, schema.GroupVersion{Version: "v1"}, w, r)
 }

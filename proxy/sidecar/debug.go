@@ -19,37 +19,35 @@ import (
 
 const debugPeersPath = "/debug/peers"
 
-// PeersReport is the answer of /debug/peers: all that this sidecar knows of its server and of its peers. The names are stable.
+// PeersReport is the answer of /debug/peers: what this sidecar knows of its server and its peers. The JSON names are stable.
 type PeersReport struct {
-	Server      string    `json:"server"`
-	Incarnation string    `json:"incarnation"`
-	Policy      string    `json:"policy"`
-	Advertised  string    `json:"advertised"`
-	At          time.Time `json:"at"`
-	// Synced is true once every source has delivered what existed when it started, LocalKnown while it is known what the local server serves,
-	// LocalReady while that one says that it is ready.
-	Synced     bool         `json:"synced"`
-	LocalKnown bool         `json:"localKnown"`
-	LocalReady bool         `json:"localReady"`
-	Peers      []PeerReport `json:"peers"`
+	Server      string       `json:"server"`      // the identity of the kube-apiserver behind the sidecar
+	Incarnation string       `json:"incarnation"` // the process of that server, "" if unknown
+	Policy      string       `json:"policy"`      // the name of the preset
+	Advertised  string       `json:"advertised"`  // the host:port at which peers reach the sidecar
+	At          time.Time    `json:"at"`
+	Synced      bool         `json:"synced"`     // every source has delivered what existed when it started
+	LocalKnown  bool         `json:"localKnown"` // it is known what the local server serves
+	LocalReady  bool         `json:"localReady"` // the local server says that it is ready
+	Peers       []PeerReport `json:"peers"`      // sorted by ID
 }
 
 // PeerReport is what is known of one peer.
 type PeerReport struct {
-	ID           string     `json:"id"`
-	Live         bool       `json:"live"`
-	Incarnation  string     `json:"incarnation,omitempty"`
-	Version      string     `json:"version,omitempty"`
-	Address      string     `json:"address,omitempty"`
-	Documents    []Document `json:"documents"`
-	EjectedUntil *time.Time `json:"ejectedUntil,omitempty"`
-	InFlight     int        `json:"inFlight"`
+	ID           string     `json:"id"`                     // see proxy.ServerID
+	Live         bool       `json:"live"`                   // it has a lease that counts
+	Incarnation  string     `json:"incarnation,omitempty"`  // its process, as the lease says
+	Version      string     `json:"version,omitempty"`      // what its /version said at the last fetch
+	Address      string     `json:"address,omitempty"`      // host:port, empty if unknown
+	Documents    []Document `json:"documents"`              // of /api and of /apis
+	EjectedUntil *time.Time `json:"ejectedUntil,omitempty"` // nil if it is not avoided
+	InFlight     int        `json:"inFlight"`               // requests that are at the peer now, streams included
 }
 
 // Document is what is known of one discovery document of a peer.
 type Document struct {
 	Path string `json:"path"`
-	// Learned is when it was last had, nil if never. AgeSeconds is how long ago that is, zero if never.
+	// Learned is when it was last fetched or confirmed, nil if never; AgeSeconds is the time since then.
 	Learned    *time.Time `json:"learned,omitempty"`
 	AgeSeconds float64    `json:"ageSeconds,omitempty"`
 	// Failed is why the last fetch failed, empty if it did not.
@@ -76,8 +74,8 @@ func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(report) // fails only with the connection
 }
 
-// mastersOnly is for the front door, where everybody comes: addresses are for those who may do everything anyway.
-func mastersOnly(next http.Handler) http.Handler {
+// forSystemMasters protects the public listener: only those who may do everything anyway may see addresses.
+func forSystemMasters(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := apirequest.UserFrom(r.Context())
 		if !ok || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) || impersonates(r.Header) {

@@ -65,7 +65,7 @@ type running struct {
 	options      *Options
 	front, admin string // addresses
 	stop         context.CancelFunc
-	ended        chan error // what RunWith returned
+	ended        chan error // what Run returned
 }
 
 // run starts a sidecar on listeners of its own, and sees to it that it has ended when the test has.
@@ -85,7 +85,7 @@ func (w *world) run(o *Options) *running {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.ended <- RunWith(ctx, o)
+		r.ended <- Run(ctx, o)
 	}()
 	w.t.Cleanup(func() {
 		cancel()

@@ -80,7 +80,7 @@ func (f *frontReadyz) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	local := &heldAnswer{header: http.Header{}}
+	local := &bufferedAnswer{header: http.Header{}}
 	f.local.ServeHTTP(local, r)
 	switch local.status {
 	case http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable: // passed, failed, could not be asked
@@ -92,32 +92,32 @@ func (f *frontReadyz) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answerHealth(w, r, "readyz", text+local.checkLines(), well)
 }
 
-// heldAnswer holds an answer back, as much of it as any list of checks is long.
-type heldAnswer struct {
+// bufferedAnswer holds an answer back, as much of it as any list of checks is long.
+type bufferedAnswer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-const maxHeld = 1 << 20
+const maxBuffered = 1 << 20
 
-func (h *heldAnswer) Header() http.Header { return h.header }
+func (h *bufferedAnswer) Header() http.Header { return h.header }
 
-func (h *heldAnswer) WriteHeader(status int) {
+func (h *bufferedAnswer) WriteHeader(status int) {
 	if h.status == 0 && status >= 200 {
 		h.status = status
 	}
 }
 
-func (h *heldAnswer) Write(p []byte) (int, error) {
+func (h *bufferedAnswer) Write(p []byte) (int, error) {
 	h.WriteHeader(http.StatusOK)
-	if h.body.Len()+len(p) > maxHeld {
-		return 0, fmt.Errorf("the answer is longer than %d bytes", maxHeld)
+	if h.body.Len()+len(p) > maxBuffered {
+		return 0, fmt.Errorf("the answer is longer than %d bytes", maxBuffered)
 	}
 	return h.body.Write(p)
 }
 
-func (h *heldAnswer) send(w http.ResponseWriter) {
+func (h *bufferedAnswer) send(w http.ResponseWriter) {
 	for key, values := range h.header {
 		w.Header()[key] = values
 	}
@@ -127,7 +127,7 @@ func (h *heldAnswer) send(w http.ResponseWriter) {
 }
 
 // checkLines are the lines about single checks.
-func (h *heldAnswer) checkLines() string {
+func (h *bufferedAnswer) checkLines() string {
 	var b strings.Builder
 	for line := range strings.Lines(h.body.String()) {
 		if strings.HasPrefix(line, "[") {

@@ -29,8 +29,8 @@ func serverID(hostname string) string {
 
 const (
 	identityEvery = 5 * time.Second
-	// identityWithin is for how long a ready kube-apiserver may be without its identity lease, which it renews every 10 s.
-	identityWithin = 30 * time.Second
+	// identityTimeout is for how long a ready kube-apiserver may be without its identity lease, which it renews every 10 s.
+	identityTimeout = 30 * time.Second
 )
 
 // checkIdentity warns of a kube-apiserver that goes by another name than this sidecar believes: peers would take the two names for two
@@ -57,7 +57,7 @@ func (s *sidecar) checkIdentity(ctx context.Context, client kubernetes.Interface
 		default:
 			continue // nothing was found out
 		}
-		if missing >= identityWithin && !warned {
+		if missing >= identityTimeout && !warned {
 			warned = true
 			s.log.Warn("the local kube-apiserver has no identity lease of this name: if its host has another name, give the name of its lease in "+
 				peers.Namespace+" as --server-id", "server", s.server)

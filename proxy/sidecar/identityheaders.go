@@ -75,9 +75,9 @@ func (n identityNames) set(r *http.Request, u user.Info) {
 	}
 }
 
-// unfitForHeaders says what of an identity would not arrive by headers as it is, or "": who receives a field value takes white space off
+// notCarriedByHeaders says what of an identity would not arrive by headers as it is, or "": who receives a field value takes white space off
 // its ends (RFC 9110, 5.5), so that one identity would become another.
-func unfitForHeaders(u user.Info) string {
+func notCarriedByHeaders(u user.Info) string {
 	check := func(what, value string) string {
 		switch {
 		case value != textproto.TrimString(value):

@@ -27,7 +27,7 @@ func TestConnectionMustNotNameImpersonation(t *testing.T) {
 
 // What a master shows as somebody else is what that one may see.
 func TestAddressesAreNotShownToTheImpersonated(t *testing.T) {
-	shown := mastersOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	shown := forSystemMasters(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	for header, want := range map[string]int{"": http.StatusOK, "Impersonate-User": http.StatusForbidden, "impersonate-uid": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodGet, "/debug/peers", nil)
 		r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup}}))

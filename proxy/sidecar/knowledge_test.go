@@ -59,7 +59,7 @@ current-context: local
 	// And the connections that it was used for end with the sidecar.
 	r.stop()
 	if err := <-r.ended; err != nil {
-		t.Errorf("RunWith: %v", err)
+		t.Errorf("Run: %v", err)
 	}
 	r.awaitNothingLeft()
 }
@@ -93,7 +93,7 @@ func TestACollectorThatIsNotThereHoldsNothingUp(t *testing.T) {
 	}
 	r.stop()
 	if err := <-r.ended; err != nil {
-		t.Errorf("RunWith: %v", err)
+		t.Errorf("Run: %v", err)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
 	}
 	r.stop()
 	if err := <-r.ended; err != nil {
-		t.Errorf("RunWith: %v", err)
+		t.Errorf("Run: %v", err)
 	}
 	if a.lease(name) != nil {
 		t.Error("the lease was left behind")
@@ -234,7 +234,7 @@ func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 		t.Error("the endpoint lease is gone while everything is still served")
 	}
 	if err := <-r.ended; err != nil {
-		t.Errorf("RunWith: %v", err)
+		t.Errorf("Run: %v", err)
 	}
 	if took := time.Since(began); took < delay {
 		t.Errorf("it ended after %s, before the delay of %s was over", took, delay)
@@ -300,7 +300,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	for _, r := range []*running{p.atA, p.atB} {
 		r.stop()
 		if err := <-r.ended; err != nil {
-			t.Errorf("RunWith: %v", err)
+			t.Errorf("Run: %v", err)
 		}
 		for _, address := range []string{r.front, r.admin} {
 			if conn, err := net.Dial("tcp", address); err == nil {
@@ -355,8 +355,8 @@ func TestRunWithEndsWhenItCannotBegin(t *testing.T) {
 	o := w.options("a", nil)
 	o.Upstream = "http://127.0.0.1:1"
 	o.Listener, o.AdminListener = listen(t), listen(t)
-	if err := RunWith(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--upstream") {
-		t.Errorf("RunWith: %v, want what is wrong with --upstream", err)
+	if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--upstream") {
+		t.Errorf("Run: %v, want what is wrong with --upstream", err)
 	}
 	if _, err := o.Listener.Accept(); err == nil {
 		t.Error("the listener is still open")
@@ -370,8 +370,8 @@ func TestAPolicyThatCrashesEndsTheProcess(t *testing.T) {
 	o.Policy = "upstream-1.34"
 	o.Peers = []string{"apiserver-dead=127.0.0.1:1"}
 	o.Listener, o.AdminListener = listen(t), listen(t)
-	err := RunWith(t.Context(), o)
+	err := Run(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "would have crashed") {
-		t.Errorf("RunWith: %v", err)
+		t.Errorf("Run: %v", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // The headers that are a matter between peers: the local kube-apiserver is told nothing of hops.
@@ -113,7 +114,7 @@ func (l *local) direct(out, in *http.Request) {
 		out.Header.Set(audit.HeaderAuditID, id) // whatever the Connection header names
 	}
 	out.Header.Del("Authorization")
-	proxy.KeepFromRepeating(out.Header) // a short body can be sent again: see replayable
+	wire.KeepFromRepeating(out.Header) // a short body can be sent again: see replayable
 	dropHop(out.Header)
 	u, ok := apirequest.UserFrom(in.Context())
 	if !ok {
@@ -145,7 +146,7 @@ func dropHop(h http.Header) {
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := proxy.CheckHeaderSize(r.URL, r.Header, r.Trailer); err != nil {
+	if err := wire.CheckHeaderSize(r.URL, r.Header, r.Trailer); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as every RoundTripper does; it was not begun
 		}

@@ -11,8 +11,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Options are what a sidecar is told. Begin with [NewOptions]: the zero value lacks the defaults. Fields that have a flag are described by
-// its help text in [Options.Flags]; flags are named as kube-apiserver's where it has one of that meaning.
+// Options configure a sidecar. Start from [NewOptions], because the zero value lacks the defaults; [Run] says what is missing or wrong. A
+// field with a flag is described by the help text of that flag, see [Options.Flags]; a flag that kube-apiserver has too has the same name.
 type Options struct {
 	// Serving.
 	BindAddress           net.IP
@@ -58,18 +58,17 @@ type Options struct {
 	TracingRatePerMillion  int
 	CertificateRefreshTime time.Duration
 
-	// What follows has no flag.
+	// The fields below have no flag.
 
-	// Listener and AdminListener, where set, are used in place of BindAddress with SecurePort, and AdminBindAddress. RunWith closes them.
+	// Listener, if set, replaces BindAddress and SecurePort; AdminListener replaces AdminBindAddress. Run closes them.
 	Listener, AdminListener net.Listener
-	// Logger gets the log; nil: nobody does.
+	// Logger gets the log. Nil: nothing is logged.
 	Logger *slog.Logger
-	// Registry gets the metrics and is served at the admin listener's /metrics; nil: one of this sidecar's own.
+	// Registry gets the metrics and is served at /metrics of the admin listener. Nil: a new one.
 	Registry *prometheus.Registry
-	// TracerProvider makes the spans; nil: one that sends to TracingEndpoint, or none where that is empty. RunWith does not shut down a
-	// provider that it is given.
+	// TracerProvider makes the spans; Run does not shut it down. Nil: one that sends to TracingEndpoint, or none if that is empty.
 	TracerProvider trace.TracerProvider
-	// Started, if not nil, is called once when both listeners accept, with their addresses; the admin address is nil without that listener.
+	// Started, if not nil, is called once when both listeners accept, with their addresses. admin is nil without an admin listener.
 	Started func(front, admin net.Addr)
 }
 
@@ -112,9 +111,9 @@ func (o *Options) servingFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.AdminBindAddress, "admin-bind-address", o.AdminBindAddress,
 		"The loopback address and port for plain HTTP /metrics, /debug/peers, /readyz and /livez of the proxy itself; empty for none.")
 	f.DurationVar(&o.ShutdownDelayDuration, "shutdown-delay-duration", o.ShutdownDelayDuration,
-		"How long to keep serving after the signal to stop, with /readyz failing, so that clients go elsewhere. Peers go on asking: the endpoint lease is deleted at the end.")
+		"How long to keep serving after the signal to stop, with /readyz failing, so that clients use other servers. Peers still send requests: the endpoint lease is deleted at the end.")
 	f.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout,
-		"How long requests may take to end after that; watches and upgraded connections are cut as soon as the others have ended.")
+		"How long requests may take to end after that. Watches and upgraded connections are cut as soon as all other requests have ended.")
 }
 
 func (o *Options) upstreamFlags(f *pflag.FlagSet) {
@@ -135,7 +134,7 @@ func (o *Options) peerFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.PeerCAFile, "peer-ca-file", o.PeerCAFile,
 		"The certificate authorities that sign the serving certificates of peers. Read again when they change.")
 	f.StringVar(&o.ProxyClientCert, "proxy-client-cert-file", o.ProxyClientCert,
-		"The client certificate that proves to the local kube-apiserver and to peers that the identity headers can be believed. "+
+		"The client certificate that proves to the local kube-apiserver and to peers that the identity headers can be trusted. "+
 			"It has to satisfy --requestheader-client-ca-file and --requestheader-allowed-names. Read again when it changes.")
 	f.StringVar(&o.ProxyClientKey, "proxy-client-key-file", o.ProxyClientKey, "The private key of --proxy-client-cert-file.")
 	f.StringVar(&o.PeerAdvertiseIP, "peer-advertise-ip", o.PeerAdvertiseIP,
@@ -145,22 +144,22 @@ func (o *Options) peerFlags(f *pflag.FlagSet) {
 	f.IPVar(&o.AdvertiseAddress, "advertise-address", o.AdvertiseAddress, "The IP address on which to advertise this proxy. If not set, --bind-address is used; "+
 		"if that is unspecified or loopback, the host's default interface.")
 	f.StringArrayVar(&o.Peers, "peer", o.Peers,
-		"A peer, as ID=HOST:PORT; repeat it for each. With it peers are those given and no others: leases are neither read nor written.")
+		"A peer, as ID=HOST:PORT; may be repeated. With it, the peers are those given and no others: leases are neither read nor written.")
 }
 
 func (o *Options) authenticationFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile,
 		"The certificate authorities of client certificates: a caller with one is the user of its common name, in the groups of its organizations. Read again when they change.")
 	f.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
-		"Take callers without credentials for system:anonymous rather than answering 401. Set it as the local kube-apiserver has it: that one cannot tell any more.")
+		"Treat callers without credentials as system:anonymous rather than answer 401. Set it as on the local kube-apiserver, which cannot tell the difference behind this proxy.")
 	f.StringSliceVar(&o.AnonymousAuthPaths, "anonymous-auth-paths", o.AnonymousAuthPaths,
-		"The only paths at which to do so; none: all. Set it where the local kube-apiserver's AuthenticationConfiguration has anonymous.conditions.")
+		"The only paths at which to do so; none: all. Set it if the AuthenticationConfiguration of the local kube-apiserver has anonymous.conditions.")
 	f.DurationVar(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", o.TokenCacheTTL,
-		"How long to believe what a TokenReview said of a token.")
+		"How long to cache the result of a TokenReview.")
 	f.StringVar(&o.RequestHeaderCAFile, "requestheader-client-ca-file", o.RequestHeaderCAFile,
-		"The certificate authorities of front proxies, peers among them, whose identity headers are believed. Read again when they change.")
+		"The certificate authorities of front proxies, peers included, whose identity headers are trusted. Read again when they change.")
 	f.StringSliceVar(&o.RequestHeaderNames, "requestheader-allowed-names", o.RequestHeaderNames,
-		"The common names of client certificates whose identity headers are believed; empty: every certificate that --requestheader-client-ca-file signed.")
+		"The common names of client certificates whose identity headers are trusted; empty: every certificate that --requestheader-client-ca-file signed.")
 	f.StringSliceVar(&o.RequestHeaderUsername, "requestheader-username-headers", o.RequestHeaderUsername, "The headers to read user names from.")
 	f.StringSliceVar(&o.RequestHeaderUID, "requestheader-uid-headers", o.RequestHeaderUID, "The headers to read UIDs from.")
 	f.StringSliceVar(&o.RequestHeaderGroup, "requestheader-group-headers", o.RequestHeaderGroup, "The headers to read groups from.")
@@ -172,6 +171,6 @@ func (o *Options) observationFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.TracingEndpoint, "tracing-endpoint", o.TracingEndpoint,
 		"The HOST:PORT of an OTLP collector to send spans to, by gRPC without TLS; empty: no spans are recorded, but trace context is passed on.")
 	f.IntVar(&o.TracingRatePerMillion, "tracing-sampling-rate-per-million", o.TracingRatePerMillion,
-		"How many of a million requests to trace that were not sampled by their sender already.")
+		"How many of a million requests to trace, of those that their sender has not sampled.")
 	f.DurationVar(&o.CertificateRefreshTime, "certificate-refresh-time", o.CertificateRefreshTime, "How often to look whether certificates, keys and authorities have changed.")
 }

@@ -20,12 +20,12 @@ import (
 var selfUser = &user.DefaultInfo{Name: user.APIServerUser, UID: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 
 const (
-	probeEvery     = time.Second
-	probeWithin    = 5 * time.Second
-	identifyWithin = 15 * time.Second
-	// mayMiss is how many probes in a row may bring no answer before the server counts as unready: a machine that is short of time is not
+	probeEvery      = time.Second
+	probeTimeout    = 5 * time.Second
+	identifyTimeout = 15 * time.Second
+	// toleratedMisses is how many probes in a row may bring no answer before the server counts as unready: a machine that is short of time is not
 	// helped by sending its requests elsewhere.
-	mayMiss = 2
+	toleratedMisses = 2
 )
 
 // probe watches whether the local kube-apiserver is ready, and which process of it that is. Ready and Incarnation are safe for concurrent
@@ -102,7 +102,7 @@ func (p *probe) once(ctx context.Context) error {
 		return err
 	default:
 		p.missed++
-		if p.missed > mayMiss || errors.Is(err, syscall.ECONNREFUSED) {
+		if p.missed > toleratedMisses || errors.Is(err, syscall.ECONNREFUSED) {
 			p.ready.Store(false)
 		}
 		return err
@@ -120,7 +120,7 @@ type unreadyError string
 func (e unreadyError) Error() string { return "its /readyz answers " + string(e) }
 
 func (p *probe) readyz(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(c httptrace.GotConnInfo) { p.suspected = p.suspected || !c.Reused },
@@ -140,7 +140,7 @@ func (p *probe) readyz(ctx context.Context) error {
 }
 
 func (p *probe) identify(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, identifyWithin)
+	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	process, err := p.process(ctx)
 	if err != nil {

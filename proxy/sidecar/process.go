@@ -32,17 +32,17 @@ type processOf struct {
 // does not tell gets a new name each time, which is on the safe side: peers learn anew what they knew.
 func (p processOf) name(ctx context.Context) (string, error) {
 	name, err := p.loopbackCertificate(ctx)
-	if !errors.Is(err, errUntold) {
+	if !errors.Is(err, errNotIdentified) {
 		return name, err
 	}
 	name, err = p.startTime(ctx)
-	if errors.Is(err, errUntold) {
+	if errors.Is(err, errNotIdentified) {
 		return uuid.NewString(), nil
 	}
 	return name, err
 }
 
-var errUntold = errors.New("the server does not tell which process it is")
+var errNotIdentified = errors.New("the server does not tell which process it is")
 
 // loopbackCertificate is the fingerprint of the certificate for loopbackName. It is self-signed, so nothing is believed of it but that it
 // is the same as before or another; nothing is sent either.
@@ -59,7 +59,7 @@ func (p processOf) loopbackCertificate(ctx context.Context) (string, error) {
 	defer conn.Close()
 	cert := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if cert.VerifyHostname(loopbackName) != nil {
-		return "", errUntold // something that is no kube-apiserver gives the certificate that it gives everybody
+		return "", errNotIdentified // something that is no kube-apiserver gives the certificate that it gives everybody
 	}
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:10]), nil
@@ -78,7 +78,7 @@ func (p processOf) startTime(ctx context.Context) (string, error) {
 	case answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests:
 		return "", fmt.Errorf("ask the local kube-apiserver for its start time: %s", answer.Status)
 	case answer.StatusCode != http.StatusOK:
-		return "", errUntold
+		return "", errNotIdentified
 	}
 	found := ""
 	lines := bufio.NewReader(io.LimitReader(answer.Body, maxMetrics))
@@ -92,7 +92,7 @@ func (p processOf) startTime(ctx context.Context) (string, error) {
 		case !errors.Is(err, io.EOF):
 			return "", fmt.Errorf("ask the local kube-apiserver for its start time: %w", err)
 		case found == "":
-			return "", errUntold
+			return "", errNotIdentified
 		default:
 			return found, nil
 		}

@@ -181,8 +181,8 @@ func TestTheAuditIDCannotBeTakenAway(t *testing.T) {
 // A server that shares its identity with another goes by its address as well, which is not what records are joined by.
 func TestARecordNamesThePeerByItsIdentity(t *testing.T) {
 	request := &accessed{}
-	peer := proxy.ServerID("apiserver-b" + proxy.NamesakeMark + "192.0.2.1:6443")
-	newHops().Attempted(context.WithValue(t.Context(), accessKey{}, request), proxy.Request{}, proxy.AttemptResult{Peer: peer, Answered: true})
+	peer := proxy.DuplicateID("apiserver-b", "192.0.2.1:6443")
+	newAccessObserver().Attempted(context.WithValue(t.Context(), accessKey{}, request), proxy.Request{}, proxy.AttemptResult{Peer: peer, Answered: true})
 	if request.Peer != "apiserver-b" || len(request.Attempts) != 1 || request.Attempts[0].Peer != "apiserver-b" {
 		t.Errorf("recorded %q after %+v, want apiserver-b", request.Peer, request.Attempts)
 	}

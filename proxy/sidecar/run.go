@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// RunWith runs a sidecar until ctx ends, and then ends it in good order (see the package's documentation). It returns nil after that, or why it
-// could not begin or go on; wrong options are all named at once. When it returns, nothing of it is left: no listener, no connection, no
-// goroutine but those that still break off a review of a token. It may be called several times at once, with options, listeners and
-// registries of their own.
-func RunWith(ctx context.Context, o *Options) error {
+// Run runs a sidecar until ctx ends, and then shuts it down in order (see the package's documentation). It returns nil after that, or an
+// error that says why the sidecar could not start or go on; the error names all wrong options at once. When Run returns, no listener,
+// connection or goroutine is left, except goroutines that are cancelling the review of a token. It may be called several times
+// concurrently, with different options, listeners and registries.
+func Run(ctx context.Context, o *Options) error {
 	c, err := o.complete(time.Now())
 	if err != nil {
 		closeListeners(o)
@@ -46,7 +46,7 @@ func closeListeners(o *Options) {
 	}
 }
 
-// listen opens both listeners; admin is nil where none is wanted.
+// listen opens both listeners; admin is nil without an admin address.
 func (c *completed) listen() (front, admin net.Listener, err error) {
 	front, admin = c.Listener, c.AdminListener
 	if front == nil {
@@ -65,12 +65,12 @@ func (c *completed) listen() (front, admin net.Listener, err error) {
 	return front, admin, nil
 }
 
-// run starts every part, waits for the end or for the first part that fails, and ends them in order.
+// run starts every part, waits until ctx ends or a part fails, and stops them in order.
 func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	background := context.WithoutCancel(ctx)
 	living, kill := context.WithCancel(background)
 	defer kill()
-	known, leave := context.WithCancel(background) // the time for which peers may find this one
+	known, leave := context.WithCancel(background) // while it lasts, peers may find this server
 	defer leave()
 
 	failed := make(chan error, 8)
@@ -119,7 +119,7 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 		published.Wait()
 	}
 	stopped := s.front.shutdown(s.ShutdownTimeout)
-	leave() // nobody is served any more: peers that still came were refused, and went elsewhere or answered 503
+	leave() // no request is served any more: peers that still came were refused, and tried another server or answered 503
 	published.Wait()
 	s.admin.Close()
 	kill()
@@ -135,8 +135,8 @@ func addressOf(a net.Addr) string {
 	return a.String()
 }
 
-// drain sends clients elsewhere while everything is still served. Peers go on as they did: as long as this server serves, what it
-// alone serves must not become a 404 anywhere.
+// drain makes clients use other servers while everything is still served. Nothing changes for peers: as long as this server serves, no
+// server must answer 404 for what only this one serves.
 func (s *sidecar) drain() {
 	s.draining.Store(true)
 	delay := time.NewTimer(s.ShutdownDelayDuration)
@@ -144,7 +144,7 @@ func (s *sidecar) drain() {
 	<-delay.C
 }
 
-// publish keeps the endpoint lease. That it could not be deleted is no failure of this process: it expires.
+// publish keeps the endpoint lease. If it cannot be deleted, that is no failure of this process: it expires.
 func (s *sidecar) publish(ctx context.Context) error {
 	err := s.publisher.Run(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -154,7 +154,7 @@ func (s *sidecar) publish(ctx context.Context) error {
 	return err
 }
 
-// watchForCrash ends the process when the policy says that a server of it would have died.
+// watchForCrash ends the process when the policy says that a kube-apiserver would have crashed.
 func (s *sidecar) watchForCrash(ctx context.Context) error {
 	changed, stop := s.store.Subscribe()
 	defer stop()

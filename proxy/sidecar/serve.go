@@ -17,7 +17,7 @@ import (
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // Limits of the front door, those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is no limit on writing, or watches
@@ -51,7 +51,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
 	d.server = &http.Server{
-		Handler:           withInfo(boundBodies(bodyWithin, d.counted(handler))),
+		Handler:           withInfo(limitBodyTime(bodyTimeout, d.counted(handler))),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -83,7 +83,7 @@ func (d *frontDoor) serve(l net.Listener) error {
 func (d *frontDoor) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		short := 1
-		if mayLast(r) {
+		if longLived(r) {
 			short = 0
 		}
 		if !d.enter(short) {
@@ -97,15 +97,15 @@ func (d *frontDoor) counted(next http.Handler) http.Handler {
 	})
 }
 
-// mayLast reports whether a request may go on for ever, by what [withInfo] has found out.
-func mayLast(r *http.Request) bool {
+// longLived reports whether a request may go on for ever, by what [withInfo] has found out.
+func longLived(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" || longRunning(r)
 }
 
 // longRunning is what its path says, which decides who serves it: a header that changes nothing else must not keep a request from any bound.
 func longRunning(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
-	return ok && proxy.LongRunning(info)
+	return ok && wire.LongRunning(info)
 }
 
 func (d *frontDoor) enter(short int) bool {
@@ -263,7 +263,7 @@ func (s *serverTLS) renew() {
 // atFront sends the few paths that are the sidecar's own where they belong, and everything else to the proxy.
 func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Handler {
 	readyz := &frontReadyz{own: own, local: local}
-	debug = mastersOnly(debug)
+	debug = forSystemMasters(debug)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if info, ok := apirequest.RequestInfoFrom(r.Context()); !ok || info.IsResourceRequest {
 			routed.ServeHTTP(w, r)

@@ -52,13 +52,13 @@ var byScenario = []mutant{
 	{
 		part: "hop", name: "client-believed-and-denied",
 		wrong:   "A client's header is believed to be a peer's, and what is not served here then is answered 404.",
-		changes: []string{"Routing.TrustAnyHop=true", "Routing.RefuseAtHop=false"},
+		changes: []string{"Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false"},
 	},
 	{
 		part: "hop", name: "denial-believed",
 		wrong: "A client that says that no peer has passed its request on is believed before the peer that has; and what was a custom resource is believed " +
 			"to be served by others.",
-		changes: []string{"Routing.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Knowledge.Extensions=ignored", "Fetching.AfterChange=0s", "Fetching.Interval=0s",
+		changes: []string{"Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Knowledge.Extensions=ignored", "Fetching.AfterChange=0s", "Fetching.Interval=0s",
 			"Fetching.WhenTold=false"},
 	},
 	{

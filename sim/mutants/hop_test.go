@@ -33,7 +33,7 @@ var hops = []mutant{
 	{
 		part: "hop", name: "client-believed",
 		wrong:   "A client's header is believed to be a peer's.",
-		changes: []string{"Routing.TrustAnyHop=true"},
+		changes: []string{"Quirks.TrustAnyHop=true"},
 	},
 	{
 		part: "hop", name: "absence-at-hop", rare: true,

@@ -82,7 +82,7 @@ var knowledge = []mutant{
 	{
 		part: "table", name: "nothing-is-an-empty-list", rare: true,
 		wrong:   "An answer that breaks off before its first byte is taken for one that lists nothing.",
-		changes: []string{"Fetching.EmptyIsDocument=true"},
+		changes: []string{"Quirks.EmptyIsDocument=true"},
 	},
 	{
 		part: "table", name: "unknown-is-empty",

@@ -59,7 +59,7 @@ func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.
 	if err != nil {
 		t.Fatal(err)
 	}
-	setup := sim.Setup{Version: recorded.Get, Policy: func(string) (proxy.Policy, bool) { return policy, true }}
+	setup := sim.Setup{Version: recorded.Get, Policy: func(string) (proxy.Policy, bool) { return policy, true }, Sidecar: true}
 	acted := func() {}
 	if m.plant != nil {
 		setup.Defects = m.plant(acted)

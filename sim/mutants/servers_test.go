@@ -81,6 +81,6 @@ var servers = []mutant{
 	{
 		part: "apiserver", name: "dies-of-a-failed-fetch",
 		wrong:   "A process ends when it cannot learn what a peer serves.",
-		changes: []string{"Knowledge.CrashOnFailedFetch=true"},
+		changes: []string{"Quirks.CrashOnFailedFetch=true"},
 	},
 }

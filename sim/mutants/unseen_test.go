@@ -42,13 +42,13 @@ var unseen = []mutant{
 		},
 	},
 	{
-		part: "table", name: "deafness-unnoticed",
+		part: "table", name: "watch-stall-unnoticed",
 		wrong: "A server that has heard nothing of any lease for long goes on as if it knew of all peers.",
 		blind: "of a server that cannot hear etcd no invariant demands to know what came meanwhile",
 		plant: func(acted func()) sim.Defects {
 			return ignoring(acted, func(_ proxy.ServerID, e proxy.Event) bool {
-				_, deaf := e.(proxy.Deaf)
-				return deaf
+				_, stalled := e.(proxy.LeaseWatch)
+				return stalled
 			})
 		},
 	},

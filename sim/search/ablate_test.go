@@ -11,7 +11,7 @@ import (
 // The switch that keeps what was learnt is one that false 404s hang on. The policies differ in two switches only, so that this is quick.
 func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	spec := specOf("reference", 3)
-	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.DoubtUnknown=false"}
+	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.FailClosed=false"}
 	begun := 0
 	a, err := Ablate(t.Context(), spec, "reference", Options{Seeds: 80}, func(string, int, int) { begun++ })
 	if err != nil {
@@ -39,9 +39,9 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	if keep.With[column] >= a.FromCounts[column] {
 		t.Errorf("without both it is violated in %d schedules, with KeepLastGood in %d", a.FromCounts[column], keep.With[column])
 	}
-	doubt := a.Rows[slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.DoubtUnknown" })]
-	if doubt.Without[column] <= a.ToCounts[column] {
-		t.Errorf("the reference violates it in %d schedules, without DoubtUnknown in %d", a.ToCounts[column], doubt.Without[column])
+	closed := a.Rows[slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.FailClosed" })]
+	if closed.Without[column] <= a.ToCounts[column] {
+		t.Errorf("the reference violates it in %d schedules, without FailClosed in %d", a.ToCounts[column], closed.Without[column])
 	}
 	var text, markdown bytes.Buffer
 	if err := a.WriteText(&text); err != nil {
@@ -53,7 +53,7 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
 		for _, want := range []string{
 			"Knowledge.KeepLastGood=true", "Knowledge.KeepLastGood=false",
-			"NoFalseNotFound: Knowledge.KeepLastGood=true alone, in reference, Knowledge.KeepLastGood=false, Knowledge.DoubtUnknown=false, removes",
+			"NoFalseNotFound: Knowledge.KeepLastGood=true alone, in reference, Knowledge.KeepLastGood=false, Knowledge.FailClosed=false, removes",
 		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the %s does not say %q:\n%s", what, want, page)

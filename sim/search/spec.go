@@ -117,7 +117,8 @@ func (s Spec) Setup() (sim.Setup, error) {
 		versions[name] = v
 	}
 	return sim.Setup{
-		Policy: func(string) (proxy.Policy, bool) { return policy, on },
+		Policy:  func(string) (proxy.Policy, bool) { return policy, on },
+		Sidecar: s.Policy == proxy.Reference().Name, // whatever its changes: a change stands for what that switch does, and nothing else
 		Version: func(name string) (*recorded.Version, error) {
 			if v, ok := versions[name]; ok {
 				return v, nil

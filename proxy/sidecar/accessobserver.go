@@ -7,19 +7,19 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// hops is a [proxy.Observer] that writes down for each request what was decided and tried, and counts the requests that are at a peer now,
-// streams included.
-type hops struct {
+// accessObserver is a [proxy.Observer] that records for the access log what was decided and tried, and counts the requests that are at a
+// peer now, streams included.
+type accessObserver struct {
 	mu sync.Mutex
 	at map[proxy.ServerID]int
 }
 
-var _ proxy.Observer = (*hops)(nil)
+var _ proxy.Observer = (*accessObserver)(nil)
 
-func newHops() *hops { return &hops{at: map[proxy.ServerID]int{}} }
+func newAccessObserver() *accessObserver { return &accessObserver{at: map[proxy.ServerID]int{}} }
 
 // Decided implements [proxy.Observer].
-func (h *hops) Decided(ctx context.Context, r proxy.Request, d proxy.Decision, _ int) {
+func (h *accessObserver) Decided(ctx context.Context, r proxy.Request, d proxy.Decision, _ int) {
 	request := accessedFrom(ctx)
 	request.Rerouted = r.Rerouted
 	request.Decision, request.Reason = d.Action.String(), string(d.Reason)
@@ -33,7 +33,7 @@ func (h *hops) Decided(ctx context.Context, r proxy.Request, d proxy.Decision, _
 }
 
 // Attempted implements [proxy.Observer].
-func (h *hops) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
+func (h *accessObserver) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
 	request := accessedFrom(ctx)
 	attempt := AccessAttempt{Peer: string(a.Peer.Identity()), Outcome: a.Outcome.String()}
 	if a.Answered {
@@ -44,13 +44,13 @@ func (h *hops) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptRe
 }
 
 // Ejected implements [proxy.Observer].
-func (h *hops) Ejected(context.Context, proxy.ServerID) {}
+func (h *accessObserver) Ejected(context.Context, proxy.ServerID) {}
 
 // Discovered implements [proxy.Observer].
-func (h *hops) Discovered(context.Context, proxy.DiscoverySource) {}
+func (h *accessObserver) Discovered(context.Context, proxy.DiscoverySource) {}
 
-// leave says that a request is at no peer any more.
-func (h *hops) leave(request *accessed) {
+// leave ends the count of a request at a peer.
+func (h *accessObserver) leave(request *accessed) {
 	if request.at == "" {
 		return
 	}
@@ -63,7 +63,7 @@ func (h *hops) leave(request *accessed) {
 }
 
 // inFlight is how many requests are at a peer now.
-func (h *hops) inFlight(peer proxy.ServerID) int {
+func (h *accessObserver) inFlight(peer proxy.ServerID) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.at[peer]

@@ -45,7 +45,7 @@ func TestBodiesAreBoundedUntilTheyAreThere(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/"+c.path, c.body)
 			r.Header.Set("Upgrade", c.upgrade)
 			w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-			withInfo(boundBodies(time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			withInfo(limitBodyTime(time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if _, err := io.ReadAll(r.Body); err != nil {
 					t.Error(err)
 				}
@@ -79,7 +79,7 @@ func TestWhatMayLast(t *testing.T) {
 		"/healthz?watch=true":                               false,
 	} {
 		got := false
-		withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = mayLast(r) })).
+		withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = longLived(r) })).
 			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, target, nil))
 		if got != want {
 			t.Errorf("%s: may last %t, want %t", target, got, want)
@@ -112,7 +112,7 @@ func TestABodyThatBreaksOffIsTheClientsFault(t *testing.T) {
 func TestABodyThatNeverComesIsGivenUp(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		ended := make(chan error, 1)
-		s := httptest.NewUnstartedServer(boundBodies(10*time.Millisecond, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s := httptest.NewUnstartedServer(limitBodyTime(10*time.Millisecond, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.ReadAll(r.Body)
 			ended <- err
 		})))

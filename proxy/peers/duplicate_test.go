@@ -10,15 +10,15 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-func TestNamesakes(t *testing.T) {
+func TestDuplicateIdentities(t *testing.T) {
 	const here, there, own = "192.0.2.1:6443", "192.0.2.2:6443", "192.0.2.9:1"
-	other := func(id string) proxy.ServerID { return namesake(proxy.ServerID(id), there) }
+	other := func(id string) proxy.ServerID { return proxy.DuplicateID(proxy.ServerID(id), there) }
 	type step struct {
 		name string
 		do   func(*script)
 		want []proxy.Event
 	}
-	// both renews the lease that p and its namesake share, by turns, for a while.
+	// both renews the lease that p and its duplicate share, in turns, for a while.
 	both := func(s *script, d time.Duration) {
 		for end := s.now.Add(d); s.now.Before(end); {
 			s.listen(time.Second)
@@ -83,12 +83,12 @@ func TestNamesakes(t *testing.T) {
 					t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
 				}
 			}
-			if names := s.Namesakes(); len(names) > 0 {
+			if names := s.Duplicates(); len(names) > 0 {
 				s.listen(15 * time.Second)
 				s.Changes()
 			}
-			if left := s.Namesakes(); len(left) > 0 {
-				t.Errorf("still namesakes when nobody is heard: %v", left)
+			if left := s.Duplicates(); len(left) > 0 {
+				t.Errorf("still duplicates when no lease is renewed: %v", left)
 			}
 		})
 	}

@@ -10,19 +10,19 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// discoveryGate lets nobody see merged discovery who may not see the local server's. In a kube-apiserver authorization stands before
-// the Mixed Version Proxy; the sidecar authorises nobody, and merged documents are the one thing that it serves itself. So it asks the
-// local server for the same path as the same caller first, impersonation included, and what that one refuses is refused. The request is in the
-// local server's audit log and counts for its flow control as well.
-type discoveryGate struct {
+// discoveryAuthorizer shows merged discovery only to callers who may see the local server's discovery. In a kube-apiserver, authorization
+// comes before the Mixed Version Proxy. The sidecar authorises nobody, and merged documents are the only thing that it serves itself. So it
+// first asks the local server for the same path as the same caller, impersonation included, and passes a refusal on. That request is in
+// the local server's audit log and counts for its flow control too.
+type discoveryAuthorizer struct {
 	local  *local
 	proxy  http.Handler
 	merges bool // whether the policy merges discovery at all
-	// trustsAnyHop is that of the policy: the handler behind the gate then serves merged discovery whatever is said of hops.
+	// trustsAnyHop is Quirks.TrustAnyHop: the handler then serves merged discovery whatever the hop header says.
 	trustsAnyHop bool
 }
 
-func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.merges || !g.mayBeMerged(r) {
 		g.proxy.ServeHTTP(w, r)
 		return
@@ -42,7 +42,7 @@ func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answer.StatusCode < 500 && answer.StatusCode != http.StatusUnauthorized &&
 		answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
 		answer.Body.Close()
-		g.proxy.ServeHTTP(w, r) // 404 and 406 too: peers may know better
+		g.proxy.ServeHTTP(w, r) // after 404 and 406 too: peers may serve it
 		return
 	}
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Cache-Control", "X-Content-Type-Options",
@@ -52,12 +52,12 @@ func (g *discoveryGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxHeld)) // a client that has gone needs no answer
+	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // a client that has gone needs no answer
 }
 
-// mayBeMerged reports whether the proxy may answer the request from what it knows rather than send it to a server. A peer gets the
-// local server's own answer, unless the policy trusts any hop.
-func (g *discoveryGate) mayBeMerged(r *http.Request) bool {
+// mayBeMerged reports whether the proxy may answer the request itself rather than send it to a server. A peer gets the local server's own
+// answer, unless the policy trusts any hop.
+func (g *discoveryAuthorizer) mayBeMerged(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || !g.trustsAnyHop && fromPeer(r) && proxy.SaysRerouted(r.Header) {
 		return false
 	}

@@ -9,19 +9,18 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// The gate must ask the local server for whatever the handler behind it would answer from what it knows: what the one takes for a
-// hop, the other does as well.
-func TestGateAndHandlerAgreeOnHops(t *testing.T) {
+// The authorizer must ask the local server whenever the handler would answer with a merged document, so both must read hop headers alike.
+func TestAuthorizerAndHandlerAgreeOnHops(t *testing.T) {
 	for value, merged := range map[string]bool{"": true, "false": true, "x": true, "true": false, " TRUE ": false} {
 		for _, header := range []string{proxy.HopHeader, proxy.HopHeaderPublished} {
 			r := httptest.NewRequest(http.MethodGet, "/apis", nil)
 			r = r.WithContext(context.WithValue(r.Context(), fromPeerKey{}, true))
 			r.Header.Set(header, value)
-			if got := (&discoveryGate{}).mayBeMerged(r); got != merged {
+			if got := (&discoveryAuthorizer{}).mayBeMerged(r); got != merged {
 				t.Errorf("%s: %q from a peer: merged %t, want %t", header, value, got, merged)
 			}
 			// Upstream's handler looks at the hop header of resource requests only.
-			if !(&discoveryGate{trustsAnyHop: true}).mayBeMerged(r) {
+			if !(&discoveryAuthorizer{trustsAnyHop: true}).mayBeMerged(r) {
 				t.Errorf("%s: %q from a peer, where any hop is trusted: merged false, want true", header, value)
 			}
 		}

@@ -1,0 +1,64 @@
+package peers
+
+import "github.com/skewproof/skewproof/proxy"
+
+// Duplicate identities: an identity is a hash of a host name (KEP-4020), so upstream takes two hosts of one name for one server. Each
+// overwrites what the other publishes, and requests for what only one of them serves alternate between 200 and 404. Here the second
+// server is a [proxy.DuplicateID].
+
+// holderOf is the server that an endpoint lease is about, by rule (f) of the package's comment.
+func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
+	other := proxy.DuplicateID(l.ID, l.Address)
+	switch m := r.members[l.ID]; {
+	case l.Address == "":
+		return l.ID
+	case l.ID == r.config.Self:
+		if r.config.Address == "" || r.config.Address == l.Address {
+			return l.ID
+		}
+		return other
+	case r.members[other] != nil:
+		return other
+	case m == nil || m.static != "" || m.endpoint == nil || m.address == "":
+		return l.ID
+	case m.endpoint.holder == l.Holder || m.address == l.Address:
+		return l.ID // it has moved, or was started anew
+	case r.expired(m):
+		return l.ID // and was started anew somewhere else
+	default:
+		return other
+	}
+}
+
+// expired reports whether the endpoint lease of a member was not renewed in time.
+func (r *Roster) expired(m *member) bool { return r.observed-m.endpoint.seen >= m.duration }
+
+// settleDuplicates forgets the endpoint leases of duplicates that are no longer renewed. A duplicate whose lease is renewed takes the place
+// of the first server if that one's lease is not: then it is the same server at another address.
+func (r *Roster) settleDuplicates(names []proxy.ServerID) {
+	for _, name := range names {
+		id, m := name.Identity(), r.members[name]
+		if id == name || m.endpoint == nil {
+			continue
+		}
+		if r.expired(m) {
+			m.endpoint, m.address, m.serves = nil, "", ""
+			continue
+		}
+		if of := r.members[id]; id != r.config.Self && of != nil && of.endpoint != nil && r.expired(of) {
+			of.endpoint, of.address, of.duration, of.serves = m.endpoint, m.address, m.duration, m.serves
+			m.endpoint, m.address, m.serves = nil, "", ""
+		}
+	}
+}
+
+// Duplicates are the live servers whose identity another server has too, sorted: each a [proxy.DuplicateID].
+func (r *Roster) Duplicates() []proxy.ServerID {
+	var all []proxy.ServerID
+	for _, name := range r.names() {
+		if name != name.Identity() && r.members[name].reported.live {
+			all = append(all, name)
+		}
+	}
+	return all
+}
