@@ -34,9 +34,7 @@ func judgeIdentityPreserved(f *Facts) *tally {
 				r, cause = rulingWrong, other
 			}
 		}
-		if t.rule(r) {
-			t.violateHop(o, hops, asUser, cause, cause)
-		}
+		t.ruleHops(r, o, hops, asUser, cause, cause)
 	}
 	if passed == 0 {
 		t.doubt("no operation was handled by a second server, so no user had to be passed on")

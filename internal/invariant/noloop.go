@@ -25,18 +25,11 @@ func judgeNoLoop(f *Facts) *tally {
 			continue
 		}
 		passedOn++
-		cause := ""
-		for _, path := range paths {
-			if cause = loop(path); cause != "" {
-				break
-			}
+		r, cause := rulingRight, ""
+		if i := slices.IndexFunc(paths, func(path []string) bool { return loop(path) != "" }); i >= 0 {
+			r, cause = rulingWrong, loop(paths[i])
 		}
-		if cause == "" {
-			t.rule(rulingRight)
-			continue
-		}
-		t.rule(rulingWrong)
-		t.violateHop(o, hops, noDetail, cause, cause)
+		t.ruleHops(r, o, hops, noDetail, cause, cause)
 	}
 	if passedOn == 0 {
 		t.doubt("no operation was handled by a second server, so none could loop")

@@ -35,9 +35,7 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 		if r == rulingRight || r == rulingWrong {
 			untrusted++
 		}
-		if t.rule(r) {
-			t.violateHop(o, hops, asUser, cause, cause)
-		}
+		t.ruleHops(r, o, hops, asUser, cause, cause)
 	}
 	t.fact("operations that an untrusted server could have served", untrusted)
 	t.fact("servers that refused to start with such a certificate", refusedToStart)

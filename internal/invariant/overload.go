@@ -1,8 +1,8 @@
 package invariant
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -76,9 +76,6 @@ func contained(windows []window, w window) bool {
 
 // overloadedAt reports whether the machine was overloaded at this time or shortly before.
 func (f *Facts) overloadedAt(at history.Time) bool {
-	i, found := slices.BinarySearchFunc(f.overloads, at, func(w window, at history.Time) int { return cmp.Compare(w.from, at) })
-	if !found {
-		i--
-	}
-	return i >= 0 && at < f.overloads[i].to
+	next := sort.Search(len(f.overloads), func(i int) bool { return f.overloads[i].from > at })
+	return next > 0 && at < f.overloads[next-1].to
 }

@@ -23,15 +23,13 @@ func judgePassedOnUnchanged(f *Facts) *tally {
 		if !forwarded(o.op, hops) {
 			continue
 		}
-		i := slices.IndexFunc(hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Altered != "" })
-		if i < 0 {
-			t.rule(rulingRight)
-			continue
+		r, cause, what := rulingRight, "", ""
+		if i := slices.IndexFunc(hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Altered != "" }); i >= 0 {
+			part, _, _ := strings.Cut(hops[i].Altered, ":")
+			altered := "it was altered before it reached " + hops[i].Server
+			r, cause, what = rulingWrong, altered+" ("+part+")", altered+" ("+hops[i].Altered+")"
 		}
-		t.rule(rulingWrong)
-		part, _, _ := strings.Cut(hops[i].Altered, ":")
-		altered := "it was altered before it reached " + hops[i].Server
-		t.violateHop(o, hops, noDetail, altered+" ("+part+")", altered+" ("+hops[i].Altered+")")
+		t.ruleHops(r, o, hops, noDetail, cause, what)
 	}
 	if t.verdict.Checked == 0 {
 		t.doubt("no operation was handled by a second server, so none could be altered on the way")

@@ -1,8 +1,8 @@
 package invariant
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -163,11 +163,7 @@ func fillAround(line []served) []served {
 
 // servedIndex is the index in s.served of the piece that contains t.
 func (s *server) servedIndex(t history.Time) int {
-	i, found := slices.BinarySearchFunc(s.served, t, func(p served, t history.Time) int { return cmp.Compare(p.from, t) })
-	if !found {
-		i--
-	}
-	return max(i, 0)
+	return max(sort.Search(len(s.served), func(i int) bool { return s.served[i].from > t })-1, 0)
 }
 
 func (s *server) servedAt(t history.Time) served { return s.served[s.servedIndex(t)] }
@@ -258,14 +254,11 @@ func newResource(k key, servers []*server) *resource {
 // during returns the server's claim over all of w, and since when it has not changed.
 func (r *resource) during(s *server, w window) coverage {
 	line := r.coverage[s.index]
-	i, found := slices.BinarySearchFunc(line, w.from, func(c coverage, t history.Time) int { return cmp.Compare(c.from, t) })
-	if !found {
-		i--
-	}
-	if i < 0 || !line[i].holds(w) {
+	next := sort.Search(len(line), func(i int) bool { return line[i].from > w.from })
+	if next == 0 || !line[next-1].holds(w) {
 		return coverage{claim: claimUnknown}
 	}
-	return line[i]
+	return line[next-1]
 }
 
 // name is the key of the resource for people, or "" if r is nil.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -90,14 +91,11 @@ func (f *Facts) addSteady(last, next history.Time) {
 
 // steadyAt returns the steady window that contains all of w, or nil.
 func (f *Facts) steadyAt(w window) *steadyWindow {
-	i, found := slices.BinarySearchFunc(f.steady, w.from, func(q *steadyWindow, t history.Time) int { return cmp.Compare(q.from, t) })
-	if !found {
-		i--
-	}
-	if i < 0 || !f.steady[i].holds(w) {
+	next := sort.Search(len(f.steady), func(i int) bool { return f.steady[i].from > w.from })
+	if next == 0 || !f.steady[next-1].holds(w) {
 		return nil
 	}
-	return f.steady[i]
+	return f.steady[next-1]
 }
 
 // truth collects what every server that was up over w served over w. It is unknown if the document

@@ -119,9 +119,11 @@ func (t *tally) violate(o *observation, s situation, class, cause, complaint str
 	})
 }
 
-// violateHop counts a violation in how servers handled o. detail says what hop entries are shown
-// with.
-func (t *tally) violateHop(o *observation, hops []history.Hop, detail func(history.Hop) string, cause, what string) {
+// ruleHops counts the ruling on how servers handled o. A violation shows each hop with its detail.
+func (t *tally) ruleHops(r ruling, o *observation, hops []history.Hop, detail func(history.Hop) string, cause, what string) {
+	if !t.rule(r) {
+		return
+	}
 	t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
 		e := t.facts.show(o, o.situation, answer(o.op))
 		user := o.op.User

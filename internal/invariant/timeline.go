@@ -3,7 +3,7 @@ package invariant
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -123,11 +123,8 @@ func (l timeline) during(w window) (span, bool) {
 
 // at returns the span that contains t.
 func (l timeline) at(t history.Time) span {
-	i, found := slices.BinarySearchFunc(l, t, func(s span, t history.Time) int { return cmp.Compare(s.from, t) })
-	if !found {
-		i--
-	}
-	return l[max(i, 0)]
+	next := sort.Search(len(l), func(i int) bool { return l[i].from > t })
+	return l[max(next-1, 0)]
 }
 
 // lifecycleOrder sorts records by time, and those of one time in the order in which a process can

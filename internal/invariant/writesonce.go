@@ -38,13 +38,11 @@ func judgeWritesOnce(f *Facts) *tally {
 		if len(by) > 0 {
 			done++
 		}
-		if t.rule(r) {
-			cause := "it was carried out by " + strings.Join(by, " and by ")
-			if retries > 0 {
-				cause += fmt.Sprintf(", though its client sent it %d times", 1+retries)
-			}
-			t.violateHop(o, hops, withStatus, cause, cause)
+		cause := "it was carried out by " + strings.Join(by, " and by ")
+		if retries > 0 {
+			cause += fmt.Sprintf(", though its client sent it %d times", 1+retries)
 		}
+		t.ruleHops(r, o, hops, withStatus, cause, cause)
 	}
 	if passed == 0 {
 		t.doubt("no write was handled by a second server, so none could be carried out twice")
