@@ -64,9 +64,9 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 		return rulingUnknown, ""
 	case !able || !f.undisturbed(client, o.op.Server, o.window) || !f.hasEtcd(o, o.window):
 		return rulingNone, ""
-	case o.local != claimYes && unrepeatable(o.op, f.hops[o.op.ID]) && f.peerImpaired(o):
+	case o.local != claimYes && unrepeatable(o) && f.peerImpaired(o):
 		return rulingNone, ""
-	case f.ownError(o):
+	case ownError(o):
 		return rulingNone, ""
 	}
 	failed, known := failure(o.op)
@@ -108,18 +108,17 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 
 // unrepeatable reports whether no other server could be tried after a failure: the client already
 // had the beginning of a response, or a peer may have carried out a write.
-func unrepeatable(op *history.Operation, hops []history.Hop) bool {
-	begun := op.Status != 0 && op.Status < http.StatusInternalServerError
-	return begun && op.Failure != history.FailureNone || writes(op) && forwarded(op, hops)
+func unrepeatable(o *observation) bool {
+	begun := o.op.Status != 0 && o.op.Status < http.StatusInternalServerError
+	return begun && o.op.Failure != history.FailureNone || writes(o.op) && o.forwarded()
 }
 
 // ownError reports whether the asked server answered 500 for what it serves itself, by its own
 // record and without any peer. No proxy could do better. Versions up to v1.30 answer 500 for a
 // component status that does not exist.
-func (f *Facts) ownError(o *observation) bool {
-	hops := f.hops[o.op.ID]
-	return o.local == claimYes && o.op.Status == http.StatusInternalServerError && !forwarded(o.op, hops) &&
-		slices.ContainsFunc(hops, func(h history.Hop) bool {
+func ownError(o *observation) bool {
+	return o.local == claimYes && o.op.Status == http.StatusInternalServerError && !o.forwarded() &&
+		slices.ContainsFunc(o.hops, func(h history.Hop) bool {
 			return h.Server == o.op.Server && h.Status == http.StatusInternalServerError
 		})
 }
@@ -127,11 +126,10 @@ func (f *Facts) ownError(o *observation) bool {
 // peerImpaired reports whether there was a fault on the link to a peer that may have handled the
 // operation, or in that peer. If hops show which peers handled it, only those count.
 func (f *Facts) peerImpaired(o *observation) bool {
-	hops := f.hops[o.op.ID]
-	told := forwarded(o.op, hops)
+	told := o.forwarded()
 	impaired := func(s *server) bool {
 		r, _ := f.reach(o.op.Server, s.name, o.window)
-		return r != reachOpen && (!told || slices.ContainsFunc(hops, func(h history.Hop) bool { return h.Server == s.name }))
+		return r != reachOpen && (!told || slices.ContainsFunc(o.hops, func(h history.Hop) bool { return h.Server == s.name }))
 	}
 	return slices.ContainsFunc(o.unsure, impaired) || slices.ContainsFunc(o.capable, func(p peer) bool { return impaired(p.server) })
 }

@@ -15,7 +15,7 @@ import (
 func (f *Facts) show(o *observation, s situation, complaint string) Evidence {
 	e := Evidence{
 		GVR: o.op.GVR, Subresource: o.op.Subresource,
-		Operations: []history.Operation{*o.op}, Hops: f.hops[o.op.ID], Candidates: f.candidates(o, s),
+		Operations: []history.Operation{*o.op}, Hops: o.hops, Candidates: f.candidates(o, s),
 	}
 	e.Sentence = fmt.Sprintf("%s was asked at %s: %s. It %s%s.",
 		o.op.Server, clock(o.op.Start), request(o.op), complaint, describe(e.Candidates, o.op.Server))

@@ -22,8 +22,6 @@ type Facts struct {
 	traffic      history.Time // when the last operation that was not cancelled ended
 	end          history.End
 	observations []*observation
-	byID         map[string]*observation // nil for an ID that several operations share
-	hops         map[string][]history.Hop
 	steps        []history.Step
 	faultList    []history.Fault
 	faults       map[link][]history.Fault
@@ -54,8 +52,7 @@ type server struct {
 func NewFacts(h *history.History) *Facts {
 	f := &Facts{
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
-		byID: map[string]*observation{}, hops: map[string][]history.Hop{}, faults: map[link][]history.Fault{},
-		byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
+		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
 	}
 	for hash, d := range h.Documents {
@@ -162,15 +159,22 @@ func (f *Facts) unnoticedStops() {
 }
 
 func (f *Facts) indexHops(h *history.History) {
+	byID := map[string]*observation{}
+	for _, o := range f.observations {
+		if first := byID[o.op.ID]; first != nil {
+			first.shared, o.shared = true, true
+			continue
+		}
+		byID[o.op.ID] = o
+	}
 	for _, hop := range h.Hops {
-		if f.byID[hop.Operation] != nil {
-			f.hops[hop.Operation] = append(f.hops[hop.Operation], hop)
+		if o := byID[hop.Operation]; o != nil && !o.shared {
+			o.hops = append(o.hops, hop)
 		}
 	}
-	for id, hops := range f.hops {
-		asked := f.byID[id].op.Server
-		slices.SortFunc(hops, func(a, b history.Hop) int { return hopOrder(asked, a, b) })
-		f.hops[id] = slices.Compact(hops)
+	for _, o := range f.observations {
+		slices.SortFunc(o.hops, func(a, b history.Hop) int { return hopOrder(o.op.Server, a, b) })
+		o.hops = slices.Compact(o.hops)
 	}
 }
 

@@ -10,12 +10,11 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// withHops yields every operation with its hops. Operations that share an ID are left out, because
-// their hops cannot be told apart.
-func (f *Facts) withHops() iter.Seq2[*observation, []history.Hop] {
-	return func(yield func(*observation, []history.Hop) bool) {
+// identified yields the operations whose hops can be told from those of others.
+func (f *Facts) identified() iter.Seq[*observation] {
+	return func(yield func(*observation) bool) {
 		for _, o := range f.observations {
-			if f.byID[o.op.ID] == o && !yield(o, f.hops[o.op.ID]) {
+			if !o.shared && !yield(o) {
 				return
 			}
 		}
@@ -29,8 +28,8 @@ func atPeer(op *history.Operation, h history.Hop) bool {
 }
 
 // forwarded reports whether the hops show that the operation was forwarded to a peer.
-func forwarded(op *history.Operation, hops []history.Hop) bool {
-	return slices.ContainsFunc(hops, func(h history.Hop) bool { return atPeer(op, h) })
+func (o *observation) forwarded() bool {
+	return slices.ContainsFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) })
 }
 
 // chains arranges the hops of one operation by which server forwarded it to which. Hop h was made

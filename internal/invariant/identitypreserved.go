@@ -21,20 +21,20 @@ func judgeIdentityPreserved(f *Facts) *tally {
 	passed, lost := 0, 0
 	known := f.knownAttributes()
 	users := map[string]bool{}
-	for o, hops := range f.withHops() {
-		if forwarded(o.op, hops) {
+	for o := range f.identified() {
+		if o.forwarded() {
 			passed++
 			users[o.op.User] = true
 		}
-		r, cause := ruleIdentity(o.op, hops)
+		r, cause := ruleIdentity(o)
 		if r != rulingWrong {
-			n, other := known.compare(o.op, hops)
+			n, other := known.compare(o.op, o.hops)
 			lost += n
 			if other != "" {
 				r, cause = rulingWrong, other
 			}
 		}
-		t.ruleHops(r, o, hops, asUser, cause, cause)
+		t.ruleHops(r, o, asUser, cause, cause)
 	}
 	if passed == 0 {
 		t.doubt("no operation was handled by a second server, so no user had to be passed on")
@@ -52,21 +52,21 @@ func judgeIdentityPreserved(f *Facts) *tally {
 // a user says nothing: its sender could not be authenticated. The hop at the asked server alone
 // says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
 // impersonator at the first server and the impersonated user at the next.
-func ruleIdentity(op *history.Operation, hops []history.Hop) (ruling, string) {
+func ruleIdentity(o *observation) (ruling, string) {
 	seen := false
-	for _, h := range hops {
+	for _, h := range o.hops {
 		switch {
-		case op.User == "" || h.User == "":
-		case h.User != op.User:
-			return rulingWrong, fmt.Sprintf("%s took %s for %s", h.Server, op.User, h.User)
+		case o.op.User == "" || h.User == "":
+		case h.User != o.op.User:
+			return rulingWrong, fmt.Sprintf("%s took %s for %s", h.Server, o.op.User, h.User)
 		default:
-			seen = seen || atPeer(op, h)
+			seen = seen || atPeer(o.op, h)
 		}
 	}
 	switch {
 	case seen:
 		return rulingRight, ""
-	case forwarded(op, hops):
+	case o.forwarded():
 		return rulingUnknown, ""
 	default:
 		return rulingNone, ""
@@ -92,8 +92,8 @@ type userAttributes map[string]attributes
 // requests.
 func (f *Facts) knownAttributes() userAttributes {
 	known := userAttributes{}
-	for o, hops := range f.withHops() {
-		for _, h := range hops {
+	for o := range f.identified() {
+		for _, h := range o.hops {
 			if h.Groups != "" && h.User == o.op.User && !atPeer(o.op, h) {
 				a := known[h.User]
 				a.add(h)

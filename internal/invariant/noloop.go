@@ -15,11 +15,14 @@ var noLoop = Invariant{
 func judgeNoLoop(f *Facts) *tally {
 	t := newTally(f)
 	passedOn, again, silent := 0, 0, 0
-	for o, hops := range f.withHops() {
-		if len(hops) == 0 && o.op.Status != 0 {
-			silent++
+	for o := range f.identified() {
+		if len(o.hops) == 0 {
+			if o.op.Status != 0 {
+				silent++
+			}
+			continue
 		}
-		paths, retries := chains(o.op.Server, hops)
+		paths, retries := chains(o.op.Server, o.hops)
 		again += retries
 		if !slices.ContainsFunc(paths, func(path []string) bool { return len(path) > 1 }) {
 			continue
@@ -29,7 +32,7 @@ func judgeNoLoop(f *Facts) *tally {
 		if i := slices.IndexFunc(paths, func(path []string) bool { return loop(path) != "" }); i >= 0 {
 			r, cause = rulingWrong, loop(paths[i])
 		}
-		t.ruleHops(r, o, hops, noDetail, cause, cause)
+		t.ruleHops(r, o, noDetail, cause, cause)
 	}
 	if passedOn == 0 {
 		t.doubt("no operation was handled by a second server, so none could loop")

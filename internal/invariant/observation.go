@@ -15,6 +15,8 @@ type observation struct {
 	asked    *server
 	resource *resource // nil if the operation is not about anything that discovery can list
 	window   window
+	hops     []history.Hop // the servers' own records of the operation
+	shared   bool          // other operations have the same ID, so hops cannot be told apart
 	situation
 }
 
@@ -55,13 +57,6 @@ func (f *Facts) indexOperations(h *history.History) {
 	}
 	f.finish = max(f.finish, f.end.At)
 	slices.SortStableFunc(f.observations, func(a, b *observation) int { return operationOrder(a.op, b.op) })
-	for _, o := range f.observations {
-		if _, shared := f.byID[o.op.ID]; shared {
-			f.byID[o.op.ID] = nil
-			continue
-		}
-		f.byID[o.op.ID] = o
-	}
 }
 
 func operationOrder(a, b *history.Operation) int {

@@ -30,12 +30,12 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 			t.rule(rulingRight)
 		}
 	}
-	for o, hops := range f.withHops() {
-		r, cause := f.ruleTrust(o, hops)
+	for o := range f.identified() {
+		r, cause := f.ruleTrust(o)
 		if r == rulingRight || r == rulingWrong {
 			untrusted++
 		}
-		t.ruleHops(r, o, hops, asUser, cause, cause)
+		t.ruleHops(r, o, asUser, cause, cause)
 	}
 	t.fact("operations that an untrusted server could have served", untrusted)
 	t.fact("servers that refused to start with such a certificate", refusedToStart)
@@ -46,13 +46,13 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 // applies if a server got the operation over an untrusted link, or if the asked server could have
 // forwarded it over one. If no server has recorded the operation, or all that could have answered
 // it were out of reach, entries are missing and it is unjudgeable.
-func (f *Facts) ruleTrust(o *observation, hops []history.Hop) (ruling, string) {
-	paths, _ := chains(o.op.Server, hops)
+func (f *Facts) ruleTrust(o *observation) (ruling, string) {
+	paths, _ := chains(o.op.Server, o.hops)
 	for i, path := range paths {
 		if len(path) < 2 {
 			continue
 		}
-		if cause := f.wrongTrust(o, hops[i], path[len(path)-2], path[len(path)-1]); cause != "" {
+		if cause := f.wrongTrust(o, o.hops[i], path[len(path)-2], path[len(path)-1]); cause != "" {
 			return rulingWrong, cause
 		}
 	}
@@ -64,7 +64,7 @@ func (f *Facts) ruleTrust(o *observation, hops []history.Hop) (ruling, string) {
 	switch {
 	case !tempted:
 		return rulingNone, ""
-	case len(hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, o.situation, o.window):
+	case len(o.hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, o.situation, o.window):
 		return rulingUnknown, ""
 	default:
 		return rulingRight, ""

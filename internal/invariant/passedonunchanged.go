@@ -19,17 +19,17 @@ var passedOnUnchanged = Invariant{
 
 func judgePassedOnUnchanged(f *Facts) *tally {
 	t := newTally(f)
-	for o, hops := range f.withHops() {
-		if !forwarded(o.op, hops) {
+	for o := range f.identified() {
+		if !o.forwarded() {
 			continue
 		}
 		r, cause, what := rulingRight, "", ""
-		if i := slices.IndexFunc(hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Altered != "" }); i >= 0 {
-			part, _, _ := strings.Cut(hops[i].Altered, ":")
-			altered := "it was altered before it reached " + hops[i].Server
-			r, cause, what = rulingWrong, altered+" ("+part+")", altered+" ("+hops[i].Altered+")"
+		if i := slices.IndexFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Altered != "" }); i >= 0 {
+			part, _, _ := strings.Cut(o.hops[i].Altered, ":")
+			altered := "it was altered before it reached " + o.hops[i].Server
+			r, cause, what = rulingWrong, altered+" ("+part+")", altered+" ("+o.hops[i].Altered+")"
 		}
-		t.ruleHops(r, o, hops, noDetail, cause, what)
+		t.ruleHops(r, o, noDetail, cause, what)
 	}
 	if t.verdict.Checked == 0 {
 		t.doubt("no operation was handled by a second server, so none could be altered on the way")

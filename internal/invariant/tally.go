@@ -120,7 +120,7 @@ func (t *tally) violate(o *observation, s situation, class, cause, complaint str
 }
 
 // ruleHops counts the ruling on how servers handled o. A violation shows each hop with its detail.
-func (t *tally) ruleHops(r ruling, o *observation, hops []history.Hop, detail func(history.Hop) string, cause, what string) {
+func (t *tally) ruleHops(r ruling, o *observation, detail func(history.Hop) string, cause, what string) {
 	if !t.rule(r) {
 		return
 	}
@@ -131,7 +131,7 @@ func (t *tally) ruleHops(r ruling, o *observation, hops []history.Hop, detail fu
 			user = "a client"
 		}
 		e.Sentence = fmt.Sprintf("%s was asked at %s by %s: %s. The request was handled by %s: %s.",
-			o.op.Server, clock(o.op.Start), user, request(o.op), route(hops, detail), what)
+			o.op.Server, clock(o.op.Start), user, request(o.op), route(o.hops, detail), what)
 		return e
 	})
 }

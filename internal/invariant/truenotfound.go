@@ -70,7 +70,7 @@ func (f *Facts) nearlyServed(o *observation) bool {
 // says so. The server that gets such a request answers 503 if it does not serve the resource. 503
 // is also the more cautious answer to a forged header.
 func (f *Facts) rerouted(o *observation) bool {
-	return o.op.Rerouted || forwarded(o.op, f.hops[o.op.ID])
+	return o.op.Rerouted || o.forwarded()
 }
 
 // serverLost reports whether some other server was killed or crashed and has not come back.

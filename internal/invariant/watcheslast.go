@@ -120,7 +120,7 @@ func (f *Facts) unaffected(o *observation) bool {
 // all that serve or may serve the resource.
 func (f *Facts) handlers(o *observation) []*server {
 	var out []*server
-	for _, h := range f.hops[o.op.ID] {
+	for _, h := range o.hops {
 		if s := f.byName[h.Server]; s != nil && s != o.asked {
 			out = append(out, s)
 		}

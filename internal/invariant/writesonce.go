@@ -21,20 +21,20 @@ var writesOnce = Invariant{
 func judgeWritesOnce(f *Facts) *tally {
 	t := newTally(f)
 	passed, again, done := 0, 0, 0
-	for o, hops := range f.withHops() {
+	for o := range f.identified() {
 		if !writes(o.op) || dryRun(o.op) {
 			continue
 		}
-		if !forwarded(o.op, hops) {
-			if len(hops) == 0 && routed(o.op) {
+		if !o.forwarded() {
+			if len(o.hops) == 0 && routed(o.op) {
 				t.rule(rulingUnknown)
 			}
 			continue
 		}
 		passed++
-		paths, retries := chains(o.op.Server, hops)
+		paths, retries := chains(o.op.Server, o.hops)
 		again += retries
-		r, by := ruleWritesOnce(o.op, hops, paths, 1+retries)
+		r, by := ruleWritesOnce(o.op, o.hops, paths, 1+retries)
 		if len(by) > 0 {
 			done++
 		}
@@ -42,7 +42,7 @@ func judgeWritesOnce(f *Facts) *tally {
 		if retries > 0 {
 			cause += fmt.Sprintf(", though its client sent it %d times", 1+retries)
 		}
-		t.ruleHops(r, o, hops, withStatus, cause, cause)
+		t.ruleHops(r, o, withStatus, cause, cause)
 	}
 	if passed == 0 {
 		t.doubt("no write was handled by a second server, so none could be carried out twice")
