@@ -276,7 +276,7 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	for n := range 9 * 8 {
 		verdicts := []invariant.Verdict{
 			{Invariant: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
-			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Strained: n / 36, Reason: "r"},
+			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
 		}
 		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {

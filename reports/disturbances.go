@@ -99,7 +99,7 @@ func newFaults(h *history.History, end time.Duration) []Fault {
 			ID: f.ID, Kind: f.Kind, From: f.From, To: f.To, Server: f.Server, Blocks: f.Blocks, Detail: f.Detail,
 			StartSeconds: seconds(min(f.Start, end)), EndSeconds: seconds(min(f.End, end)),
 			Evidence: FaultEvidence{
-				Bit: f.Bit(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
+				Bit: f.Effective(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
 				BytesUp: e.BytesUp, BytesDown: e.BytesDown, Requests: e.Requests, EffectsSeen: e.Seen,
 			},
 		})

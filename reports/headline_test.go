@@ -112,7 +112,7 @@ func TestHeadline(t *testing.T) {
 			name: "a machine that did not keep up, in what is not the scenario's business",
 			verdicts: []invariant.Verdict{
 				{Invariant: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1, About: true},
-				{Invariant: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Strained: 3, Reason: "the machine did not keep up"},
+				{Invariant: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Overloaded: 3, Reason: "the machine did not keep up"},
 			},
 			want: "the run proves nothing about Y: the machine did not keep up.",
 		},

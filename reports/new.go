@@ -63,7 +63,7 @@ func newInvariants(verdicts []invariant.Verdict) []Invariant {
 	for _, v := range verdicts {
 		i := Invariant{
 			Name: v.Invariant, Grade: v.Grade, Verdict: v.Outcome, About: v.About, Sentence: v.Sentence, Source: v.Source,
-			Checked: v.Checked, Unjudgeable: v.Unjudgeable, Strained: v.Strained, Violations: v.Violations, Reason: v.Reason, Kinds: v.Kinds,
+			Checked: v.Checked, Unjudgeable: v.Unjudgeable, Overloaded: v.Overloaded, Violations: v.Violations, Reason: v.Reason, Kinds: v.Kinds,
 		}
 		for _, f := range v.Facts {
 			i.Facts = append(i.Facts, Fact(f))

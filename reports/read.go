@@ -63,8 +63,8 @@ func (i Invariant) check(whole bool) error {
 		return nil
 	case !whole:
 		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Verdict, altered)
-	case i.Checked < 1 || i.Strained > 0:
-		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Verdict, i.Checked, i.Strained, altered)
+	case i.Checked < 1 || i.Overloaded > 0:
+		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Verdict, i.Checked, i.Overloaded, altered)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ const altered = "the file was altered, or a skewproof wrote it that counts other
 func (r RunReport) outcome() invariant.Outcome {
 	verdicts := make([]invariant.Verdict, len(r.Invariants))
 	for n, i := range r.Invariants {
-		verdicts[n] = invariant.Verdict{Invariant: i.Name, Grade: i.Grade, Outcome: i.Verdict, About: i.About, Strained: i.Strained}
+		verdicts[n] = invariant.Verdict{Invariant: i.Name, Grade: i.Grade, Outcome: i.Verdict, About: i.About, Overloaded: i.Overloaded}
 	}
 	return invariant.Overall(verdicts, r.Verdict.Strict)
 }

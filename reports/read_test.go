@@ -102,7 +102,7 @@ func TestReadRefusesAnotherOutcome(t *testing.T) {
 		{Outcome: invariant.OutcomeFail, Checked: 1, Violations: 1},
 		{Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"},
 		{Outcome: invariant.OutcomeInconclusive, Reason: "too little pressure", About: true},
-		{Outcome: invariant.OutcomeInconclusive, Reason: "the machine did not keep up", Strained: 1},
+		{Outcome: invariant.OutcomeInconclusive, Reason: "the machine did not keep up", Overloaded: 1},
 	}
 	refused := 0
 	for _, core := range judged {

@@ -121,9 +121,9 @@ type Invariant struct {
 	Checked int `json:"checked"`
 	// Unjudgeable is how many more would have been judged had their ground truth been known.
 	Unjudgeable int `json:"unjudgeable,omitempty"`
-	// Strained is how many of these were wrong while the machine did not keep up. They are not counted as violations, and the invariant may not
+	// Overloaded is how many of these were wrong while the machine did not keep up. They are not counted as violations, and the invariant may not
 	// stay inconclusive then.
-	Strained int `json:"strained,omitempty"`
+	Overloaded int `json:"strained,omitempty"`
 	// Violations is the full count, of which Evidence shows the first few kinds.
 	Violations int `json:"violations"`
 	// Facts are measured figures, in the order in which they should be shown.
@@ -137,7 +137,7 @@ type Invariant struct {
 }
 
 // matters reports whether the run is inconclusive if the invariant, which counts, is.
-func (i Invariant) matters() bool { return i.About || i.Strained > 0 }
+func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 }
 
 // Fact is one measured figure, ready to be shown.
 type Fact struct {

@@ -101,7 +101,7 @@ func smallRun() *history.History {
 		},
 		{Server: "a", Incarnation: 1, At: at(7), Setup: "its proxy switched off"},
 	}
-	h.Lates = []history.Late{
+	h.SlowProbes = []history.SlowProbe{
 		{Server: "a", Start: at(15.1), End: at(16), Queued: 1200 * time.Microsecond},
 		{Server: "b", Start: at(17), End: at(19.5)},
 	}

@@ -118,7 +118,7 @@ func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, 
 				lane.Faults = append(lane.Faults, FaultBand{Fault: f.ID, StartSeconds: f.StartSeconds, EndSeconds: f.EndSeconds})
 			}
 		}
-		for _, late := range inOrder(h.Lates, func(l history.Late) history.Time { return l.Start }) {
+		for _, late := range inOrder(h.SlowProbes, func(l history.SlowProbe) history.Time { return l.Start }) {
 			if late.Server == s.Name {
 				lane.Late = append(lane.Late, LateBand{
 					StartSeconds: seconds(min(late.Start, end)), EndSeconds: seconds(min(late.End, end)), QueuedSeconds: seconds(late.Queued),

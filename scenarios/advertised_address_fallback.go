@@ -8,12 +8,14 @@ import (
 )
 
 var advertisedAddressFallback = scenario.Scenario{
-	Name:    "advertised-address-fallback",
-	Happens: "The first server alone runs TO. No server is told an address for its peers: --advertise-address, which each has, is all there is.",
-	Holds:   "Peers find each other by --advertise-address and the secure port, and what some server serves can be had from every server.",
-	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): without --peer-advertise-ip and --peer-advertise-port the address of --advertise-address is used, then that of --bind-address, then the " +
-		"host's own. Every server here listens on all addresses (--bind-address=0.0.0.0), so the step of an address to listen on is not taken; the last one is, " +
-		"in advertised-address-unroutable",
+	Name: "advertised-address-fallback",
+	Happens: "Only the first server runs TO. No server has an address for its peers (--peer-advertise-ip, --peer-advertise-port); each has " +
+		"--advertise-address.",
+	Holds: "Peers find each other by --advertise-address and the secure port. Every server can answer requests for everything that some " +
+		"server serves.",
+	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): without --peer-advertise-ip and --peer-advertise-port the " +
+		"address of --advertise-address is used, then that of --bind-address, then the host's own. Here every server listens on all " +
+		"addresses (--bind-address=0.0.0.0), so --bind-address is not tested; advertised-address-unroutable tests the host's own",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

@@ -9,11 +9,12 @@ import (
 
 var advertisedAddressHalf = scenario.Scenario{
 	Name: "advertised-address-half",
-	Happens: "The first server alone runs TO. It is restarted with --peer-advertise-ip alone, then with --peer-advertise-port alone, each leading nowhere, " +
-		"and then with both, as it should be.",
-	Holds: "Half an address is refused, or left aside for --advertise-address with the server's own port: what the server serves can be had from " +
-		"every other as long as it runs.",
-	Source:           "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): if --peer-advertise-ip and --peer-advertise-port are not both set, --advertise-address is used",
+	Happens: "Only the first server runs TO. It is restarted with only --peer-advertise-ip, then with only --peer-advertise-port, both " +
+		"wrong, and then with both, correct.",
+	Holds: "A server refuses half an address, or ignores it and uses --advertise-address and its own port. While it runs, every other " +
+		"server can answer requests for what it serves.",
+	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): if --peer-advertise-ip and --peer-advertise-port are not " +
+		"both set, --advertise-address is used",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

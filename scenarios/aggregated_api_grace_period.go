@@ -4,8 +4,9 @@ import "github.com/skewproof/skewproof/internal/scenario"
 
 var aggregatedAPIGracePeriod = scenario.Scenario{
 	Name: "aggregated-api-grace-period",
-	Happens: "While versions are mixed, an API of two versions that another program serves is registered with the servers, and one of them is restarted, so that all fetch " +
-		"each other's documents while both are there. The first version is removed, and the servers are watched until everybody has forgotten it.",
+	Happens: "Versions are mixed. An aggregated API with two versions is registered, and one server is restarted, so that all servers " +
+		"fetch each other's documents while both versions exist. The first version is removed, and the run goes on until no server " +
+		"remembers it.",
 	Holds:      crdVersionGracePeriod.Holds,
 	Source:     crdGracePeriod.Source,
 	About:      crdGracePeriod.About,

@@ -9,9 +9,10 @@ import (
 )
 
 var bandwidthStarvedList = scenario.Scenario{
-	Name:             "bandwidth-starved-list",
-	Happens:          "The first server alone runs TO. While clients list many objects, answers from it to the others trickle at a few hundred kilobytes a second.",
-	Holds:            "A list that takes long and comes to its end is whole; nobody takes the first server for gone.",
+	Name: "bandwidth-starved-list",
+	Happens: "Only the first server runs TO. Clients list many objects, and the others get its responses at only a few hundred kilobytes a " +
+		"second.",
+	Holds:            "A slow list that ends properly is complete. No server takes the first one for gone.",
 	Source:           "KEP-4020, goals; client-go: a list is read to its end",
 	About:            []string{"NoFalseNotFound", "ListsAgree", "AnsweredInFull", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,

@@ -9,9 +9,11 @@ import (
 )
 
 var blackHole = scenario.Scenario{
-	Name:             "black-hole",
-	Happens:          "The first server alone runs TO. Connections from the others to it stay open, and new ones are accepted, but nothing comes back; the process itself is well.",
-	Holds:            "Meanwhile the others answer 503, within a bounded time and never 404, for what only the first serves; all is well soon after.",
+	Name: "black-hole",
+	Happens: "Only the first server runs TO. Connections from the others to it stay open, and new ones are accepted, but no response comes " +
+		"back. The process itself is healthy.",
+	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for what only the first server serves. Soon afterwards " +
+		"they answer such requests again.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
@@ -23,7 +25,7 @@ var blackHole = scenario.Scenario{
 		plan := p.Cluster(p.Newest)
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Timeout, To: "a"})...)
-		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
+		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // longer than a request may take
 		heal()
 		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 100}

@@ -9,8 +9,8 @@ import (
 
 var canaryUpgrade = scenario.Scenario{
 	Name:    "canary-upgrade",
-	Happens: "One server is upgraded and watched for longer than leases and the first retries take; then the others follow.",
-	Holds:   "While one server runs ahead, and while the others catch up, what some server serves can be had from every server.",
+	Happens: "One server is upgraded and runs for longer than leases last and first retries take. Then the others are upgraded.",
+	Holds:   "All the time, every server can answer requests for everything that some server serves.",
 	Source:  "KEP-4020, motivation: a cluster may run mixed versions for as long as an upgrade is being watched",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},

@@ -10,32 +10,73 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// catalogue in the order in which a reviewer would read it: a family after the other.
+// catalogue is in the order in which a reviewer reads it, one family after the other.
 var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, scale)
 
 var (
-	upgrades = []scenario.Scenario{quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
-		gateRollout}
-	network = []scenario.Scenario{peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
-		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList}
+	upgrades = []scenario.Scenario{
+		quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
+		gateRollout,
+	}
+	network = []scenario.Scenario{
+		peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
+		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList,
+	}
 	processes     = []scenario.Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
 	configuration = []scenario.Scenario{
 		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName, certificateRotation,
-		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf, advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
+		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf,
+		advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
 	}
 	discovery = []scenario.Scenario{
-		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod, crdVersionGracePeriod, crdWithoutPeers,
-		aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
+		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod,
+		crdVersionGracePeriod, crdWithoutPeers, aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
 	}
 	safety   = []scenario.Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
 	requests = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
 	scale    = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )
 
+// What a control plane of two versions violates without any proxy. These name only what has many chances
+// to be seen: a control that fails to fail by chance makes a whole conformance run inconclusive.
+var (
+	// mixedToTheEnd is for plans that end with mixed versions, for longer than Bounds.Convergence.
+	mixedToTheEnd = scenario.Control{
+		Subject:    scenario.SubjectNone,
+		Invariants: []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Converges"},
+	}
+	// mixedForAWhile is for plans in which versions are mixed without disturbance for some seconds at a
+	// time, and that end with one version.
+	mixedForAWhile = scenario.Control{
+		Subject:    scenario.SubjectNone,
+		Invariants: []string{"NoFalseNotFound", "DiscoveryComplete", "DiscoveryAccessible"},
+	}
+	// outOfReach is for plans of mixedToTheEnd in which a server cannot reach, for long enough, any server
+	// that serves what it does not.
+	outOfReach = scenario.Control{
+		Subject: scenario.SubjectNone,
+		Invariants: []string{
+			"NoFalseNotFound", "UnavailableOnPeerFailure", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Converges",
+		},
+	}
+	// withoutSteadyState is for plans that may have no steady state, or none in the simulator.
+	withoutSteadyState = scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoFalseNotFound"}}
+)
+
+// notOnNodes is for scenarios that give a server certificates, authorities or addresses of its own. A
+// test checks it against what the kind backend can do.
+var notOnNodes = scenario.Limits{
+	Backends: []string{scenario.BackendLocal, scenario.BackendSim},
+	Reason: "because the kubelet, the etcd member and the load balancer of a kind cluster also depend on the certificates, authorities and " +
+		"addresses of its nodes",
+}
+
+var onlySimulated = []string{scenario.BackendSim}
+
 // All returns the catalogue.
 func All() []scenario.Scenario { return append([]scenario.Scenario(nil), catalogue...) }
 
-// Find returns the scenario of that name, or an [UnknownError] that names the nearest one.
+// Find returns the scenario with that name, or an [UnknownError].
 func Find(name string) (scenario.Scenario, error) {
 	for _, s := range catalogue {
 		if s.Name == name {
@@ -45,13 +86,13 @@ func Find(name string) (scenario.Scenario, error) {
 	return scenario.Scenario{}, &UnknownError{Name: name, Nearest: nearest(name)}
 }
 
-// UnknownError says that there is no such scenario.
+// UnknownError says that no scenario has that name.
 type UnknownError struct {
 	Name    string
-	Nearest string // "" if nothing is near
+	Nearest string // the most similar name; "" if none is similar
 }
 
-// Error suggests what may have been meant.
+// Error suggests the most similar name.
 func (e *UnknownError) Error() string {
 	if e.Nearest != "" {
 		return fmt.Sprintf("no scenario %q: did you mean %q? 'skewproof list' shows all", e.Name, e.Nearest)
@@ -60,7 +101,7 @@ func (e *UnknownError) Error() string {
 }
 
 func nearest(name string) string {
-	best, similarity := "", 0.5 // half of the letters must agree
+	best, similarity := "", 0.5 // at least half of the letters must agree
 	for _, s := range catalogue {
 		if got := levenshtein.Similarity(strings.ToLower(name), s.Name, nil); got > similarity {
 			best, similarity = s.Name, got

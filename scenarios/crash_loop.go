@@ -10,13 +10,15 @@ import (
 // crashes is how often the server is killed.
 const crashes = 4
 
-// crashesAfter is for how long it is up in between: longer than the others may take to know (history.DefaultBounds.Staleness).
+// crashesAfter is how long it is up in between: longer than history.DefaultBounds.Staleness.
 const crashesAfter = 9 * time.Second
 
 var crashLoop = scenario.Scenario{
-	Name:             "crash-loop",
-	Happens:          "The first server alone runs TO. It is killed and started again, again and again, a few seconds after it was ready each time.",
-	Holds:            "Nobody is told that what it serves does not exist while it is up, nobody else is harmed, and all is well after the last start. Beyond the KEP: whenever it is up and the others have had the time to know, what only it serves can be had from them.",
+	Name:    "crash-loop",
+	Happens: "Only the first server runs TO. It is killed and started several times, a few seconds after it was ready each time.",
+	Holds: "While it is up, no request for what it serves is answered 404, no other server is affected, and after the last start " +
+		"everything is right. Beyond the KEP: whenever it is up and the others have had the time to know that, they can answer " +
+		"requests for what only it serves.",
 	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's lease may outlive its process, and a new process holds the same identity",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,

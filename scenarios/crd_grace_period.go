@@ -7,16 +7,19 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// gracePeriod is how long upstream remembers a group version of a custom resource or aggregated API after it is gone, so as not to take it for a
-// peer's own (defaultExclusionGracePeriod in k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
+// gracePeriod is how long upstream remembers a deleted group version of a custom resource or aggregated
+// API, so as not to take it for one that a peer serves (defaultExclusionGracePeriod in
+// k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
 const gracePeriod = 5 * time.Minute
 
 var crdGracePeriod = scenario.Scenario{
 	Name: "crd-grace-period",
-	Happens: "While versions are mixed, a custom resource of two versions is defined, and a server is restarted, so that all fetch each other's documents " +
-		"while it is there. It loses a version and is deleted, and the servers are watched until everybody has forgotten that there was one.",
-	Holds:      "What is gone stays gone when the memory of it ends.",
-	Source:     "KEP-4020, goals: discovery reports the same set of resources; k8s.io/apiserver keeps deleted group versions apart for five minutes",
+	Happens: "Versions are mixed. A custom resource with two versions is defined, and a server is restarted, so that all servers fetch " +
+		"each other's documents while it exists. The resource loses a version and is deleted, and the run goes on until no server " +
+		"remembers it.",
+	Holds: "What was deleted does not come back when servers forget that it was deleted.",
+	Source: "KEP-4020, goals: discovery reports the same set of resources; k8s.io/apiserver keeps deleted group versions apart for five " +
+		"minutes",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     scenario.Discovery,

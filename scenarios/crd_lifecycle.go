@@ -9,8 +9,8 @@ import (
 
 var crdLifecycle = scenario.Scenario{
 	Name:       "crd-lifecycle",
-	Happens:    "While versions are mixed, a custom resource is defined, gets a second version, loses the first, and is deleted.",
-	Holds:      "Every server serves, and lists, exactly the versions that there are.",
+	Happens:    "Versions are mixed. A custom resource is defined, gets a second version, loses the first, and is deleted.",
+	Holds:      "Every server serves and lists exactly the versions that exist.",
 	Source:     "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked; no stale entry, no false 404",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,

@@ -9,9 +9,10 @@ import (
 
 var crdVersionGracePeriod = scenario.Scenario{
 	Name: "crd-version-grace-period",
-	Happens: "While versions are mixed, a custom resource of two versions is defined, and a server is restarted, so that all fetch each other's documents " +
-		"while both are there. It loses the first version, goes on with the second, and the servers are watched until everybody has forgotten the first.",
-	Holds:      "The version that is gone stays gone when the memory of it ends, and the one that is left can be had all the time.",
+	Happens: "Versions are mixed. A custom resource with two versions is defined, and a server is restarted, so that all servers fetch " +
+		"each other's documents while both versions exist. The resource loses the first version and keeps the second, and the run " +
+		"goes on until no server remembers the first.",
+	Holds:      "The deleted version does not come back when servers forget that it was deleted. The other version is available all the time.",
 	Source:     crdGracePeriod.Source,
 	About:      crdGracePeriod.About,
 	MinServers: 2,
@@ -21,8 +22,8 @@ var crdVersionGracePeriod = scenario.Scenario{
 	Plan:       func(p scenario.Parameters) scenario.Plan { return losesAVersion(p, widgets) },
 }
 
-// losesAVersion lets a definition, whose versions are in what the servers know of each other, lose one of them, and outlasts the memory of that. That the whole
-// definition goes is another matter, see crd-grace-period: then its group is gone, too.
+// losesAVersion removes one version of a definition that the servers know of each other, and waits until
+// they forget it. In crd-grace-period the whole definition, and so its group, is removed.
 func losesAVersion(p scenario.Parameters, of func(versions ...string) scenario.Definition) scenario.Plan {
 	plan := p.Cluster(p.Newest)
 	plan.Settle(2 * time.Second)

@@ -9,9 +9,9 @@ import (
 
 var crdWithoutPeers = scenario.Scenario{
 	Name: "crd-without-peers",
-	Happens: "All servers run TO. All but the first are stopped for good, and while that one is alone, a custom resource is defined, gets a second " +
-		"version, loses the first, and is deleted.",
-	Holds:      "Who has no peer lists what it serves, and nothing else.",
+	Happens: "All servers run TO. All but the first are stopped for good. Then a custom resource is defined, gets a second version, loses " +
+		"the first, and is deleted.",
+	Holds:      "A server without peers lists exactly what it serves.",
 	Source:     "KEP-4020, goals: discovery reports what can be accessed, with peers or without; no stale entry",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,

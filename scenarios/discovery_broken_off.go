@@ -10,12 +10,13 @@ import (
 
 var discoveryBrokenOff = scenario.Scenario{
 	Name: "discovery-broken-off",
-	Happens: "The first server alone runs TO. When peers fetch what it serves, its answers (200) break off: first before the first byte of either document, " +
-		"later half way. Each time another server is restarted, so that everybody asks.",
-	Holds: "Nothing is not an empty list, and half a list not a short one: what the others knew of the first server they do not forget, what they could not " +
-		"learn they do not take for absent, and once answers are whole again they learn it.",
-	Source: "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: whatever has come of a body when reading it fails is decoded, and an empty one decodes to a " +
-		"document without groups",
+	Happens: "Only the first server runs TO. When peers fetch what it serves, its responses (200) break off: at first before the first " +
+		"byte of each document, later half way through it. Each time another server is restarted, so that all servers fetch the " +
+		"documents again.",
+	Holds: "An empty body is not an empty list, and half a list is not a short one: the others remember what they knew about the first " +
+		"server, do not treat what they could not fetch as absent, and learn it once responses are complete again.",
+	Source: "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: whatever has come of a body when reading it fails is decoded, and an " +
+		"empty one decodes to a document without groups",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,

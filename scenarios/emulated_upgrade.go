@@ -9,11 +9,13 @@ import (
 
 var emulatedUpgrade = scenario.Scenario{
 	Name: "emulated-upgrade",
-	Happens: "Under load, the servers are replaced one after the other by TO, each told to behave like FROM still. When all are, and that has been watched, they are " +
-		"restarted one after the other as what they are.",
-	Holds: "While all behave like FROM, whatever they are, what one serves all serve; then, as in any upgrade, what some server serves can be had from every server, and all " +
-		"of them describe it alike. FROM may be up to three minor versions older: two apiservers without emulation may differ by one.",
-	Source: "KEP-4330, user stories: upgrading the binary apart from the API (--emulated-version); Kubernetes' version skew policy; KEP-4020, motivation",
+	Happens: "Under load, the servers are replaced one after the other by TO, emulating FROM. After a while, they are restarted one after " +
+		"the other without emulation.",
+	Holds: "While all servers emulate FROM, they all serve the same. Then, as in any upgrade, every server can answer requests for " +
+		"everything that some server serves, and all answer discovery alike. FROM may be up to three minor versions older than TO: " +
+		"without emulation, two apiservers may differ by only one.",
+	Source: "KEP-4330, user stories: upgrading the binary apart from the API (--emulated-version); Kubernetes' version skew policy; " +
+		"KEP-4020, motivation",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers:       2,
@@ -25,10 +27,11 @@ var emulatedUpgrade = scenario.Scenario{
 		plan := p.Cluster(func(int) string { return p.From })
 		plan.Soak(3 * time.Second)
 		for _, server := range plan.Names() {
-			plan.Add(scenario.Step{Action: scenario.Replace, Server: server, Version: p.To, Setup: &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}})
+			emulating := &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}
+			plan.Add(scenario.Step{Action: scenario.Replace, Server: server, Version: p.To, Setup: emulating})
 			plan.Settle(3 * time.Second)
 		}
-		plan.Sweep() // while every server is TO, and none serves its API
+		plan.Sweep() // while every server runs TO and none serves its API
 		plan.Soak(10 * time.Second)
 		for i, server := range plan.Names() {
 			plan.Restart(server)

@@ -10,9 +10,10 @@ import (
 
 var etcdCutOffOneServer = scenario.Scenario{
 	Name: "etcd-cut-off-one-server",
-	Happens: "The first server alone runs TO. It loses its connection to etcd for longer than its leases there last: " +
-		"it runs, can be reached, and is no longer where peers look for it. Then it has the connection back.",
-	Holds:            "Meanwhile nobody says 404 for what only the first server serves; all is well soon after. Beyond the KEP: the others are not harmed.",
+	Happens: "Only the first server runs TO. It loses its connection to etcd for longer than its leases last: it runs and can be reached, " +
+		"but peers no longer find its address. Then the connection is restored.",
+	Holds: "Meanwhile no server answers 404 for what only the first one serves. Soon afterwards everything is right again. Beyond the " +
+		"KEP: the other servers are not affected.",
 	Source:           "KEP-4020, goals: 503, not 404; k8s.io/apiserver, pkg/reconcilers: a peer's endpoint lease lapses after 15 s",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,
@@ -25,7 +26,7 @@ var etcdCutOffOneServer = scenario.Scenario{
 		heal := plan.Suffer(cut("a", fault.Etcd))
 		plan.Soak(25 * time.Second)
 		heal()
-		// A kube-apiserver is not back at once: its client of etcd waits before it tries again, after so long a cut for up to 24 s.
+		// The etcd client of a kube-apiserver waits before it connects again, for up to 24 s after such a cut.
 		plan.ConvergeAfter(24 * time.Second)
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300}
 		return *plan

@@ -9,9 +9,11 @@ import (
 )
 
 var etcdSlow = scenario.Scenario{
-	Name:             "etcd-slow",
-	Happens:          "The first server alone runs TO. Whatever servers ask of etcd takes longer by a tenth of a second, give or take half of that; meanwhile one is restarted.",
-	Holds:            "Everything takes longer and nothing else changes: leases are kept up, peers are found, and a server that starts learns of the others.",
+	Name: "etcd-slow",
+	Happens: "Only the first server runs TO. Every request to etcd takes a tenth of a second longer, ±50 %. Meanwhile one server is " +
+		"restarted.",
+	Holds: "Everything takes longer and nothing else changes: leases are renewed, peers are found, and a server that starts learns about " +
+		"the others.",
 	Source:           "KEP-4020, scalability: leases in etcd say where peers are",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,

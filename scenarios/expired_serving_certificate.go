@@ -1,15 +1,12 @@
 package scenarios
 
-import (
-	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
-)
+import "github.com/skewproof/skewproof/internal/scenario"
 
 var expiredServingCertificate = scenario.Scenario{
 	Name:    "expired-serving-certificate",
-	Happens: "The first server alone runs TO. It is restarted with a serving certificate that has expired, and then with a good one.",
-	Holds: "If it starts at all, the others answer 503, and never 404, for what it alone serves, as long as they cannot trust it; nobody crashes; " +
-		"all is well with the good one.",
+	Happens: "Only the first server runs TO. It is restarted with an expired serving certificate, and then with a valid one.",
+	Holds: "If it starts at all, the others answer 503, never 404, for what only it serves while they cannot trust it. No server " +
+		"crashes. With the valid certificate everything is right again.",
 	Source:           "KEP-4020, proxy transport between apiservers and authn: peers verify each other's serving certificates; goals: 503, not 404",
 	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
@@ -17,10 +14,5 @@ var expiredServingCertificate = scenario.Scenario{
 	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
-		plan.Misconfigure("a", scenario.Setup{Serving: scenario.CertificateExpired})
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
-		return *plan
-	},
+	Plan:             misconfigured("a", scenario.Setup{Serving: scenario.CertificateExpired}, 0),
 }

@@ -10,13 +10,14 @@ import (
 // flaps is how often the link is cut.
 const flaps = 4
 
-// linkUp is for how long the way is there in between: longer than a server may take to notice (history.DefaultBounds.Staleness).
+// linkUp is how long the link works in between: longer than history.DefaultBounds.Staleness.
 const linkUp = 9 * time.Second
 
 var flappingLink = scenario.Scenario{
-	Name:             "flapping-link",
-	Happens:          "The first server alone runs TO. The second loses and regains the way to it again and again, every few seconds.",
-	Holds:            "When the way is not there the answer is 503, never 404, and all is well soon after the last time. Beyond the KEP: a few seconds after each return of the way every request is passed on again.",
+	Name:    "flapping-link",
+	Happens: "Only the first server runs TO. The link from the second server to it is cut and healed several times, every few seconds.",
+	Holds: "While the link is cut, the second server answers 503, never 404, and soon after the last cut everything is right. Beyond the " +
+		"KEP: a few seconds after each healing every request is passed on again.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "WritesOnce", "NoCrash", "Converges", "Available"},
 	MinServers:       2,

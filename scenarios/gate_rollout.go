@@ -10,17 +10,17 @@ import (
 
 var gateRollout = scenario.Scenario{
 	Name: "gate-rollout",
-	Happens: "The first server alone runs TO, and the feature is switched off everywhere. It is switched on server by server, that of the first server last, " +
-		"and off again in the same order.",
-	Holds: "A server whose feature is on never answers 404 for what a live one serves, whether that one's is on or off. With all on, discovery is complete and " +
-		"the same everywhere. Nobody crashes and nothing loops.",
+	Happens: "Only the first server runs TO, and the feature is off on all servers. It is switched on server by server, on the first " +
+		"server last, and then off again in the same order.",
+	Holds: "A server with the feature on never answers 404 for what a live server serves, whether that one has the feature on or off. " +
+		"With the feature on everywhere, discovery is complete and the same on every server. No server crashes and no request loops.",
 	Source:           "KEP-4020, upgrade and downgrade strategy: the feature is enabled and disabled on one server after the other",
 	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
-	Control:          askedInVain,
+	Control:          withoutSteadyState,
 	Plan: func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(p.Newest)
 		for i := range plan.Servers {
@@ -33,7 +33,7 @@ var gateRollout = scenario.Scenario{
 			plan.Restart(server)
 			plan.Settle(3 * time.Second)
 		}
-		plan.Soak(5 * time.Second) // with all on
+		plan.Soak(5 * time.Second) // with the feature on everywhere
 		for _, server := range order {
 			plan.SetUp(server, scenario.Setup{Proxy: scenario.Off})
 			plan.Settle(3 * time.Second)

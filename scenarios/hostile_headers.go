@@ -9,10 +9,11 @@ import (
 
 var hostileHeaders = scenario.Scenario{
 	Name: "hostile-headers",
-	Happens: "The first server alone runs TO. Clients send headers that only servers may: that a peer has passed the request on, that it is for another user, " +
-		"who may do anything, and nonsense of every length.",
-	Holds:            "Nobody is taken for somebody else, nobody is refused or told 404 because of a header, and nothing goes round in circles.",
-	Source:           "KEP-4020, proxy transport between apiservers and authn: requestheader authentication, by which identity headers count only from a peer that has proved itself with a front-proxy certificate",
+	Happens: "Only the first server runs TO. Clients send headers that only servers may send: that a peer has passed the request on, that " +
+		"it comes from another user who may do anything, and random values of every length.",
+	Holds: "No user is taken for another one, no request is refused or answered 404 because of a header, and no request loops.",
+	Source: "KEP-4020, proxy transport between apiservers and authn: requestheader authentication, by which identity headers count only " +
+		"from a peer that has proved itself with a front-proxy certificate",
 	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "NoCrash", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

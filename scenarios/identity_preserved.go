@@ -10,9 +10,10 @@ import (
 
 var identityPreserved = scenario.Scenario{
 	Name: "identity-preserved",
-	Happens: "The first server alone runs TO. Users who may do everything, who may only read, and who may write in one place ask every server for everything; " +
-		"a server is restarted and a connection between servers is reset on the way.",
-	Holds:            "What is passed on is carried out as who asked, and who may do it does not depend on which server was asked.",
+	Happens: "Only the first server runs TO. Users who may do everything, who may only read, and who may write only in one namespace ask " +
+		"every server for everything. A server is restarted, and a connection between servers is reset.",
+	Holds: "A request that is passed on is carried out as the user who sent it. What a user may do does not depend on which server is " +
+		"asked.",
 	Source:           "KEP-4020, proxy transport between apiservers and authn: the destination takes the user from headers of a trusted peer",
 	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "PassedOnUnchanged", "NoCrash", "Converges"},
 	MinServers:       2,

@@ -8,10 +8,11 @@ import (
 )
 
 var kubeadmDefaults = scenario.Scenario{
-	Name:             "kubeadm-defaults",
-	Happens:          "Nothing is done to a control plane whose first server runs TO and whose others run FROM, all with the flags that kubeadm gives them and no more.",
-	Holds:            "A feature that is on by default does what it promises by default.",
-	Source:           "k8s.io/apiserver, pkg/features/kube_features.go: UnknownVersionInteroperabilityProxy is beta and on by default from v1.36; KEP-4020, goals. Risks and mitigations 6 has a server without peers' certificates fall back to its own discovery",
+	Name:    "kubeadm-defaults",
+	Happens: "The first server runs TO, the others FROM, with exactly the flags that kubeadm gives them. There is no fault.",
+	Holds:   "A feature that is on by default does what it promises by default.",
+	Source: "k8s.io/apiserver, pkg/features/kube_features.go: UnknownVersionInteroperabilityProxy is beta and on by default from v1.36; " +
+		"KEP-4020, goals. Risks and mitigations 6 has a server without peers' certificates fall back to its own discovery",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

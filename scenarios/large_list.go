@@ -9,9 +9,9 @@ import (
 
 var largeList = scenario.Scenario{
 	Name: "large-list",
-	Happens: "The first server runs TO, the others FROM. There are hundreds of objects of what only one of them serves, and clients list them from every server, " +
-		"whole and page by page.",
-	Holds:            "Every list is whole, whoever was asked and in however many pages.",
+	Happens: "The first server runs TO, the others FROM. There are hundreds of objects of a resource that only one of them serves. Clients " +
+		"list them from every server, whole and page by page.",
+	Holds:            "Every list is complete, whichever server is asked and in however many pages.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, as that one would",
 	About:            []string{"ListsAgree", "NoFalseNotFound", "PassedOnUnchanged", "Converges"},
 	MinServers:       2,

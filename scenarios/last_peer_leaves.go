@@ -8,10 +8,12 @@ import (
 )
 
 var lastPeerLeaves = scenario.Scenario{
-	Name:             "last-peer-leaves",
-	Happens:          "The first server alone runs TO. It is stopped for good.",
-	Holds:            "What nobody serves any more is 404 on every server, after a while in which 503 is right as well; discovery does not list it any longer.",
-	Source:           "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if the resource does not exist",
+	Name:    "last-peer-leaves",
+	Happens: "Only the first server runs TO. It is stopped for good.",
+	Holds: "For what no server serves any more, every server answers 404, after a while in which 503 is right as well. Discovery no " +
+		"longer lists it.",
+	Source: "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if " +
+		"the resource does not exist",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

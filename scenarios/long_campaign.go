@@ -7,14 +7,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// changesOfADay is how many rounds of changes there are, one every ten minutes.
+// changesOfADay is the number of disturbances, one every ten minutes.
 const changesOfADay = 24
 
 var longCampaign = scenario.Scenario{
 	Name: "long-campaign",
-	Happens: "For hours, something is done to a control plane of mixed versions every few minutes: a server is restarted, killed and started, cut off from " +
-		"another or from etcd, and custom resources come and go.",
-	Holds:            "Nothing wears out: what held in the first minute holds after hours, and all is well in the end.",
+	Happens: "For hours, there is a disturbance of a control plane with mixed versions every few minutes: a server is restarted, killed " +
+		"and started, or cut off from another one or from etcd, and custom resources are defined and deleted.",
+	Holds:            "Nothing degrades over time: what holds in the first minute holds after hours, and at the end everything is right.",
 	Source:           "KEP-4020, goals and service level objectives; leases that last an hour, and fetches that are repeated, show only after hours",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       3,

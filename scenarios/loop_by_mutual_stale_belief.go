@@ -9,13 +9,13 @@ import (
 
 var loopByMutualStaleBelief = scenario.Scenario{
 	Name: "loop-by-mutual-stale-belief",
-	Happens: "A custom resource is served by every server, and each has learnt so of the others. It is deleted while two cannot reach each other, " +
-		"and then the network is whole again: nobody serves it, and each may believe that the other does, for minutes. " +
-		"Among the clients are some that forge the header by which servers tell each other that a request has been passed on, whatever it says.",
-	Holds: "No request goes from one to the other and back, or on to a third; what nobody serves is soon 404 again, " +
-		"also when everything that servers keep for some minutes has been dropped.",
-	Source: "KEP-4020, risks and mitigations 4: a rerouted request is never rerouted again; " +
-		"k8s.io/apiserver, pkg/util/peerproxy: what was a custom resource is kept out of peers' documents for five minutes more",
+	Happens: "Every server serves a custom resource and knows that the others do. It is deleted while two servers cannot reach each other, " +
+		"and then the network is healed: no server serves the resource, and each of the two may believe for minutes that the other " +
+		"does. Some clients forge the header by which servers mark requests that they pass on, with any value.",
+	Holds: "No request goes from one server to another and back, or on to a third. What no server serves is soon answered 404 again, and " +
+		"still is when everything that servers remember for some minutes has expired.",
+	Source: "KEP-4020, risks and mitigations 4: a rerouted request is never rerouted again; k8s.io/apiserver, pkg/util/peerproxy: what " +
+		"was a custom resource is kept out of peers' documents for five minutes more",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     scenario.Safety,
@@ -28,7 +28,7 @@ var loopByMutualStaleBelief = scenario.Scenario{
 		gadgets := &scenario.Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
 		plan.Settle(2 * time.Second)
 		plan.Add(scenario.Step{Action: scenario.Define, Definition: gadgets})
-		plan.Restart(servers[p.Servers-1]) // so that everybody fetches what everybody serves
+		plan.Restart(servers[p.Servers-1]) // so that all servers fetch each other's documents
 		plan.Settle(5 * time.Second)
 		heal := plan.Suffer(cut("a", "b"), cut("b", "a"))
 		plan.Soak(time.Second)

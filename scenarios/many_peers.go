@@ -7,13 +7,12 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-var onlySimulated = []string{scenario.BackendSim}
-
 var manyPeers = scenario.Scenario{
 	Name: "many-peers",
-	Happens: "Of fifty servers every other one runs TO, the others FROM. Two cannot reach each other, and one of them not the last, while one is " +
-		"killed and another restarted; all at about the same time. When everything is well again, one is replaced by TO.",
-	Holds:            "What holds of three servers holds of fifty.",
+	Happens: "Of fifty servers every second one runs TO, the others FROM. At about the same time, two servers cannot reach each other, one " +
+		"of the two cannot reach the last server, one server is killed, and one is restarted. When all this is over, one server is " +
+		"replaced by TO.",
+	Holds:            "What holds for three servers holds for fifty.",
 	Source:           "KEP-4020, goals; scalability: every apiserver asks every other one",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers:       50,

@@ -8,14 +8,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// manyGroups is how many groups of custom resources there are to be, each of a resource with three versions.
+// manyGroups is the number of groups, each with one custom resource of three versions.
 const manyGroups = 100
 
 var manyResources = scenario.Scenario{
 	Name: "many-resources",
-	Happens: "While versions are mixed, a hundred custom resources are defined at once, each in a group of its own and with three versions; every third " +
-		"is deleted again while a server is restarted.",
-	Holds:      "What holds of a few resources holds of many: the same document everywhere, in the same order.",
+	Happens: "Versions are mixed. A hundred custom resources are defined at once, each in its own group and with three versions. Every " +
+		"third one is deleted again while a server is restarted.",
+	Holds:      "What holds for a few resources holds for many: the same document on every server, in the same order.",
 	Source:     "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 3,

@@ -9,9 +9,9 @@ import (
 
 var mergedDiscoveryDeterministic = scenario.Scenario{
 	Name: "merged-discovery-deterministic",
-	Happens: "The first server runs TO, the others FROM, and there is a custom resource. The first three are stopped and started again one after the other, in every " +
-		"order that three servers can be started in.",
-	Holds:            "Whoever came up first, all servers answer discovery with the same bytes and the same ETag.",
+	Happens: "The first server runs TO, the others FROM, and there is a custom resource. The first three servers are stopped and started " +
+		"again, in each of the six orders.",
+	Holds:            "Whichever server started first, all servers answer discovery with the same bytes and the same ETag.",
 	Source:           "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked",
 	About:            []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "NoCrash", "Converges"},
 	MinServers:       3,

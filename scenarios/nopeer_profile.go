@@ -9,9 +9,9 @@ import (
 
 var nopeerProfile = scenario.Scenario{
 	Name: "nopeer-profile",
-	Happens: "The first server runs TO, the others FROM, and a custom resource comes and goes, unless nothing may be changed. Clients ask for the merged documents and, with " +
-		"profile=nopeer, for what each server serves by itself.",
-	Holds:            "With the profile a server lists what it serves itself and nothing of its peers; without it, all.",
+	Happens: "The first server runs TO, the others FROM, and a custom resource is defined and deleted, unless the run must not change " +
+		"anything. Clients ask for the merged documents and, with profile=nopeer, for what each server serves itself.",
+	Holds:            "With the profile a server lists exactly what it serves itself. Without it, it lists what all servers serve.",
 	Source:           "KEP-4020, design details: the nopeer profile of aggregated discovery is the local server's view",
 	About:            []string{"NoPeerIsLocal", "DiscoveryComplete", "DiscoveryDeterministic"},
 	MinServers:       2,

@@ -9,16 +9,17 @@ import (
 
 var openAPI = scenario.Scenario{
 	Name: "openapi",
-	Happens: "The first server runs TO, the others FROM, and a custom resource is defined, unless nothing may be changed. Clients ask every server for its description " +
-		"of the API, OpenAPI 2 and 3.",
-	Holds:            "Every server answers, and describes at least what it serves itself: in the document of version 2, in the index of version 3, and, of what is built in, in the document of each group version.",
-	Source:           "beyond KEP-4020, which leaves OpenAPI as it is: kubectl and controllers validate and convert by it",
+	Happens: "The first server runs TO, the others FROM, and a custom resource is defined, unless the run must not change anything. " +
+		"Clients ask every server for its OpenAPI descriptions, version 2 and 3.",
+	Holds: "Every server answers and describes at least what it serves itself: in the document of version 2, in the index of version 3 " +
+		"and, for built-in groups, in the document of each group version.",
+	Source:           "beyond KEP-4020, which does not change OpenAPI: kubectl and controllers validate and convert by it",
 	About:            []string{"OpenAPIDescribes", "NoFalseNotFound"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Discovery,
-	Limits:           scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting}, Reason: "because the simulator's apiservers describe nothing"},
-	Control:          askedInVain,
+	Limits:           scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting}, Reason: "because the simulator has no OpenAPI"},
+	Control:          withoutSteadyState,
 	Plan: func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(p.Newest)
 		plan.Traffic = scenario.DiscoveryTraffic

@@ -8,9 +8,10 @@ import (
 )
 
 var peerCrash = scenario.Scenario{
-	Name:             "peer-crash",
-	Happens:          "The first server alone runs TO. It is killed without warning, and started again after a while.",
-	Holds:            "Nobody waits long for it while it is gone, nor dies of it: what only it served is answered 503, or 404, in time. Once it is back, what only TO serves can be had from every server again.",
+	Name:    "peer-crash",
+	Happens: "Only the first server runs TO. It is killed without warning, and started again after a while.",
+	Holds: "While it is down, what only it served is answered 503 or 404 in time, and no other server crashes. Once it is back, every " +
+		"server can again answer requests for what only TO serves.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists; if it cannot be reached, 503",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
@@ -22,7 +23,7 @@ var peerCrash = scenario.Scenario{
 		plan := p.Cluster(p.Newest)
 		plan.Settle(4 * time.Second)
 		plan.Kill("a")
-		plan.Soak(36 * time.Second) // its endpoint lease lapses after 15 s; an answer may take 30 s
+		plan.Soak(36 * time.Second) // its endpoint lease expires after 15 s; a response may take 30 s
 		plan.Start("a")
 		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}

@@ -8,9 +8,11 @@ import (
 )
 
 var peerCrashWithAlternative = scenario.Scenario{
-	Name:             "peer-crash-with-alternative",
-	Happens:          "The first two servers run TO, the others FROM. The first is killed without warning, and started again after a while.",
-	Holds:            "Nobody is told that what only TO serves does not exist. Beyond the KEP, which demands no second attempt: it can be had from every server all the time, since the second one serves it too; a write that the first may have had when it was killed is not repeated, and may fail.",
+	Name:    "peer-crash-with-alternative",
+	Happens: "The first two servers run TO, the others FROM. The first is killed without warning, and started again after a while.",
+	Holds: "No request for what only TO serves is answered 404. Beyond the KEP, which demands no second attempt: every server can answer " +
+		"such requests all the time, since the second server serves them too. A write that the first may have carried out before it " +
+		"was killed is not repeated, and may fail.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       3,

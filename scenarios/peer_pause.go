@@ -8,9 +8,11 @@ import (
 )
 
 var peerPause = scenario.Scenario{
-	Name:             "peer-pause",
-	Happens:          "The first server alone runs TO. Its process is stopped in its tracks (SIGSTOP): connections stay open and nothing answers. Then it runs on.",
-	Holds:            "Meanwhile the others answer 503, within a bounded time and never 404, for what only the first serves; all is well soon after.",
+	Name: "peer-pause",
+	Happens: "Only the first server runs TO. Its process is paused (SIGSTOP): connections stay open and nothing is answered. Then it is " +
+		"resumed.",
+	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for what only the first server serves. Soon afterwards " +
+		"everything is right again.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,
@@ -22,7 +24,7 @@ var peerPause = scenario.Scenario{
 		plan := p.Cluster(p.Newest)
 		plan.Settle(4 * time.Second)
 		plan.Add(scenario.Step{Action: scenario.Pause, Server: "a"})
-		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // requests must have had the time to take too long
+		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // longer than a request may take
 		plan.Add(scenario.Step{Action: scenario.Resume, Server: "a"})
 		plan.Converge()
 		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 100}

@@ -9,9 +9,9 @@ import (
 
 var preferredVersions = scenario.Scenario{
 	Name: "preferred-versions",
-	Happens: "The first server runs TO, the others FROM, and there is a custom resource of two versions, unless nothing may be changed. Clients do as kubectl does: they ask a server " +
-		"for discovery and take the first version of a resource that it lists.",
-	Holds:            "What they take works on every server.",
+	Happens: "The first server runs TO, the others FROM, and there is a custom resource with two versions, unless the run must not change " +
+		"anything. Clients do as kubectl does: they ask a server for discovery and use the first version of a resource that it lists.",
+	Holds:            "The version that they choose works on every server.",
 	Source:           "KEP-4020, goals: everything that discovery lists can be accessed",
 	About:            []string{"DiscoveryAccessible", "NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete"},
 	MinServers:       2,

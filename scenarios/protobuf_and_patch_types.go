@@ -9,9 +9,9 @@ import (
 
 var protobufAndPatchTypes = scenario.Scenario{
 	Name: "protobuf-and-patch-types",
-	Happens: "The first server runs TO, the others FROM. Requests come in every media type that servers speak (JSON, protobuf, YAML, CBOR, tables, partial " +
-		"metadata) and with every type of patch.",
-	Holds:            "A request that is passed on arrives as it was sent, and its answer is one that the client can read.",
+	Happens: "The first server runs TO, the others FROM. Clients use every media type that servers support (JSON, protobuf, YAML, CBOR, " +
+		"tables, partial metadata) and every type of patch.",
+	Holds:            "A request that is passed on arrives as it was sent, and the client can read the response.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.6 and 12.5.1",
 	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "AnsweredInKind", "Converges"},
 	MinServers:       2,

@@ -7,12 +7,13 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// quiet is the control: whatever fails here needs no fault.
+// quiet has no fault and no change. What fails here fails in every cluster of two versions.
 var quiet = scenario.Scenario{
 	Name:    "quiet",
-	Happens: "Nothing is done to a control plane whose first server runs TO and whose other servers run FROM.",
-	Holds:   "What some server serves can be had from every server, what none serves is 404, and all list the same, of which everything can be had.",
-	Source:  "KEP-4020, goals",
+	Happens: "The first server runs TO, the others FROM. There is no fault and no change.",
+	Holds: "Every server can answer requests for everything that some server serves, answers 404 for what none serves, and lists the " +
+		"same; everything listed can be accessed.",
+	Source: "KEP-4020, goals",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
 	MinServers: 2,

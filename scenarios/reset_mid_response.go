@@ -9,10 +9,12 @@ import (
 )
 
 var resetMidResponse = scenario.Scenario{
-	Name:             "reset-mid-response",
-	Happens:          "The first server alone runs TO. Every connection from another one to it is closed once 12,000 bytes of answers have come over it, in the middle of whatever comes then.",
-	Holds:            "An answer that breaks off is seen to have broken off, a write is not carried out twice for it, and nobody forgets what the first server serves.",
-	Source:           "RFC 9110, 9.2.2, and RFC 9112, 8: what was cut short must not look complete; KEP-4020, goals",
+	Name: "reset-mid-response",
+	Happens: "Only the first server runs TO. Every connection from another server to it is closed after 12,000 bytes of responses, in the " +
+		"middle of a response.",
+	Holds: "A client can see that its response broke off, no write is carried out twice because of it, and no server forgets what the " +
+		"first one serves.",
+	Source:           "RFC 9110, 9.2.2, and RFC 9112, 8: what is truncated must not look complete; KEP-4020, goals",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "AnsweredInFull", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,

@@ -9,8 +9,8 @@ import (
 
 var restartDuringPartition = scenario.Scenario{
 	Name:             "restart-during-partition",
-	Happens:          "The first server alone runs TO. While the second cannot reach it, the third, which has nothing to do with it, is restarted.",
-	Holds:            "What the second server once knew of the first it does not forget: it answers 503, not 404, for what only the first serves.",
+	Happens:          "Only the first server runs TO. While the second cannot reach it, the third, which is not involved, is restarted.",
+	Holds:            "The second server remembers what it knew about the first: it answers 503, not 404, for what only the first serves.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
@@ -24,9 +24,10 @@ var restartDuringPartition = scenario.Scenario{
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Soak(5 * time.Second)
 		plan.Restart("c")
-		// Upstream asks again after waits that double from 5 ms on (k8s.io/apiserver, pkg/util/peerproxy/peer_discovery.go), from when c begins to stop,
-		// and the more so when c comes back: last 36 s after that at the most, and then not before 61 s. A heal beside a retry would leave it to
-		// chance whether b is seen to know less than the others once it could know better.
+		// From when c begins to stop, and again when c comes back, upstream retries after waits that double
+		// from 5 ms on (k8s.io/apiserver, pkg/util/peerproxy/peer_discovery.go): the last retry is at most
+		// 36 s after that, and the next not before 61 s. If the link were healed near a retry, chance would
+		// decide whether b is seen to know less than the others although it could know better.
 		plan.Soak(35 * time.Second)
 		plan.Heal("b to a")
 		plan.Converge()

@@ -9,11 +9,12 @@ import (
 
 var restartStorm = scenario.Scenario{
 	Name: "restart-storm",
-	Happens: "The first server alone runs TO. All servers are restarted one right after the other; then each together with its neighbour, " +
+	Happens: "Only the first server runs TO. All servers are restarted one right after the other; then each together with its neighbour, " +
 		"so that two starts overlap; then each is killed and started again at once.",
-	Holds:            "Who is up answers right; nobody takes what it has not yet learnt for absent; nobody dies of it; all is well soon after the last start.",
+	Holds: "A server that is up answers correctly, does not treat what it has not learnt yet as absent, and does not crash. Soon after " +
+		"the last start everything is right.",
 	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's discovery is fetched only when its lease changes",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"}, // in a storm it is too rarely certain that nobody serves something
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"}, // not TrueNotFound: it is rarely certain that no server serves a resource
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Upgrades,

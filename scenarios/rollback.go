@@ -10,9 +10,10 @@ import (
 
 var rollback = scenario.Scenario{
 	Name:    "rollback",
-	Happens: "Half of the servers have been upgraded, one by one, when the upgrade is given up: they go back to the older version, the last first.",
-	Holds:   "What nobody serves any more is soon 404 everywhere, what only the older version serves can be had all the time, and nothing of the upgrade stays behind in discovery.",
-	Source:  "KEP-4020, upgrade / downgrade strategy",
+	Happens: "Half of the servers are upgraded, one by one. Then they are downgraded again, the last one first.",
+	Holds: "What no server serves any more is soon answered 404 by every server, what only the older version serves is available all the " +
+		"time, and nothing of the newer version remains in discovery.",
+	Source: "KEP-4020, upgrade / downgrade strategy",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges"},
 	MinServers: 2,

@@ -9,8 +9,8 @@ import (
 
 var rollingUpgrade = scenario.Scenario{
 	Name:    "rolling-upgrade",
-	Happens: "Under load, the servers are replaced one after the other by a newer version, each keeping its address and identity.",
-	Holds:   "At every moment what some server serves can be had from every server, and all of them describe it alike.",
+	Happens: "Under load, the servers are replaced one after the other by a newer version. Each keeps its address and identity.",
+	Holds:   "All the time, every server can answer requests for everything that some server serves, and all answer discovery alike.",
 	Source:  "KEP-4020, motivation: garbage collection and namespace deletion misled by 404s during an upgrade",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},

@@ -10,22 +10,24 @@ import (
 
 var rollingUpgradeUnderFaults = scenario.Scenario{
 	Name: "rolling-upgrade-under-faults",
-	Happens: "The servers are upgraded one by one over a bad network: between neighbours every request is late by a tenth of a second, more or less, " +
-		"answers from the new server to the last one trickle, and after each upgrade the connections from the last server to the new one are reset for a while.",
-	Holds:            "Requests may take longer, and some fail, but none is told that something does not exist which some server serves; all is well once the network is.",
+	Happens: "The servers are upgraded one by one over a bad network: between neighbours every request is delayed by about a tenth of a " +
+		"second, responses from the new server to the last one are slow, and after each upgrade the connections from the last server " +
+		"to the new one are reset for a while.",
+	Holds: "Requests may take longer, and some may fail, but none is answered 404 for what some server serves. Once the network is " +
+		"healed everything is right.",
 	Source:           "KEP-4020, goals, and risks: a peer that is slow or cannot be reached for a moment",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
-	Control:          askedInVain,
+	Control:          withoutSteadyState,
 	Plan: func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(func(int) string { return p.From })
 		servers := plan.Names()
 		last := servers[p.Servers-1]
 		plan.Soak(3 * time.Second)
-		// Nothing shares a direction with a reset.
+		// No other fault is in the direction of a reset.
 		late := plan.Suffer(around(servers, fault.Fault{
 			Kind: fault.Latency, Latency: 100 * time.Millisecond, Jitter: 50 * time.Millisecond, Direction: fault.Up,
 		})...)

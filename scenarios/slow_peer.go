@@ -10,8 +10,8 @@ import (
 
 var slowPeer = scenario.Scenario{
 	Name:             "slow-peer",
-	Happens:          "The first server alone runs TO. Whatever goes between it and the others takes a fifth of a second, give or take half of that, each way.",
-	Holds:            "Slow is not gone: nobody forgets the first server, or denies what only it serves, and no write is carried out twice.",
+	Happens:          "Only the first server runs TO. Everything between it and the others takes a fifth of a second, ±50 %, in each direction.",
+	Holds:            "Slow is not gone: no server forgets the first one or answers 404 for what only it serves, and no write is carried out twice.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,
@@ -26,7 +26,7 @@ var slowPeer = scenario.Scenario{
 			Kind: fault.Latency, To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond,
 		}))...)
 		plan.Soak(10 * time.Second)
-		plan.Restart(servers[p.Servers-1]) // which has to learn everything over the slow way
+		plan.Restart(servers[p.Servers-1]) // which must learn everything over the slow link
 		plan.Settle(10 * time.Second)
 		heal()
 		plan.Converge()

@@ -9,8 +9,8 @@ import (
 
 var startupDuringPartition = scenario.Scenario{
 	Name:             "startup-during-partition",
-	Happens:          "The first server alone runs TO. While the second cannot reach it, the second is restarted and has to learn everything anew.",
-	Holds:            "What the second server could not learn it does not take for absent: it answers 503, not 404, for what only the first serves.",
+	Happens:          "Only the first server runs TO. The second is restarted while it cannot reach the first, so it must learn everything anew.",
+	Holds:            "The second server does not treat what it could not learn as absent: it answers 503, not 404, for what only the first serves.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoCrash", "Converges"},
 	MinServers:       3,
@@ -23,7 +23,8 @@ var startupDuringPartition = scenario.Scenario{
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Restart("b")
-		// The network is whole again when no retry is due (see restart-during-partition): 20 s after b began to ask comes one, and the next after 41 s.
+		// Heal when no retry is due (see restart-during-partition): retries are 20 s and 41 s after b's first
+		// attempt.
 		plan.Soak(24 * time.Second)
 		plan.Heal("b to a")
 		plan.Converge()

@@ -9,9 +9,9 @@ import (
 
 var subresources = scenario.Scenario{
 	Name: "subresources",
-	Happens: "The first server runs TO, the others FROM. Most requests are about subresources (status, scale and the like): of resources that all serve, " +
-		"of those that only some do, and such as only some servers have of a resource that all serve.",
-	Holds:            "A subresource that some server has can be had from every server.",
+	Happens: "The first server runs TO, the others FROM. Most requests are for subresources (status, scale and others): of resources that " +
+		"all servers serve, of resources that only some serve, and those that only some servers have for a resource that all serve.",
+	Holds:            "Every server can answer requests for a subresource that some server has.",
 	Source:           "KEP-4020, goals: everything that discovery lists can be accessed",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryAccessible", "PassedOnUnchanged"},
 	MinServers:       2,

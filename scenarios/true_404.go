@@ -9,10 +9,12 @@ import (
 
 var trueNotFound = scenario.Scenario{
 	Name: "true-404",
-	Happens: "The first server alone runs TO. Clients keep asking for what nobody serves: made-up groups, versions, resources and subresources beside real ones, " +
-		"and a custom resource before it is defined, while it is, and after it was deleted; in between the way between two servers is cut, and a server restarted.",
-	Holds:      "What nobody serves is 404, and 503 only while it cannot be known.",
-	Source:     "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if the resource does not exist",
+	Happens: "Only the first server runs TO. Clients ask for what no server serves: invented groups, versions, resources and subresources " +
+		"beside real ones, and a custom resource before it is defined and after it was deleted. In between, the link between two " +
+		"servers is cut, and a server is restarted.",
+	Holds: "What no server serves is answered 404, and 503 only while a server cannot know that.",
+	Source: "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if " +
+		"the resource does not exist",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers: 3,
 	Family:     scenario.Safety,

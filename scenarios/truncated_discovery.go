@@ -9,10 +9,11 @@ import (
 
 var truncatedDiscovery = scenario.Scenario{
 	Name: "truncated-discovery",
-	Happens: "The first server alone runs TO. When peers fetch what it serves, one of the two documents fails (500): first /apis, later /api. " +
-		"Each time another server is restarted, so that everybody asks.",
-	Holds: "Half an answer is not the whole one: what the others knew of the first server they do not forget, and what they could not learn they do not take for absent. " +
-		"Released versions do not differ in what /api lists, so its half shows no more than that its failure does no harm to the rest.",
+	Happens: "Only the first server runs TO. When peers fetch what it serves, one of its two documents fails (500): at first /apis, later " +
+		"/api. Each time another server is restarted, so that all servers fetch the documents again.",
+	Holds: "Half an answer is not the whole one: the others remember what they knew about the first server, and do not treat what they " +
+		"could not fetch as absent. Released versions do not differ in what /api lists, so its failure shows only that the rest is " +
+		"not affected.",
 	Source:           "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: /api and /apis are fetched one after the other",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
@@ -21,7 +22,7 @@ var truncatedDiscovery = scenario.Scenario{
 	Labels:           []string{"conformance"},
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal, scenario.BackendSim},
-		Reason:   "because a document is made to fail by something that stands between two servers and has the keys of both",
+		Reason:   "because it needs a proxy between two servers that has the keys of both",
 	},
 	Control: scenario.Control{Defect: "half-a-fetch-wipes-the-other-half", Invariants: []string{"NoFalseNotFound"}},
 	Plan: func(p scenario.Parameters) scenario.Plan {

@@ -9,9 +9,10 @@ import (
 
 var upgradeDowngradeUpgrade = scenario.Scenario{
 	Name:    "upgrade-downgrade-upgrade",
-	Happens: "The servers are all upgraded, one by one, then all downgraded, then all upgraded again.",
-	Holds:   "The second upgrade goes as the first did: what some server serves can be had from every server, and nobody takes a server for what it was before.",
-	Source:  "KEP-4020, rollout and upgrade planning: the upgrade→downgrade→upgrade path is tested",
+	Happens: "All servers are upgraded, one by one, then all downgraded, then all upgraded again.",
+	Holds: "The second upgrade goes like the first: every server can answer requests for everything that some server serves, and no " +
+		"server is treated as if it still had its earlier version.",
+	Source: "KEP-4020, rollout and upgrade planning: the upgrade→downgrade→upgrade path is tested",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges"},
 	MinServers: 2,

@@ -9,10 +9,10 @@ import (
 
 var watchThroughProxy = scenario.Scenario{
 	Name: "watch-through-proxy",
-	Happens: "The first server runs TO, the others FROM. Most requests are watches, of one second to ten, many of them passed on. In the middle " +
-		"of it the server that they are passed on to is restarted, unless nothing may be harmed.",
-	Holds: "Watches of what only another server serves are established, last as they were asked to and bring the events of what is created meanwhile; " +
-		"those that the restart breaks can be begun anew.",
+	Happens: "The first server runs TO, the others FROM. Most requests are watches of one to ten seconds, many of them passed on. In " +
+		"between, the server to which they are passed on is restarted, unless the run must not change anything.",
+	Holds: "Watches of what only another server serves are established, last as long as they were asked to, and deliver events of what " +
+		"is created meanwhile. Those that the restart breaks can be started again.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by watches",
 	About:            []string{"NoFalseNotFound", "WatchesLast", "NoLoop", "PassedOnUnchanged", "Converges"},
 	MinServers:       2,
@@ -25,7 +25,7 @@ var watchThroughProxy = scenario.Scenario{
 		plan.Traffic = scenario.WatchTraffic
 		plan.Settle(20 * time.Second)
 		if p.ReadOnly {
-			plan.Soak(15 * time.Second) // other people's servers are asked less often, and for enough it takes longer
+			plan.Soak(15 * time.Second) // external servers get fewer requests, so enough of them take longer
 		} else {
 			plan.Restart("a")
 		}

@@ -13,9 +13,10 @@ const resets = 15
 
 var writesOnce = scenario.Scenario{
 	Name: "writes-once",
-	Happens: "The first two servers run TO, the others FROM. Again and again, for a second, the connections from the last server to both are reset " +
-		"when an answer comes back over them: what was asked has been done by then.",
-	Holds:            "A write whose answer was lost is not sent to the other server: it is carried out at most once, and its client told that something went wrong.",
+	Happens: "The first two servers run TO, the others FROM. Fifteen times, for a second, the connections from the last server to both are " +
+		"reset when a response comes back: the request has been carried out by then.",
+	Holds: "A write whose response was lost is not sent to the other server. It is carried out at most once, and its client gets an " +
+		"error.",
 	Source:           "RFC 9110, 9.2.2: a proxy must not automatically retry what is not idempotent",
 	About:            []string{"NoFalseNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       3,

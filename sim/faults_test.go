@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 			if record.Blocks != c.blocks {
 				t.Errorf("record %+v, blocks: want %t", record, c.blocks)
 			}
-			if f.From == "b" && f.Kind != fault.SlowClose && !record.Bit() {
+			if f.From == "b" && f.Kind != fault.SlowClose && !record.Effective() {
 				t.Errorf("record %+v: it bit nothing", record)
 			}
 		})
@@ -144,7 +144,7 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 			c.Settled = true
 			r := run(t, only(t, proxy.Reference()), c, 1)
 			o := r.History.Operations[0]
-			if o.Status != want.status || r.History.Faults[0].Bit() != want.bit {
+			if o.Status != want.status || r.History.Faults[0].Effective() != want.bit {
 				t.Errorf("%s, healed after %s: answered %d after %s, %+v; want %d, and that it bit: %t", direction, healedAfter, o.Status, o.End-o.Start,
 					r.History.Faults[0], want.status, want.bit)
 			}

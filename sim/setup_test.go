@@ -79,7 +79,7 @@ func TestSetups(t *testing.T) {
 					t.Errorf("fault %+v took no time", f)
 				}
 			}
-			if c.from != "" && (way == nil || !way.Blocks || !way.Bit()) {
+			if c.from != "" && (way == nil || !way.Blocks || !way.Effective()) {
 				t.Errorf("faults %+v: want one of the way from %s to a, with evidence", h.Faults, c.from)
 			}
 			certificate := c.setup.PeerCA == scenario.TrustStranger || c.setup.Serving != "" && c.setup.Serving != scenario.CertificateRotated || c.setup.FrontProxy != ""

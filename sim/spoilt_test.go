@@ -45,7 +45,7 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 				if o := r.History.Operations; o[0].Status != want.during || o[len(o)-1].Status != want.after { // the load repeats what was reset
 					t.Errorf("answered %+v, want %+v", o, want)
 				}
-				if f := r.History.Faults[0]; !f.Bit() {
+				if f := r.History.Faults[0]; !f.Effective() {
 					t.Errorf("%+v: it bit nothing", f)
 				}
 			})

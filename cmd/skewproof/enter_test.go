@@ -62,7 +62,7 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.Faults) != 1 || h.Faults[0].To != fault.Etcd || !h.Faults[0].Blocks || !h.Faults[0].Bit() || h.Faults[0].End != history.Forever {
+	if len(h.Faults) != 1 || h.Faults[0].To != fault.Etcd || !h.Faults[0].Blocks || !h.Faults[0].Effective() || h.Faults[0].End != history.Forever {
 		t.Errorf("faults %+v", h.Faults)
 	}
 }

@@ -101,7 +101,7 @@ func TestServersOnKind(t *testing.T) {
 		}
 		record, err := cut.Heal(ctx)
 		must(t, err)
-		if !record.Bit() {
+		if !record.Effective() {
 			t.Errorf("the cut touched nothing: %+v", record)
 		}
 		eventually(t, "a writes again", time.Minute, func() bool { return writes(ctx, t, c, "a", "after-heal") })

@@ -71,7 +71,7 @@ func TestASetupIsForOneStart(t *testing.T) {
 		t.Fatalf("faults %+v, want the one way from b to a", h.Faults)
 	}
 	f := h.Faults[0]
-	if f.Kind != history.FaultMisconfiguration || f.From != "b" || f.To != "a" || !f.Blocks || !f.Bit() || f.Distrust != history.DistrustServing {
+	if f.Kind != history.FaultMisconfiguration || f.From != "b" || f.To != "a" || !f.Blocks || !f.Effective() || f.Distrust != history.DistrustServing {
 		t.Errorf("fault %+v", f)
 	}
 	// It must have begun when the old process had ended, and ended before the next one began to end.
@@ -146,7 +146,7 @@ func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.Faults) != 1 || h.Faults[0].Evidence.Affected != 0 || h.Faults[0].Bit() {
+	if len(h.Faults) != 1 || h.Faults[0].Evidence.Affected != 0 || h.Faults[0].Effective() {
 		t.Errorf("faults %+v, want one that touched nothing", h.Faults)
 	}
 	asked := &asked{dresser{silent: true}}
@@ -156,7 +156,7 @@ func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range h.Faults {
-		if f.Server == "a" && (f.Evidence.Requests != 0 || f.Bit()) {
+		if f.Server == "a" && (f.Evidence.Requests != 0 || f.Effective()) {
 			t.Errorf("fault %+v, want one that touched nothing", f)
 		}
 	}

@@ -181,7 +181,7 @@ func TestAFaultThatThePlanLeavesOnIsHealedAndRecorded(t *testing.T) {
 		t.Fatalf("%d faults recorded, want the cut and the pause", len(h.Faults))
 	}
 	for _, f := range h.Faults {
-		if f.Bit() {
+		if f.Effective() {
 			t.Errorf("%s touched something, though nobody was there", f.Kind)
 		}
 	}

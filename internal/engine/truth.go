@@ -117,7 +117,7 @@ func (t *truth) look(ctx context.Context, name string) {
 	document, err := traffic.Discover(attempt, t.clients[name])
 	same := t.serving(name) == incarnation
 	if end := t.recorder.Now(); same && ctx.Err() == nil && end-began >= late {
-		t.recorder.Late(history.Late{Server: name, Start: began, End: end, Queued: max(0, t.queued(name)-waited)})
+		t.recorder.SlowProbe(history.SlowProbe{Server: name, Start: began, End: end, Queued: max(0, t.queued(name)-waited)})
 	}
 	switch {
 	case !same: // an answer of two incarnations, or of one that is going
@@ -221,7 +221,7 @@ func (t *truth) pulse(last beat, wall time.Time) beat {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.clients)) {
 		if t.serving(name) != 0 {
-			t.recorder.Late(history.Late{Server: name, Start: last.run, End: now.run, Queued: now.run - last.run})
+			t.recorder.SlowProbe(history.SlowProbe{Server: name, Start: last.run, End: now.run, Queued: now.run - last.run})
 		}
 	}
 	return now

@@ -138,10 +138,10 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 		name    string
 		took    history.Time
 		stopped bool
-		want    []history.Late
+		want    []history.SlowProbe
 	}{
 		{"at once", late - 1, false, nil},
-		{"late", late, false, []history.Late{{Server: "a", Start: 0, End: late, Queued: late / 2}}},
+		{"late", late, false, []history.SlowProbe{{Server: "a", Start: 0, End: late, Queued: late / 2}}},
 		{"late, of a server that is going", late, true, nil},
 	} {
 		var now history.Time
@@ -156,8 +156,8 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 		truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
 		truth.observe(t.Context(), "a")
 		h := read()
-		if !slices.Equal(h.Lates, tc.want) {
-			t.Errorf("%s: noted %v, want %v", tc.name, h.Lates, tc.want)
+		if !slices.Equal(h.SlowProbes, tc.want) {
+			t.Errorf("%s: noted %v, want %v", tc.name, h.SlowProbes, tc.want)
 		}
 	}
 }
@@ -180,12 +180,12 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	truth.pulse(last, wall.Add(now))
 	h := read()
 	const woken = 2*late - 1 + pulseInterval
-	want := []history.Late{
+	want := []history.SlowProbe{
 		{Server: "a", Start: late - 1, End: 2*late - 1, Queued: late}, {Server: "b", Start: late - 1, End: 2*late - 1, Queued: late},
 		{Server: "a", Start: 2*late - 1, End: woken, Queued: pulseInterval}, {Server: "b", Start: 2*late - 1, End: woken, Queued: pulseInterval},
 	}
-	if !slices.Equal(h.Lates, want) {
-		t.Errorf("noted %v, want %v", h.Lates, want)
+	if !slices.Equal(h.SlowProbes, want) {
+		t.Errorf("noted %v, want %v", h.SlowProbes, want)
 	}
 }
 

@@ -333,12 +333,12 @@ func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 		if f.Kind == fault.Cut {
 			continue // breaks idle connections too
 		}
-		if record := b.heal(b.inject(f)); record.Bit() {
+		if record := b.heal(b.inject(f)); record.Effective() {
 			t.Errorf("%s: evidence %+v on an idle connection", f, record.Evidence)
 		}
 	}
 	b.talk(idle)
-	if record := b.heal(b.inject(fault.Fault{Kind: fault.Cut, From: "b", To: "a"})); record.Bit() {
+	if record := b.heal(b.inject(fault.Fault{Kind: fault.Cut, From: "b", To: "a"})); record.Effective() {
 		t.Errorf("evidence %+v on an unused link", record.Evidence)
 	}
 }

@@ -7,89 +7,96 @@ type Step struct {
 	Start    Time   `json:"start"`
 	End      Time   `json:"end"`
 	Error    string `json:"error,omitempty"`
-	// Disturbs is true when the step changes or harms the cluster: the invariants about quiet times and about
-	// convergence count from the end of the last such step.
+	// Disturbs is true if the step changes the cluster or injects a fault. Steady state and
+	// convergence are measured from the end of the last such step.
 	Disturbs bool `json:"disturbs,omitempty"`
 }
 
-// Kinds of faults that are neither of a link nor of a process, but of how servers are set up.
+// Kinds of faults in the configuration of servers, rather than in a link or a process.
 const (
-	// FaultMisconfiguration is a way that cannot work (From and To), or a server that is not set up as it should be (Server).
+	// FaultMisconfiguration is a wrong configuration. It breaks the link between From and To, or
+	// the server Server.
 	FaultMisconfiguration = "misconfiguration"
-	// FaultProxyOff is a Server whose Mixed Version Proxy a step has switched off: what that proxy is there for cannot be asked of it.
+	// FaultProxyOff means that a step has switched off the Mixed Version Proxy of Server.
 	FaultProxyOff = "proxy-off"
 )
 
-// Distrust says of a way on which servers must not talk to each other whose certificate is at fault. They have to refuse it themselves: nothing
-// else keeps them from it. Empty is that none is.
+// Distrust names the certificate that makes a misconfigured link untrusted. Nothing but the servers
+// themselves rejects the requests on such a link. It is empty if certificates are not the problem.
 type Distrust string
 
-// Whose certificate is at fault.
+// The certificates that can be at fault.
 const (
-	// DistrustServing is that From cannot trust the certificate which To shows: nothing that From sends may reach To.
+	// DistrustServing means that From must not trust the serving certificate of To, and so must not
+	// send it any request.
 	DistrustServing Distrust = "serving"
-	// DistrustFrontProxy is that To cannot trust the certificate by which From speaks for users: it refuses what From asks.
+	// DistrustFrontProxy means that To must not trust the front-proxy certificate of From, and so
+	// must reject the users that From names.
 	DistrustFrontProxy Distrust = "front-proxy"
 )
 
-// Fault is one injected fault, written when it has been healed (or the run has ended) with what it really touched.
+// Fault is one injected fault. It is recorded when it was healed, or when the run has ended, so
+// that its evidence is complete.
 type Fault struct {
 	ID   int    `json:"id"`
 	Kind string `json:"kind"` // "cut", "latency", "timeout", "kill", "pause", …
-	// From and To name the ends of the link that was interfered with; connections made by From to To are meant.
-	// From is a server, "client" or ""; To is a server or "etcd".
+	// From and To are the ends of the faulty link, which carries the connections that From makes to
+	// To. From is a server, "client" or "" (everybody); To is a server or "etcd".
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Server is set, instead of From and To, when the process itself was the target.
+	// Server is set instead of From and To if the fault is in a process.
 	Server string `json:"server,omitempty"`
-	// Blocks is true when no response could get through the link while the fault was on (cut, black hole).
+	// Blocks is true if no response could get through the link while the fault was on (cut, black
+	// hole).
 	Blocks bool   `json:"blocks,omitempty"`
 	Detail string `json:"detail,omitempty"` // parameters, for people: "latency 200ms ±50ms downstream"
-	// Distrust is set of a misconfiguration that is one of certificates, authorities or their names; of a Server, if that would not start with it.
+	// Distrust is set for a misconfiguration of certificates, of authorities or of their names. If
+	// Server is set too, that server refused to start with it.
 	Distrust Distrust `json:"distrust,omitempty"`
 	Start    Time     `json:"start"`
 	End      Time     `json:"end"`
 	Evidence Evidence `json:"evidence"`
 }
 
-// Bit reports whether the fault touched anything. Requests count for a fault of a process only: those that went over a
-// link may well have gone over it unhindered, which is the opposite of what a cut is for.
-func (f Fault) Bit() bool {
+// Effective reports whether the fault had any effect. Requests count only for a fault in a process:
+// requests that went over a faulty link may well have passed it unharmed.
+func (f Fault) Effective() bool {
 	e := f.Evidence
-	touched := e.Refused+e.Cut+e.Affected+e.Seen > 0
-	if f.Server != "" {
-		return touched || e.Requests > 0
-	}
-	return touched
+	return e.Refused+e.Cut+e.Affected+e.Seen > 0 || f.Server != "" && e.Requests > 0
 }
 
-// Evidence is what a fault really touched; see [Fault.Bit] for what of it counts.
+// Evidence is the observed effect of a fault; [Fault.Effective] says which of it counts.
 type Evidence struct {
-	Refused   int   `json:"refused,omitempty"`   // connections turned away
+	Refused   int   `json:"refused,omitempty"`   // connections refused
 	Cut       int   `json:"cut,omitempty"`       // established connections broken
 	Affected  int   `json:"affected,omitempty"`  // connections that carried bytes through the fault
-	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, in the window
-	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, in the window
-	Requests  int   `json:"requests,omitempty"`  // of a link: requests that went over it in the window; of a process: those to it that were under way in the window
-	// Seen counts what else shows a misconfiguration to be real: an [Effect] that is as it must be with it.
+	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, while the fault was on
+	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, while the fault was on
+	// Requests counts the requests that were under way while the fault was on: over the link, or to
+	// the process.
+	Requests int `json:"requests,omitempty"`
+	// Seen counts the Effects that show a misconfiguration to be real.
 	Seen int `json:"seen,omitempty"`
 }
 
-// Effect is what the configuration of one process of a server was seen to do, on the wire and in etcd, as opposed to what it was told. It is
-// written when the process is about to end, of servers that were started with a setup of their own.
+// Effect is what the configuration of one server process was observed to do, on the wire and in
+// etcd, as opposed to what its flags say. It is recorded when the process is about to end, and only
+// for servers that were started with a setup of their own.
 type Effect struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"`
 	At          Time   `json:"at"`
-	Setup       string `json:"setup,omitempty"` // what was out of the ordinary, in words
-	// Certificate is the serving certificate that it showed: subject, issuer, serial number and end. Empty if none could be seen.
+	Setup       string `json:"setup,omitempty"` // what was unusual, for people
+	// Certificate is the serving certificate that the server presented: subject, issuer, serial
+	// number and expiry. It is empty if none was seen.
 	Certificate string `json:"certificate,omitempty"`
-	// Advertised is the host:port at which its endpoint lease told peers to find it. Empty if there was no lease.
+	// Advertised is the host:port in the server's endpoint lease. It is empty if there was no
+	// lease.
 	Advertised string `json:"advertised,omitempty"`
-	Dials      []Dial `json:"dials,omitempty"` // who dialled it while it ran
+	Dials      []Dial `json:"dials,omitempty"` // connections made to the process
 }
 
-// Dial is how often somebody connected to an address of a server.
+// Dial is how often From connected to one address of a server.
 type Dial struct {
 	From        string `json:"from"` // a server, or "client"
 	Address     string `json:"address"`

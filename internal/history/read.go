@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// maxLine bounds one JSON line: the discovery document of a cluster with thousands of resources is a few MiB.
+// maxLine bounds one JSON line: the discovery document of a cluster with thousands of resources is
+// a few MiB.
 const maxLine = 64 << 20
 
 // ReadFile reads a history that was saved by a [Recorder]. Errors name the file and line.
@@ -30,9 +31,10 @@ func ReadFile(path string) (*History, error) {
 	return h, nil
 }
 
-// Read reads JSON lines into a History. Records may stand in any order but for the first, which is the Run; they are
-// returned sorted by time. A missing End is no error: End.Complete is false then, and invariants refuse to pass it. Neither is a last line
-// that was cut short, as a killed process and a full disk leave it: what it would have said is not known.
+// Read reads JSON lines into a History. The first record is the Run; the others may be in any order
+// and are returned sorted by time. A missing End is not an error: End.Complete is false then, and
+// no invariant passes. A truncated last line is not an error either, since a killed process or a
+// full disk leaves one; it is ignored.
 func Read(r io.Reader) (*History, error) {
 	h := &History{Documents: map[string]Document{}}
 	lines := bufio.NewScanner(r)
@@ -46,7 +48,7 @@ func Read(r io.Reader) (*History, error) {
 			continue
 		}
 		if h.End.Complete {
-			return nil, fmt.Errorf("line %d: a record after the end record: the file was written to twice", n)
+			return nil, fmt.Errorf("line %d: there is a record after the end record: two runs have written to this file", n)
 		}
 		if !whole && records > 0 && !json.Valid(line) {
 			break
@@ -69,7 +71,8 @@ func Read(r io.Reader) (*History, error) {
 	return h, nil
 }
 
-// wholeLines splits like [bufio.ScanLines], but leaves each line its newline: a last line without one may have been cut short.
+// wholeLines splits like [bufio.ScanLines] but keeps the newlines: a last line without one may be
+// truncated.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -88,13 +91,13 @@ func (h *History) add(first bool, line []byte) error {
 		return fmt.Errorf("not a history record: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("not a history record: there is more on the line")
+		return errors.New("not a history record: the line has more than one JSON value")
 	}
 	if rec.kinds() > 1 {
-		return errors.New("not a history record: it is of several kinds at once")
+		return errors.New("not a history record: it has more than one kind")
 	}
 	if first != (rec.Run != nil) {
-		return errors.New(`a history starts with its one "run" record`)
+		return errors.New(`a history has exactly one "run" record, and it is the first`)
 	}
 	switch {
 	case rec.Run != nil:
@@ -116,19 +119,19 @@ func (h *History) add(first bool, line []byte) error {
 		h.Served = append(h.Served, *rec.Served)
 	case rec.Effect != nil:
 		h.Effects = append(h.Effects, *rec.Effect)
-	case rec.Late != nil:
-		h.Lates = append(h.Lates, *rec.Late)
+	case rec.SlowProbe != nil:
+		h.SlowProbes = append(h.SlowProbes, *rec.SlowProbe)
 	case rec.Document != nil:
 		h.Documents[rec.Document.Hash] = *rec.Document
 	case rec.End != nil:
 		h.End = *rec.End
 	default:
-		return errors.New("a record of no known kind")
+		return errors.New("not a history record: its kind is unknown")
 	}
 	return nil
 }
 
-// check refuses what would make invariants reason about nonsense.
+// check refuses records that contradict each other.
 func (h *History) check() error {
 	servers := map[string]bool{}
 	for _, s := range h.Run.Servers {
@@ -136,7 +139,7 @@ func (h *History) check() error {
 	}
 	for _, o := range h.Operations {
 		if !servers[o.Server] {
-			return fmt.Errorf("operation %s was asked of server %q, which the run does not list", o.ID, o.Server)
+			return fmt.Errorf("operation %s was sent to server %q, which the run does not list", o.ID, o.Server)
 		}
 		if o.End < o.Start {
 			return fmt.Errorf("operation %s ends at %s, before it starts at %s", o.ID, o.End, o.Start)
@@ -150,12 +153,13 @@ func (h *History) check() error {
 			return fmt.Errorf("server %q served document %s, which the history does not hold", s.Server, s.Document)
 		}
 		if s.Confirmed > s.At {
-			return fmt.Errorf("server %q served document %s from %s on, but the one before was still seen at %s", s.Server, s.Document, s.At, s.Confirmed)
+			return fmt.Errorf("server %q served document %s from %s on, but its previous document was confirmed at %s, which is later",
+				s.Server, s.Document, s.At, s.Confirmed)
 		}
 	}
-	for _, l := range h.Lates {
-		if l.End < l.Start {
-			return fmt.Errorf("a late answer of %q ends at %s, before it starts at %s", l.Server, l.End, l.Start)
+	for _, p := range h.SlowProbes {
+		if p.End < p.Start {
+			return fmt.Errorf("a slow probe of %q ends at %s, before it starts at %s", p.Server, p.End, p.Start)
 		}
 	}
 	for _, f := range h.Faults {
@@ -168,18 +172,17 @@ func (h *History) check() error {
 
 func (h *History) sort() {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int {
-		if c := compare(a.Start, b.Start); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(a.ID, b.ID))
 	})
-	slices.SortStableFunc(h.Hops, func(a, b Hop) int { return compare(a.Start, b.Start) })
-	slices.SortStableFunc(h.Steps, func(a, b Step) int { return compare(a.Start, b.Start) })
-	slices.SortStableFunc(h.Faults, func(a, b Fault) int { return compare(a.Start, b.Start) })
-	slices.SortStableFunc(h.Lifecycle, func(a, b Lifecycle) int { return compare(a.At, b.At) })
-	slices.SortStableFunc(h.Effects, func(a, b Effect) int { return compare(a.At, b.At) })
-	slices.SortStableFunc(h.Lates, func(a, b Late) int { return compare(a.Start, b.Start) })
-	slices.SortStableFunc(h.Served, func(a, b Served) int { return compare(a.At, b.At) })
+	sortByTime(h.Hops, func(hop Hop) Time { return hop.Start })
+	sortByTime(h.Steps, func(s Step) Time { return s.Start })
+	sortByTime(h.Faults, func(f Fault) Time { return f.Start })
+	sortByTime(h.Lifecycle, func(l Lifecycle) Time { return l.At })
+	sortByTime(h.Effects, func(e Effect) Time { return e.At })
+	sortByTime(h.SlowProbes, func(p SlowProbe) Time { return p.Start })
+	sortByTime(h.Served, func(s Served) Time { return s.At })
 }
 
-func compare(a, b Time) int { return cmp.Compare(a, b) }
+func sortByTime[T any](list []T, at func(T) Time) {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(at(a), at(b)) })
+}

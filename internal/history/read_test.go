@@ -24,21 +24,21 @@ func TestReadRefuses(t *testing.T) {
 		{"half of the first line", runLine[:30], "line 1: not a history record"},
 		{"half a line that is not the last", lines(runLine, `{"operation":{"id":"1"`, endLine), "line 2: not a history record"},
 		{"half a line with its end", lines(runLine, `{"operation":{"id":"1"`), "line 2: not a history record"},
-		{"two records on a line", lines(runLine, `{"hop":{}} {"hop":{}}`), "line 2: not a history record: there is more on the line"},
-		{"a record of two kinds", lines(runLine, `{"hop":{},"step":{"index":1}}`), "line 2: not a history record: it is of several kinds"},
-		{"a run after an empty line", lines("", endLine, runLine), "line 2: a history starts with its one"},
-		{"a file that starts with something else", lines(endLine), "line 1: a history starts with its one"},
-		{"a second run", lines(runLine, runLine), "line 2: a history starts with its one"},
+		{"two records on a line", lines(runLine, `{"hop":{}} {"hop":{}}`), "line 2: not a history record: the line has more than one JSON value"},
+		{"a record of two kinds", lines(runLine, `{"hop":{},"step":{"index":1}}`), "line 2: not a history record: it has more than one kind"},
+		{"a run after an empty line", lines("", endLine, runLine), "line 2: a history has exactly one"},
+		{"a file that starts with something else", lines(endLine), "line 1: a history has exactly one"},
+		{"a second run", lines(runLine, runLine), "line 2: a history has exactly one"},
 		{"another schema", lines(`{"run":{"schema":"skewproof/history/v2"}}`), `schema "skewproof/history/v2": this skewproof reads`},
 		{"no schema", lines(`{"run":{}}`), `schema ""`},
-		{"an unknown kind of record", lines(runLine, `{}`), "line 2: a record of no known kind"},
+		{"an unknown kind of record", lines(runLine, `{}`), "line 2: not a history record: its kind is unknown"},
 		{"an unknown field", lines(runLine, `{"hop":{"color":"red"}}`), "unknown field"},
-		{"a record after the end", lines(runLine, endLine, `{"hop":{}}`), "line 3: a record after the end record"},
-		{"an unknown server", lines(runLine, `{"operation":{"id":"1","server":"z"}}`), `operation 1 was asked of server "z"`},
+		{"a record after the end", lines(runLine, endLine, `{"hop":{}}`), "line 3: there is a record after the end record"},
+		{"an unknown server", lines(runLine, `{"operation":{"id":"1","server":"z"}}`), `operation 1 was sent to server "z"`},
 		{"an operation that ends before it starts", lines(runLine, `{"operation":{"id":"1","server":"a","start":2,"end":1}}`), "before it starts"},
 		{"a fault that ends before it starts", lines(runLine, `{"fault":{"id":3,"start":2,"end":1}}`), "fault 3 ends at"},
 		{"ground truth of an unknown server", lines(runLine, `{"served":{"server":"z"}}`), `server "z"`},
-		{"ground truth that overlaps the one before", lines(runLine, `{"served":{"server":"a","document":"x","at":3,"confirmed":4}}`, `{"document":{"hash":"x","resources":null}}`), "still seen at 4ns"},
+		{"ground truth that overlaps the one before", lines(runLine, `{"served":{"server":"a","document":"x","at":3,"confirmed":4}}`, `{"document":{"hash":"x","resources":null}}`), "confirmed at 4ns"},
 		{"ground truth without its document", lines(runLine, `{"served":{"server":"a","document":"sha256:1"}}`), "which the history does not hold"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,10 +124,10 @@ func TestFaultBit(t *testing.T) {
 		{"requests", Evidence{Requests: 1}, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := (Fault{From: "a", To: "b", Blocks: true, Evidence: c.evidence}).Bit(); got != c.link {
+			if got := (Fault{From: "a", To: "b", Blocks: true, Evidence: c.evidence}).Effective(); got != c.link {
 				t.Errorf("a fault of a link bit: %t", got)
 			}
-			if got := (Fault{Server: "a", Blocks: true, Evidence: c.evidence}).Bit(); got != c.process {
+			if got := (Fault{Server: "a", Blocks: true, Evidence: c.evidence}).Effective(); got != c.process {
 				t.Errorf("a fault of a process bit: %t", got)
 			}
 		})

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,28 +22,24 @@ type record struct {
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
 	Served    *Served    `json:"served,omitempty"`
 	Effect    *Effect    `json:"effect,omitempty"`
-	Late      *Late      `json:"late,omitempty"`
+	SlowProbe *SlowProbe `json:"late,omitempty"`
 	Document  *Document  `json:"document,omitempty"`
 	End       *End       `json:"end,omitempty"`
 }
 
-// kinds is how many kinds of record r is; of a whole one it is 1.
-func (r *record) kinds() int {
-	n := 0
-	for _, is := range []bool{
-		r.Run != nil, r.Operation != nil, r.Hop != nil, r.Step != nil, r.Fault != nil, r.Lifecycle != nil,
-		r.Served != nil, r.Effect != nil, r.Late != nil, r.Document != nil, r.End != nil,
-	} {
-		if is {
+// kinds is how many of its fields r has set; a valid record has one.
+func (r *record) kinds() (n int) {
+	for _, field := range reflect.ValueOf(*r).Fields() {
+		if !field.IsNil() {
 			n++
 		}
 	}
 	return n
 }
 
-// Recorder appends records to a stream of JSON lines as they happen. All methods may be called concurrently. The first
-// write error is kept, stops all further writing, and is returned by Err and Close: a full disk must not pass for a
-// short run.
+// Recorder appends records to a stream of JSON lines as they happen. All methods may be called
+// concurrently. After the first write error it writes nothing more, and Err and Close return that
+// error: a history that a full disk truncated must not look like that of a shorter run.
 type Recorder struct {
 	now func() Time
 
@@ -54,17 +53,17 @@ type Recorder struct {
 	err       error
 }
 
-// span is from when to when an operation was under way.
+// span is the time in which an operation was under way.
 type span struct{ start, end Time }
 
-// Counts says how much has been recorded so far.
+// Counts is how much has been recorded so far.
 type Counts struct {
-	Operations int // every operation that ended
-	Answered   int // those with an HTTP status
+	Operations int // operations that have ended
+	Answered   int // operations that got an HTTP status
 }
 
-// NewRecorder starts a history on w. The clock is that of the run; nil means wall time since this call. The caller
-// closes w after Close.
+// NewRecorder starts a history on w. now is the clock of the run; nil means the time since this
+// call. The caller closes w after Close.
 func NewRecorder(w io.Writer, run Run, now func() Time) *Recorder {
 	if now == nil {
 		start := time.Now()
@@ -93,7 +92,7 @@ func (r *Recorder) Operation(o Operation) {
 	r.writeLocked(record{Operation: &o})
 }
 
-// Hop appends a server's account of an operation.
+// Hop appends one server's log entry of an operation.
 func (r *Recorder) Hop(h Hop) { r.write(record{Hop: &h}) }
 
 // Step appends an executed step.
@@ -102,23 +101,23 @@ func (r *Recorder) Step(s Step) { r.write(record{Step: &s}) }
 // Fault appends a fault that has ended.
 func (r *Recorder) Fault(f Fault) { r.write(record{Fault: &f}) }
 
-// Lifecycle appends a change of a server's state.
+// Lifecycle appends a change of the state of a server's process.
 func (r *Recorder) Lifecycle(l Lifecycle) { r.write(record{Lifecycle: &l}) }
 
-// Effect appends what a server's configuration was seen to do.
+// Effect appends the observed effect of a server's configuration.
 func (r *Recorder) Effect(e Effect) { r.write(record{Effect: &e}) }
 
-// Late appends a direct question that waited long.
-func (r *Recorder) Late(l Late) { r.write(record{Late: &l}) }
+// SlowProbe appends a probe that was answered slowly or not at all.
+func (r *Recorder) SlowProbe(p SlowProbe) { r.write(record{SlowProbe: &p}) }
 
-// Served appends what a server serves by itself, together with the document unless that is known already.
+// Served appends what a server serves itself, and the document if it is not recorded yet.
 func (r *Recorder) Served(s Served, d Document) {
 	s.Document = d.Hash
 	r.Document(d)
 	r.write(record{Served: &s})
 }
 
-// Document appends a discovery document once for each hash.
+// Document appends a discovery document, once per hash.
 func (r *Recorder) Document(d Document) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,28 +128,30 @@ func (r *Recorder) Document(d Document) {
 	r.writeLocked(record{Document: &d})
 }
 
-// HasDocument reports whether the document of that hash was recorded, so that callers need not parse it again.
+// HasDocument reports whether the document with that hash is recorded, so that callers need not
+// parse it again.
 func (r *Recorder) HasDocument(hash string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.documents[hash]
 }
 
-// Counts returns how much was recorded so far.
+// Counts returns how much has been recorded so far.
 func (r *Recorder) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
-// Asked is how many finished operations were asked of a server so far.
+// Asked is how many operations that were sent to the server have ended so far.
 func (r *Recorder) Asked(server string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.asked[server])
 }
 
-// UnderWay is how many of the operations that a server was asked so far, and that have ended, were under way at some time between two.
+// UnderWay is how many operations that were sent to the server were under way at some time between
+// from and to. Operations that have not ended yet are not counted.
 func (r *Recorder) UnderWay(server string, from, to Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,8 +171,8 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Close appends the End record and flushes. A run that failed passes its error. What comes later is no part of the run: a cluster may be held when
-// it is over, and its servers go on.
+// Close appends the End record and flushes. failure is the error of a run that failed. Later
+// records are ignored: servers may go on after the run has ended (--keep).
 func (r *Recorder) Close(failure error) error {
 	end := End{At: r.now(), Complete: true}
 	if failure != nil {
@@ -181,6 +182,10 @@ func (r *Recorder) Close(failure error) error {
 	defer r.mu.Unlock()
 	r.writeLocked(record{End: &end})
 	r.closed = true
+	return r.flushLocked()
+}
+
+func (r *Recorder) flushLocked() error {
 	if r.err == nil {
 		if err := r.w.Flush(); err != nil {
 			r.err = fmt.Errorf("write history: %w", err)
@@ -201,5 +206,33 @@ func (r *Recorder) writeLocked(rec record) {
 	}
 	if err := r.enc.Encode(rec); err != nil {
 		r.err = fmt.Errorf("write history: %w", err)
+	}
+}
+
+// Write saves a complete history in the form that [Read] reads. Equal histories give equal bytes.
+// The schema of the run is filled in; h is not changed. A history without an end is written without
+// one.
+func Write(w io.Writer, h *History) error {
+	r := NewRecorder(w, h.Run, nil)
+	for _, hash := range slices.Sorted(maps.Keys(h.Documents)) {
+		r.Document(h.Documents[hash])
+	}
+	each(h.Lifecycle, r.Lifecycle)
+	each(h.Served, func(s Served) { r.write(record{Served: &s}) })
+	each(h.Effects, r.Effect)
+	each(h.SlowProbes, r.SlowProbe)
+	each(h.Steps, r.Step)
+	each(h.Operations, r.Operation)
+	each(h.Hops, r.Hop)
+	each(h.Faults, r.Fault)
+	if h.End.Complete {
+		r.write(record{End: &h.End})
+	}
+	return r.flushLocked()
+}
+
+func each[T any](list []T, do func(T)) {
+	for _, item := range list {
+		do(item)
 	}
 }

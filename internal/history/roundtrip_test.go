@@ -39,9 +39,9 @@ func sample() *History {
 		Effects: []Effect{{
 			Server: "a", Incarnation: 1, At: 8, Setup: "s", Certificate: "c", Advertised: "10.0.0.1:6443", Dials: []Dial{{From: "b", Address: "10.0.0.1:6443", Connections: 2}},
 		}},
-		Lates:     []Late{{Server: "a", Start: 1, End: 5, Queued: 3}},
-		Documents: map[string]Document{document.Hash: document},
-		End:       End{At: 9, Error: "step 3: no", Complete: true},
+		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
+		Documents:  map[string]Document{document.Hash: document},
+		End:        End{At: 9, Error: "step 3: no", Complete: true},
 	}
 }
 
@@ -58,8 +58,8 @@ func recordAll(h *History, r *Recorder) {
 	for _, e := range h.Effects {
 		r.Effect(e)
 	}
-	for _, l := range h.Lates {
-		r.Late(l)
+	for _, l := range h.SlowProbes {
+		r.SlowProbe(l)
 	}
 	for _, s := range h.Steps {
 		r.Step(s)

@@ -26,10 +26,10 @@ func versionOf(g history.GVR) history.Resource {
 	return history.Resource{GVR: history.GVR{Group: g.Group, Version: g.Version}}
 }
 
-// herd adds a list by label of some objects, or its last page if others came before.
-func (s *story) herd(at float64, server string, items, before int) *story {
+// lists adds a list by label of some objects, or its last page if others came before.
+func (s *story) lists(at float64, server string, items, before int) *story {
 	return s.ask(at, server, gadgets, 200, func(o *history.Operation) {
-		o.Items, o.Path = items+before, "/apis/apps/v2/gadgets?labelSelector=herd"
+		o.Items, o.Path = items+before, "/apis/apps/v2/gadgets?labelSelector=load"
 		if before > 0 {
 			o.Items, o.Path = 300, fmt.Sprintf("%s&limit=%d&continue=x", o.Path, before)
 		}
@@ -68,9 +68,9 @@ func TestNoPeerIsLocal(t *testing.T) {
 		{"the merged view is not its business", tell(name).discover(20, "b", "/apis", ownOfB),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"of the core group nothing is known", blank(name).start("a", 0, mergedDoc).start("b", 0, mergedDoc).start("c", 0, mergedDoc).nopeer(20, "b", "/api", coreDoc),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"while it changes", tell(name).changed("b", 19, 21, newDoc).nopeer(20, "b", "/apis", mergedDoc),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"of a server that is paused", tell(name).pause("b", 19, 21).nopeer(20, "b", "/apis", mergedDoc), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"an error lists nothing", tell(name).discover(20, "b", "/apis", mergedDoc, verb(history.VerbNoPeer), status(503)),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
@@ -90,7 +90,7 @@ func TestOpenAPIDescribes(t *testing.T) {
 		{"all, and what peers serve too", tell(name).openapi(20, "a", all).openapi(20, "b", all), want{outcome: OutcomePass, checked: 2}},
 		{"its own only", tell(name).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))), want{outcome: OutcomePass, checked: 1}},
 		{"a version left out", tell(name).openapi(20, "a", doc("old-described", versionOf(pods), versionOf(widgets))),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "leaves out", sentence: "nothing of apps/v2"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "lacks", sentence: "nothing of apps/v2"}},
 		{"the core group left out", tell(name).openapi(20, "b", doc("coreless", versionOf(widgets))),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "nothing of v1,"}},
 		{"an error", tell(name).openapi(20, "b", all, status(500)),
@@ -100,17 +100,17 @@ func TestOpenAPIDescribes(t *testing.T) {
 		{"no such thing", tell(name).openapi(20, "b", all, status(404)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 404"}},
 		{"what is no description", tell(name).openapi(20, "b", all, illegibly("parse OpenAPI: unexpected end of JSON input")),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/openapi/v3 is answered 200, and not with a description"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/openapi/v3 is answered 200 without a description"}},
 		{"one that the history does not hold", tell(name).openapi(20, "b", all, illegibly("")),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"not modified", tell(name).openapi(20, "b", all, status(304)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"while it changes", tell(name).served("a", 20.005, oldDoc).openapi(20, "a", doc("old-described", versionOf(pods), versionOf(widgets))),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"too soon after a change", tell(name).served("b", 15, newDoc).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"one version", tell(name).openapi(20, "a", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/apps/v2?hash=x")), want{outcome: OutcomePass, checked: 1}},
 		{"one version, and it is not in it", tell(name).openapi(20, "a", doc("another", versionOf(widgets)), at("/openapi/v3/apis/apps/v2")),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "leaves out", sentence: "nothing of apps/v2"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "lacks", sentence: "nothing of apps/v2"}},
 		{"one version that it serves is not there", tell(name).openapi(20, "a", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/apps/v2"), status(404)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 404"}},
 		{"one version that a peer serves is not there", tell(name).openapi(20, "b", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/apps/v2"), status(404)),
@@ -129,23 +129,23 @@ func TestLegacyListsOwn(t *testing.T) {
 		{"its own only", tell(name).legacy(20, "b", "/apis", own).legacy(20, "b", "/api", core), want{outcome: OutcomePass, checked: 2}},
 		{"what peers serve too", tell(name).legacy(20, "b", "/apis", all), want{outcome: OutcomePass, checked: 1}},
 		{"a version left out", tell(name).legacy(20, "a", "/apis", own),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis leaves out", sentence: "nothing of apps/v2"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lacks", sentence: "nothing of apps/v2"}},
 		{"the core group left out", tell(name).legacy(20, "b", "/api", doc("empty")),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/api leaves out", sentence: "nothing of v1,"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/api lacks", sentence: "nothing of v1,"}},
 		{"an error", tell(name).legacy(20, "b", "/apis", all, status(503)), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 503"}},
 		{"what is no list", tell(name).legacy(20, "b", "/apis", all, illegibly(`parse legacy discovery: got kind "Status"`)),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis is answered 200, and not with a list"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis is answered 200 without a list"}},
 		{"one that the history does not hold", tell(name).legacy(20, "b", "/apis", all, illegibly("")),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"refused before it is routed", tell(name).legacy(20, "a", "/apis", all, status(401)).legacy(20, "b", "/apis", all, status(403)).legacy(20, "c", "/apis", all, status(429)),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"a custom resource left out", blank(name).start("b", 0, doc("custom", line(pods), line(history.GVR{Group: "example.com", Version: "v1", Resource: "widgets"}))).
 			legacy(20, "b", "/apis", doc("empty")), want{outcome: OutcomePass, checked: 1}},
 		{"too soon after a start", tell(name).legacy(5, "b", "/apis", doc("empty"), status(503)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"while it changes", tell(name).served("a", 20.005, oldDoc).legacy(20, "a", "/apis", own),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"too soon after a change", tell(name).served("b", 15, newDoc).legacy(20, "b", "/apis", own),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 	})
 }
 
@@ -155,32 +155,32 @@ func TestListsAgree(t *testing.T) {
 		return s.ask(at, "a", gadgets, 201, append([]func(*history.Operation){verb("create")}, options...)...)
 	}
 	checkStories(t, name, []storyCase{
-		{"whole and in pages", tell(name).herd(20, "a", 300, 0).herd(21, "b", 300, 0).herd(22, "c", 100, 50),
+		{"whole and in pages", tell(name).lists(20, "a", 300, 0).lists(21, "b", 300, 0).lists(22, "c", 100, 50),
 			want{outcome: OutcomePass, checked: 3, fact: "objects in the longest list: 300"}},
-		{"one is short", tell(name).herd(20, "a", 300, 0).herd(21, "b", 250, 0).herd(22, "c", 300, 0),
+		{"one is short", tell(name).lists(20, "a", 300, 0).lists(21, "b", 250, 0).lists(22, "c", 300, 0),
 			want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "another length", sentence: "listed 250 objects, when most lists had 300"}},
-		{"a page that is not the last", tell(name).herd(20, "a", 300, 0).ask(21, "b", gadgets, 200, at("/x?labelSelector=herd"), more),
+		{"a page that is not the last", tell(name).lists(20, "a", 300, 0).ask(21, "b", gadgets, 200, at("/x?labelSelector=load"), more),
 			want{outcome: OutcomePass, checked: 1}},
-		{"lists of something else", tell(name).herd(20, "a", 300, 0).ask(21, "a", widgets, 200, at("/x?labelSelector=herd")),
+		{"lists of something else", tell(name).lists(20, "a", 300, 0).ask(21, "a", widgets, 200, at("/x?labelSelector=load")),
 			want{outcome: OutcomePass, checked: 2}},
 		{"not by label", tell(name).ask(20, "a", gadgets, 200).ask(21, "b", gadgets, 200), want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"one was created in between", created(tell(name).herd(20, "a", 300, 0), 30).herd(50, "b", 301, 0), want{outcome: OutcomePass, checked: 2}},
-		{"the one that was created is not seen by all", created(tell(name), 30).herd(50, "b", 301, 0).herd(51, "c", 300, 0).herd(52, "a", 301, 0),
+		{"one was created in between", created(tell(name).lists(20, "a", 300, 0), 30).lists(50, "b", 301, 0), want{outcome: OutcomePass, checked: 2}},
+		{"the one that was created is not seen by all", created(tell(name), 30).lists(50, "b", 301, 0).lists(51, "c", 300, 0).lists(52, "a", 301, 0),
 			want{outcome: OutcomeFail, checked: 3, violations: 1, sentence: "listed 300 objects, when most lists had 301"}},
-		{"a dry run creates nothing", created(tell(name).herd(20, "a", 300, 0), 30, at("/x?dryRun=All")).herd(50, "b", 301, 0),
+		{"a dry run creates nothing", created(tell(name).lists(20, "a", 300, 0), 30, at("/x?dryRun=All")).lists(50, "b", 301, 0),
 			want{outcome: OutcomeFail, checked: 2, violations: 1}},
-		{"what is refused creates nothing", created(tell(name).herd(20, "a", 300, 0), 30, status(403)).herd(50, "b", 301, 0),
+		{"what is refused creates nothing", created(tell(name).lists(20, "a", 300, 0), 30, status(403)).lists(50, "b", 301, 0),
 			want{outcome: OutcomeFail, checked: 2, violations: 1}},
-		{"one was deleted in between", tell(name).herd(20, "a", 300, 0).ask(30, "a", gadgets, 200, verb("delete")).herd(50, "b", 299, 0), want{outcome: OutcomePass, checked: 2}},
-		{"all were deleted in between", tell(name).herd(20, "a", 300, 0).ask(30, "a", gadgets, 200, verb("deletecollection")).herd(50, "b", 0, 0), want{outcome: OutcomePass, checked: 2}},
-		{"one was applied in between", tell(name).herd(20, "a", 300, 0).ask(30, "a", gadgets, 201, verb("patch")).herd(50, "b", 301, 0), want{outcome: OutcomePass, checked: 2}},
-		{"a server that is paused", tell(name).herd(20, "a", 300, 0).pause("b", 25, 60).herd(50, "b", 250, 0), want{outcome: OutcomePass, checked: 1}},
-		{"one created a moment before", created(tell(name), 30).herd(31, "b", 301, 0),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
-		{"one that may be created at any moment", created(tell(name), 30, status(504)).herd(55, "b", 301, 0),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
-		{"one of which nothing was heard", created(tell(name), 30, status(0), failed(history.FailureTimeout)).herd(55, "b", 301, 0),
-			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "what was true is not known"}},
+		{"one was deleted in between", tell(name).lists(20, "a", 300, 0).ask(30, "a", gadgets, 200, verb("delete")).lists(50, "b", 299, 0), want{outcome: OutcomePass, checked: 2}},
+		{"all were deleted in between", tell(name).lists(20, "a", 300, 0).ask(30, "a", gadgets, 200, verb("deletecollection")).lists(50, "b", 0, 0), want{outcome: OutcomePass, checked: 2}},
+		{"one was applied in between", tell(name).lists(20, "a", 300, 0).ask(30, "a", gadgets, 201, verb("patch")).lists(50, "b", 301, 0), want{outcome: OutcomePass, checked: 2}},
+		{"a server that is paused", tell(name).lists(20, "a", 300, 0).pause("b", 25, 60).lists(50, "b", 250, 0), want{outcome: OutcomePass, checked: 1}},
+		{"one created a moment before", created(tell(name), 30).lists(31, "b", 301, 0),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
+		{"one that may be created at any moment", created(tell(name), 30, status(504)).lists(55, "b", 301, 0),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
+		{"one of which nothing was heard", created(tell(name), 30, status(0), failed(history.FailureTimeout)).lists(55, "b", 301, 0),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 	})
 }
 
@@ -188,11 +188,11 @@ func TestAnsweredInKind(t *testing.T) {
 	const name, yaml = "AnsweredInKind", "application/yaml"
 	checkStories(t, name, []storyCase{
 		{"as asked", tell(name).ask(20, "b", gadgets, 200, media(yaml, yaml)).ask(21, "b", gadgets, 200, media("application/json;as=Table;v=v1,"+yaml, "")),
-			want{outcome: OutcomePass, checked: 2, fact: "answers to what had to be passed on: 2"}},
+			want{outcome: OutcomePass, checked: 2, fact: "responses to requests that had to be passed on: 2"}},
 		{"anything will do", tell(name).ask(20, "b", gadgets, 200, media("*/*", yaml)).ask(21, "b", gadgets, 200, media("application/*", yaml)),
 			want{outcome: OutcomePass, checked: 2}},
 		{"another type", tell(name).ask(20, "b", gadgets, 200, media(yaml, "")),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "application/json for application/yaml", sentence: "in application/json, to a client that reads"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "application/json for application/yaml", sentence: "in application/json, to a client that accepts"}},
 		{"a sequence", tell(name).ask(20, "b", gadgets, 200, media("application/cbor", "application/cbor-seq")), want{outcome: OutcomePass, checked: 1}},
 		{"errors come as they may", tell(name).ask(20, "b", gadgets, 503, media(yaml, "text/plain")), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"nothing in no type", tell(name).ask(20, "b", gadgets, 200, media(yaml, ""), func(o *history.Operation) { o.Body = history.BodyNone }),

@@ -13,20 +13,21 @@ import (
 var authorizedAlike = Invariant{
 	Name:     "AuthorizedAlike",
 	Grade:    GradeCore,
-	Sentence: "Whether a user may do something does not depend on which apiserver is asked, nor on who serves it.",
-	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination authorizes the user whom the request comes from; " +
-		"a group that is lost on the way, or a server's own rights, would decide otherwise",
+	Sentence: "What a user may do does not depend on which apiserver is asked, nor on which one serves it.",
+	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination authorizes the user who sent the request; " +
+		"a lost group, or the rights of a server, would lead to another decision",
 	judge: judgeAuthorizedAlike,
 }
 
-// permission is what a user is, or is not, allowed to do. Names of objects are left out: those of the load are new each time.
+// permission is what a user may, or may not, do. It has no name of an object: the load makes new
+// objects all the time.
 type permission struct {
 	user, verb string
 	key
 	namespace string
 }
 
-// decisions are how often it was decided, with an example of each.
+// decisions are those on one permission.
 type decisions struct {
 	allowed      int
 	firstAllowed *observation
@@ -34,7 +35,7 @@ type decisions struct {
 }
 
 func judgeAuthorizedAlike(f *Facts) *tally {
-	t := f.timely()
+	t := newTimedTally(f)
 	begun := history.Time(0)
 	if len(f.observations) > 0 {
 		begun = f.observations[0].op.Start
@@ -47,12 +48,14 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 		if !decided || o.resource == nil || !o.ready {
 			continue
 		}
-		// Rights spread through etcd like everything else.
-		if o.op.Start < later(max(begun, o.readySince), f.bounds.Staleness) {
+		if o.op.Start < later(max(begun, o.readySince), f.bounds.Staleness) { // RBAC objects spread through etcd, too
 			early++
 			continue
 		}
-		p := permission{o.op.User, verbOf(o.op), o.resource.key, o.op.Namespace}
+		p := permission{o.op.User, o.op.Verb, o.resource.key, o.op.Namespace}
+		if p.verb == history.VerbTable {
+			p.verb = "list"
+		}
 		d := all[p]
 		if d == nil {
 			d = &decisions{}
@@ -74,12 +77,12 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 		if len(d.refused) > 0 {
 			refusing++
 		}
-		if d.allowed > 0 && len(d.refused) > 0 {
-			t.disagree(f, d)
+		if d.allowed > 0 {
+			t.violateRefusals(d)
 		}
 	}
 	if refusing == 0 && t.verdict.Checked > 0 {
-		t.doubt("nobody was refused anything, so nobody could be refused by one server and not by another")
+		t.doubt("no user was refused anything, so nobody could be refused by one server and not by another")
 	}
 	t.fact("kinds of requests that users were refused", refusing)
 	t.fact("servers that were asked", len(servers))
@@ -87,20 +90,20 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 	return t
 }
 
-// disagree shows every refusal of what was allowed elsewhere, or at another time.
-func (t *tally) disagree(f *Facts, d *decisions) {
+// violateRefusals shows every refusal of what was allowed by another server or at another time.
+func (t *tally) violateRefusals(d *decisions) {
 	slices.SortStableFunc(d.refused, func(a, b *observation) int { return cmp.Compare(a.op.End, b.op.End) })
 	for _, o := range d.refused {
-		cause := fmt.Sprintf("%s was refused what %s let it do", o.op.User, d.firstAllowed.op.Server)
-		t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
-			return f.show(o, o.situation, fmt.Sprintf("%s, though %s had answered the same user %d to such a request at %s",
-				answer(o.op), d.firstAllowed.op.Server, d.firstAllowed.op.Status, clock(d.firstAllowed.op.Start)))
-		})
+		other := d.firstAllowed.op
+		t.violate(o, o.situation, "", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
+			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
+				answer(o.op), other.Server, other.Status, clock(other.Start)))
 	}
 }
 
-// decision says whether the answer tells that the user may, or may not, do what was asked. Only the authorizer's own words count as a refusal, since
-// admission plugins answer 403 as well; and only what nobody answers before the authorizer has agreed counts as consent.
+// decision says whether the response shows that the user may do what was asked. Only the message of
+// the authorizer counts as a refusal, since admission plugins answer 403 as well, and only a
+// response that cannot come before authorization counts as permission.
 func decision(op *history.Operation) (allowed, decided bool) {
 	switch {
 	case op.User == "":
@@ -112,12 +115,4 @@ func decision(op *history.Operation) (allowed, decided bool) {
 	default:
 		return false, false
 	}
-}
-
-// verbOf is the verb that the authorizer sees.
-func verbOf(op *history.Operation) string {
-	if op.Verb == history.VerbTable {
-		return "list"
-	}
-	return op.Verb
 }

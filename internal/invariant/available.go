@@ -20,38 +20,40 @@ var available = Invariant{
 }
 
 func judgeAvailable(f *Facts) *tally {
-	t := f.timely()
-	tolerated, proxied, proxiedFailed := 0, 0, 0
+	t := newTimedTally(f)
+	proxied, failed := 0, 0
 	for _, o := range f.observations {
 		r, cause := f.ruleAvailable(o)
-		if r == rulingTolerated {
-			tolerated++
-		}
-		if o.skewed() && !o.leftLocal() && (r == rulingRight || r == rulingWrong) {
+		if o.skewed() && !o.localDocument() && (r == rulingRight || r == rulingWrong) {
 			proxied++
 			if r == rulingWrong {
-				proxiedFailed++
+				failed++
 			}
 		}
 		if t.rule(r) {
-			class, why := circumstance(f.candidates(o, o.situation), o.op.Server)
-			t.violation(signature{o.op.Server, class, cause + " " + why}, o.op.End, o.resource.String(), func() Evidence {
-				return f.show(o, o.situation, answer(o.op))
-			})
+			class, why := f.reachability(o, o.situation)
+			t.violate(o, o.situation, class, cause+" "+why, answer(o.op))
 		}
 	}
 	if proxied > 0 {
-		t.fact("proxied operations that failed", fmt.Sprintf("%d of %d (%.2f %%)", proxiedFailed, proxied, 100*float64(proxiedFailed)/float64(proxied)))
+		t.fact("proxied operations that failed", ratio(failed, proxied))
 	}
-	t.fact("tolerated while knowledge spread", tolerated)
+	t.factTolerated()
 	return t
 }
 
-// relays are subresources whose answers come from somewhere else, such as a kubelet or a pod: their 5xx say nothing of
-// apiservers.
+func ratio(some, all int) string {
+	if all == 0 {
+		return "0 of 0"
+	}
+	return fmt.Sprintf("%d of %d (%.2f %%)", some, all, 100*float64(some)/float64(all))
+}
+
+// relays are subresources whose responses come from somewhere else, such as a kubelet or a pod.
+// Their 5xx say nothing about apiservers.
 var relays = map[string]bool{"proxy": true, "exec": true, "attach": true, "portforward": true, "log": true}
 
-// ruleAvailable rules on one operation, and says what is wrong with it.
+// ruleAvailable rules on one operation, and says how it failed.
 func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	if o.resource == nil || !o.ready || o.op.Failure == history.FailureCanceled || relays[o.op.Subresource] {
 		return rulingNone, ""
@@ -60,21 +62,15 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	switch {
 	case !able && (o.local == claimUnknown || len(o.unsure) > 0):
 		return rulingUnknown, ""
-	case !able || !f.undisturbed(client, o.op.Server, o.window):
+	case !able || !f.undisturbed(client, o.op.Server, o.window) || !f.hasEtcd(o, o.window):
 		return rulingNone, ""
-	}
-	// A server that has lost etcd can serve nothing, nor find the address of a peer.
-	if r, _ := f.reach(o.op.Server, etcd, o.window); r != reachOpen {
+	case o.local != claimYes && unrepeatable(o) && f.peerImpaired(o):
 		return rulingNone, ""
-	}
-	final := begun(o.op) && o.op.Failure != history.FailureNone || writes(o.op) && passedOn(o.op, f.hops[o.op.ID])
-	if final && o.local != claimYes && f.hindered(o) {
-		return rulingNone, "" // it broke off when nothing could be repeated any more: an answer had begun, or a write may have been carried out
+	case ownError(o):
+		return rulingNone, ""
 	}
 	failed, known := failure(o.op)
 	switch {
-	case f.ownWord(o):
-		return rulingNone, ""
 	case !known:
 		return rulingUnknown, ""
 	case failed == "" && !informed:
@@ -88,8 +84,8 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	}
 }
 
-// able reports whether somebody could have served the operation all the time it lasted, and whether the asked server has
-// had the time (Staleness) to know. Of itself it knows at once.
+// able reports whether some server was able to serve the operation all the time, and whether the
+// asked server has had the time (Staleness) to know that.
 func (f *Facts) able(o *observation) (able, informed bool) {
 	if o.local == claimYes {
 		return true, true
@@ -104,59 +100,41 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 			continue
 		}
 		able = true
-		heard := f.heard(o, p.server.name, max(p.since, o.readySince))
+		heard := f.couldHear(o, p.server.name, max(p.since, o.readySince))
 		informed = informed || f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
 	}
 	return able, informed
 }
 
-// ownWord reports whether an apiserver has answered 500 for what it serves itself, without any peer, by its own account: that is how it answers, right
-// or wrong, and no other could have been asked. Up to 1.30 it is how a component status that does not exist is told.
-func (f *Facts) ownWord(o *observation) bool {
-	if o.local != claimYes || o.op.Status != http.StatusInternalServerError || f.byID[o.op.ID] != o {
-		return false
-	}
-	hops := f.hops[o.op.ID]
-	return !passedOn(o.op, hops) && slices.ContainsFunc(hops, func(h history.Hop) bool {
-		return h.Server == o.op.Server && h.Status == http.StatusInternalServerError
-	})
+// unrepeatable reports whether no other server could be tried after a failure: the client already
+// had the beginning of a response, or a peer may have carried out a write.
+func unrepeatable(o *observation) bool {
+	begun := o.op.Status != 0 && o.op.Status < http.StatusInternalServerError
+	return begun && o.op.Failure != history.FailureNone || writes(o.op) && o.forwarded()
 }
 
-// begun reports whether the client has had the beginning of an answer that is no failure in itself.
-func begun(op *history.Operation) bool {
-	return op.Status != 0 && op.Status < http.StatusInternalServerError
+// ownError reports whether the asked server answered 500 for what it serves itself, by its own
+// record and without any peer. No proxy could do better. Versions up to v1.30 answer 500 for a
+// component status that does not exist.
+func ownError(o *observation) bool {
+	return o.local == claimYes && o.op.Status == http.StatusInternalServerError && !o.forwarded() &&
+		slices.ContainsFunc(o.hops, func(h history.Hop) bool {
+			return h.Server == o.op.Server && h.Status == http.StatusInternalServerError
+		})
 }
 
-// inTouch reports whether for Staleness nothing has kept the asked server from another, nor that one from saying through etcd that it lives.
-func (f *Facts) inTouch(o *observation, with *server) bool {
-	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
-	for _, way := range []link{{o.op.Server, with.name}, {with.name, etcd}} {
-		if r, _ := f.reach(way.from, way.to, w); r != reachOpen {
-			return false
-		}
-	}
-	return true
-}
-
-// hindered reports whether something was done to a peer that may have been answering, or to the way to it: one that serves the resource,
-// or may have until it was killed. Where the servers' accounts tell who was asked, no other counts.
-func (f *Facts) hindered(o *observation) bool {
-	peers := slices.Clone(o.unsure)
-	for _, p := range o.capable {
-		peers = append(peers, p.server)
-	}
-	var hops []history.Hop
-	if f.byID[o.op.ID] == o {
-		hops = f.hops[o.op.ID]
-	}
-	told := passedOn(o.op, hops)
-	return slices.ContainsFunc(peers, func(s *server) bool {
+// peerImpaired reports whether there was a fault on the link to a peer that may have handled the
+// operation, or in that peer. If hops show which peers handled it, only those count.
+func (f *Facts) peerImpaired(o *observation) bool {
+	told := o.forwarded()
+	impaired := func(s *server) bool {
 		r, _ := f.reach(o.op.Server, s.name, o.window)
-		return r != reachOpen && (!told || slices.ContainsFunc(hops, func(h history.Hop) bool { return h.Server == s.name }))
-	})
+		return r != reachOpen && (!told || slices.ContainsFunc(o.hops, func(h history.Hop) bool { return h.Server == s.name }))
+	}
+	return slices.ContainsFunc(o.unsure, impaired) || slices.ContainsFunc(o.capable, func(p peer) bool { return impaired(p.server) })
 }
 
-// failure says how the operation failed, or nothing. It is not known of one that failed for a reason not recorded. An
+// failure says how the operation failed, or "". It is unknown if the reason was not recorded. An
 // established watch may end in any way: it cannot be moved to another server.
 func failure(op *history.Operation) (how string, known bool) {
 	switch {

@@ -1,16 +1,16 @@
-// Package invariant judges a recorded run: pure functions of a history, each with a sentence that a non-programmer can
-// review. It never talks to a cluster.
+// Package invariant judges a recorded run. An invariant is a pure function of a history, with a
+// sentence that a non-programmer can review. It never talks to a cluster.
 //
-// A verdict is a pass, a fail with the smallest evidence that shows it, or inconclusive with the reason. A run that
-// proves nothing never passes.
+// A verdict is a pass, a fail with the smallest evidence, or inconclusive with the reason. A run
+// that proves nothing never passes.
 package invariant
 
 // Invariant is one thing that must hold in every run.
 type Invariant struct {
 	Name  string
 	Grade Grade
-	// Outside is true when it can be judged of servers that are somebody else's ([history.Run].External): without logs of theirs, and without watching
-	// their processes. False, as it is of an invariant that does not say, leaves it out there.
+	// Outside is true if the invariant can be judged for servers that skewproof did not start
+	// ([history.Run].External): without their logs and without knowledge of their processes.
 	Outside bool
 	// Sentence says what must hold, for a non-programmer.
 	Sentence string
@@ -18,7 +18,8 @@ type Invariant struct {
 	Source string
 
 	judge func(*Facts) *tally
-	// pressure names what must have been put on the subject for a pass to mean something, beside answered operations.
+	// pressure is what the subject must have been put under, beside answered operations, for a pass
+	// to count.
 	pressure []pressure
 }
 

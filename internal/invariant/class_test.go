@@ -19,7 +19,7 @@ func TestClasses(t *testing.T) {
 	}{
 		{"the server asked serves it", run().ask(40, "a", gadgets, 200), ClassServedHere},
 		{"another one serves it", run().ask(40, "b", gadgets, 200), ClassSkewed},
-		{"nobody serves it", run().ask(40, "b", ghosts, 404), ClassUnserved},
+		{"no server serves it", run().ask(40, "b", ghosts, 404), ClassUnserved},
 		{"nobody serves the subresource", run().ask(40, "a", gadgets, 404, sub("status")), ClassUnserved},
 		{"discovery", run().discover(40, "a", "/apis", mergedDoc), ClassDiscovery},
 		{"discovery of a group", run().ask(40, "b", history.GVR{Group: "apps"}, 200, discovery), ClassDiscovery},

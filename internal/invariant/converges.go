@@ -12,42 +12,41 @@ var converges = Invariant{
 	Name:    "Converges",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "Within a bounded time after the last disturbance everything is right again, and stays so: no false 404, " +
-		"no needless 5xx, nobody's discovery differs.",
-	Source: "KEP-4020, Service Level Objectives: what is known of peers is stale for seconds in the normal case and for single-digit minutes in the worst, and " +
-		"discovery incomplete for brief periods at most, when leases expire or the network is partitioned. The bound (20 s unless a run says otherwise) is ours: four times what " +
-		"the normal case is allowed, from when the last disturbance is over. A 404 or a 5xx that comes later is against the Goals; of discovery alone the worst case may allow it",
+	Sentence: "Within a bounded time after the last disturbance every response is right again, and stays right: no false 404, " +
+		"no unnecessary 5xx, and the same discovery from every apiserver.",
+	Source: "KEP-4020, Service Level Objectives: what is known of peers is stale for seconds in the normal case and for single-digit " +
+		"minutes in the worst, and discovery incomplete for brief periods at most, when leases expire or the network is partitioned. " +
+		"The bound (20 s unless a run says otherwise) is ours: four times what the normal case allows, counted from the end of the last " +
+		"disturbance. A later 404 or 5xx breaks the Goals; for discovery alone the worst case may allow it",
 	judge: judgeConverges,
 }
 
-// glimpse is an observation as convergence sees it: right or wrong, without allowances.
-type glimpse struct {
+// sample is an observation that is right or wrong, without any tolerance.
+type sample struct {
 	*observation
-	wrong string // what is wrong, or nothing
+	wrong string // what is wrong, or ""
 }
 
 func judgeConverges(f *Facts) *tally {
-	t := f.timely()
+	t := newTimedTally(f)
 	last := f.lastDisturbance()
 	bound := later(last, f.bounds.Convergence)
-	glimpses := f.glimpses(last)
+	samples := f.samples(last)
 	lastWrong := history.Time(-1)
 	wrong := 0
-	for _, g := range glimpses {
-		if g.op.Start < last {
+	for _, s := range samples {
+		if s.op.Start < last {
 			continue
 		}
 		t.verdict.Checked++
-		if g.wrong == "" {
+		if s.wrong == "" {
 			continue
 		}
 		wrong++
-		lastWrong = max(lastWrong, g.op.End)
-		if g.op.End > bound {
-			t.violation(signature{g.op.Server, "", g.wrong}, g.op.End, g.resource.name(), func() Evidence {
-				return f.show(g.observation, g.situation, fmt.Sprintf("%s: %s, %s after the last disturbance, when %s are allowed",
-					answer(g.op), g.wrong, clock(g.op.End-last), clock(f.bounds.Convergence)))
-			})
+		lastWrong = max(lastWrong, s.op.End)
+		if s.op.End > bound {
+			t.violate(s.observation, s.situation, "", s.wrong, fmt.Sprintf("%s: %s, %s after the last disturbance, when %s are allowed",
+				answer(s.op), s.wrong, clock(s.op.End-last), clock(f.bounds.Convergence)))
 		}
 	}
 	t.fact("last disturbance ended at", clock(last))
@@ -57,74 +56,75 @@ func judgeConverges(f *Facts) *tally {
 		t.fact("converged after", "0s: nothing was wrong after the last disturbance")
 	default:
 		t.fact("converged after", clock(lastWrong-last))
-		t.fact("wrong observations until then", wrong)
+		t.fact("wrong responses until then", wrong)
 	}
-	f.recoveries(t, glimpses)
-	f.doubtConvergence(t, glimpses, last)
+	t.factRecoveries(samples)
+	t.doubtConvergence(samples, last)
 	return t
 }
 
-// glimpses rules on every operation, in time order. Whether discovery is the same on all servers is asked only after the
-// last disturbance, when it should settle on one document.
-func (f *Facts) glimpses(last history.Time) []glimpse {
-	var out []glimpse
-	var final []sighting
+// samples rules on every operation, in time order. Whether discovery is the same on all servers is
+// judged only after the last disturbance, when it must settle on one document.
+func (f *Facts) samples(last history.Time) []sample {
+	// While a killed server stays away, some servers may still list its resources and others not.
+	final := func(o *observation) bool {
+		_, ok := f.merged(o.op)
+		return ok && o.op.Start >= last && !f.serverLost(o)
+	}
+	var out []sample
+	seen := map[string][]sighting{}
 	for _, o := range f.observations {
-		if wrong, judged := f.glimpse(o); judged {
-			out = append(out, glimpse{o, wrong})
+		if wrong, judged := f.sample(o); judged {
+			out = append(out, sample{o, wrong})
 		}
-		// As long as one that left without a word stays away, some may still count on it and others not.
-		if _, ok := f.merged(o.op); ok && o.ready && o.op.Start >= last && !f.missing(o) {
-			final = append(final, sighting{o, nil})
-		}
-	}
-	usual := map[string]edition{}
-	for _, path := range []string{pathCore, pathGroups} {
-		of := slices.DeleteFunc(slices.Clone(final), func(s sighting) bool { return s.op.Path != path })
-		// What it settled on is told by the answers that came when it had to be settled, if there are any.
-		late := later(last, f.bounds.Convergence)
-		if settled := slices.DeleteFunc(slices.Clone(of), func(s sighting) bool { return s.op.Start < late }); len(settled) > 0 {
-			of = settled
-		}
-		if len(of) > 0 {
-			usual[path] = mostUsual(of)
+		if o.ready && final(o) {
+			seen[o.op.Path] = append(seen[o.op.Path], sighting{o, nil})
 		}
 	}
-	for i, g := range out {
-		if _, ok := f.merged(g.op); ok && g.op.Start >= last && g.wrong == "" && !f.missing(g.observation) && !f.alike(g.op.Path, editionOf(g.op), usual[g.op.Path]) {
-			out[i].wrong = g.op.Path + " differs from what most answers were"
+	usual := map[string]representation{}
+	for path, all := range seen {
+		// The responses after the bound, if there are any, show what it settled on.
+		bound := later(last, f.bounds.Convergence)
+		if i := slices.IndexFunc(all, func(s sighting) bool { return s.op.Start >= bound }); i >= 0 {
+			all = all[i:]
+		}
+		usual[path] = mostFrequent(all)
+	}
+	for i, s := range out {
+		if s.wrong == "" && final(s.observation) && !f.alike(s.op.Path, representationOf(s.op), usual[s.op.Path]) {
+			out[i].wrong = s.op.Path + " differs from most responses"
 		}
 	}
 	return out
 }
 
-// glimpse rules on one operation by all that must hold of it. What is tolerated elsewhere is wrong here: the point is to
-// measure how long it lasts.
-func (f *Facts) glimpse(o *observation) (wrong string, judged bool) {
-	if !o.ready || o.leftLocal() {
+// sample rules on one operation by everything that must hold for it. What other invariants tolerate
+// is wrong here: the point is to measure how long it lasts.
+func (f *Facts) sample(o *observation) (wrong string, judged bool) {
+	if !o.ready || o.localDocument() {
 		return "", false
 	}
 	notFound := f.ruleNotFound(o)
-	unservedRuling, unservedCause := f.ruleUnserved(o)
-	availableRuling, availableCause := f.ruleAvailable(o)
+	unserved, unservedCause := f.ruleUnserved(o)
+	available, availableCause := f.ruleAvailable(o)
 	complete, _, _ := f.ruleComplete(o, f.truthFor(o))
 	bad := func(r ruling) bool { return r == rulingWrong || r == rulingTolerated }
 	switch {
 	case bad(notFound):
 		return "false 404", true
-	case bad(unservedRuling):
+	case bad(unserved):
 		return cmp.Or(unservedCause, "503 rather than 404"), true
-	case bad(availableRuling):
+	case bad(available):
 		return cmp.Or(availableCause, "failed") + " though it could be served", true
 	case bad(complete):
 		return o.op.Path + " is not what is served", true
 	}
-	return "", slices.ContainsFunc([]ruling{notFound, unservedRuling, availableRuling, complete}, func(r ruling) bool {
+	return "", slices.ContainsFunc([]ruling{notFound, unserved, available, complete}, func(r ruling) bool {
 		return r == rulingRight || r == rulingEarly
 	})
 }
 
-// truthFor is what all servers served while a discovery operation lasted.
+// truthFor is what all servers served during a request for merged discovery.
 func (f *Facts) truthFor(o *observation) truth {
 	if _, ok := f.merged(o.op); !ok && !f.unreadable(o.op) {
 		return truth{}
@@ -132,65 +132,67 @@ func (f *Facts) truthFor(o *observation) truth {
 	return f.truth(window{o.window.from, later(o.window.to, 1)})
 }
 
-// maxRecoveries bounds the measured steps: a run that creates and deletes a CRD a hundred times is told by its slowest.
+// maxRecoveries bounds the measured steps: the slowest are enough of a run with hundreds of steps.
 const maxRecoveries = 12
 
-// recoveries states for each disturbing step how long after it things were last seen wrong before the next one began.
-func (f *Facts) recoveries(t *tally, glimpses []glimpse) {
+// factRecoveries adds, for each disturbing step, until when responses were wrong after it.
+func (t *tally) factRecoveries(samples []sample) {
 	type recovery struct {
 		step  history.Step
 		index int
-		took  history.Time
-		until history.Time // of the last right observation, relative to the step's end
+		wrong history.Time // end of the last wrong response, after the end of the step
+		right history.Time // end of the last right one
 	}
-	steps := slices.DeleteFunc(slices.Clone(f.steps), func(s history.Step) bool { return !s.Disturbs })
+	steps := slices.DeleteFunc(slices.Clone(t.facts.steps), func(s history.Step) bool { return !s.Disturbs })
 	var all []recovery
 	for i, step := range steps {
 		next := forever
 		if i+1 < len(steps) {
 			next = steps[i+1].Start
 		}
-		r := recovery{step: step, index: i, took: -1, until: -1}
-		from, _ := slices.BinarySearchFunc(glimpses, step.End, func(g glimpse, at history.Time) int { return cmp.Compare(g.op.Start, at) })
-		for _, g := range glimpses[from:] {
-			if g.op.Start >= next {
+		r := recovery{step: step, index: i, wrong: -1, right: -1}
+		from, _ := slices.BinarySearchFunc(samples, step.End, func(s sample, at history.Time) int { return cmp.Compare(s.op.Start, at) })
+		for _, s := range samples[from:] {
+			if s.op.Start >= next {
 				break
 			}
-			if g.op.End >= next {
+			if s.op.End >= next {
 				continue
 			}
-			if g.wrong != "" {
-				r.took = max(r.took, g.op.End-step.End)
+			if s.wrong != "" {
+				r.wrong = max(r.wrong, s.op.End-step.End)
 			} else {
-				r.until = max(r.until, g.op.End-step.End)
+				r.right = max(r.right, s.op.End-step.End)
 			}
 		}
-		if r.took >= 0 || r.until >= 0 {
+		if r.wrong >= 0 || r.right >= 0 {
 			all = append(all, r)
 		}
 	}
 	if len(all) > maxRecoveries {
-		slices.SortStableFunc(all, func(a, b recovery) int { return cmp.Compare(b.took, a.took) })
+		slices.SortStableFunc(all, func(a, b recovery) int { return cmp.Compare(b.wrong, a.wrong) })
 		all = all[:maxRecoveries]
 		slices.SortFunc(all, func(a, b recovery) int { return cmp.Compare(a.index, b.index) })
 	}
 	for _, r := range all {
-		value := "right from the first answer on"
+		value := "right from the first response on"
 		switch {
-		case r.took >= 0 && r.until > r.took:
-			value = "last wrong answer " + clock(r.took) + " after it"
-		case r.took >= 0:
-			value = "still wrong " + clock(r.took) + " after it, when the next began"
-			if r.index == len(steps)-1 {
-				value = "still wrong " + clock(r.took) + " after it, when the run ended"
-			}
+		case r.wrong < 0:
+		case r.right > r.wrong:
+			value = "last wrong response " + clock(r.wrong) + " after it"
+		case r.index == len(steps)-1:
+			value = "still wrong " + clock(r.wrong) + " after it, when the run ended"
+		default:
+			value = "still wrong " + clock(r.wrong) + " after it, when the next step began"
 		}
 		t.fact(fmt.Sprintf("after step %d, %s", r.step.Index, r.step.Sentence), value)
 	}
 }
 
-// doubtConvergence gives the reasons why things may not have come right although nothing was seen wrong for too long.
-func (f *Facts) doubtConvergence(t *tally, glimpses []glimpse, last history.Time) {
+// doubtConvergence gives the reasons why the cluster may not have converged although no violation
+// was seen.
+func (t *tally) doubtConvergence(samples []sample, last history.Time) {
+	f := t.facts
 	if t.verdict.Checked == 0 {
 		t.doubt("nothing was judged after the last disturbance, which ended at %s", clock(last))
 		return
@@ -200,36 +202,35 @@ func (f *Facts) doubtConvergence(t *tally, glimpses []glimpse, last history.Time
 	}
 	seen := map[string]bool{}
 	late := max(last, later(last, f.bounds.Convergence-f.bounds.Staleness))
-	for _, g := range glimpses {
-		if g.wrong == "" && g.op.Start >= last && g.op.End >= late {
-			seen[g.op.Server] = true
+	for _, s := range samples {
+		if s.wrong == "" && s.op.Start >= last && s.op.End >= late {
+			seen[s.op.Server] = true
 		}
 	}
 	for _, s := range f.servers {
 		if s.line.at(f.traffic).phase == phaseReady && !seen[s.name] {
-			t.doubt("%s was not seen right when it should have been, from %s on", s.name, clock(late))
+			t.doubt("%s gave no right response after %s, when it should have converged", s.name, clock(late))
 		}
 	}
-	if n, example := unredeemed(glimpses, last); n > 0 {
-		t.doubt("wrong when last asked, and not asked again: %s", abridge(example, n))
+	if still := stillWrong(samples, last); len(still) > 0 {
+		t.doubt("wrong when last asked, and not asked again: %s", abridge(still, len(still)))
 	}
 }
 
-// unredeemed counts what was wrong on some server when it was last asked there. If it is rarely asked for, it may well be
-// wrong for good without being seen so after the bound.
-func unredeemed(glimpses []glimpse, last history.Time) (n int, named []string) {
+// stillWrong names what was wrong when a server was last asked for it. What is rarely asked for may
+// stay wrong without being asked for again after the bound.
+func stillWrong(samples []sample, last history.Time) (names []string) {
 	wrong := map[string]bool{}
-	for _, g := range glimpses {
-		if g.op.Start >= last {
-			what := cmp.Or(g.resource.name(), g.op.Path)
-			wrong[what+" on "+g.op.Server] = g.wrong != ""
+	for _, s := range samples {
+		if s.op.Start >= last {
+			wrong[cmp.Or(s.resource.name(), s.op.Path)+" on "+s.op.Server] = s.wrong != ""
 		}
 	}
 	for what, still := range wrong {
 		if still {
-			named = append(named, what)
+			names = append(names, what)
 		}
 	}
-	slices.Sort(named)
-	return len(named), named
+	slices.Sort(names)
+	return names
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// element is one thing that a discovery document lists: a resource, a subresource of it, or a verb of either.
+// element is one thing that a discovery document lists: a resource, a subresource, or a verb of
+// either.
 type element struct {
 	key
 	verb string
@@ -22,12 +23,11 @@ func (e element) String() string {
 	return e.key.String() + " " + e.verb
 }
 
-// parent is what e is listed under; a resource is its own.
+// parent is the element under which e is listed; for a resource, the resource itself.
 func (e element) parent() element {
-	switch {
-	case e.verb != "":
+	if e.verb != "" {
 		e.verb = ""
-	default:
+	} else {
 		e.subresource = ""
 	}
 	return e
@@ -51,16 +51,18 @@ func elements(d *document) []element {
 	return out
 }
 
-// listing is the part of a document that the path is about: /api the core group, /apis all others.
-func listing(d *document, path string) map[element]bool {
+// elementSet returns the elements of a document that keep selects.
+func elementSet(d *document, keep func(element) bool) map[element]bool {
 	set := map[element]bool{}
 	for _, e := range elements(d) {
-		if (e.Group == "") == (path == pathCore) {
+		if keep(e) {
 			set[e] = true
 		}
 	}
 	return set
 }
+
+func everything(element) bool { return true }
 
 // The paths of merged discovery.
 const (
@@ -68,7 +70,13 @@ const (
 	pathCore   = "/api"
 )
 
-// lacking returns what a has and b has not. What is listed under something that b lacks altogether is not repeated.
+// listing is the part of a document that belongs to the path: the core group at /api, all others at
+// /apis.
+func listing(d *document, path string) map[element]bool {
+	return elementSet(d, func(e element) bool { return (e.Group == "") == (path == pathCore) })
+}
+
+// lacking returns what a has and b lacks, without what is listed under something that b lacks too.
 func lacking(a, b map[element]bool) []string {
 	var out []string
 	for e := range a {
@@ -84,7 +92,7 @@ func lacking(a, b map[element]bool) []string {
 	return out
 }
 
-// contrast fills in the lists of a Difference.
+// contrast fills in the lists of d.
 func contrast(d Difference, left, right map[element]bool) *Difference {
 	onlyLeft, onlyRight := lacking(left, right), lacking(right, left)
 	d.OnlyLeftTotal, d.OnlyRightTotal = len(onlyLeft), len(onlyRight)
@@ -93,79 +101,20 @@ func contrast(d Difference, left, right map[element]bool) *Difference {
 	return &d
 }
 
-// compareDocuments says how two documents differ; either may be missing from the history.
+// compareDocuments completes d. A document that is not in the history is nil.
 func compareDocuments(d Difference, left, right *document) *Difference {
 	if left == nil || right == nil {
 		return &d
 	}
 	a, b := elements(left), elements(right)
-	out := contrast(d, setOf(a), setOf(b))
-	out.OrderOnly = left.Hash != right.Hash && !slices.Equal(a, b) && maps.Equal(setOf(a), setOf(b)) && len(a) == len(b)
+	inA, inB := elementSet(left, everything), elementSet(right, everything)
+	out := contrast(d, inA, inB)
+	out.OrderOnly = left.Hash != right.Hash && !slices.Equal(a, b) && maps.Equal(inA, inB) && len(a) == len(b)
 	return out
 }
 
-func setOf(es []element) map[element]bool {
-	set := make(map[element]bool, len(es))
-	for _, e := range es {
-		set[e] = true
-	}
-	return set
-}
-
-// union is what all servers of a truth list together for the path; nil when that is not known.
-func (f *Facts) union(t truth, path string) map[element]bool {
-	if !t.known {
-		return nil
-	}
-	at := path + " " + t.sum
-	if u, ok := f.unions[at]; ok {
-		return u
-	}
-	u := map[element]bool{}
-	for _, d := range t.documents {
-		if path == pathCore && !d.core {
-			u = nil // this document says nothing of the core group
-			break
-		}
-		maps.Copy(u, listing(d, path))
-	}
-	f.unions[at] = u
-	return u
-}
-
-// merged reports whether the operation got a merged discovery document, and which.
-func (f *Facts) merged(op *history.Operation) (*document, bool) {
-	if op.Verb != history.VerbDiscovery || op.Failure != history.FailureNone {
-		return nil, false
-	}
-	// "Not modified" is an answer too: that it is still the document which the client has.
-	if op.Status != http.StatusOK && (op.Status != http.StatusNotModified || op.Document == "") {
-		return nil, false
-	}
-	if op.Path != pathGroups && op.Path != pathCore {
-		return nil, false
-	}
-	return f.documents[op.Document], true
-}
-
-// unreadable reports whether a server answered as though all were well, or the client were to blame, when it was asked for a merged document as a client
-// may, and gave none. What it fails at (5xx) is not meant, nor what is refused before it is routed.
-func (f *Facts) unreadable(op *history.Operation) bool {
-	if op.Verb != history.VerbDiscovery || op.Failure != history.FailureNone || op.Path != pathGroups && op.Path != pathCore || !routed(op) {
-		return false
-	}
-	switch {
-	case op.Status == http.StatusOK:
-		return f.documents[op.Document] == nil && op.Message != "" // the message is why it could not be read
-	case op.Status == http.StatusNotModified:
-		return op.Document == "" && op.Message != ""
-	default:
-		return op.Status < http.StatusInternalServerError
-	}
-}
-
-// summary writes a Difference for people.
-func summary(d *Difference) string {
+// summary writes d for people.
+func (d *Difference) summary() string {
 	var parts []string
 	list := func(who string, names []string, total int) {
 		if total > 0 {
@@ -188,4 +137,88 @@ func abridge(names []string, total int) string {
 		s += " and " + counted(total-few, "other")
 	}
 	return s
+}
+
+// union is what all servers of a truth list together at the path; nil if that is unknown.
+func (f *Facts) union(t truth, path string) map[element]bool {
+	if !t.known {
+		return nil
+	}
+	at := path + " " + t.sum
+	if u, ok := f.unions[at]; ok {
+		return u
+	}
+	u := map[element]bool{}
+	for _, d := range t.documents {
+		if path == pathCore && !d.core {
+			u = nil // this document says nothing about the core group
+			break
+		}
+		maps.Copy(u, listing(d, path))
+	}
+	f.unions[at] = u
+	return u
+}
+
+// asksForMerged reports whether the operation asks for a merged discovery document and got a
+// complete response.
+func asksForMerged(op *history.Operation) bool {
+	return op.Verb == history.VerbDiscovery && op.Failure == history.FailureNone && (op.Path == pathGroups || op.Path == pathCore)
+}
+
+// merged returns the merged discovery document that the operation got, or nil if the history does
+// not have it. ok is false if it got none. A 304 confirms the document that the client has.
+func (f *Facts) merged(op *history.Operation) (doc *document, ok bool) {
+	if !asksForMerged(op) || op.Status != http.StatusOK && (op.Status != http.StatusNotModified || op.Document == "") {
+		return nil, false
+	}
+	return f.documents[op.Document], true
+}
+
+// unreadable reports whether a server answered a valid request for a merged document with something
+// else than that document or a failure (5xx).
+func (f *Facts) unreadable(op *history.Operation) bool {
+	if !asksForMerged(op) || !routed(op) {
+		return false
+	}
+	switch op.Status {
+	case http.StatusOK:
+		return f.unparsed(op)
+	case http.StatusNotModified:
+		return op.Document == "" && op.Message != ""
+	default:
+		return op.Status < http.StatusInternalServerError
+	}
+}
+
+// unparsed reports whether the response could not be parsed as a document; Message says why.
+func (f *Facts) unparsed(op *history.Operation) bool {
+	return op.Status == http.StatusOK && f.documents[op.Document] == nil && op.Message != ""
+}
+
+// At /api, the subresources may be each server's own: KEP-4020 (Summary, note 1) foresees no merged
+// discovery of the core group, to which no resources will be added, only subresources. Elsewhere it
+// treats /api like /apis (Discovery Merging), and upstream's servers merge both. So everything else
+// at /api must be as at /apis.
+
+// alike reports whether two responses at a path are the same, as far as KEP-4020 demands it.
+func (f *Facts) alike(path string, a, b representation) bool {
+	return a == b || path == pathCore && a.etag != b.etag && f.onlySubresourcesDiffer(a.hash, b.hash)
+}
+
+func (f *Facts) onlySubresourcesDiffer(a, b string) bool {
+	left, right := f.documents[a], f.documents[b]
+	if left == nil || right == nil || a == b {
+		return false
+	}
+	d := contrast(Difference{}, elementSet(left, everything), elementSet(right, everything))
+	resources := func(e element) bool { return e.subresource == "" }
+	inLeft, inRight := elementSet(left, resources), elementSet(right, resources)
+	return d.OnlyLeftTotal+d.OnlyRightTotal > 0 && len(lacking(inLeft, inRight))+len(lacking(inRight, inLeft)) == 0
+}
+
+// onlyForeignSubresources reports whether everything that is missing is a subresource that the
+// server itself, with document own, does not serve.
+func onlyForeignSubresources(missing []element, own *document) bool {
+	return own != nil && !slices.ContainsFunc(missing, func(e element) bool { return e.subresource == "" || own.lists[e.key] })
 }

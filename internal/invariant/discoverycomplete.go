@@ -6,35 +6,38 @@ var discoveryComplete = Invariant{
 	Name:    "DiscoveryComplete",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "While nothing changes, discovery lists exactly what the apiservers serve between them: nothing is " +
-		"missing and nothing is made up.",
-	Source: "KEP-4020, Goals: discovery reports the same set of resources whichever apiserver is asked; at /api others' subresources may be missing (Summary, note 1)",
-	judge:  judgeComplete,
+	Sentence: "In steady state, discovery lists exactly what all apiservers together serve: nothing is missing " +
+		"and nothing is added.",
+	Source: "KEP-4020, Goals: discovery reports the same set of resources whichever apiserver is asked; at /api the subresources of other " +
+		"apiservers may be missing (Summary, note 1)",
+	judge: judgeComplete,
 }
 
 func judgeComplete(f *Facts) *tally {
-	t := f.timely()
-	judged := map[*quietWindow]bool{}
+	t := newTimedTally(f)
 	for _, o := range f.observations {
-		q := f.quietAt(o.window)
+		q := f.steadyAt(o.window)
 		if q == nil || !o.ready {
 			continue
 		}
 		r, missing, surplus := f.ruleComplete(o, q.truth)
-		judged[q] = judged[q] || r == rulingRight || r == rulingWrong
+		if r == rulingRight || r == rulingWrong {
+			t.relied[q] = true
+		}
 		if !t.rule(r) {
 			continue
 		}
 		if f.unreadable(o.op) {
-			t.violation(signature{o.op.Server, o.op.Path, fmt.Sprintf("%s is answered %d, and not with what is served", o.op.Path, o.op.Status)}, o.op.End, "", func() Evidence {
-				return f.show(o, situation{}, answer(o.op)+", and not with what is served")
+			cause := fmt.Sprintf("%s is answered %d without a discovery document", o.op.Path, o.op.Status)
+			t.violation(signature{o.op.Server, o.op.Path, cause}, o.op.End, "", func() Evidence {
+				return f.show(o, situation{}, answer(o.op)+" without a discovery document")
 			})
 			continue
 		}
-		cause := o.op.Path + " lists what nobody serves"
+		cause := o.op.Path + " lists what no server serves"
 		switch {
 		case missing && surplus:
-			cause = o.op.Path + " lacks what is served and lists what nobody serves"
+			cause = o.op.Path + " lacks what is served and lists what no server serves"
 		case missing:
 			cause = o.op.Path + " lacks what is served"
 		}
@@ -44,19 +47,18 @@ func judgeComplete(f *Facts) *tally {
 			e.Difference = contrast(Difference{
 				Left: o.op.Path + " of " + o.op.Server, Right: "the union of what all serve", LeftHash: doc.Hash, LeftETag: o.op.ETag,
 			}, listing(doc, o.op.Path), f.union(q.truth, o.op.Path))
-			e.Sentence = fmt.Sprintf("%s answered %s at %s: %s.", o.op.Server, o.op.Path, clock(o.op.Start), summary(e.Difference))
+			e.Sentence = fmt.Sprintf("%s answered %s at %s: %s.", o.op.Server, o.op.Path, clock(o.op.Start), e.Difference.summary())
 			return e
 		})
 	}
-	t.fact("quiet windows", len(f.quiet))
+	t.fact("steady windows", len(f.steady))
 	if t.verdict.Checked+t.verdict.Unjudgeable == 0 {
-		t.doubt("no merged discovery document was fetched in a quiet window")
+		t.doubt("no merged discovery document was fetched in steady state")
 	}
-	t.doubts = append(t.doubts, f.indistinct(judged)...)
 	return t
 }
 
-// ruleComplete holds a merged document against what all servers served by themselves.
+// ruleComplete compares a merged document with what all servers served themselves.
 func (f *Facts) ruleComplete(o *observation, t truth) (r ruling, missing, surplus bool) {
 	doc, ok := f.merged(o.op)
 	bad := f.unreadable(o.op)
@@ -64,14 +66,14 @@ func (f *Facts) ruleComplete(o *observation, t truth) (r ruling, missing, surplu
 		return rulingNone, false, false
 	}
 	union := f.union(t, o.op.Path)
-	if bad && union != nil { // as long as servers tell what they serve, they can write the format that was asked for
+	if bad && union != nil { // the servers answer with profile=nopeer, so they can write this format
 		return rulingWrong, false, false
 	}
 	if doc == nil || union == nil {
 		return rulingUnknown, false, false
 	}
 	c := f.completeness(doc, o.op.Path, t, union)
-	missing = len(c.missing) > 0 && (o.op.Path != pathCore || !foreignAtCore(c.missing, o.asked.servedAt(o.op.Start).doc))
+	missing = len(c.missing) > 0 && (o.op.Path != pathCore || !onlyForeignSubresources(c.missing, o.asked.servedAt(o.op.Start).doc))
 	if missing || c.surplus {
 		return rulingWrong, missing, c.surplus
 	}
@@ -84,7 +86,7 @@ type completeness struct {
 	surplus bool
 }
 
-// completenessKey names a comparison. The same few documents are fetched hundreds of times in a run.
+// completenessKey names a comparison. A run fetches the same few documents hundreds of times.
 type completenessKey struct{ hash, path, truth string }
 
 func (f *Facts) completeness(doc *document, path string, t truth, union map[element]bool) completeness {

@@ -9,10 +9,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Facts is the indexed view of a history from which every invariant reasons. It is built once, does not change the
-// history, and is not safe for concurrent use: some indexes are filled when first needed.
+// Facts is the indexed history from which every invariant reasons. It is built once, does not
+// change the history, and is not safe for concurrent use: some indexes are filled when first
+// needed.
 //
-// What the history does not say is unknown, and an observation that depends on it is unjudgeable. Nothing is guessed.
+// What the history does not say is unknown. An operation that depends on it is unjudgeable; nothing
+// is guessed.
 type Facts struct {
 	run          history.Run
 	bounds       history.Bounds
@@ -20,27 +22,25 @@ type Facts struct {
 	traffic      history.Time // when the last operation that was not cancelled ended
 	end          history.End
 	observations []*observation
-	byID         map[string]*observation
-	hops         map[string][]history.Hop
 	steps        []history.Step
 	faultList    []history.Fault
 	faults       map[link][]history.Fault
-	regained     []history.Fault // what was left of faults on links to etcd: see indexRegained
+	reconnects   []history.Fault // see indexReconnects
 	lifecycle    []history.Lifecycle
 	servers      []*server // by name
 	byName       map[string]*server
 	documents    map[string]*document
 	resources    map[key]*resource
-	disturbances []disturbance
-	quiet        []*quietWindow
-	strained     []window         // the machine did not keep up: see indexStrain
-	strain       history.Time     // for how long
-	pressure     history.Pressure // what was really put on the subject
+	disturbances []window // in which the run changed the cluster or injected a fault
+	steady       []*steadyWindow
+	overloads    []window         // see indexOverload
+	overload     history.Time     // total time in which the machine was overloaded
+	pressure     history.Pressure // that the subject was really under
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
 }
 
-// server is one apiserver with its life and what it served.
+// server is one apiserver with its timeline and what it served.
 type server struct {
 	name   string
 	index  int // in Facts.servers
@@ -52,17 +52,16 @@ type server struct {
 func NewFacts(h *history.History) *Facts {
 	f := &Facts{
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
-		byID: map[string]*observation{}, hops: map[string][]history.Hop{}, faults: map[link][]history.Fault{},
-		byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
+		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
 	}
 	for hash, d := range h.Documents {
 		f.documents[hash] = newDocument(d)
 	}
 	f.indexFaults(h)
-	f.indexRegained(h)
+	f.indexReconnects(h)
 	f.indexServers(h)
-	f.indexStrain(h)
+	f.indexOverload(h)
 	f.indexOperations(h)
 	f.indexHops(h)
 	f.indexDisturbances()
@@ -70,18 +69,12 @@ func NewFacts(h *history.History) *Facts {
 	return f
 }
 
-// boundsOf fills in what a scenario left out: a bound of zero would forbid what no apiserver can avoid.
+// boundsOf fills in the bounds that a scenario left out: no apiserver can keep a bound of zero.
 func boundsOf(run history.Run) history.Bounds {
-	b, d := run.Bounds, history.DefaultBounds
-	if b.Staleness <= 0 {
-		b.Staleness = d.Staleness
-	}
-	if b.Unavailable <= 0 {
-		b.Unavailable = d.Unavailable
-	}
-	if b.Convergence <= 0 {
-		b.Convergence = d.Convergence
-	}
+	b := run.Bounds
+	b.Staleness = cmp.Or(max(b.Staleness, 0), history.DefaultBounds.Staleness)
+	b.Unavailable = cmp.Or(max(b.Unavailable, 0), history.DefaultBounds.Unavailable)
+	b.Convergence = cmp.Or(max(b.Convergence, 0), history.DefaultBounds.Convergence)
 	return b
 }
 
@@ -94,28 +87,31 @@ func (f *Facts) indexFaults(h *history.History) {
 		}
 	}
 	f.steps = slices.SortedFunc(slices.Values(h.Steps), func(a, b history.Step) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Sentence, b.Sentence))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Index, b.Index),
+			cmp.Compare(a.Sentence, b.Sentence))
 	})
 }
 
-// indexServers knows every server that some record names: a history made by hand may list none in its Run.
+// indexServers indexes every server that some record names, since the Run of a history made by hand
+// may list none.
 func (f *Facts) indexServers(h *history.History) {
+	know := func(name string) {
+		if f.byName[name] == nil {
+			f.byName[name] = &server{name: name}
+		}
+	}
 	for _, s := range h.Run.Servers {
-		f.byName[s.Name] = &server{name: s.Name}
+		know(s.Name)
 	}
 	for _, o := range h.Operations {
-		if f.byName[o.Server] == nil {
-			f.byName[o.Server] = &server{name: o.Server}
-		}
+		know(o.Server)
 	}
 	f.lifecycle = slices.SortedFunc(slices.Values(h.Lifecycle), lifecycleOrder)
-	f.unnoticedEnds()
+	f.unnoticedStops()
 	lives := map[string][]history.Lifecycle{}
 	for _, l := range f.lifecycle {
+		know(l.Server)
 		lives[l.Server] = append(lives[l.Server], l)
-		if f.byName[l.Server] == nil {
-			f.byName[l.Server] = &server{name: l.Server}
-		}
 		f.finish = max(f.finish, l.At)
 	}
 	truths := map[string][]history.Served{}
@@ -128,29 +124,30 @@ func (f *Facts) indexServers(h *history.History) {
 	for i, s := range f.servers {
 		s.index = i
 		s.line = newTimeline(lives[s.name])
-		for _, w := range f.forgotten(s.name, s.line) {
+		for _, w := range f.leaseExpiries(s.name, s.line) {
 			s.line = s.line.without(w)
 		}
 		s.served = newServed(s.line, truths[s.name], f.documents)
 	}
 }
 
-// unnoticedEnds makes a kill of each graceful end that nobody may have noticed: a server that is cut off from etcd cannot take its
-// leases away. When it does so, from being asked to stop to its end, is not known.
-func (f *Facts) unnoticedEnds() {
-	type life struct {
+// unnoticedStops treats a graceful stop as a kill if peers may not have noticed it: a server that
+// is cut off from etcd cannot delete its leases. When a server deletes them, between the request to
+// stop and its end, is unknown.
+func (f *Facts) unnoticedStops() {
+	type process struct {
 		server      string
 		incarnation int
 	}
-	asked := map[life]history.Time{} // to stop
+	asked := map[process]history.Time{} // to stop
 	for i, l := range f.lifecycle {
-		of := life{l.Server, l.Incarnation}
+		of := process{l.Server, l.Incarnation}
 		switch l.State {
 		case history.StateStopping:
 			asked[of] = l.At
 		case history.StateStopped:
 			leaving := window{l.At, l.At}
-			if at, told := asked[of]; told {
+			if at, ok := asked[of]; ok {
 				leaving.from = at
 			}
 			faults := f.linkFaults(link{l.Server, etcd}, leaving.widen(settle))
@@ -162,19 +159,26 @@ func (f *Facts) unnoticedEnds() {
 }
 
 func (f *Facts) indexHops(h *history.History) {
+	byID := map[string]*observation{}
+	for _, o := range f.observations {
+		if first := byID[o.op.ID]; first != nil {
+			first.shared, o.shared = true, true
+			continue
+		}
+		byID[o.op.ID] = o
+	}
 	for _, hop := range h.Hops {
-		if f.byID[hop.Operation] != nil {
-			f.hops[hop.Operation] = append(f.hops[hop.Operation], hop)
+		if o := byID[hop.Operation]; o != nil && !o.shared {
+			o.hops = append(o.hops, hop)
 		}
 	}
-	for id, hops := range f.hops {
-		asked := f.byID[id].op.Server
-		slices.SortFunc(hops, func(a, b history.Hop) int { return hopOrder(asked, a, b) })
-		f.hops[id] = slices.Compact(hops)
+	for _, o := range f.observations {
+		slices.SortFunc(o.hops, func(a, b history.Hop) int { return hopOrder(o.op.Server, a, b) })
+		o.hops = slices.Compact(o.hops)
 	}
 }
 
-// hopOrder puts the one that can contain the other first.
+// hopOrder sorts a hop that can contain another one before it.
 func hopOrder(asked string, a, b history.Hop) int {
 	rank := func(h history.Hop) int {
 		if h.Server == asked && !h.Rerouted {
@@ -185,5 +189,6 @@ func hopOrder(asked string, a, b history.Hop) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Server, b.Server), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User),
 		cmp.Compare(a.Groups, b.Groups), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Extra, b.Extra),
-		cmp.Compare(strconv.FormatBool(a.Rerouted), strconv.FormatBool(b.Rerouted)), cmp.Compare(a.From, b.From), cmp.Compare(a.Altered, b.Altered))
+		cmp.Compare(strconv.FormatBool(a.Rerouted), strconv.FormatBool(b.Rerouted)), cmp.Compare(a.From, b.From),
+		cmp.Compare(a.Altered, b.Altered))
 }

@@ -193,18 +193,18 @@ func TestQuietWindows(t *testing.T) {
 	s.h.Steps = append(s.h.Steps, history.Step{Sentence: "sweep", Start: sec(30), End: sec(40)})
 	f := NewFacts(s.h)
 	want := []window{{sec(11), sec(50)}, {sec(70), sec(100)}, {sec(130), sec(150)}, {sec(160), forever}}
-	if len(f.quiet) != len(want) {
-		t.Fatalf("%d quiet windows, want %d", len(f.quiet), len(want))
+	if len(f.steady) != len(want) {
+		t.Fatalf("%d steady windows, want %d", len(f.steady), len(want))
 	}
-	for i, q := range f.quiet {
+	for i, q := range f.steady {
 		if q.window != want[i] || !q.truth.known {
 			t.Errorf("window %d: %s to %s, known %t; want %s to %s", i, q.from, q.to, q.truth.known, want[i].from, want[i].to)
 		}
 	}
-	if f.quiet[0].truth.sum == f.quiet[1].truth.sum || f.quiet[1].truth.sum != f.quiet[2].truth.sum {
+	if f.steady[0].truth.sum == f.steady[1].truth.sum || f.steady[1].truth.sum != f.steady[2].truth.sum {
 		t.Error("truths before and after the upgrade are to differ, before and after the cut to be equal")
 	}
-	if f.quietAt(window{sec(49), sec(50)}) != nil || f.quietAt(window{sec(49), sec(49.9)}) != f.quiet[0] {
+	if f.steadyAt(window{sec(49), sec(50)}) != nil || f.steadyAt(window{sec(49), sec(49.9)}) != f.steady[0] {
 		t.Error("an operation is in a quiet window only if all of it is")
 	}
 }
@@ -212,8 +212,8 @@ func TestQuietWindows(t *testing.T) {
 func TestAChangeOfDocumentsIsNotQuiet(t *testing.T) {
 	f := NewFacts(tell().changed("a", 100, 120, oldDoc).h)
 	want := []window{{sec(11), sec(100)}, {sec(130), forever}}
-	if len(f.quiet) != 2 || f.quiet[0].window != want[0] || f.quiet[1].window != want[1] || !f.quiet[0].truth.known || !f.quiet[1].truth.known {
-		t.Errorf("quiet windows %+v, want %v", f.quiet, want)
+	if len(f.steady) != 2 || f.steady[0].window != want[0] || f.steady[1].window != want[1] || !f.steady[0].truth.known || !f.steady[1].truth.known {
+		t.Errorf("steady windows %+v, want %v", f.steady, want)
 	}
 }
 

@@ -170,7 +170,7 @@ func chaos(rng *rand.Rand) *history.History {
 		case 1:
 			s.openapi(at(), server, document(), status(statuses[rng.IntN(len(statuses))]))
 		case 2:
-			s.herd(at(), server, rng.IntN(3), rng.IntN(2)*100)
+			s.lists(at(), server, rng.IntN(3), rng.IntN(2)*100)
 		case 3:
 			if hops == 0 { // in some histories only
 				break
@@ -190,8 +190,8 @@ func chaos(rng *rand.Rand) *history.History {
 		s.legacy(at(), pick(servers...), pick("/apis", "/api"), document())
 	}
 	if rng.IntN(4) == 0 { // nothing happens to the servers, and much is asked of them
-		calm := tell().h
-		s.h.Lifecycle, s.h.Served, s.h.Faults, s.h.Steps = calm.Lifecycle, calm.Served, nil, nil
+		undisturbed := tell().h
+		s.h.Lifecycle, s.h.Served, s.h.Faults, s.h.Steps = undisturbed.Lifecycle, undisturbed.Served, nil, nil
 		for range 300 {
 			s.ask(at(), "b", gadgets, statuses[rng.IntN(len(statuses))], func(o *history.Operation) { o.Rerouted = rng.IntN(9) == 0 })
 		}

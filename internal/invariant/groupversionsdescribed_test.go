@@ -13,7 +13,7 @@ func TestGroupVersionsDescribed(t *testing.T) {
 	checkStories(t, name, []storyCase{
 		{"a peer's", tell(name).ask(20, "b", v2, 200), want{outcome: OutcomePass, checked: 1}},
 		{"a peer's version is denied", tell(name).ask(20, "b", v2, 404),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 though a could be reached", sentence: "as though nobody served anything of it"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 though a could be reached", sentence: "as though no server served anything of it"}},
 		{"a peer's group is denied", tell(name).served("a", 2, grouped).ask(20, "b", newer, 404), want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"a group of which the server has another version", tell(name).ask(20, "b", history.GVR{Group: "apps"}, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"its own, of which NoFalseNotFound speaks", tell(name).ask(20, "a", v2, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},

@@ -2,8 +2,6 @@ package invariant
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -11,7 +9,7 @@ import (
 var identityPreserved = Invariant{
 	Name:     "IdentityPreserved",
 	Grade:    GradeCore,
-	Sentence: "A request that is passed on is carried out as the user who sent it, with the same groups and whatever else is known of that user.",
+	Sentence: "A request that is passed on is carried out as the user who sent it, with the same groups, UID and extra fields.",
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination takes the user from the request's headers, " +
 		"not from the client certificate of the server that passed it on",
 	judge:    judgeIdentityPreserved,
@@ -19,81 +17,126 @@ var identityPreserved = Invariant{
 }
 
 func judgeIdentityPreserved(f *Facts) *tally {
-	t := newTally()
-	passed, unnamed := 0, 0
-	known := f.firsthand()
+	t := newTally(f)
+	passed, lost := 0, 0
+	known := f.knownAttributes()
 	users := map[string]bool{}
-	for o, hops := range f.accounted() {
-		if passedOn(o.op, hops) {
+	for o := range f.identified() {
+		if o.forwarded() {
 			passed++
 			users[o.op.User] = true
 		}
-		r, cause := ruleIdentity(o.op, hops)
+		r, cause := ruleIdentity(o)
 		if r != rulingWrong {
-			lost, other := known.unlike(o.op, hops)
-			unnamed += lost
+			n, other := known.compare(o.op, o.hops)
+			lost += n
 			if other != "" {
 				r, cause = rulingWrong, other
 			}
 		}
-		if t.rule(r) {
-			f.violateOnTheWay(t, o, func() string { return routeAs(hops) }, cause, cause)
-		}
+		t.ruleHops(r, o, asUser, cause, cause)
 	}
 	if passed == 0 {
-		t.doubt("no operation was handled by a second server, so no user had to be handed on")
+		t.doubt("no operation was handled by a second server, so no user had to be passed on")
 	}
 	t.fact("operations passed on", passed)
-	if unnamed > 0 {
-		t.fact("passed on without the user's UID, as versions before v1.33 do", unnamed)
+	if lost > 0 {
+		t.fact("passed on without the user's UID, as versions before v1.33 do", lost)
 	}
-	t.fact("users whose operations were passed on", len(users)) // one alone might be what the proxy says of everybody
+	t.fact("users whose operations were passed on", len(users)) // a single one may be a constant of the proxy
 	return t
 }
 
-// ruleIdentity rules on one operation, and says which server took its user for whom. The asked server's account counts as well: what
-// it passes on is what it believes. One that names nobody says nothing (its sender could not be authenticated), and that of the
-// asked server alone says nothing of those behind it. The load impersonates nobody; if it did, an audit log would name the
-// impersonator at the first server and the impersonated one at the next.
-func ruleIdentity(op *history.Operation, hops []history.Hop) (ruling, string) {
-	told := false
-	for _, h := range hops {
+// ruleIdentity rules on the user names of one operation, and says what is wrong. The hop at the
+// asked server counts too, since that server forwards the user whom it authenticated. A hop without
+// a user says nothing: its sender could not be authenticated. The hop at the asked server alone
+// says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
+// impersonator at the first server and the impersonated user at the next.
+func ruleIdentity(o *observation) (ruling, string) {
+	seen := false
+	for _, h := range o.hops {
 		switch {
-		case op.User == "" || h.User == "":
-		case h.User != op.User:
-			return rulingWrong, fmt.Sprintf("%s took %s for %s", h.Server, op.User, h.User)
+		case o.op.User == "" || h.User == "":
+		case h.User != o.op.User:
+			return rulingWrong, fmt.Sprintf("%s took %s for %s", h.Server, o.op.User, h.User)
 		default:
-			told = told || elsewhere(op, h)
+			seen = seen || atPeer(o.op, h)
 		}
 	}
 	switch {
-	case told:
+	case seen:
 		return rulingRight, ""
-	case passedOn(op, hops):
+	case o.forwarded():
 		return rulingUnknown, ""
 	default:
 		return rulingNone, ""
 	}
 }
 
-// elsewhere reports whether a hop is of a server that the operation was passed on to, rather than asked of.
-func elsewhere(op *history.Operation, h history.Hop) bool {
-	return h.Server != op.Server || h.Rerouted || h.From != ""
-}
+// attributes are the groups, UIDs and extra fields with which servers that a user asked directly
+// authenticated that user. The zero value has none.
+type attributes struct{ groups, uids, extras map[string]bool }
 
-func passedOn(op *history.Operation, hops []history.Hop) bool {
-	return slices.ContainsFunc(hops, func(h history.Hop) bool { return elsewhere(op, h) })
-}
-
-// routeAs is the route of an operation with the user that each server saw.
-func routeAs(hops []history.Hop) string {
-	parts := make([]string, 0, len(hops))
-	for _, h := range hops {
-		as := "for nobody it names"
-		if h.User != "" {
-			as = "as " + h.User
-		}
-		parts = append(parts, fmt.Sprintf("%s from %s to %s %s", h.Server, clock(h.Start), clock(h.End), as))
+func (a *attributes) add(h history.Hop) {
+	if a.groups == nil {
+		a.groups, a.uids, a.extras = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
-	return strings.Join(parts, ", ")
+	a.groups[h.Groups], a.uids[h.UID], a.extras[h.Extra] = true, true, true
+}
+
+// userAttributes are the attributes of every user.
+type userAttributes map[string]attributes
+
+// knownAttributes collects them from all operations. A sidecar that forwards a request records only
+// the name of the user, but the kube-apiserver behind it records the rest for the user's other
+// requests.
+func (f *Facts) knownAttributes() userAttributes {
+	known := userAttributes{}
+	for o := range f.identified() {
+		for _, h := range o.hops {
+			if h.Groups != "" && h.User == o.op.User && !atPeer(o.op, h) {
+				a := known[h.User]
+				a.add(h)
+				known[h.User] = a
+			}
+		}
+	}
+	return known
+}
+
+// compare says which peer saw the user with other attributes than the asked server recorded for the
+// same operation, or if that recorded none, than any asked server recorded for that user. It is ""
+// if none did. Servers differ in what they record of one user (v1.30 records less about a
+// certificate), so matching any of them is enough.
+//
+// lost counts hops without a UID of users that have one: versions before v1.33 do not forward it
+// (RemoteRequestHeaderUID), and later ones only with --requestheader-uid-headers.
+func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost int, other string) {
+	a := k[op.User]
+	for _, h := range hops {
+		if h.Groups != "" && h.User == op.User && !atPeer(op, h) {
+			a = attributes{}
+			a.add(h)
+			break
+		}
+	}
+	if len(a.groups) == 0 {
+		return 0, ""
+	}
+	for _, h := range hops {
+		if h.Groups == "" || h.User != op.User || !atPeer(op, h) {
+			continue
+		}
+		switch {
+		case !a.groups[h.Groups]:
+			return lost, fmt.Sprintf("%s saw %s with other groups", h.Server, op.User)
+		case h.UID != "" && !a.uids[h.UID]:
+			return lost, fmt.Sprintf("%s saw %s with another UID", h.Server, op.User)
+		case !a.extras[h.Extra]:
+			return lost, fmt.Sprintf("%s saw %s with other extra fields", h.Server, op.User)
+		case !a.uids[h.UID]:
+			lost++
+		}
+	}
+	return lost, ""
 }

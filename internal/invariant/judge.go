@@ -22,11 +22,11 @@ var (
 	unserved    = pressure{"operations on resources that nobody serves", func(p history.Pressure) int { return p.Unserved }}
 )
 
-// Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic, does not depend on
-// the order of records and does not change h.
+// Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic,
+// does not depend on the order of records, and does not change h.
 //
-// A run that is about an invariant which the catalogue lacks gets an inconclusive core verdict of that name at the
-// end: a misspelt name must not turn into a run that is about nothing.
+// A name in Run.About that the catalogue lacks gets an inconclusive core verdict at the end.
+// Otherwise a misspelt name would remove a demand without notice.
 func Judge(h *history.History) []Verdict {
 	f := NewFacts(h)
 	var verdicts []Verdict
@@ -50,10 +50,10 @@ func (i Invariant) Judge(f *Facts) Verdict {
 	v.Invariant, v.Grade, v.Sentence, v.Source = i.Name, i.Grade, i.Sentence, i.Source
 	v.About = slices.Contains(f.run.About, i.Name)
 	if v.About {
-		doubts = append(doubts, f.lacking(i.pressure)...)
-		doubts = append(doubts, f.toothless()...)
+		doubts = append(doubts, f.missingPressure(i.pressure)...)
+		doubts = append(doubts, f.ineffectiveFaults()...)
 	}
-	doubts = append(doubts, f.cutShort()...)
+	doubts = append(doubts, f.truncation()...)
 	switch {
 	case v.Violations > 0:
 		v.Outcome = OutcomeFail
@@ -65,8 +65,8 @@ func (i Invariant) Judge(f *Facts) Verdict {
 	return v
 }
 
-// lacking names every pressure that was not reached.
-func (f *Facts) lacking(ps []pressure) []string {
+// missingPressure names every pressure that was not reached.
+func (f *Facts) missingPressure(ps []pressure) []string {
 	var out []string
 	for _, p := range append([]pressure{operations}, ps...) {
 		if got, least := p.of(f.pressure), p.of(f.run.Pressure); got < least {
@@ -76,36 +76,34 @@ func (f *Facts) lacking(ps []pressure) []string {
 	return out
 }
 
-// toothless names every fault that touched nothing: what was survived was not that fault.
-func (f *Facts) toothless() []string {
+// ineffectiveFaults names every fault that had no effect: the run says nothing about it.
+func (f *Facts) ineffectiveFaults() []string {
 	var out []string
 	for _, fault := range f.faultList {
-		if !fault.Bit() {
-			where := fault.Server
-			if where == "" {
-				where = cmp.Or(fault.From, "all") + "→" + fault.To
-			}
-			out = append(out, fmt.Sprintf("fault %d, %s %s, touched nothing", fault.ID, fault.Kind, where))
+		if !fault.Effective() {
+			where := cmp.Or(fault.Server, cmp.Or(fault.From, "all")+"→"+fault.To)
+			out = append(out, fmt.Sprintf("fault %d, %s %s, had no effect", fault.ID, fault.Kind, where))
 		}
 	}
 	return out
 }
 
-// cutShort says why the history is not that of a whole run.
-func (f *Facts) cutShort() []string {
+// truncation says why the history is not that of a complete run.
+func (f *Facts) truncation() []string {
 	switch {
 	case !f.end.Complete:
-		return []string{"the history has no end record: it was cut short"}
+		return []string{"the history has no end record: it is truncated"}
 	case f.end.Error != "":
-		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // they stand with the step, and need not with every verdict
+		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows those
 		return []string{"the run ended early: " + why}
 	}
 	return nil
 }
 
-// Overall is what all verdicts together come to. Any failed core invariant fails the run, whatever the scenario is about.
-// Otherwise the run is inconclusive when a core invariant that it is about is, or one that the machine was too slow for, or when nothing passed. With strict,
-// extended invariants count like core ones.
+// Overall combines all verdicts. A failed core invariant fails the run, whether the scenario tests
+// it or not. Otherwise the run is inconclusive if a core invariant is that the scenario tests or
+// that the machine was too slow for, or if nothing passed. If strict is set, extended invariants
+// count like core ones.
 func Overall(vs []Verdict, strict bool) Outcome {
 	overall := OutcomeInconclusive
 	undecided := false
@@ -119,7 +117,7 @@ func Overall(vs []Verdict, strict bool) Outcome {
 		case OutcomePass:
 			overall = OutcomePass
 		case OutcomeInconclusive:
-			undecided = undecided || v.About || v.Strained > 0
+			undecided = undecided || v.About || v.Overloaded > 0
 		}
 	}
 	if undecided {

@@ -31,7 +31,7 @@ func rich(wrong bool, about ...string) *story {
 		s.askEvery(100, 190, server, gadgets, 200).askEvery(100, 190, server, widgets, 200)
 		s.nopeer(110, server, "/apis", map[bool]history.Document{true: mergedDoc, false: doc("own", line(widgets))}[server == "a"])
 		s.openapi(111, server, doc("described", versionOf(pods), versionOf(widgets), versionOf(gadgets)))
-		s.herd(112, server, 300, 0).herd(113, server, 100, 300).ask(114, server, gadgets, 200, media("application/yaml", "application/yaml"))
+		s.lists(112, server, 300, 0).lists(113, server, 100, 300).ask(114, server, gadgets, 200, media("application/yaml", "application/yaml"))
 		s.ask(115, server, gadgets, 200, watching(5), took(5.01)).ask(116, server, gadgets, 200, withContent(history.ContentWhole))
 		s.legacy(117, server, "/apis", doc("legacy", versionOf(widgets), versionOf(gadgets)))
 		s.ask(118, server, versionOf(gadgets).GVR, 200)
@@ -40,7 +40,7 @@ func rich(wrong bool, about ...string) *story {
 		s.ask(136, "b", versionOf(gadgets).GVR, 404)
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
-		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).herd(132, "c", 299, 0)
+		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).lists(132, "c", 299, 0)
 		s.ask(95, "c", gadgets, 200).hop("c", 0, 10, false).hop("a", 2, 8, true)
 		s.ask(133, "b", gadgets, 200, media("application/yaml", ""))
 		s.ask(134, "b", gadgets, 200, watching(5), took(1)).ask(134, "b", gadgets, 200, withContent(history.ContentBroken))
@@ -101,11 +101,11 @@ func TestRichStories(t *testing.T) {
 	}
 }
 
-// faultless are the invariants that no fault excuses from anything.
-var faultless = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull"}
+// untimed are the invariants that no fault can break.
+var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull"}
 
 // The faults of links are recorded at the end of a run: without them, what they excuse looks like a violation.
-func TestWithoutAnEndNothingIsBlamedThatAFaultMayExcuse(t *testing.T) {
+func TestWithoutAnEndNothingIsAViolationThatAFaultMayExplain(t *testing.T) {
 	s := rich(false, names()...)
 	s.h.Faults, s.h.End = nil, history.End{}
 	doubted := false
@@ -113,7 +113,7 @@ func TestWithoutAnEndNothingIsBlamedThatAFaultMayExcuse(t *testing.T) {
 		if v.Outcome != OutcomeInconclusive {
 			t.Errorf("%s is %s: %s", v.Invariant, v.Outcome, v.Reason)
 		}
-		doubted = doubted || strings.Contains(v.Reason, "may come of faults whose record is missing")
+		doubted = doubted || strings.Contains(v.Reason, "may come from faults that are not in the history")
 	}
 	if !doubted {
 		t.Error("no verdict tells of the missing record")
@@ -128,7 +128,7 @@ func TestCutShortHistoryNeverPasses(t *testing.T) {
 			s.h.End = end
 			for _, v := range Judge(s.h) {
 				want := OutcomeInconclusive
-				if before[v.Invariant] == OutcomeFail && (end.Complete || slices.Contains(faultless, v.Invariant)) {
+				if before[v.Invariant] == OutcomeFail && (end.Complete || slices.Contains(untimed, v.Invariant)) {
 					want = OutcomeFail
 				}
 				if v.Outcome != want || want == OutcomeInconclusive && v.Reason == "" {

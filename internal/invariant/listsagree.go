@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -13,40 +12,44 @@ var listsAgree = Invariant{
 	Name:     "ListsAgree",
 	Grade:    GradeCore,
 	Outside:  true,
-	Sentence: "While nobody creates or deletes any, a list has the same number of objects whichever apiserver is asked, whole or page by page.",
-	Source:   "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, retrieving large results sets in chunks",
+	Sentence: "While no object is created or deleted, a list has the same number of objects from every apiserver, whole or page by page.",
+	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, retrieving large results " +
+		"sets in chunks",
 	judge:    judgeListsAgree,
 	pressure: []pressure{skewed},
 }
 
-// complete is a list that was answered to its end.
-type complete struct {
+// completeList is a list that was answered to its end.
+type completeList struct {
 	*observation
 	paged bool
 }
 
-// judgeListsAgree compares lists by label, since nobody but the clients of the run makes objects that have those labels.
+// judgeListsAgree compares lists by label: only the clients of the run create objects with such
+// labels.
 func judgeListsAgree(f *Facts) *tally {
-	t := f.timely()
+	t := newTimedTally(f)
 	writes := f.populationChanges()
 	var order []string
-	lists := map[string][]complete{}
+	lists := map[string][]completeList{}
 	for _, o := range f.observations {
-		what, paged, ok := completeList(o.op)
+		what, paged, ok := listByLabel(o.op)
 		if !ok || !o.ready {
 			continue
 		}
-		// Pages tell of the moment in which the first of them was asked for, which Staleness before the last is long past.
-		stretch, still := undisturbedStretch(writes[groupResource{o.op.GVR.Group, o.op.GVR.Resource}], window{later(o.op.Start, -f.bounds.Staleness), o.op.End})
+		// Pages show the time at which the first of them was asked for, which is less than
+		// Staleness before the last.
+		w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
+		before, still := changesBefore(writes[groupResource{o.op.GVR.Group, o.op.GVR.Resource}], w)
 		if !still {
 			t.rule(rulingUnknown)
 			continue
 		}
-		what = fmt.Sprintf("%d %s", stretch, what)
+		what = fmt.Sprintf("%d %s", before, what)
 		if lists[what] == nil {
 			order = append(order, what)
 		}
-		lists[what] = append(lists[what], complete{o, paged})
+		lists[what] = append(lists[what], completeList{o, paged})
 	}
 	longest, pages, passedOn := 0, 0, 0
 	for _, what := range order {
@@ -64,10 +67,9 @@ func judgeListsAgree(f *Facts) *tally {
 				continue
 			}
 			t.rule(rulingWrong)
-			class, _ := circumstance(f.candidates(l.observation, l.situation), l.op.Server)
-			t.violation(signature{l.op.Server, class, "a list of another length"}, l.op.End, l.resource.name(), func() Evidence {
-				return f.show(l.observation, l.situation, fmt.Sprintf("listed %d objects, when most lists had %d and none was created or deleted", l.op.Items, usual))
-			})
+			class, _ := f.reachability(l.observation, l.situation)
+			t.violate(l.observation, l.situation, class, "a list of another length",
+				fmt.Sprintf("listed %d objects, when most lists had %d and none was created or deleted", l.op.Items, usual))
 		}
 	}
 	t.fact("objects in the longest list", longest)
@@ -76,8 +78,9 @@ func judgeListsAgree(f *Facts) *tally {
 	return t
 }
 
-// completeList reports whether the operation is a list by label that was answered to its end, and what it is a list of.
-func completeList(op *history.Operation) (what string, paged, ok bool) {
+// listByLabel reports whether the operation is a list by label that was answered to its end, and
+// what it lists.
+func listByLabel(op *history.Operation) (what string, paged, ok bool) {
 	if op.Verb != "list" || op.Status != http.StatusOK || op.Failure != history.FailureNone || op.More {
 		return "", false, false
 	}
@@ -92,7 +95,8 @@ func completeList(op *history.Operation) (what string, paged, ok bool) {
 	return u.Path + "?" + q.Encode(), paged, true
 }
 
-func usualLength(lists []complete) int {
+// usualLength is the most frequent length, and of equally frequent ones the first.
+func usualLength(lists []completeList) int {
 	count := map[int]int{}
 	for _, l := range lists {
 		count[l.op.Items]++
@@ -106,21 +110,17 @@ func usualLength(lists []complete) int {
 	return usual
 }
 
-// groupResource is a resource in all its versions: they show the same objects.
+// groupResource is a resource in all its versions, which have the same objects.
 type groupResource struct{ group, resource string }
 
-// populationChanges are the times in which objects of a resource may have come or gone. Of a write that got no answer nobody knows how long it was under way.
+// populationChanges are the times in which objects of a resource may have been created or deleted.
+// How long a write without an answer was under way is unknown.
 func (f *Facts) populationChanges() map[groupResource][]window {
 	changes := map[groupResource][]window{}
 	for _, o := range f.observations {
 		op := o.op
-		switch op.Verb {
-		case "create", "delete", "deletecollection", "patch":
-		default:
-			continue
-		}
 		refused := op.Status >= http.StatusBadRequest && op.Status < http.StatusInternalServerError
-		if op.Subresource != "" || refused || strings.Contains(op.Path, "dryRun=All") {
+		if !writes(op) || op.Verb == "update" || op.Subresource != "" || refused || dryRun(op) {
 			continue
 		}
 		w := o.window
@@ -133,8 +133,8 @@ func (f *Facts) populationChanges() map[groupResource][]window {
 	return changes
 }
 
-// undisturbedStretch is how many changes there were before w, and whether there was none in it.
-func undisturbedStretch(changes []window, w window) (before int, still bool) {
+// changesBefore is how many changes ended before w. still is false if there was one in w.
+func changesBefore(changes []window, w window) (before int, still bool) {
 	for _, c := range changes {
 		switch {
 		case c.to < w.from:

@@ -9,13 +9,13 @@ import (
 var noCrash = Invariant{
 	Name:     "NoCrash",
 	Grade:    GradeCore,
-	Sentence: "No apiserver ends or panics unless it was asked to.",
+	Sentence: "No apiserver ends or panics by itself.",
 	Source:   "not in KEP-4020: a control plane that crashes keeps none of its promises",
 	judge:    judgeNoCrash,
 }
 
 func judgeNoCrash(f *Facts) *tally {
-	t := newTally()
+	t := newTally(f)
 	type process struct {
 		server      string
 		incarnation int
@@ -27,7 +27,7 @@ func judgeNoCrash(f *Facts) *tally {
 			continue
 		}
 		t.violation(signature{asked: l.Server, cause: "crashed"}, l.At, "", func() Evidence {
-			sentence := fmt.Sprintf("%s (%s, start %d) ended at %s though nothing asked it to", l.Server, l.Version, l.Incarnation, clock(l.At))
+			sentence := fmt.Sprintf("%s (%s, start %d) ended by itself at %s", l.Server, l.Version, l.Incarnation, clock(l.At))
 			if l.Detail != "" {
 				sentence += ": " + l.Detail
 			}
@@ -36,10 +36,10 @@ func judgeNoCrash(f *Facts) *tally {
 	}
 	t.verdict.Checked = len(processes)
 	if len(processes) == 0 {
-		t.doubt("the history says nothing of any apiserver's process")
+		t.doubt("the history has no record of any apiserver's process")
 	}
 	if f.run.External {
-		t.doubt("the servers are not the run's own: nobody watches their processes")
+		t.doubt("skewproof did not start the servers, so it does not see their processes")
 	}
 	t.fact("apiserver processes", len(processes))
 	return t

@@ -10,56 +10,68 @@ var noFalseNotFound = Invariant{
 	Name:    "NoFalseNotFound",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "No request is told that a resource does not exist (404) while some live apiserver serves it, " +
+	Sentence: "No request is answered 404, as if the resource did not exist, while a live apiserver serves it, " +
 		"even if that apiserver is paused or cut off.",
-	Source:   "KEP-4020, Goals: requests reach an apiserver that can serve them; if it cannot be reached, 503 and not 404",
-	judge:    judgeNoFalseNotFound,
+	Source: "KEP-4020, Goals: requests reach an apiserver that can serve them; if it cannot be reached, 503 and not 404",
+	judge: func(f *Facts) *tally {
+		passedOn := 0
+		t := f.judgeDenials(func(o *observation) ruling {
+			r := f.ruleNotFound(o)
+			if (r == rulingRight || r == rulingWrong) && o.skewed() {
+				passedOn++
+			}
+			return r
+		}, "it")
+		t.fact("skewed operations judged", passedOn)
+		t.factTolerated()
+		return t
+	},
 	pressure: []pressure{skewed, unreachable},
 }
 
-func judgeNoFalseNotFound(f *Facts) *tally {
-	passedOn := 0
-	t, tolerated := f.judgeDenials(func(o *observation) ruling {
-		r := f.ruleNotFound(o)
-		if (r == rulingRight || r == rulingWrong) && o.skewed() {
-			passedOn++
-		}
-		return r
-	}, "it")
-	t.fact("skewed operations judged", passedOn)
-	t.fact("tolerated while knowledge spread", tolerated)
-	return t
+// groupVersionsDescribed is about clients that have found a version in merged discovery and then
+// ask for its document, as client-go's ServerResourcesForGroupVersion does.
+var groupVersionsDescribed = Invariant{
+	Name:    "GroupVersionsDescribed",
+	Grade:   GradeExtended,
+	Outside: true,
+	Sentence: "An apiserver that serves nothing of a group or version itself does not answer 404 for its discovery document (/apis/GROUP, " +
+		"/apis/GROUP/VERSION) while a live apiserver serves anything of it, so that merged discovery lists it.",
+	Source: "beyond KEP-4020, whose Summary, note 2, leaves these documents to each apiserver",
+	judge: func(f *Facts) *tally {
+		t := f.judgeDenials(func(o *observation) ruling {
+			if !o.localDocument() {
+				return rulingNone
+			}
+			return f.ruleDenied(o)
+		}, "anything of it")
+		t.factTolerated()
+		return t
+	},
 }
 
-// judgeDenials holds every operation against a rule about what is said not to exist, as though nobody served what. It also counts those that are
-// tolerated.
-func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) (t *tally, tolerated int) {
-	t = f.timely()
+// judgeDenials applies a rule about 404s for what some server serves.
+func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) *tally {
+	t := newTimedTally(f)
 	for _, o := range f.observations {
-		r := rule(o)
-		if r == rulingTolerated {
-			tolerated++
-		}
-		if t.rule(r) {
-			class, cause := circumstance(f.candidates(o, o.situation), o.op.Server)
-			t.violation(signature{o.op.Server, class, "404 " + cause}, o.op.End, o.resource.String(), func() Evidence {
-				return f.show(o, o.situation, answer(o.op)+", as though nobody served "+what)
-			})
+		if t.rule(rule(o)) {
+			class, why := f.reachability(o, o.situation)
+			t.violate(o, o.situation, class, "404 "+why, answer(o.op)+", as though no server served "+what)
 		}
 	}
-	return t, tolerated
+	return t
 }
 
 // ruleNotFound rules on one operation that is about a resource.
 func (f *Facts) ruleNotFound(o *observation) ruling {
-	if o.resource == nil || o.leftLocal() {
+	if o.resource == nil || o.localDocument() {
 		return rulingNone
 	}
 	return f.ruleDenied(o)
 }
 
-// ruleDenied rules on one operation. Ignorance is tolerated for Staleness after a server began to serve what it is about, and after the asked one itself
-// became ready.
+// ruleDenied rules on one operation. A 404 is tolerated for Staleness after a server began to serve
+// the resource and after the asked server became ready.
 func (f *Facts) ruleDenied(o *observation) ruling {
 	switch {
 	case !o.ready || !routed(o.op):
@@ -69,20 +81,18 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 			return rulingUnknown
 		}
 		return rulingNone
-	case o.local != claimYes && f.ceased(o, o.situation):
+	case o.local != claimYes && f.knowsDeletion(o, o.situation):
 		return rulingUnknown
 	case o.local != claimYes && f.proxyOff(o.op.Server, o.window):
 		return rulingNone
-	}
-	if illegible(o.op) {
+	case truncated404(o.op):
 		return rulingUnknown
 	}
-	denied := resourceNotFound(o.op)
+	denied, informed := resourceNotFound(o.op), f.informed(o, o.situation)
 	switch {
-	case !f.informed(o, o.situation):
-		if denied {
-			return rulingTolerated
-		}
+	case denied && !informed:
+		return rulingTolerated
+	case !informed:
 		return rulingEarly
 	case denied && f.ceasing(o):
 		return rulingUnknown
@@ -93,18 +103,21 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 	}
 }
 
-// ceasing reports whether the asked server itself ceases to serve the resource within Staleness, in its present life: then it may have ceased already. What a
-// server serves and what it lists are the work of two controllers, and a document that lists what has just been deleted may be the last that is seen.
+// ceasing reports whether the asked server ceases to serve the resource within Staleness, without a
+// restart. It may have ceased already: one controller changes what a server serves and another what
+// it lists, so the last document that was seen may list what has just been deleted.
 func (f *Facts) ceasing(o *observation) bool {
 	if o.local != claimYes {
 		return false
 	}
 	end := o.resource.during(o.asked, o.window).to
 	span := o.asked.line.at(end)
-	return end <= later(o.op.End, f.bounds.Staleness) && span.phase == phaseReady && span.incarnation == o.asked.line.at(o.op.Start).incarnation
+	return end <= later(o.op.End, f.bounds.Staleness) && span.phase == phaseReady &&
+		span.incarnation == o.asked.line.at(o.op.Start).incarnation
 }
 
-// informed reports whether the asked server has had the time to learn of some server that serves the resource.
+// informed reports whether the asked server has had the time to learn that some server serves the
+// resource.
 func (f *Facts) informed(o *observation, s situation) bool {
 	if o.op.Start < later(s.readySince, f.bounds.Staleness) {
 		return false
@@ -112,39 +125,36 @@ func (f *Facts) informed(o *observation, s situation) bool {
 	if s.local == claimYes && o.op.Start >= later(s.localSince, f.bounds.Staleness) {
 		return true
 	}
-	gone, own := f.gone(o)
-	for _, p := range s.capable {
-		if own && p.since < gone {
-			continue // it may not have noticed yet
-		}
-		if o.op.Start >= later(f.heard(o, p.server.name, max(p.since, s.readySince)), f.bounds.Staleness) {
-			return true
-		}
-	}
-	return false
+	ceased, own := f.ceasedAt(o)
+	return slices.ContainsFunc(s.capable, func(p peer) bool {
+		deleting := own && p.since < ceased // this peer may not have noticed the deletion yet
+		return !deleting && o.op.Start >= later(f.couldHear(o, p.server.name, max(p.since, s.readySince)), f.bounds.Staleness)
+	})
 }
 
-// gone is when the asked server itself ceased to serve the resource in its present life: then somebody has deleted it, and this server may know
-// better than those that serve it since before. ok is false if it never did.
-func (f *Facts) gone(o *observation) (at history.Time, ok bool) {
+// ceasedAt is when the present process of the asked server ceased to serve the resource: it was
+// deleted, and this server may know that before others do. ok is false if there is no such time.
+func (f *Facts) ceasedAt(o *observation) (at history.Time, ok bool) {
 	incarnation := o.asked.line.at(o.op.Start).incarnation
 	for _, c := range slices.Backward(o.resource.coverage[o.asked.index]) {
-		if c.claim == claimYes && c.to <= o.op.End { // perhaps while the request was under way
+		if c.claim == claimYes && c.to <= o.op.End { // perhaps during the request
 			return c.to, o.asked.line.at(max(c.from, 0)).incarnation == incarnation
 		}
 	}
 	return 0, false
 }
 
-// ceased reports whether the asked server may know better than all that serve the resource: none of them began after it had ceased to.
-func (f *Facts) ceased(o *observation, s situation) bool {
-	at, own := f.gone(o)
+// knowsDeletion reports whether the asked server may know that the resource was deleted while all
+// that serve it do not: none of them began to serve it after the asked server ceased to.
+func (f *Facts) knowsDeletion(o *observation, s situation) bool {
+	at, own := f.ceasedAt(o)
 	return own && !slices.ContainsFunc(s.capable, func(p peer) bool { return p.since >= at })
 }
 
-// heard is when the asked server can first have heard of a peer that it could have heard of since then: the one tells it, and the other
-// hears it, through etcd. A cut that comes when there was time to hear of it excuses nothing.
-func (f *Facts) heard(o *observation, peer string, since history.Time) history.Time {
+// couldHear is when the asked server could first learn about a peer that was there since then. The
+// peer tells it through etcd, so a cut of either server from etcd delays it, unless there was time
+// before.
+func (f *Facts) couldHear(o *observation, peer string, since history.Time) history.Time {
 	until := window{since, o.op.Start}
 	faults := slices.Concat(f.linkFaults(link{o.op.Server, etcd}, until), f.linkFaults(link{peer, etcd}, until))
 	slices.SortStableFunc(faults, faultOrder)

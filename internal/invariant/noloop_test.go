@@ -61,7 +61,7 @@ func TestNoLoop(t *testing.T) {
 		{"nothing was passed on", asked().hop("b", 0, 10, false),
 			want{outcome: OutcomeInconclusive, reason: "no operation was handled by a second server"}},
 		{"no audit logs", asked(),
-			want{outcome: OutcomeInconclusive, reason: "second server", fact: "without any server's account: 1"}},
+			want{outcome: OutcomeInconclusive, reason: "second server", fact: "that no server has recorded: 1"}},
 	})
 }
 

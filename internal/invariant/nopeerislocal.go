@@ -11,22 +11,22 @@ var noPeerIsLocal = Invariant{
 	Name:     "NoPeerIsLocal",
 	Grade:    GradeCore,
 	Outside:  true,
-	Sentence: "An apiserver that is asked for discovery with profile=nopeer lists exactly what it serves by itself, and nothing of its peers.",
+	Sentence: "An apiserver that is asked for discovery with profile=nopeer lists exactly what it serves itself, and nothing of its peers.",
 	Source:   "KEP-4020, Design Details, Discovery Merging: profile=nopeer is the local view, by which peers learn of each other",
 	judge:    judgeNoPeer,
 	pressure: []pressure{skewed},
 }
 
-// judgeNoPeer holds what clients are answered against what the administrator is. Both ask for profile=nopeer, and where the server is its own front
-// door (subject builtin), the same program answers both: what it answers everybody wrongly is seen only by what it should not be the same as, the
-// local views of servers of other versions ([Facts.indistinct]). In front of a sidecar the administrator asks behind it.
+// judgeNoPeer compares the local views that clients get with those that the administrator gets.
+// Without a sidecar (subject builtin) the same program answers both, so only [Facts.doubtTruth] can
+// find what it answers wrongly to both. With a sidecar the administrator asks the kube-apiserver
+// behind it.
 func judgeNoPeer(f *Facts) *tally {
-	t := newTally()
-	judged := map[*quietWindow]bool{}
+	t := newTally(f)
 	for _, o := range f.observations {
 		r, cause := f.ruleNoPeer(o)
-		if q := f.quietAt(o.window); q != nil && (r == rulingRight || r == rulingWrong) {
-			judged[q] = true
+		if q := f.steadyAt(o.window); q != nil && (r == rulingRight || r == rulingWrong) {
+			t.relied[q] = true
 		}
 		if !t.rule(r) {
 			continue
@@ -35,17 +35,18 @@ func judgeNoPeer(f *Facts) *tally {
 			e := f.show(o, situation{}, "")
 			answered, own := f.documents[o.op.Document], o.asked.servedAt(o.op.Start).doc
 			e.Difference = contrast(Difference{
-				Left: o.op.Path + " of " + o.op.Server, Right: "what it serves itself", LeftHash: answered.Hash, LeftETag: o.op.ETag, RightHash: own.Hash,
+				Left: o.op.Path + " of " + o.op.Server, LeftHash: answered.Hash, LeftETag: o.op.ETag,
+				Right: "what it serves itself", RightHash: own.Hash,
 			}, listing(answered, o.op.Path), listing(own, o.op.Path))
-			e.Sentence = fmt.Sprintf("%s was asked for %s with profile=nopeer at %s: %s.", o.op.Server, o.op.Path, clock(o.op.Start), summary(e.Difference))
+			e.Sentence = fmt.Sprintf("%s was asked for %s with profile=nopeer at %s: %s.",
+				o.op.Server, o.op.Path, clock(o.op.Start), e.Difference.summary())
 			return e
 		})
 	}
-	t.doubts = append(t.doubts, f.indistinct(judged)...)
 	return t
 }
 
-// ruleNoPeer holds a local view against what its server is known to serve while it was asked for.
+// ruleNoPeer compares a local view with what the server is known to have served while it was asked.
 func (f *Facts) ruleNoPeer(o *observation) (ruling, string) {
 	if o.op.Verb != history.VerbNoPeer || !o.ready || o.op.Status != http.StatusOK || o.op.Failure != history.FailureNone {
 		return rulingNone, ""

@@ -2,30 +2,34 @@ package invariant
 
 import (
 	"cmp"
+	"iter"
 	"net/http"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// observation is one operation together with what was true of the cluster while it lasted.
+// observation is one operation together with the state of the cluster while it was under way.
 type observation struct {
 	op       *history.Operation
 	asked    *server
-	resource *resource // nil when the operation was not about anything that discovery can list
+	resource *resource // nil if the operation is not about anything that discovery can list
 	window   window
+	hops     []history.Hop // the servers' own records of the operation
+	shared   bool          // other operations have the same ID, so hops cannot be told apart
 	situation
 }
 
-// situation is what was true over one window, seen from one asked server.
+// situation is the state of the cluster over one window, as far as it matters to one asked server.
 type situation struct {
-	// ready is true when the asked server was ready, and not paused, all the time; readySince is since when.
+	// ready is true if the asked server was ready and not paused all the time; readySince is since
+	// when.
 	ready      bool
 	readySince history.Time
 	local      claim // of the asked server itself
 	localSince history.Time
-	capable    []peer    // other servers that served it all the time
-	unsure     []*server // other servers of which that cannot be said, nor its contrary
+	capable    []peer    // other servers that served the resource all the time
+	unsure     []*server // other servers that may have served it
 	lost       []string  // servers that served it until they were killed or crashed
 }
 
@@ -41,8 +45,8 @@ func (f *Facts) indexOperations(h *history.History) {
 	for i := range h.Operations {
 		op := &h.Operations[i]
 		o := &observation{op: op, asked: f.byName[op.Server], window: window{op.Start, op.End}}
-		if k, about := subject(op); about {
-			o.resource = f.resource(k)
+		if op.GVR != (history.GVR{}) || op.Verb == history.VerbDiscovery {
+			o.resource = f.resource(key{op.GVR, op.Subresource})
 		}
 		o.situation = f.situate(o, o.window)
 		f.observations = append(f.observations, o)
@@ -53,13 +57,6 @@ func (f *Facts) indexOperations(h *history.History) {
 	}
 	f.finish = max(f.finish, f.end.At)
 	slices.SortStableFunc(f.observations, func(a, b *observation) int { return operationOrder(a.op, b.op) })
-	for _, o := range f.observations {
-		if _, twice := f.byID[o.op.ID]; twice {
-			f.byID[o.op.ID] = nil // whose the accounts of this ID are is not known
-			continue
-		}
-		f.byID[o.op.ID] = o
-	}
 }
 
 func operationOrder(a, b *history.Operation) int {
@@ -67,12 +64,6 @@ func operationOrder(a, b *history.Operation) int {
 		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Document, b.Document),
 		cmp.Compare(a.ETag, b.ETag), cmp.Compare(a.Missing, b.Missing), cmp.Compare(a.Failure, b.Failure),
 		cmp.Compare(a.GVR.String(), b.GVR.String()), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Purpose, b.Purpose))
-}
-
-// subject is what an operation is about. Discovery of a group or version is about that; merged discovery is about the
-// zero key. Health checks and the like are about nothing.
-func subject(op *history.Operation) (key, bool) {
-	return key{op.GVR, op.Subresource}, op.GVR != history.GVR{} || op.Verb == history.VerbDiscovery
 }
 
 func (f *Facts) resource(k key) *resource {
@@ -84,7 +75,7 @@ func (f *Facts) resource(k key) *resource {
 	return r
 }
 
-// situate looks up what was true for o over w, which may be shorter than the operation.
+// situate looks up the situation of o over w, which may be shorter than the operation.
 func (f *Facts) situate(o *observation, w window) situation {
 	var s situation
 	span, whole := o.asked.line.during(w)
@@ -109,16 +100,16 @@ func (f *Facts) situate(o *observation, w window) situation {
 	return s
 }
 
-// skewed reports whether the asked server had to pass the request on.
+// skewed reports whether only other servers served the resource.
 func (s *situation) skewed() bool { return s.ready && s.local == claimNo && len(s.capable) > 0 }
 
-// unserved reports whether surely nobody served it.
+// unserved reports whether it is certain that no server served the resource.
 func (s *situation) unserved() bool {
 	return s.ready && s.local == claimNo && len(s.capable) == 0 && len(s.unsure) == 0
 }
 
-// routed reports whether the response says anything of where the request was, or could not be, routed to. What
-// authentication, authorization and flow control refuse is refused before that.
+// routed reports whether the response says anything about routing. What authentication,
+// authorization and flow control reject is rejected before routing.
 func routed(op *history.Operation) bool {
 	switch op.Status {
 	case 0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -127,28 +118,28 @@ func routed(op *history.Operation) bool {
 	return op.Failure != history.FailureCanceled
 }
 
-// leftLocal reports whether it is about the document of a group or version of which the asked server may serve nothing. KEP-4020 leaves these documents, by
-// note 2 of its summary, to each server alone; of what a server serves itself it must have them all the same.
-func (o *observation) leftLocal() bool {
+// localDocument reports whether the operation asks for the discovery document of a group or version
+// of which the asked server may serve nothing. KEP-4020 (Summary, note 2) leaves these documents to
+// each server. A server must still have the documents of what it serves itself.
+func (o *observation) localDocument() bool {
 	return o.resource != nil && o.resource.describes() && o.local != claimYes
 }
 
-// resourceNotFound reports whether the response denies that the resource (or group, or version) exists. A missing object
-// is something else.
+// resourceNotFound reports whether the response denies that the resource, group or version exists,
+// as opposed to an object.
 func resourceNotFound(op *history.Operation) bool {
-	if op.Status != http.StatusNotFound {
-		return false
-	}
-	return op.Missing == history.MissingResource || op.Verb == history.VerbDiscovery
+	return op.Status == http.StatusNotFound && (op.Missing == history.MissingResource || op.Verb == history.VerbDiscovery)
 }
 
-// illegible reports whether the response is a 404 whose body broke off: whether it denied the resource or an object of it is not known.
-func illegible(op *history.Operation) bool {
-	return op.Status == http.StatusNotFound && op.Missing == history.MissingNothing && op.Failure != history.FailureNone && op.Verb != history.VerbDiscovery
+// truncated404 reports whether the response is a 404 with a truncated body, so that it is unknown
+// whether it denies the resource or an object.
+func truncated404(op *history.Operation) bool {
+	return op.Status == http.StatusNotFound && op.Missing == history.MissingNothing &&
+		op.Failure != history.FailureNone && op.Verb != history.VerbDiscovery
 }
 
-// severed reports whether every capable server was out of the asked one's reach over all of w.
-func (f *Facts) severed(o *observation, s situation, w window) bool {
+// cutOff reports whether the asked server could reach no capable server at any time in w.
+func (f *Facts) cutOff(o *observation, s situation, w window) bool {
 	for _, p := range s.capable {
 		if r, _ := f.reach(o.op.Server, p.server.name, w); r != reachClosed {
 			return false
@@ -157,18 +148,27 @@ func (f *Facts) severed(o *observation, s situation, w window) bool {
 	return len(s.capable) > 0
 }
 
-// measurePressure counts what the operations put on the subject, as far as the ground truth tells.
+// hasEtcd reports whether the link of the asked server to etcd worked all over w. Without etcd a
+// server can neither verify tokens, nor authorize by what it has not read yet, nor serve, nor find
+// its peers.
+func (f *Facts) hasEtcd(o *observation, w window) bool {
+	r, _ := f.reach(o.op.Server, etcd, w)
+	return r == reachOpen
+}
+
+// measurePressure counts what the operations put on the subject, as far as the ground truth is
+// known.
 func (f *Facts) measurePressure() {
 	for _, o := range f.observations {
 		if o.op.Status != 0 {
 			f.pressure.Operations++
 		}
-		if o.resource == nil || o.leftLocal() || o.op.Failure == history.FailureCanceled {
+		if o.resource == nil || o.localDocument() || o.op.Failure == history.FailureCanceled {
 			continue
 		}
 		if o.skewed() {
 			f.pressure.Skewed++
-			if f.severed(o, o.situation, f.patience(o)) {
+			if f.cutOff(o, o.situation, f.untilBound(o)) {
 				f.pressure.Unreachable++
 			}
 		}
@@ -178,7 +178,50 @@ func (f *Facts) measurePressure() {
 	}
 }
 
-// patience is the part of an operation that decides whether it was refused in time: all of it, but at most the bound.
-func (f *Facts) patience(o *observation) window {
+// untilBound is the window of the operation, but not longer than Bounds.Unavailable.
+func (f *Facts) untilBound(o *observation) window {
 	return window{o.window.from, min(o.window.to, later(o.window.from, f.bounds.Unavailable))}
+}
+
+// Class says which servers could have served a request, by their own nopeer documents.
+type Class string
+
+// The classes of requests.
+const (
+	ClassServedHere Class = "servedHere" // the asked server serves the resource itself
+	ClassSkewed     Class = "skewed"     // only other live servers do: a case for the Mixed Version Proxy
+	ClassUnserved   Class = "unserved"   // no live server does
+	ClassDiscovery  Class = "discovery"  // not about a resource: discovery, health
+	ClassDown       Class = "down"       // the asked server was not running
+	ClassUnknown    Class = "unknown"    // what was served changed meanwhile or is unknown
+)
+
+// Classes yields every operation of the history with its class, in time order. Callers must not
+// change the operations.
+func (f *Facts) Classes() iter.Seq2[*history.Operation, Class] {
+	return func(yield func(*history.Operation, Class) bool) {
+		for _, o := range f.observations {
+			if !yield(o.op, o.class()) {
+				return
+			}
+		}
+	}
+}
+
+func (o *observation) class() Class {
+	span, whole := o.asked.line.during(o.window)
+	switch {
+	case whole && span.phase == phaseDown:
+		return ClassDown
+	case o.op.Verb == history.VerbDiscovery, o.op.GVR.Resource == "":
+		return ClassDiscovery
+	case o.local == claimYes:
+		return ClassServedHere
+	case o.local == claimNo && len(o.capable) > 0:
+		return ClassSkewed
+	case o.local == claimNo && len(o.unsure) == 0:
+		return ClassUnserved
+	default:
+		return ClassUnknown
+	}
 }

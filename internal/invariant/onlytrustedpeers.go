@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -10,101 +11,83 @@ import (
 var onlyTrustedPeers = Invariant{
 	Name:  "OnlyTrustedPeers",
 	Grade: GradeCore,
-	Sentence: "No request is passed on to a server whose certificate is not to be trusted, and none is believed that comes from a server " +
-		"which may not speak for users.",
-	Source: "KEP-4020, Proxy transport between apiservers and authn: the source verifies the destination's serving certificate (--peer-ca-file), " +
-		"the destination the source's front-proxy certificate (--requestheader-client-ca-file, --requestheader-allowed-names)",
+	Sentence: "No apiserver passes a request on to a server whose certificate it must not trust, and none accepts a user from a server " +
+		"whose front-proxy certificate it must not trust.",
+	Source: "KEP-4020, Proxy transport between apiservers and authn: the source verifies the destination's serving certificate " +
+		"(--peer-ca-file), the destination the source's front-proxy certificate (--requestheader-client-ca-file, --requestheader-allowed-names)",
 	judge:    judgeOnlyTrustedPeers,
 	pressure: []pressure{skewed},
 }
 
-// judgeOnlyTrustedPeers looks at ways that only the servers themselves bar. A server that would not even start with such a certificate has done what
-// is asked of it, and what its peers would have done cannot be seen.
+// judgeOnlyTrustedPeers judges the links on which nothing but the servers themselves rejects
+// requests. A server that refuses to start with such a certificate has done what is demanded.
 func judgeOnlyTrustedPeers(f *Facts) *tally {
-	t := newTally()
-	barred, refusedToStart := 0, 0
+	t := newTally(f)
+	untrusted, refusedToStart := 0, 0
 	for _, fault := range f.faultList {
 		if fault.Distrust != "" && fault.Server != "" && fault.Evidence.Refused > 0 {
 			refusedToStart++
 			t.rule(rulingRight)
 		}
 	}
-	for o, hops := range f.accounted() {
-		r, cause := f.ruleTrust(o, hops)
+	for o := range f.identified() {
+		r, cause := f.ruleTrust(o)
 		if r == rulingRight || r == rulingWrong {
-			barred++
+			untrusted++
 		}
-		if t.rule(r) {
-			f.violateOnTheWay(t, o, func() string { return routeAs(hops) }, cause, cause)
-		}
+		t.ruleHops(r, o, asUser, cause, cause)
 	}
-	t.fact("operations that a distrusted server could have served", barred)
+	t.fact("operations that an untrusted server could have served", untrusted)
 	t.fact("servers that refused to start with such a certificate", refusedToStart)
 	return t
 }
 
-// ruleTrust rules on one operation, and says between whom trust was misplaced. It is its business if a server had it from one that it must not
-// believe, or if the asked server could have passed it on to one that it must not trust. Where no server has an account of it, or nobody was left who
-// could have answered as somebody did, accounts are missing, and it is unknown.
-func (f *Facts) ruleTrust(o *observation, hops []history.Hop) (ruling, string) {
-	paths, _ := chains(o.op.Server, hops)
+// ruleTrust rules on one operation, and says which server trusted which wrongly. The invariant
+// applies if a server got the operation over an untrusted link, or if the asked server could have
+// forwarded it over one. If no server has recorded the operation, or all that could have answered
+// it were out of reach, entries are missing and it is unjudgeable.
+func (f *Facts) ruleTrust(o *observation) (ruling, string) {
+	paths, _ := chains(o.op.Server, o.hops)
 	for i, path := range paths {
 		if len(path) < 2 {
 			continue
 		}
-		from, to := path[len(path)-2], path[len(path)-1]
-		if cause := f.misplaced(o, hops[i], from, to); cause != "" {
+		if cause := f.wrongTrust(o, o.hops[i], path[len(path)-2], path[len(path)-1]); cause != "" {
 			return rulingWrong, cause
 		}
 	}
-	if !o.skewed() || !f.tempted(o) {
+	tempted := o.skewed() && slices.ContainsFunc(o.capable, func(p peer) bool {
+		return slices.ContainsFunc(f.faults[link{o.op.Server, p.server.name}], func(fault history.Fault) bool {
+			return fault.Distrust != "" && fullyOn(fault).holds(o.window)
+		})
+	})
+	switch {
+	case !tempted:
 		return rulingNone, ""
-	}
-	if len(hops) == 0 || o.op.Status/100 == 2 && f.severed(o, o.situation, o.window) {
+	case len(o.hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, o.situation, o.window):
 		return rulingUnknown, ""
+	default:
+		return rulingRight, ""
 	}
-	return rulingRight, ""
 }
 
-// misplaced says which trust a hop shows that must not be; "" if none. Who is asked with a front-proxy certificate that it cannot trust refuses it
-// (401), or takes the request for nobody's.
-func (f *Facts) misplaced(o *observation, h history.Hop, from, to string) string {
-	for _, fault := range f.distrusts(from, to) {
-		// A request that came before, or as it began, may still have gone over a connection of the process before.
-		during := window{later(fault.Start, settle), later(fault.End, -settle)}
-		if !during.holds(window{o.op.Start, h.Start}) {
-			continue
-		}
+// wrongTrust says which trust a hop shows that must not be, or "". A server that must not trust a
+// front-proxy certificate rejects the request (401) or handles it as anonymous.
+func (f *Facts) wrongTrust(o *observation, h history.Hop, from, to string) string {
+	for _, fault := range f.faults[link{from, to}] {
 		switch {
+		case fault.Distrust == "" || !fullyOn(fault).holds(window{o.op.Start, h.Start}):
 		case fault.Distrust == history.DistrustServing:
 			return fmt.Sprintf("%s passed it on to %s, whose certificate it cannot trust", from, to)
 		case h.Status != http.StatusUnauthorized && h.User != "" && h.User != "system:anonymous":
-			return fmt.Sprintf("%s believed %s, whose front-proxy certificate it cannot trust", to, from)
+			return fmt.Sprintf("%s accepted the user from %s, whose front-proxy certificate it cannot trust", to, from)
 		}
 	}
 	return ""
 }
 
-// tempted reports whether some server that could serve the operation all the time was one that the asked server must not trust, or that must not
-// believe it, all the time.
-func (f *Facts) tempted(o *observation) bool {
-	for _, p := range o.capable {
-		for _, fault := range f.distrusts(o.op.Server, p.server.name) {
-			if (window{later(fault.Start, settle), later(fault.End, -settle)}).holds(o.window) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// distrusts are the faults of certificates on a way between two servers, in time order.
-func (f *Facts) distrusts(from, to string) []history.Fault {
-	var out []history.Fault
-	for _, fault := range f.faults[link{from, to}] {
-		if fault.Distrust != "" {
-			out = append(out, fault)
-		}
-	}
-	return out
+// fullyOn is the time in which a fault surely has its effect: a request at its beginning may still
+// use a connection of the process before.
+func fullyOn(fault history.Fault) window {
+	return window{later(fault.Start, settle), later(fault.End, -settle)}
 }

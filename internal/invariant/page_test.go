@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/golden"
 )
 
-// TestInvariantsPage holds docs/invariants.md to the catalogue.
+// TestInvariantsPage checks that docs/invariants.md is made from the catalogue.
 func TestInvariantsPage(t *testing.T) {
 	golden.Hold(t, "../../docs/invariants.md", invariantsPage())
 }
@@ -17,12 +17,17 @@ func invariantsPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Invariants
 
-All %d, as the catalogue in [internal/invariant](../internal/invariant) has them; this page is made from it. Every run is judged by all of
-them, from its recorded history alone. *Core* is what KEP-4020 demands, or without which nothing works: it decides. *Extended* goes beyond
-it: it is shown, and counts with `+"`--strict`"+`.
+This page is made from the catalogue in [internal/invariant](../internal/invariant), which has %d invariants. Every run is judged by all of
+them, from its recorded history alone. *Core* invariants are what KEP-4020 or every use of a control plane demands; they decide. *Extended*
+ones demand more; they are shown, and count only with `+"`--strict`"+`.
 
-A verdict is a pass, a fail with the smallest evidence, or inconclusive with the reason: there was too little to judge, or what was true was
-not known. Core ones that a [scenario](scenarios.md) is about must not stay inconclusive there, nor extended ones with `+"`--strict`"+`.
+A verdict is a pass, a fail with the smallest evidence, or inconclusive with the reason: too little was judged, or the ground truth is
+unknown. Core invariants that a [scenario](scenarios.md) tests must not stay inconclusive in it; with `+"`--strict`"+`, neither must extended
+ones.
+
+Some words have a fixed meaning. *Steady state* is a time in which nothing changes, no fault is on, all apiservers are ready, and each has had
+the time to learn about the others. A *disturbance* is a change of the cluster or a fault. A request is *passed on* if the apiserver that a
+client asks forwards it to another one.
 
 | invariant | | what must hold | source |
 |---|---|---|---|
@@ -33,5 +38,5 @@ not known. Core ones that a [scenario](scenarios.md) is about must not stay inco
 	return b.String()
 }
 
-// cell is a text in a table.
+// cell escapes a text for a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -20,14 +20,14 @@ func (s *story) askMany(from float64, n int, server string, g history.GVR, statu
 
 func TestProxiedSucceed(t *testing.T) {
 	const name = "ProxiedSucceed"
-	const little = "too little: 0 of at least 150 requests in quiet times for what only other apiservers serve"
+	const little = "too little: 0 of at least 150 requests in steady state for what only other apiservers serve"
 	refused := func(s *story) *story { return s.askMany(20, 200, "b", gadgets, 200, 2, 503) }
-	strained := func(s *story) *story {
-		s.h.Lates = append(s.h.Lates, history.Late{Server: "b", Start: sec(20), End: sec(24), Queued: sec(4)})
+	overloaded := func(s *story) *story {
+		s.h.SlowProbes = append(s.h.SlowProbes, history.SlowProbe{Server: "b", Start: sec(20), End: sec(24), Queued: sec(4)})
 		return s
 	}
 	checkStories(t, name, []storyCase{
-		{"all succeed", tell(name).askMany(20, 150, "b", gadgets, 200, 0, 0), want{outcome: OutcomePass, checked: 150, fact: "in quiet times that failed: 0 of 150 (0.00 %)"}},
+		{"all succeed", tell(name).askMany(20, 150, "b", gadgets, 200, 0, 0), want{outcome: OutcomePass, checked: 150, fact: "in steady state that failed: 0 of 150 (0.00 %)"}},
 		{"one in two hundred fails", tell(name).askMany(20, 200, "b", gadgets, 200, 200, 503), want{outcome: OutcomePass, checked: 200, fact: "1 of 200 (0.50 %)"}},
 		{"one in a hundred fails", tell(name).askMany(20, 200, "b", gadgets, 200, 100, 503),
 			want{outcome: OutcomeFail, checked: 200, violations: 2, cause: "503 though a could be reached", sentence: "one of 2 of 200 (1.00 %) that failed"}},
@@ -55,6 +55,6 @@ func TestProxiedSucceed(t *testing.T) {
 		{"nobody knows what the other serves", refused(blank(name).startUnknown("a", 0).start("b", 0, oldDoc)), want{outcome: OutcomeInconclusive, reason: little}},
 		{"how they failed is not known", tell(name).askMany(20, 150, "b", gadgets, 200, 0, 0).askMany(40, 200, "b", gadgets, 0, 0, 0, failed(history.FailureOther)),
 			want{outcome: OutcomeInconclusive, checked: 150, unjudgeable: 200, reason: "more than half"}},
-		{"when the machine did not keep up", strained(refused(tell(name))), want{outcome: OutcomeInconclusive, unjudgeable: 100, reason: "too little: 0 of at least 150"}},
+		{"when the machine was overloaded", overloaded(refused(tell(name))), want{outcome: OutcomeInconclusive, unjudgeable: 100, reason: "too little: 0 of at least 150"}},
 	})
 }

@@ -1,20 +1,20 @@
 package invariant
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// key is what a request is about. Beside resources and subresources there are keys for a whole group or version, which
-// only have the fields that name it, and the zero key for discovery itself, which every server serves.
+// key is what a request is about: a resource, a subresource, or a whole group or version, which has
+// only the fields that name it. The zero key is discovery itself, which every server serves.
 type key struct {
 	history.GVR
 	subresource string
 }
 
-// String is how people write it: group/version/resource/subresource.
+// String is "group/version/resource/subresource".
 func (k key) String() string {
 	if k.subresource == "" {
 		return k.GVR.String()
@@ -22,17 +22,18 @@ func (k key) String() string {
 	return k.GVR.String() + "/" + k.subresource
 }
 
-// describes reports whether the key is that of a whole group or version, which is asked for at /apis/GROUP or /apis/GROUP/VERSION.
+// describes reports whether the key is a whole group or version, whose document is at /apis/GROUP
+// or /apis/GROUP/VERSION.
 func (k key) describes() bool { return k.Resource == "" && k.GVR != history.GVR{} }
 
-// document is a discovery document, indexed.
+// document is an indexed discovery document.
 type document struct {
 	history.Document
 	lists map[key]bool
-	// readable are the resources that can be asked for without changing anything.
+	// readable are the resources that can be read.
 	readable map[key]bool
-	// core is true when it lists something of the core group. A document that was put together from /apis only says
-	// nothing of the core group, and must not be taken to deny it.
+	// core is true if it lists anything of the core group. A document that was made from /apis
+	// alone says nothing about the core group.
 	core bool
 }
 
@@ -53,41 +54,42 @@ func newDocument(d history.Document) *document {
 	return doc
 }
 
-// claim is what is known of one server and one key.
+// claim is what is known about one server and one key.
 type claim uint8
 
 const (
-	claimUnknown claim = iota // no ground truth, or it changed during the window asked about
+	claimUnknown claim = iota // unknown, or it changed within the window
 	claimAbsent               // the process was down
-	claimNo                   // the server was there and did not serve it
-	claimYes                  // the server was up (paused, perhaps) and served it
+	claimNo                   // the process was not down, and the server did not serve it
+	claimYes                  // the server was up (or paused) and served it
 )
 
-// served is a stretch of one server's life with one document of its own.
+// served is a time in which one server was in one phase and served one document.
 type served struct {
 	span
 	content
-	// around is set of a process that starts: what its server served before, and what it served as soon as that was known.
+	// around is set for a process that is starting: the server's documents before and after the
+	// start.
 	around content
 }
 
-// content is what is known of what a server served by itself.
+// content is what is known about what a server served itself.
 type content struct {
-	doc *document // nil while that is not known
-	// before and after are set, and doc is not, while the server went over from one document to the other.
+	doc *document // nil if unknown
+	// before and after are set, and doc is nil, while the server may have served either of them.
 	before, after *document
 }
 
 func (c content) changing() bool { return c.before != nil && c.after != nil }
 
-// change is when what is known became another.
+// change is a change of what is known.
 type change struct {
 	at history.Time
 	content
 }
 
-// changesOf are the changes of one incarnation. A document of one incarnation says nothing of the next: that may be
-// another version.
+// changesOf are the changes of one incarnation. The document of one incarnation says nothing about
+// the next, which may be of another version.
 func changesOf(incarnation int, records []history.Served, documents map[string]*document) []change {
 	var out []change
 	for _, r := range records {
@@ -96,7 +98,7 @@ func changesOf(incarnation int, records []history.Served, documents map[string]*
 		}
 		doc := documents[r.Document]
 		if n := len(out); n > 0 && r.Confirmed > 0 && out[n-1].doc != doc {
-			// The document before was seen at its own At, whatever Confirmed says.
+			// The previous document was seen at its own At, whatever Confirmed says.
 			if from := max(r.Confirmed, out[n-1].at); from < r.At {
 				out = append(out, change{from, content{before: out[n-1].doc, after: doc}})
 			}
@@ -106,7 +108,8 @@ func changesOf(incarnation int, records []history.Served, documents map[string]*
 	return out
 }
 
-// newServed cuts a timeline where documents change. records are those of the server, in time order.
+// newServed splits a timeline where documents change. records are those of the server, in time
+// order.
 func newServed(line timeline, records []history.Served, documents map[string]*document) []served {
 	var out []served
 	for _, s := range line {
@@ -131,11 +134,11 @@ func newServed(line timeline, records []history.Served, documents map[string]*do
 		}
 		out = append(out, piece)
 	}
-	return lookAround(out)
+	return fillAround(out)
 }
 
-// lookAround fills in served.around.
-func lookAround(line []served) []served {
+// fillAround sets served.around.
+func fillAround(line []served) []served {
 	var before *document
 	for i := range line {
 		s := &line[i]
@@ -158,13 +161,9 @@ func lookAround(line []served) []served {
 	return line
 }
 
-// servedIndex is which piece of s.served t lies in.
+// servedIndex is the index in s.served of the piece that contains t.
 func (s *server) servedIndex(t history.Time) int {
-	i, found := slices.BinarySearchFunc(s.served, t, func(p served, t history.Time) int { return cmp.Compare(p.from, t) })
-	if !found {
-		i--
-	}
-	return max(i, 0)
+	return max(sort.Search(len(s.served), func(i int) bool { return s.served[i].from > t })-1, 0)
 }
 
 func (s *server) servedAt(t history.Time) served { return s.served[s.servedIndex(t)] }
@@ -175,14 +174,14 @@ func (s served) claim(k key) claim {
 	}
 	c := s.content.claim(k)
 	if c == claimYes && !s.up {
-		return claimUnknown // coming or going: it may answer, or not
+		return claimUnknown // it is starting or stopping, so it may answer or not
 	}
 	return c
 }
 
-// starts reports whether the server's process starts, in all of a window in which it is there, and the server served a resource neither before nor
-// after that. Its peers cannot know so, but it did not answer for it meanwhile.
-func (s *server) starts(k key, w window) bool {
+// surelyLacks reports whether the server cannot have served the resource in w, although its process
+// was starting: it served the resource neither before nor after the start.
+func (s *server) surelyLacks(k key, w window) bool {
 	for i := s.servedIndex(w.from); i < len(s.served) && s.served[i].overlaps(w); i++ {
 		piece := s.served[i]
 		if c := piece.claim(k); c != claimAbsent && c != claimNo && (!piece.around.changing() || piece.around.claim(k) != claimNo) {
@@ -192,8 +191,8 @@ func (s *server) starts(k key, w window) bool {
 	return true
 }
 
-// claim is claimYes, claimNo or claimUnknown. Between two documents what both say still holds, just as a document does
-// between two sights of it; what they say differently is unknown.
+// claim is claimYes, claimNo or claimUnknown. While a server changes from one document to another,
+// what both say holds, and the rest is unknown.
 func (c content) claim(k key) claim {
 	if c.changing() {
 		if was := (content{doc: c.before}).claim(k); was == (content{doc: c.after}).claim(k) {
@@ -213,15 +212,16 @@ func (c content) claim(k key) claim {
 	}
 }
 
-// coverage is a stretch of time over which one server's claim to one key did not change.
+// coverage is a time in which one server's claim to one key did not change.
 type coverage struct {
 	window
 	claim claim
-	// lost is how the process left if, in claimAbsent, the last known document before that served the key.
+	// lost is set if the claim is claimAbsent and the last known document lists the key: how the
+	// process ended.
 	lost history.State
 }
 
-// resource is a key with every server's claims to it.
+// resource is a key with the claims of every server to it.
 type resource struct {
 	key
 	coverage [][]coverage // by server.index
@@ -251,20 +251,17 @@ func newResource(k key, servers []*server) *resource {
 	return r
 }
 
-// during returns the server's claim over the whole of w, and since when it has been so.
+// during returns the server's claim over all of w, and since when it has not changed.
 func (r *resource) during(s *server, w window) coverage {
 	line := r.coverage[s.index]
-	i, found := slices.BinarySearchFunc(line, w.from, func(c coverage, t history.Time) int { return cmp.Compare(c.from, t) })
-	if !found {
-		i--
-	}
-	if i < 0 || !line[i].holds(w) {
+	next := sort.Search(len(line), func(i int) bool { return line[i].from > w.from })
+	if next == 0 || !line[next-1].holds(w) {
 		return coverage{claim: claimUnknown}
 	}
-	return line[i]
+	return line[next-1]
 }
 
-// name is what the resource is called, or nothing where there is none.
+// name is the key of the resource for people, or "" if r is nil.
 func (r *resource) name() string {
 	if r == nil {
 		return ""

@@ -3,13 +3,12 @@ package invariant
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// window is a stretch of time: from inclusive, to exclusive. The window of an operation ends with its last instant, and
-// is asked about with holds.
+// window is a time from from, included, to to, excluded. The window of an operation includes to.
 type window struct{ from, to history.Time }
 
 const (
@@ -17,16 +16,16 @@ const (
 	forever   = history.Forever
 )
 
-// holds reports whether all of o, its last instant included, lies in w.
+// holds reports whether w contains all of o, including o.to.
 func (w window) holds(o window) bool { return w.from <= o.from && o.to < w.to }
 
-// overlaps reports whether some instant of o, its last one included, lies in w.
+// overlaps reports whether w contains any of o, including o.to.
 func (w window) overlaps(o window) bool { return w.from <= o.to && o.from < w.to }
 
 // widen moves both ends outwards.
 func (w window) widen(by history.Time) window { return window{later(w.from, -by), later(w.to, by)} }
 
-// later adds without wrapping around: a saved history may hold any time.
+// later adds without overflow: a saved history may contain any time.
 func later(t, by history.Time) history.Time {
 	switch sum := t + by; {
 	case by > 0 && sum < t:
@@ -50,33 +49,37 @@ const (
 	phaseStopping
 )
 
-// span is a stretch of one server's life in one phase.
+func (p phase) String() string {
+	return [...]string{"in an unknown state", "down", "starting", "ready", "paused", "stopping"}[p]
+}
+
+// span is a time in which one server's process was in one phase.
 type span struct {
 	window
 	phase phase
-	// up is true from ready until asked or made to leave. A paused process is still up: it holds its leases, and what it
-	// serves exists, which is why KEP-4020 wants 503 and not 404 for it.
+	// up is true from ready until the process is asked or made to end. A paused process is still
+	// up: it has its leases, and what it serves exists, so KEP-4020 demands 503 and not 404 for it.
 	up          bool
 	incarnation int
 	version     string
-	emulates    string        // the minor version that it behaves like; empty: its own
-	left        history.State // how the process ended, in phaseDown; empty before the first start
+	emulates    string        // the minor version that it emulates; empty if none
+	left        history.State // in phaseDown, how the process ended; empty before the first start
 }
 
-// timeline is a server's life without gaps, from beginning to forever.
+// timeline is the spans of one server, without gaps from beginning to forever.
 type timeline []span
 
-// newTimeline takes the records of one server in time order. A server without records is in an unknown phase throughout,
-// and so is one before a first record that is not its start.
+// newTimeline takes the records of one server, in time order. A server is in an unknown phase if it
+// has no records, and before its first record if that is not a start.
 func newTimeline(records []history.Lifecycle) timeline {
 	current := span{window: window{beginning, forever}, phase: phaseUnknown}
 	if len(records) > 0 && records[0].State == history.StateStarting {
 		current.phase = phaseDown
 	}
 	var line timeline
-	var interrupted span // by a pause
+	var interrupted span // by the present pause
 	for _, r := range records {
-		// The end of an earlier incarnation can be noticed after the next one was started.
+		// The end of an incarnation may be noticed after the next one was started.
 		if r.Incarnation < current.incarnation {
 			continue
 		}
@@ -112,22 +115,20 @@ func newTimeline(records []history.Lifecycle) timeline {
 	return append(line, current)
 }
 
-// during returns the span that lasted for the whole of w.
+// during returns the span at the beginning of w, and whether it lasted for all of w.
 func (l timeline) during(w window) (span, bool) {
 	s := l.at(w.from)
 	return s, s.holds(w)
 }
 
-// at returns the span that t lies in.
+// at returns the span that contains t.
 func (l timeline) at(t history.Time) span {
-	i, found := slices.BinarySearchFunc(l, t, func(s span, t history.Time) int { return cmp.Compare(s.from, t) })
-	if !found {
-		i--
-	}
-	return l[max(i, 0)]
+	next := sort.Search(len(l), func(i int) bool { return l[i].from > t })
+	return l[max(next-1, 0)]
 }
 
-// lifecycleOrder sorts records in the order in which a process can go through them, should two bear the same time.
+// lifecycleOrder sorts records by time, and those of one time in the order in which a process can
+// go through the states.
 func lifecycleOrder(a, b history.Lifecycle) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Incarnation, b.Incarnation),
 		cmp.Compare(stateRank[a.State], stateRank[b.State]), cmp.Compare(a.State, b.State),

@@ -2,90 +2,91 @@ package invariant
 
 import "github.com/skewproof/skewproof/internal/history"
 
-// Grade says who asks for an invariant.
+// Grade says what demands an invariant.
 type Grade string
 
 // The grades.
 const (
-	GradeCore     Grade = "core"     // KEP-4020 demands it, or nothing works without it
-	GradeExtended Grade = "extended" // beyond the KEP: judged and shown, counted only when asked for
+	GradeCore     Grade = "core"     // KEP-4020, or every use of a control plane
+	GradeExtended Grade = "extended" // more than the KEP: judged and shown, counted only with --strict
 )
 
-// Outcome is what a verdict comes to.
+// Outcome is the result of a verdict.
 type Outcome string
 
 // The outcomes.
 const (
 	OutcomePass         Outcome = "pass"
 	OutcomeFail         Outcome = "fail"
-	OutcomeInconclusive Outcome = "inconclusive" // nothing was proved either way; Verdict.Reason says why
+	OutcomeInconclusive Outcome = "inconclusive" // nothing was proved; Verdict.Reason says why
 )
 
-// Verdict is what one invariant says of one history.
+// Verdict is what one invariant says about one history.
 type Verdict struct {
 	Invariant string  `json:"name"`
 	Grade     Grade   `json:"grade"`
 	Outcome   Outcome `json:"verdict"`
-	// About is true when the scenario exists for this invariant: it may not stay inconclusive then.
+	// About is true if the scenario tests this invariant: it must not stay inconclusive then.
 	About bool `json:"about,omitempty"`
-	// Sentence says what the invariant demands, for a non-programmer; Source is the clause that demands it.
+	// Sentence says what must hold, for a non-programmer; Source is the clause that demands it.
 	Sentence string `json:"sentence"`
 	Source   string `json:"source,omitempty"`
-	// Reason is why the outcome is inconclusive; empty otherwise.
+	// Reason says why the outcome is inconclusive; it is empty otherwise.
 	Reason string `json:"reason,omitempty"`
-	// Checked is how many observations were judged. A pass has at least one.
+	// Checked is how many operations were judged. A pass has at least one.
 	Checked int `json:"checked"`
-	// Unjudgeable is how many observations would have been judged had their ground truth been known.
+	// Unjudgeable is how many operations could not be judged because their ground truth is unknown.
 	Unjudgeable int `json:"unjudgeable,omitempty"`
-	// Strained is how many of these were wrong, in a time in which the machine did not keep up. They are neither violations nor right, so that this
-	// is no pass.
-	Strained int `json:"strained,omitempty"`
-	// Violations is the full count, of which Evidence shows the first few kinds.
+	// Overloaded is how many of the unjudgeable ones were wrong while the machine was overloaded.
+	// If there are any, the outcome is not a pass.
+	Overloaded int `json:"strained,omitempty"`
+	// Violations counts all violations; Evidence shows the first few kinds.
 	Violations int `json:"violations"`
-	// Evidence is grouped by (asked server, resource, cause) in the order of the first occurrence, at most
-	// MaxEvidence entries. Kinds is how many groups there were before that limit.
+	// Evidence is grouped by asked server, kind of resource and cause, in the order of first
+	// occurrence, at most MaxEvidence groups. Kinds is how many groups there are.
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Kinds    int        `json:"kinds,omitempty"`
-	// Facts are measured figures, in the order in which they should be shown.
+	// Facts are measured figures, in the order in which to show them.
 	Facts []Fact `json:"facts,omitempty"`
 }
 
-// MaxEvidence bounds Verdict.Evidence: a reviewer reads a handful, the rest is in the history.
+// MaxEvidence bounds Verdict.Evidence: a reviewer reads a few, and the rest is in the history.
 const MaxEvidence = 8
 
-// Fact is one measured figure, ready to be shown: {"converged after", "3.2s"}.
+// Fact is one measured figure, for people: {"converged after", "3.2s"}.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Evidence is one group of like violations, shown by its first one.
+// Evidence is one group of similar violations, shown by the first of them.
 type Evidence struct {
-	// Sentence tells the first violation of the group in full, for people.
+	// Sentence describes the first violation of the group, for people.
 	Sentence string `json:"sentence"`
-	// Cause is what the violations of the group have in common, such as "404 although b serves it and was cut off".
+	// Cause is what the violations of the group have in common: "404 though a could be reached".
 	Cause string `json:"cause"`
 	// Count is how many violations are in the group; First and Last are when they were seen.
 	Count int          `json:"count"`
 	First history.Time `json:"first"`
 	Last  history.Time `json:"last"`
-	// Asked is the server that was asked; empty where no single one is to blame.
+	// Asked is the server that was asked.
 	Asked string `json:"asked,omitempty"`
-	// GVR and Subresource are what was asked for; zero where the violation is about no single resource.
+	// GVR and Subresource are what was asked for; zero if the violation is not about one resource.
 	GVR         history.GVR `json:"gvr,omitzero"`
 	Subresource string      `json:"subresource,omitempty"`
-	// Resources names all that the violations of the group were about, sorted, at most MaxListed; the total is whole.
+	// Resources names what the violations of the group are about, sorted, at most MaxListed of
+	// them.
 	Resources      []string `json:"resources,omitempty"`
 	ResourcesTotal int      `json:"resourcesTotal,omitempty"`
-	// Operations are those that show the violation: one, or the two that contradict each other.
+	// Operations are the one that is wrong, or two that contradict each other.
 	Operations []history.Operation `json:"operations,omitempty"`
-	// Candidates are the servers that could have served it, and why they could not be reached.
+	// Candidates are the servers that could have served it.
 	Candidates []Candidate `json:"candidates,omitempty"`
-	// Hops are the servers' own accounts of Operations, in time order.
+	// Hops are the servers' own records of the first operation, in time order.
 	Hops []history.Hop `json:"hops,omitempty"`
-	// Difference is set where documents contradict each other.
+	// Difference is set if documents contradict each other.
 	Difference *Difference `json:"difference,omitempty"`
-	// Lifecycle is set where a change of a process is the violation.
+	// Lifecycle is set if a change of a process is the violation.
 	Lifecycle *history.Lifecycle `json:"lifecycle,omitempty"`
 }
 
@@ -93,17 +94,17 @@ type Evidence struct {
 type Candidate struct {
 	Server  string `json:"server"`
 	Version string `json:"version,omitempty"`
-	// Since is when it began to serve the resource without a break.
+	// Since is since when it has served the resource without interruption.
 	Since history.Time `json:"since"`
-	// Reachable is true when nothing that the run did kept the asked server from reaching it.
+	// Reachable is true if no fault and no restart kept the asked server from reaching it.
 	Reachable bool `json:"reachable"`
-	// Obstacle says what did, for people: "fault 3 cut b→a since 12s"; empty when Reachable.
+	// Obstacle says what did, for people: "fault 3, cut b→a since 12s". It is empty if Reachable.
 	Obstacle string `json:"obstacle,omitempty"`
 }
 
-// Difference says how two discovery documents differ.
+// Difference is how two discovery documents differ.
 type Difference struct {
-	// Left and Right say whose documents they are: "merged /apis of b", "union of what a, b and c serve".
+	// Left and Right say what is compared: "/apis of b", "the union of what all servers serve".
 	Left  string `json:"left"`
 	Right string `json:"right"`
 	// LeftHash and RightHash are Document.Hash; empty for a union.
@@ -111,12 +112,13 @@ type Difference struct {
 	RightHash string `json:"rightHash,omitempty"`
 	LeftETag  string `json:"leftETag,omitempty"`
 	RightETag string `json:"rightETag,omitempty"`
-	// OnlyLeft and OnlyRight name resources, subresources and verbs, at most MaxListed each; the totals are whole.
+	// OnlyLeft and OnlyRight name resources, subresources and verbs, at most MaxListed each. The
+	// totals count all.
 	OnlyLeft       []string `json:"onlyLeft,omitempty"`
 	OnlyRight      []string `json:"onlyRight,omitempty"`
 	OnlyLeftTotal  int      `json:"onlyLeftTotal,omitempty"`
 	OnlyRightTotal int      `json:"onlyRightTotal,omitempty"`
-	// OrderOnly is true when both list the same in another order.
+	// OrderOnly is true if both list the same in a different order.
 	OrderOnly bool `json:"orderOnly,omitempty"`
 }
 

@@ -14,7 +14,7 @@ func TestWritesOnce(t *testing.T) {
 	path := func(p string) func(*history.Operation) { return func(o *history.Operation) { o.Path = p } }
 	ok, created, unavailable, conflict := answering(200), answering(201), answering(503), answering(409)
 	nobody := want{outcome: OutcomeInconclusive, reason: "no write was handled by a second server"}
-	unknown := want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "not known"}
+	unknown := want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}
 	checkStories(t, name, []storyCase{
 		{"the asked server passes the answer back", write("create", 201).hop("b", 0, 10, false, created).hop("a", 2, 8, true, created),
 			want{outcome: OutcomePass, checked: 1, fact: "writes passed on and carried out: 1"}},

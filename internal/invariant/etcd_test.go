@@ -11,7 +11,7 @@ import (
 var leases = history.GVR{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
 // A link to etcd that is whole again is no connection yet: until a kube-apiserver has made one, it is as though it had none.
-func TestWhoHasNotRegainedEtcdIsExcused(t *testing.T) {
+func TestAServerWithoutEtcdIsNotBlamed(t *testing.T) {
 	const name = "TrueNotFound"
 	all := doc("all", line(pods), line(leases), line(widgets))
 	begin := func() *story { return blank(name).start("a", 0, all).start("b", 0, all).start("c", 0, all) }
@@ -47,18 +47,18 @@ func TestWhoHasNotRegainedEtcdIsExcused(t *testing.T) {
 	}
 }
 
-func TestLagIsBounded(t *testing.T) {
+func TestReconnectDelayIsBounded(t *testing.T) {
 	for cut, want := range map[time.Duration]time.Duration{
 		0: 1200 * time.Millisecond, 25 * time.Second: 23700 * time.Millisecond, time.Hour: 144 * time.Second, time.Duration(history.Forever): 144 * time.Second,
 	} {
-		if got := lag(cut); got != want {
+		if got := reconnectDelay(cut); got != want {
 			t.Errorf("after %s: %s, want %s", cut, got, want)
 		}
 	}
 }
 
 // A lease is not renewed before its server has etcd back, either.
-func TestALeaseLapsesUntilEtcdIsRegained(t *testing.T) {
+func TestALeaseExpiresUntilEtcdIsBack(t *testing.T) {
 	all := doc("all", line(pods), line(leases))
 	waits := func(o *history.Operation) { o.Verb = "patch" }
 	cut := func() *story {
@@ -72,7 +72,7 @@ func TestALeaseLapsesUntilEtcdIsRegained(t *testing.T) {
 		"late":    {cut().ask(3701, "b", leases, 504, waits, took(5)), sec(3700 + 144)},
 	} {
 		f := NewFacts(c.story.h)
-		if got, want := f.forgotten("b", nil), []window{{sec(20 + 3600 - 10), c.until}}; !slices.Equal(got, want) {
+		if got, want := f.leaseExpiries("b", nil), []window{{sec(20 + 3600 - 10), c.until}}; !slices.Equal(got, want) {
 			t.Errorf("%s: nobody knows of it in %v, want %v", name, got, want)
 		}
 	}

@@ -29,7 +29,7 @@ func TestAServerThatEmulatesMayServeTheSame(t *testing.T) {
 		{"which the others are", as("1.36").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
 			want{outcome: OutcomePass, checked: 1}},
 		{"and what none serves is wrong all the same", as("1.36").discover(20, "b", "/apis", doc("rich", append(slices.Clone(oldDoc.Resources), line(ghosts))...)),
-			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lists what nobody serves", sentence: "lists none/v1/ghosts"}},
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lists what no server serves", sentence: "lists none/v1/ghosts"}},
 		{"another than the others are", as("1.35").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "a (v1.37.1) and c (v1.36.3) say that they serve exactly the same"}},
 		{"and one that does no more, and differs", apart.discover(60, "b", "/apis", mergedDoc),

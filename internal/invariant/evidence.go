@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// show is the evidence that one operation gives: what was asked, who was asked, who could have served it. The sentence is
-// completed with what was true of those.
+// show makes the evidence of one operation, which was sent in situation s: what was asked of which
+// server, and which servers could have served it.
 func (f *Facts) show(o *observation, s situation, complaint string) Evidence {
 	e := Evidence{
 		GVR: o.op.GVR, Subresource: o.op.Subresource,
-		Operations: []history.Operation{*o.op}, Hops: f.hops[o.op.ID], Candidates: f.candidates(o, s),
+		Operations: []history.Operation{*o.op}, Hops: o.hops, Candidates: f.candidates(o, s),
 	}
-	e.Sentence = fmt.Sprintf("%s was asked at %s: %s. It %s%s.", o.op.Server, clock(o.op.Start), request(o.op), complaint, describe(e.Candidates, o.op.Server))
+	e.Sentence = fmt.Sprintf("%s was asked at %s: %s. It %s%s.",
+		o.op.Server, clock(o.op.Start), request(o.op), complaint, describe(e.Candidates, o.op.Server))
 	return e
 }
 
@@ -33,22 +35,22 @@ func request(op *history.Operation) string {
 	}
 }
 
-// answer writes what came of it.
+// answer writes the response, for people.
 func answer(op *history.Operation) string {
-	took := op.End - op.Start
+	took := clock(op.End - op.Start)
 	switch {
 	case op.Status == 0:
-		return fmt.Sprintf("gave no answer in %s (%s)", clock(took), cmp.Or(string(op.Failure), "no reason recorded"))
+		return fmt.Sprintf("gave no answer in %s (%s)", took, cmp.Or(string(op.Failure), "no reason recorded"))
 	case op.Failure != history.FailureNone:
-		return fmt.Sprintf("answered %d after %s and did not finish (%s)", op.Status, clock(took), op.Failure)
+		return fmt.Sprintf("answered %d after %s and did not finish (%s)", op.Status, took, op.Failure)
 	case op.Message != "":
-		return fmt.Sprintf("answered %d (%q) after %s", op.Status, abridged(op.Message), clock(took))
+		return fmt.Sprintf("answered %d (%q) after %s", op.Status, abridged(op.Message), took)
 	default:
-		return fmt.Sprintf("answered %d after %s", op.Status, clock(took))
+		return fmt.Sprintf("answered %d after %s", op.Status, took)
 	}
 }
 
-// abridged keeps a message, which a server may make as long as it likes, to the length of a line.
+// abridged cuts a message, which a server may make as long as it likes, to the length of a line.
 func abridged(message string) string {
 	const most = 120
 	runes := []rune(message)
@@ -58,7 +60,10 @@ func abridged(message string) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// candidates are the servers that could have served it, the asked one among them if it could.
+// clock writes a time of the run for people, to the millisecond.
+func clock(t history.Time) string { return t.Round(time.Millisecond).String() }
+
+// candidates are the servers that could have served the operation, the asked one included.
 func (f *Facts) candidates(o *observation, s situation) []Candidate {
 	var out []Candidate
 	for _, srv := range f.servers {
@@ -76,7 +81,7 @@ func (f *Facts) candidates(o *observation, s situation) []Candidate {
 		}
 		c := Candidate{Server: srv.name, Version: srv.line.at(o.op.Start).version, Since: max(since, 0), Reachable: true}
 		if srv != o.asked {
-			r, obstacle := f.reach(o.op.Server, srv.name, f.patience(o))
+			r, obstacle := f.reach(o.op.Server, srv.name, f.untilBound(o))
 			c.Reachable, c.Obstacle = r == reachOpen, obstacle
 		}
 		out = append(out, c)
@@ -84,7 +89,8 @@ func (f *Facts) candidates(o *observation, s situation) []Candidate {
 	return out
 }
 
-// describe says who could have served it. Where the asked server could, the others do not matter.
+// describe says which servers could have served the operation. If the asked server could, the
+// others do not matter.
 func describe(cs []Candidate, asked string) string {
 	if i := slices.IndexFunc(cs, func(c Candidate) bool { return c.Server == asked }); i >= 0 {
 		cs = cs[i : i+1]
@@ -97,11 +103,11 @@ func describe(cs []Candidate, asked string) string {
 		}
 		switch {
 		case c.Server == asked:
-			parts = append(parts, who+" itself serves it since "+clock(c.Since))
+			parts = append(parts, who+" itself has served it since "+clock(c.Since))
 		case c.Reachable:
-			parts = append(parts, who+" serves it since "+clock(c.Since)+" and could be reached")
+			parts = append(parts, who+" has served it since "+clock(c.Since)+" and could be reached")
 		default:
-			parts = append(parts, who+" serves it since "+clock(c.Since)+" but was hindered: "+c.Obstacle)
+			parts = append(parts, who+" has served it since "+clock(c.Since)+" but was not fully reachable: "+c.Obstacle)
 		}
 	}
 	if len(parts) == 0 {
@@ -110,12 +116,14 @@ func describe(cs []Candidate, asked string) string {
 	return ", though " + strings.Join(parts, ", and ")
 }
 
-// circumstance says in few words why it is wrong, the same for like violations: who serves it, and could it be reached.
-func circumstance(cs []Candidate, asked string) (class, cause string) {
+// reachability says in few words which servers could have served the operation in situation s, and
+// whether the asked server could reach them. It is the same for similar violations. class names the
+// servers alone.
+func (f *Facts) reachability(o *observation, s situation) (class, why string) {
 	var all, open []string
-	for _, c := range cs {
-		if c.Server == asked {
-			return asked, "though it serves it itself"
+	for _, c := range f.candidates(o, s) {
+		if c.Server == o.op.Server {
+			return c.Server, "though the server itself serves it"
 		}
 		all = append(all, c.Server)
 		if c.Reachable {
@@ -123,11 +131,12 @@ func circumstance(cs []Candidate, asked string) (class, cause string) {
 		}
 	}
 	class = strings.Join(all, ", ")
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0:
 		return class, "though " + strings.Join(open, ", ") + " could be reached"
-	}
-	if class == "" {
+	case class == "":
 		return class, ""
+	default:
+		return class, "though " + class + " served it, out of reach"
 	}
-	return class, "though " + class + " served it, out of reach"
 }

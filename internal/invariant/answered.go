@@ -1,0 +1,101 @@
+package invariant
+
+import (
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var answeredInKind = Invariant{
+	Name:     "AnsweredInKind",
+	Grade:    GradeCore,
+	Outside:  true,
+	Sentence: "A response has a media type that the client said it accepts, whichever apiserver serves it.",
+	Source:   "RFC 9110, 12.5.1; Kubernetes API concepts, resource encodings: an apiserver that has none of the accepted types answers 406",
+	judge: func(f *Facts) *tally {
+		return f.judgeSuccesses(ruleInKind, func(t *tally, o *observation) {
+			got := mediaTypeOf(o.op)
+			t.violate(o, o.situation, o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
+		})
+	},
+	pressure: []pressure{skewed},
+}
+
+// answeredInFull is about what a client cannot see: a truncated list is, for a client that relies
+// on HTTP, a shorter list or an error of the client's own. HTTP shows truncation by the length or
+// by the last chunk, and a proxy hides it if it ends a response properly that broke off behind it.
+var answeredInFull = Invariant{
+	Name:     "AnsweredInFull",
+	Grade:    GradeCore,
+	Outside:  true,
+	Sentence: "A response that ends properly is complete. If it breaks off on its way, the client can see that.",
+	Source:   "RFC 9112, 8, and RFC 9113, 8.1.1: what is incomplete must not look complete; every client relies on it",
+	judge: func(f *Facts) *tally {
+		return f.judgeSuccesses(ruleInFull, func(t *tally, o *observation) {
+			class, _ := f.reachability(o, o.situation)
+			t.violate(o, o.situation, class, "an incomplete response that looks complete",
+				answer(o.op)+" as if it were complete, with a body that is truncated or damaged")
+		})
+	},
+	pressure: []pressure{skewed},
+}
+
+// judgeSuccesses applies a rule to every successful response. Errors come in whatever form the
+// failing server can write.
+func (f *Facts) judgeSuccesses(rule func(*history.Operation) ruling, violate func(*tally, *observation)) *tally {
+	t := newTally(f)
+	passedOn := 0
+	for _, o := range f.observations {
+		if !succeeded(o.op.Status) || o.op.Failure != history.FailureNone {
+			continue
+		}
+		r := rule(o.op)
+		if (r == rulingRight || r == rulingWrong) && o.skewed() {
+			passedOn++
+		}
+		if t.rule(r) {
+			violate(t, o)
+		}
+	}
+	t.fact("responses to requests that had to be passed on", passedOn)
+	return t
+}
+
+func ruleInKind(op *history.Operation) ruling {
+	if op.Accept == "" || op.Body == history.BodyNone {
+		return rulingNone
+	}
+	got := mediaTypeOf(op)
+	for _, accepted := range strings.Split(op.Accept, ",") {
+		accepted, _, _ = strings.Cut(accepted, ";")
+		switch accepted = strings.ToLower(strings.TrimSpace(accepted)); {
+		case accepted == got, accepted == "*/*", accepted+"-seq" == got: // a watch in CBOR is a sequence
+			return rulingRight
+		case strings.HasSuffix(accepted, "/*") && strings.HasPrefix(got, strings.TrimSuffix(accepted, "*")):
+			return rulingRight
+		}
+	}
+	return rulingWrong
+}
+
+func mediaTypeOf(op *history.Operation) string {
+	if op.MediaType == "" {
+		return "application/json"
+	}
+	return op.MediaType
+}
+
+func ruleInFull(op *history.Operation) ruling {
+	switch {
+	case op.Verb == "watch":
+		return rulingNone
+	case op.Content == history.ContentWhole:
+		return rulingRight
+	case op.Content == history.ContentBroken:
+		return rulingWrong
+	case op.Body == history.BodyList || op.Body == history.BodyTable:
+		return rulingUnknown
+	default:
+		return rulingNone
+	}
+}

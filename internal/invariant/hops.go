@@ -1,0 +1,133 @@
+package invariant
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// identified yields the operations whose hops can be told from those of others.
+func (f *Facts) identified() iter.Seq[*observation] {
+	return func(yield func(*observation) bool) {
+		for _, o := range f.observations {
+			if !o.shared && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// atPeer reports whether the hop is at a server to which a peer forwarded the operation, rather
+// than at the server that the client asked.
+func atPeer(op *history.Operation, h history.Hop) bool {
+	return h.Server != op.Server || h.Rerouted || h.From != ""
+}
+
+// forwarded reports whether the hops show that the operation was forwarded to a peer.
+func (o *observation) forwarded() bool {
+	return slices.ContainsFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) })
+}
+
+// chains arranges the hops of one operation by which server forwarded it to which. Hop h was made
+// from the latest-begun hop whose time contains the time of h. For each hop it returns the servers
+// from the asked one to the hop's own.
+//
+// Only containment tells a chain a→b→c, which is the beginning of a loop, from a failover a→b, then
+// a→c, in which each is one hop. Containment is reliable: a server writes its audit event before it
+// ends the response, so before the server that forwarded the request can end its own. Three cases
+// look like chains and are not:
+//   - A client (net/http's Transport) may send a request again with the same ID while the asked
+//     server still handles the first one. A hop at the asked server that does not come from a peer
+//     begins a new chain.
+//   - A server that stops waiting for a peer may try the next one while the first is still busy. A
+//     hop that outlasts the hop that made it was given up and made no others.
+//   - A hop at a peer with no containing hop was forwarded by the asked server, whose own entry is
+//     lost because it was killed.
+//
+// If the history names the forwarding server (the simulator does), h was made from that server's
+// latest-begun hop, or from one whose entry is lost.
+func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
+	paths = make([][]string, len(hops))
+	givenUp := make([]bool, len(hops))
+	roots := 0
+	for i, h := range hops {
+		if h.Server == asked && !h.Rerouted {
+			roots++
+			paths[i] = []string{asked}
+			continue
+		}
+		parent := []string{asked}
+		if h.From != "" && h.From != asked {
+			parent = []string{asked, h.From}
+		}
+		for j := i - 1; j >= 0; j-- {
+			if h.From != "" { // containment does not matter then
+				if hops[j].Server == h.From && hops[j].Start <= h.Start && hops[j].End >= h.Start {
+					parent = paths[j]
+					break
+				}
+				continue
+			}
+			if hops[j].Start > h.Start || hops[j].End < h.Start || givenUp[j] {
+				continue
+			}
+			if h.End <= hops[j].End {
+				parent = paths[j]
+				givenUp[i] = false
+				break
+			}
+			givenUp[i] = true
+		}
+		paths[i] = append(slices.Clone(parent), h.Server)
+	}
+	return paths, max(0, roots-1)
+}
+
+// mostHops is how many hops a sentence shows: a request in an endless loop has thousands.
+const mostHops = 8
+
+// route writes hops for people, each with its detail.
+func route(hops []history.Hop, detail func(history.Hop) string) string {
+	var parts []string
+	for _, h := range hops[:min(len(hops), mostHops)] {
+		parts = append(parts, fmt.Sprintf("%s from %s to %s%s", h.Server, clock(h.Start), clock(h.End), detail(h)))
+	}
+	if more := len(hops) - mostHops; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d times more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func noDetail(history.Hop) string { return "" }
+
+// asUser is the user whom the server authenticated.
+func asUser(h history.Hop) string {
+	if h.User == "" {
+		return " without a user"
+	}
+	return " as " + h.User
+}
+
+// withStatus is what the server answered.
+func withStatus(h history.Hop) string {
+	if h.Status == 0 {
+		return " with no recorded answer"
+	}
+	return fmt.Sprintf(" with %d", h.Status)
+}
+
+// pathText writes a chain of servers for people.
+func pathText(path []string) string {
+	if len(path) > mostHops {
+		return strings.Join(path[:mostHops], "→") + "→…"
+	}
+	return strings.Join(path, "→")
+}
+
+func succeeded(status int) bool {
+	return status >= http.StatusOK && status < http.StatusMultipleChoices
+}
