@@ -84,7 +84,7 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	defer abandon(nil)
 	cluster, err := local.New(local.Config{
 		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd, Proxy: self,
-		Files: dir.files(), Recorder: recorder, Status: status, Lost: func(part string, why error) { abandon(lose(recorder, part, why)) },
+		Files: dir.files(), Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(lose(recorder, part, why)) },
 	})
 	if err != nil {
 		return errors.Join(err, recorder.Close(err))
