@@ -50,13 +50,13 @@ func kubeconfig(t *testing.T, replace ...string) string {
 	return path
 }
 
-func TestWays(t *testing.T) {
-	for _, c := range []struct{ contexts, direct, names, doors, own string }{
+func TestEndpoints(t *testing.T) {
+	for _, c := range []struct{ contexts, direct, names, clients, own string }{
 		{"", "", "a b c", "1 2 3", "1 2 3"},
 		{"c b", "", "c b", "3 2", "3 2"},
 		{"", "c", "", "", ""},
 	} {
-		ways, err := Ways(kubeconfig(t), strings.Fields(c.contexts), strings.Fields(c.direct))
+		endpoints, err := Endpoints(kubeconfig(t), strings.Fields(c.contexts), strings.Fields(c.direct))
 		if c.names == "" {
 			if err == nil || !strings.Contains(err.Error(), "name one for each") {
 				t.Errorf("error %v", err)
@@ -66,14 +66,14 @@ func TestWays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var names, doors, own []string
-		for _, w := range ways {
+		var names, clients, own []string
+		for _, w := range endpoints {
 			names = append(names, w.Name)
-			doors = append(doors, strings.TrimSuffix(strings.TrimPrefix(w.Door.Host, "https://127.0.0."), ":6443"))
+			clients = append(clients, strings.TrimSuffix(strings.TrimPrefix(w.FrontDoor.Host, "https://127.0.0."), ":6443"))
 			own = append(own, strings.TrimSuffix(strings.TrimPrefix(w.Direct.Host, "https://127.0.0."), ":6443"))
 		}
-		if strings.Join(names, " ") != c.names || strings.Join(doors, " ") != c.doors || strings.Join(own, " ") != c.own {
-			t.Errorf("%q: %v by %v, directly %v; want %s by %s, %s", c.contexts, names, doors, own, c.names, c.doors, c.own)
+		if strings.Join(names, " ") != c.names || strings.Join(clients, " ") != c.clients || strings.Join(own, " ") != c.own {
+			t.Errorf("%q: %v by %v, directly %v; want %s by %s, %s", c.contexts, names, clients, own, c.names, c.clients, c.own)
 		}
 	}
 }
@@ -82,12 +82,12 @@ func TestWays(t *testing.T) {
 func TestDirectWays(t *testing.T) {
 	path := kubeconfig(t, "- name: c\n  context:", "- name: b-own\n  context: {cluster: c, user: c}\n- name: a-own\n  context: {cluster: own, user: c}\n- name: c\n  context:",
 		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
-	ways, err := Ways(path, []string{"a", "b"}, []string{"a-own", "b-own"})
+	endpoints, err := Endpoints(path, []string{"a", "b"}, []string{"a-own", "b-own"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ways[0].Direct.Host != "https://127.0.0.9:6444" || ways[1].Direct.Host != "https://127.0.0.3:6443" || ways[0].Door.Host != "https://127.0.0.1:6443" {
-		t.Errorf("ways %s and %s behind %s", ways[0].Direct.Host, ways[1].Direct.Host, ways[0].Door.Host)
+	if endpoints[0].Direct.Host != "https://127.0.0.9:6444" || endpoints[1].Direct.Host != "https://127.0.0.3:6443" || endpoints[0].FrontDoor.Host != "https://127.0.0.1:6443" {
+		t.Errorf("endpoints %s and %s behind %s", endpoints[0].Direct.Host, endpoints[1].Direct.Host, endpoints[0].FrontDoor.Host)
 	}
 }
 
@@ -96,34 +96,34 @@ func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
 	path := kubeconfig(t, "- name: c\n  context:", "- name: own\n  context: {cluster: own, user: c}\n- name: again\n  context: {cluster: own, user: c}\n- name: c\n  context:",
 		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
 	for _, direct := range [][]string{{"own", "own"}, {"own", "again"}, {"own", "a"}, {"b", "a"}} {
-		if _, err := Ways(path, []string{"a", "b"}, direct); err == nil || !strings.Contains(err.Error(), `contexts "a" and "b" lead to the same server`) {
+		if _, err := Endpoints(path, []string{"a", "b"}, direct); err == nil || !strings.Contains(err.Error(), `contexts "a" and "b" lead to the same server`) {
 			t.Errorf("behind a and b %q: error %v, want one that says that they lead to the same server", direct, err)
 		}
 	}
-	if _, err := Ways(path, []string{"a", "b"}, []string{"a", "own"}); err != nil {
+	if _, err := Endpoints(path, []string{"a", "b"}, []string{"a", "own"}); err != nil {
 		t.Errorf("a proxy that is no process of its own before one that is: %v", err)
 	}
 }
 
 // A list of files is one configuration, as for kubectl.
-func TestWaysOfSeveralFiles(t *testing.T) {
+func TestEndpointsOfSeveralFiles(t *testing.T) {
 	first := kubeconfig(t, "- name: c\n  context: {cluster: c, user: c}\n", "")
 	second := kubeconfig(t, "- name: a\n  context: {cluster: a, user: a}\n", "", "- name: b\n  context: {cluster: b, user: b}\n", "")
-	ways, err := Ways(first+string(os.PathListSeparator)+second, nil, nil)
-	if err != nil || len(ways) != 3 {
-		t.Errorf("%d ways, error %v; want 3", len(ways), err)
+	endpoints, err := Endpoints(first+string(os.PathListSeparator)+second, nil, nil)
+	if err != nil || len(endpoints) != 3 {
+		t.Errorf("%d endpoints, error %v; want 3", len(endpoints), err)
 	}
 }
 
 // Nothing may be dialled that the kubeconfig does not name.
 func TestNoWayFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	ways, err := Ways(kubeconfig(t), nil, nil)
+	endpoints, err := Endpoints(kubeconfig(t), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range ways {
-		for _, c := range []*rest.Config{w.Door, w.Direct} {
+	for _, w := range endpoints {
+		for _, c := range []*rest.Config{w.FrontDoor, w.Direct} {
 			if c.Proxy == nil {
 				t.Fatalf("%s follows the environment", w.Name)
 			}
@@ -134,7 +134,7 @@ func TestNoWayFollowsTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestWaysRefuses(t *testing.T) {
+func TestEndpointsRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		replace  []string
 		contexts string
@@ -158,13 +158,13 @@ func TestWaysRefuses(t *testing.T) {
 		"a CA that is missing":  {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Ways(kubeconfig(t, c.replace...), strings.Fields(c.contexts), nil)
+			_, err := Endpoints(kubeconfig(t, c.replace...), strings.Fields(c.contexts), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})
 	}
-	if _, err := Ways(filepath.Join(t.TempDir(), "nothing"), nil, nil); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := Endpoints(filepath.Join(t.TempDir(), "nothing"), nil, nil); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
