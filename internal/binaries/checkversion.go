@@ -12,20 +12,19 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// versionTimeout bounds one call of a binary that is asked for its version. It prints constants: this is for the machine that is
-// swapping, not for the binary.
+// versionTimeout bounds one call of a binary that is asked for its version. It is that long for machines that swap.
 const versionTimeout = 30 * time.Second
 
-// checkVersion asks the binary itself. Build metadata in its answer is no difference (SemVer 2.0.0, section 10):
-// distributions mark their builds so.
+// checkVersion asks the binary for its version. Build metadata in the answer is ignored (SemVer 2.0.0, section 10):
+// distributions add it.
 func checkVersion(ctx context.Context, ref Ref, path string) error {
-	said, err := versionOutput(ctx, ref.Component, path)
+	output, err := versionOutput(ctx, ref.Component, path)
 	if err != nil {
 		return fmt.Errorf("ask it for its --version: %w", err)
 	}
-	got := releaseNamed(ref.Component, said)
+	got := versionIn(ref.Component, output)
 	if semver.Canonical(got) != string(ref.Version) {
-		return fmt.Errorf("its --version says %q, not %s", firstLine(said), ref.Version)
+		return fmt.Errorf("its --version says %q, not %s", firstLine(output), ref.Version)
 	}
 	return nil
 }
@@ -57,9 +56,9 @@ func versionOutput(ctx context.Context, c Component, path string) (string, error
 	}
 }
 
-// releaseNamed finds the version in what a binary says of itself, such as "Kubernetes v1.37.1" or "etcd Version: 3.6.8". It is
-// "" if there is none. A commit may stand behind it.
-func releaseNamed(c Component, output string) string {
+// versionIn is the version in the output of a binary, such as "Kubernetes v1.37.1" or "etcd Version: 3.6.8"; "" if there is
+// none. A commit may follow it.
+func versionIn(c Component, output string) string {
 	for line := range strings.Lines(output) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), programs[c].answer)
 		if fields := strings.Fields(rest); ok && len(fields) > 0 {

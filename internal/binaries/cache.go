@@ -1,6 +1,7 @@
 package binaries
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,7 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // The layout of a cache:
@@ -24,7 +28,7 @@ const (
 	originFile = "origin.json"
 )
 
-// errNotCached means that there is no such entry, as opposed to a damaged one.
+// errNotCached means that there is no such entry. A damaged entry is another error.
 var errNotCached = errors.New("not in the cache")
 
 // originRecord is the origin.json beside a binary.
@@ -45,8 +49,8 @@ func entryDir(dir string, ref Ref) string {
 	return filepath.Join(dir, string(ref.Component), string(ref.Version), platform())
 }
 
-// readEntry returns a cached binary after hashing it. The hash costs 0.1 to 0.3 s for a kube-apiserver, which is then in
-// the page cache for its start; size and modification time alone would miss a disk that lost blocks.
+// readEntry returns a cached binary after hashing it. The hash takes 0.1 to 0.3 s for a kube-apiserver, which is in the page
+// cache then for its start. Size and modification time alone would not show a disk that lost blocks.
 func readEntry(dir string, ref Ref) (Binary, error) {
 	b, err := describeEntry(entryDir(dir, ref))
 	if err != nil {
@@ -162,4 +166,77 @@ func syncPath(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// workspace is a directory in the cache in which one binary is fetched. It is on the file system of the cache, and its name
+// depends on the binary only: the next process removes what a killed one left.
+type workspace struct {
+	root string
+	name string // of the binary
+}
+
+func newWorkspace(dir string, ref Ref) (workspace, error) {
+	w := workspace{root: filepath.Join(dir, tmpDir, lockName(ref)), name: string(ref.Component)}
+	return w, w.reset()
+}
+
+func (w workspace) path(name string) string { return filepath.Join(w.root, name) }
+func (w workspace) stage() string           { return w.path("stage") }
+func (w workspace) binary() string          { return filepath.Join(w.stage(), w.name) }
+
+// reset makes the workspace empty.
+func (w workspace) reset() error {
+	return errors.Join(os.RemoveAll(w.root), os.MkdirAll(w.stage(), 0o755))
+}
+
+// remove is tried again for a moment: processes that have just been killed may still be creating files.
+func (w workspace) remove() {
+	for range 20 {
+		if os.RemoveAll(w.root) == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// lockPoll is how often a lock that another process holds is tried again. flock(2) cannot be waited for and be
+// cancelled at the same time.
+const lockPoll = 200 * time.Millisecond
+
+// lock takes the named lock of the cache, which excludes other processes and other goroutines of this one. While it waits it
+// says for which process. The kernel releases the lock when its holder ends.
+func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock func(), err error) {
+	path := filepath.Join(dir, locksDir, name+".lock")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, &cacheError{dir: dir, err: err}
+	}
+	// The file is never removed: another process may hold a lock on it.
+	l := flock.New(path)
+	held, err := l.TryLock()
+	if err == nil && !held {
+		done := p.during("waiting for "+lockHolder(path, name), nil)
+		held, err = l.TryLockContext(ctx, lockPoll)
+		done()
+	}
+	if ctx.Err() != nil {
+		_ = l.Unlock()
+		return nil, fmt.Errorf("%s: wait for the lock %q: %w", p.ref, name, context.Cause(ctx))
+	}
+	if err != nil || !held {
+		return nil, &cacheError{dir: dir, err: fmt.Errorf("lock %s: %w", path, err)}
+	}
+	// The content is for people only.
+	_ = os.WriteFile(path, fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)), 0o600)
+	return func() {
+		_ = os.Truncate(path, 0)
+		_ = l.Unlock()
+	}, nil
+}
+
+func lockHolder(path, name string) string {
+	holder, err := os.ReadFile(path)
+	if err != nil || len(holder) == 0 {
+		return fmt.Sprintf("another process (lock %q)", name)
+	}
+	return strings.TrimSpace(string(holder))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // What the go command was seen to say.
-func TestDiagnose(t *testing.T) {
+func TestCauseOf(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		said string
@@ -25,11 +25,11 @@ func TestDiagnose(t *testing.T) {
 		{"disk full while offline", "dial tcp: refused\nwrite /x: no space left on device", syscall.ENOSPC, "no space left"},
 		{"tampered with", "verifying module: checksum mismatch\n\nSECURITY ERROR", errChecksum, "WRONG CHECKSUM"},
 		{"old Go", "go: go.mod requires go >= 1.27.0 (running go 1.26.8; GOTOOLCHAIN=local)", nil, "GOTOOLCHAIN=auto"},
-		{"out of memory", "k8s.io/api/core/v1: /usr/lib/go/pkg/tool/linux_amd64/compile: signal: killed", nil, "want of memory"},
+		{"out of memory", "k8s.io/api/core/v1: /usr/lib/go/pkg/tool/linux_amd64/compile: signal: killed", nil, "memory ran out"},
 		{"compile error", "x.go:3:1: undefined: y", nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := diagnose(tc.said)
+			got := causeOf(tc.said)
 			if tc.want == "" {
 				if got != nil {
 					t.Errorf("got %v", got)
@@ -45,14 +45,14 @@ func TestDiagnose(t *testing.T) {
 
 // A full disk during a build is told as a full disk, for what it is too little of.
 func TestDiskFullDuringBuild(t *testing.T) {
-	err := buildError(Ref{KubeAPIServer, testVersion}, &goError{verb: "build", err: errors.New("exit status 1"), said: "write: no space left on device"})
+	err := buildError(Ref{KubeAPIServer, testVersion}, &goError{verb: "build", err: errors.New("exit status 1"), output: "write: no space left on device"})
 	if !diskFull(err) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestGoErrorTail(t *testing.T) {
-	err := &goError{verb: "build", err: errors.New("exit status 1"), said: strings.Repeat("early\n", 50) + strings.Repeat("late\n", tailLines)}
+	err := &goError{verb: "build", err: errors.New("exit status 1"), output: strings.Repeat("early\n", 50) + strings.Repeat("late\n", tailLines)}
 	if text := err.Error(); strings.Contains(text, "early") || strings.Count(text, "late") != tailLines {
 		t.Errorf("got %s", text)
 	}
