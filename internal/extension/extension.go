@@ -1,5 +1,5 @@
-// Package extension is an extension apiserver: the program that stands behind an aggregated API. It serves whatever resources it is told to,
-// keeps their objects in memory, and believes who asks for whom by the front proxy's certificate, as real ones do.
+// Package extension is an extension apiserver: the program behind an aggregated API. It serves the resources that it is given,
+// keeps their objects in memory, and trusts the user headers of a front proxy with the right certificate, as real ones do.
 package extension
 
 import (
@@ -34,7 +34,7 @@ type Config struct {
 	CertFile, KeyFile string // its serving certificate
 	// ClientCAFile is the authority of front proxies, and AllowedName the common name of the one that may speak for others.
 	ClientCAFile, AllowedName string
-	// APIs is the file that says what to serve, as [WriteAPIs] writes it. It may be written anew at any time, and counts from the next request on.
+	// APIs is the file of the APIs to serve, as [WriteAPIs] writes it. It is read for each request.
 	APIs string
 }
 
@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	return fmt.Errorf("serve kube-apiservers: %w", err)
 }
 
-// WriteAPIs writes what is to be served, at once: whoever reads the file sees all of it or what was before.
+// WriteAPIs writes the APIs to serve atomically.
 func WriteAPIs(path string, apis []API) error {
 	encoded, err := json.Marshal(apis)
 	if err != nil {

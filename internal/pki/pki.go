@@ -1,5 +1,5 @@
-// Package pki makes the keys and certificates of one run. Nothing here outlives the run or is trusted outside it: every run has
-// authorities of its own, and private keys are files that only their owner can read.
+// Package pki makes the keys and certificates of one run. They are not trusted outside the run: every run has authorities of its
+// own. Only their owner can read the files of private keys.
 package pki
 
 import (
@@ -64,7 +64,7 @@ func NewAuthority(dir, name string) (*Authority, error) {
 	return a, nil
 }
 
-// CertFile is the authority's own certificate, for those who shall trust it.
+// CertFile is the file of the authority's own certificate.
 func (a *Authority) CertFile() string { return filepath.Join(a.Dir, a.Name+".crt") }
 
 // Issue signs a certificate and writes Dir/name.crt and Dir/name.key.
@@ -165,8 +165,7 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 	return writePEM(path, "EC PRIVATE KEY", der)
 }
 
-// writePEM makes every file readable by its owner only: certificates need no secrecy, but one rule has no exceptions to
-// get wrong.
+// writePEM makes every file readable by its owner only, certificates too: a rule without exceptions is safer.
 func writePEM(path, kind string, der []byte) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
