@@ -16,11 +16,12 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// firstEtcdModule is the first version whose server is a module of its own, and with its import path.
+// firstEtcdModule is the first version whose server is a module of its own, and with its import
+// path.
 const firstEtcdModule = "v3.5.0"
 
-// buildLock is held by whoever builds anything: two builds at once take as long as one after the other, and twice the
-// memory.
+// buildLock is held by whoever builds anything: two builds at once take as long as one after the
+// other, and twice the memory.
 const buildLock = "build"
 
 // etcdMain is etcd's own main.go, which is in a module that is not published under its import path.
@@ -42,8 +43,8 @@ type downloadedModule struct {
 	Origin *struct{ Hash string } // not every module proxy tells it
 }
 
-// build stages a binary built from the modules in the Go module proxy. The checksum database of the user's environment
-// verifies them.
+// build stages a binary built from the modules in the Go module proxy. The checksum database of the
+// user's environment verifies them.
 func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
@@ -99,8 +100,8 @@ func (s *Store) goCommand() string {
 	return s.Go
 }
 
-// downloadModule downloads and verifies the module, from inside a module of its own: a go.mod in a parent of the cache must
-// not count.
+// downloadModule downloads and verifies the module, from inside a module of its own: a go.mod in a
+// parent of the cache must not count.
 func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (downloadedModule, error) {
 	empty := fmt.Sprintf("module %s\n", ref.Component.buildModulePath())
 	if err := os.WriteFile(filepath.Join(tool.dir, "go.mod"), []byte(empty), 0o644); err != nil {
@@ -143,13 +144,15 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(etcdMain), 0o644)
 }
 
-// stagingPrefix begins the paths in Kubernetes' go.mod of modules in its own tree. Every release publishes them with a tag of
-// their own (staging/README.md there), which makes a build from modules possible.
+// stagingPrefix begins the paths in Kubernetes' go.mod of modules in its own tree. Every release
+// publishes them with a tag of their own (staging/README.md there), which makes a build from
+// modules possible.
 const stagingPrefix = "./staging/src/"
 
-// buildModule makes the go.mod of the temporary module that a component is built in, from the component's own go.mod. It copies
-// the go and godebug lines: they decide the defaults of GODEBUG and are read from the main module only (go.dev/doc/godebug). A
-// build without them would not behave like the release.
+// buildModule makes the go.mod of the temporary module that a component is built in, from the
+// component's own go.mod. It copies the go and godebug lines: they decide the defaults of GODEBUG
+// and are read from the main module only (go.dev/doc/godebug). A build without them would not
+// behave like the release.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {
@@ -183,16 +186,18 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	return m.Format()
 }
 
-// stagingVersion is the version with which the staging modules of a Kubernetes release are published: v0.37.1 for v1.37.1.
+// stagingVersion is the version with which the staging modules of a Kubernetes release are
+// published: v0.37.1 for v1.37.1.
 func stagingVersion(v Version) string { return "v0." + strings.TrimPrefix(string(v), "v1.") }
 
 // fullCommit is a git commit as the module proxy tells it.
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// linkerFlags set the version of a binary: a kube-apiserver knows only its minor version by itself, and says v0.0.0-master. The
-// variables are those of upstream's hack/lib/version.sh. An unknown commit ("") and the build date are left out: /version then
-// has its defaults. etcd's version is in its source (api/version/version.go); only the commit is set. The other variables are
-// those of containerd's Makefile and of the CNI plugins' build_linux.sh.
+// linkerFlags set the version of a binary: a kube-apiserver knows only its minor version by itself,
+// and says v0.0.0-master. The variables are those of upstream's hack/lib/version.sh. An unknown
+// commit ("") and the build date are left out: /version then has its defaults. etcd's version is in
+// its source (api/version/version.go); only the commit is set. The other variables are those of
+// containerd's Makefile and of the CNI plugins' build_linux.sh.
 func linkerFlags(ref Ref, commit string) string {
 	flags := []string{"-s", "-w"}
 	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }

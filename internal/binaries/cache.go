@@ -49,8 +49,9 @@ func entryDir(dir string, ref Ref) string {
 	return filepath.Join(dir, string(ref.Component), string(ref.Version), platform())
 }
 
-// readEntry returns a cached binary after hashing it. The hash takes 0.1 to 0.3 s for a kube-apiserver, which is in the page
-// cache then for its start. Size and modification time alone would not show a disk that lost blocks.
+// readEntry returns a cached binary after hashing it. The hash takes 0.1 to 0.3 s for a
+// kube-apiserver, which is in the page cache then for its start. Size and modification time alone
+// would not show a disk that lost blocks.
 func readEntry(dir string, ref Ref) (Binary, error) {
 	b, err := describeEntry(entryDir(dir, ref))
 	if err != nil {
@@ -101,8 +102,8 @@ func describeEntry(entry string) (Binary, error) {
 	}, nil
 }
 
-// writeEntry moves what a workspace has staged to its place in the cache, in one rename: a reader sees the whole entry
-// or none. It replaces a damaged one.
+// writeEntry moves what a workspace has staged to its place in the cache, in one rename: a reader
+// sees the whole entry or none. It replaces a damaged one.
 func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (Binary, error) {
 	if err := os.Chmod(work.binary(), 0o755); err != nil {
 		return Binary{}, err
@@ -168,8 +169,9 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// workspace is a directory in the cache in which one binary is fetched. It is on the file system of the cache, and its name
-// depends on the binary only: the next process removes what a killed one left.
+// workspace is a directory in the cache in which one binary is fetched. It is on the file system of
+// the cache, and its name depends on the binary only: the next process removes what a killed one
+// left.
 type workspace struct {
 	root string
 	name string // of the binary
@@ -189,7 +191,8 @@ func (w workspace) reset() error {
 	return errors.Join(os.RemoveAll(w.root), os.MkdirAll(w.stage(), 0o755))
 }
 
-// remove is tried again for a moment: processes that have just been killed may still be creating files.
+// remove is tried again for a moment: processes that have just been killed may still be creating
+// files.
 func (w workspace) remove() {
 	for range 20 {
 		if os.RemoveAll(w.root) == nil {
@@ -199,12 +202,13 @@ func (w workspace) remove() {
 	}
 }
 
-// lockPoll is how often a lock that another process holds is tried again. flock(2) cannot be waited for and be
-// cancelled at the same time.
+// lockPoll is how often a lock that another process holds is tried again. flock(2) cannot be waited
+// for and be cancelled at the same time.
 const lockPoll = 200 * time.Millisecond
 
-// lock takes the named lock of the cache, which excludes other processes and other goroutines of this one. While it waits it
-// says for which process. The kernel releases the lock when its holder ends.
+// lock takes the named lock of the cache, which excludes other processes and other goroutines of
+// this one. While it waits it says for which process. The kernel releases the lock when its holder
+// ends.
 func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock func(), err error) {
 	path := filepath.Join(dir, locksDir, name+".lock")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -12,11 +12,12 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// versionTimeout bounds one call of a binary that is asked for its version. It is that long for machines that swap.
+// versionTimeout bounds one call of a binary that is asked for its version. It is that long for
+// machines that swap.
 const versionTimeout = 30 * time.Second
 
-// checkVersion asks the binary for its version. Build metadata in the answer is ignored (SemVer 2.0.0, section 10):
-// distributions add it.
+// checkVersion asks the binary for its version. Build metadata in the answer is ignored (SemVer
+// 2.0.0, section 10): distributions add it.
 func checkVersion(ctx context.Context, ref Ref, path string) error {
 	output, err := versionOutput(ctx, ref.Component, path)
 	if err != nil {
@@ -38,8 +39,8 @@ func versionOutput(ctx context.Context, c Component, path string) (string, error
 		cmd.WaitDelay = time.Second
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.ETXTBSY) && ctx.Err() == nil {
-			// Another goroutine forked while the file was still open for writing, and its child has not yet
-			// reached exec, which closes it (golang.org/issue/22315).
+			// Another goroutine forked while the file was still open for writing, and its child has
+			// not yet reached exec, which closes it (golang.org/issue/22315).
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-ctx.Done():
@@ -56,8 +57,8 @@ func versionOutput(ctx context.Context, c Component, path string) (string, error
 	}
 }
 
-// versionIn is the version in the output of a binary, such as "Kubernetes v1.37.1" or "etcd Version: 3.6.8"; "" if there is
-// none. A commit may follow it.
+// versionIn is the version in the output of a binary, such as "Kubernetes v1.37.1" or "etcd
+// Version: 3.6.8"; "" if there is none. A commit may follow it.
 func versionIn(c Component, output string) string {
 	for line := range strings.Lines(output) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), programs[c].answer)

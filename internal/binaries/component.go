@@ -10,7 +10,8 @@ import (
 // Component is a program that a [Store] can get.
 type Component string
 
-// The components that a [Store] knows: what a control plane on processes takes, then what else a node of a cluster needs.
+// The components that a [Store] knows: what a control plane on processes takes, then what else a
+// node of a cluster needs.
 const (
 	KubeAPIServer Component = "kube-apiserver"
 	Etcd          Component = "etcd"
@@ -62,7 +63,8 @@ type program struct {
 }
 
 var programs = map[Component]program{
-	// Their output is made by k8s.io/component-base version/verflag, and etcd server/etcdmain/etcd.go.
+	// Their output is made by k8s.io/component-base version/verflag, and etcd
+	// server/etcdmain/etcd.go.
 	KubeAPIServer:         {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
 	KubeControllerManager: {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
 	KubeScheduler:         {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},

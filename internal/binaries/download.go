@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A host that does not answer is asked once, for a few seconds: some users are always offline, and a build is the
-// alternative.
+// A host that does not answer is asked once, for a few seconds: some users are always offline, and
+// a build is the alternative.
 const (
 	dialTimeout   = 3 * time.Second // name lookup included
 	headerTimeout = 5 * time.Second
@@ -133,8 +133,9 @@ func get(ctx context.Context, client *http.Client, url string) (*http.Response, 
 	return nil, err
 }
 
-// fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line that ends in the name of the
-// file (sha256sum(1)). limit bounds the whole download of this small file.
+// fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line
+// that ends in the name of the file (sha256sum(1)). limit bounds the whole download of this small
+// file.
 func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not come within %s", limit))
 	defer cancel()

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// ErrUnavailable is wrapped by every error of [Store.Get] about a binary that was named correctly: no such release, no
-// network, no Go, no disk space, a cache that cannot be written, an override of another version.
+// ErrUnavailable is wrapped by every error of [Store.Get] about a binary that was named correctly:
+// no such release, no network, no Go, no disk space, a cache that cannot be written, an override of
+// another version.
 var ErrUnavailable = errors.New("could not be had")
 
 // errNoRelease is wrapped by the failure of an attempt that found no such version.
@@ -25,7 +26,8 @@ type Attempt struct {
 	Err    error
 }
 
-// UnavailableError lists all that was tried. It wraps [ErrUnavailable] and the error of each attempt.
+// UnavailableError lists all that was tried. It wraps [ErrUnavailable] and the error of each
+// attempt.
 type UnavailableError struct {
 	Ref      Ref
 	Attempts []Attempt // in the order in which they were made
@@ -86,8 +88,9 @@ func (e *cacheError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
 // errModuleProxy is wrapped when the module proxy could not be asked at all.
 var errModuleProxy = errors.New("the Go module proxy cannot be reached (GOPROXY)")
 
-// goMessages are known messages of the go command, and their causes. The first that is found counts: it is the cause of later
-// ones. (The go command has no error codes. The texts are those of cmd/go/internal/modfetch, modload and work.)
+// goMessages are known messages of the go command, and their causes. The first that is found
+// counts: it is the cause of later ones. (The go command has no error codes. The texts are those of
+// cmd/go/internal/modfetch, modload and work.)
 var goMessages = []struct {
 	texts []string
 	err   error
@@ -125,8 +128,8 @@ func moduleError(module, output string) error {
 	return fmt.Errorf("get the module %s: %s", module, output)
 }
 
-// buildError is about the build. A module that is missing then is another one than the component's: some Kubernetes releases
-// lack one of their staging modules.
+// buildError is about the build. A module that is missing then is another one than the component's:
+// some Kubernetes releases lack one of their staging modules.
 func buildError(ref Ref, err error) error {
 	var failed *goError
 	if !errors.As(err, &failed) {

@@ -18,8 +18,8 @@ type goCommand struct {
 	tmp  string // for what go itself would leave in the system's temporary directory if it were killed
 }
 
-// run returns what go wrote to standard output. The error ends with the last lines of its standard error. When ctx
-// ends, go and everything it has started are killed.
+// run returns what go wrote to standard output. The error ends with the last lines of its standard
+// error. When ctx ends, go and everything it has started are killed.
 func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 	// Files and not pipes: Run would wait until the last grandchild has closed a pipe.
 	stdout, err := os.Create(filepath.Join(g.tmp, "stdout"))
@@ -48,7 +48,8 @@ func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 	return out, readErr
 }
 
-// environment sets what would change the outcome. Everything else is the user's, above all GOPROXY, GOSUMDB and GOTOOLCHAIN.
+// environment sets what would change the outcome. Everything else is the user's, above all GOPROXY,
+// GOSUMDB and GOTOOLCHAIN.
 func (g goCommand) environment() []string {
 	return []string{
 		"CGO_ENABLED=0",

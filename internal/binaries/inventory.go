@@ -13,8 +13,9 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// List returns the binaries in the cache, of all platforms, by component and then from the oldest version to the newest. It does
-// not hash. The error names damaged entries, which are not in the list. A cache that does not exist yet is empty.
+// List returns the binaries in the cache, of all platforms, by component and then from the oldest
+// version to the newest. It does not hash. The error names damaged entries, which are not in the
+// list. A cache that does not exist yet is empty.
 func (s *Store) List() ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {
@@ -40,9 +41,9 @@ func (s *Store) List() ([]Binary, error) {
 	return list, errors.Join(damaged...)
 }
 
-// Prune removes from the cache all binaries but those to keep, of all platforms, damaged entries, and what killed processes have
-// left. It returns what it removed. A binary that another process is fetching stays, and the error names it. A binary that is
-// being executed runs on.
+// Prune removes from the cache all binaries but those to keep, of all platforms, damaged entries,
+// and what killed processes have left. It returns what it removed. A binary that another process is
+// fetching stays, and the error names it. A binary that is being executed runs on.
 func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // OverrideEnv is the environment variable that [OverridesFromEnv] reads.
 const OverrideEnv = "SKEWPROOF_BINARIES"
 
-// Overrides are binaries of the user's own, by component and version. Set, String and Type make it a pflag.Value for a repeatable
-// flag. A nil Overrides can be read but not Set.
+// Overrides are binaries of the user's own, by component and version. Set, String and Type make it
+// a pflag.Value for a repeatable flag. A nil Overrides can be read but not Set.
 type Overrides map[Ref]string
 
 // ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". [Overrides.Check] looks for the file.
@@ -30,8 +30,8 @@ func ParseOverride(s string) (Ref, string, error) {
 	return ref, path, err
 }
 
-// OverridesFromEnv reads the overrides in the value of [OverrideEnv], separated by commas; an empty value means
-// none. The error wraps [ErrBadRef] or [ErrBadVersion].
+// OverridesFromEnv reads the overrides in the value of [OverrideEnv], separated by commas; an empty
+// value means none. The error wraps [ErrBadRef] or [ErrBadVersion].
 func OverridesFromEnv(value string) (Overrides, error) {
 	o := Overrides{}
 	for field := range strings.SplitSeq(value, ",") {
@@ -71,8 +71,8 @@ func (o Overrides) String() string {
 // Type is what a usage text calls the value.
 func (o Overrides) Type() string { return "COMPONENT@VERSION=PATH" }
 
-// Check returns an error if the file given for a binary does not exist or may not be executed; nil if none is given. The version
-// of the file is checked when it is used.
+// Check returns an error if the file given for a binary does not exist or may not be executed; nil
+// if none is given. The version of the file is checked when it is used.
 func (o Overrides) Check(ref Ref) error {
 	path, ok := o[ref]
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// progressInterval is how often a long task reports that it is still going on: short enough for somebody who watches, long
-// enough for a CI log.
+// progressInterval is how often a long task reports that it is still going on: short enough for
+// somebody who watches, long enough for a CI log.
 const progressInterval = 15 * time.Second
 
 // progress writes lines about one binary for people. Errors of the writer are ignored.
@@ -29,8 +29,8 @@ func (p progress) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.w, "%s: %s\n", p.ref, fmt.Sprintf(format, args...))
 }
 
-// during reports a task at once, and then at every interval with the time that it has taken, until done is called. detail
-// (nil: none) is added at every interval.
+// during reports a task at once, and then at every interval with the time that it has taken, until
+// done is called. detail (nil: none) is added at every interval.
 func (p progress) during(what string, detail func() string) (done func()) {
 	p.say("%s", what)
 	start := time.Now()

@@ -1,8 +1,10 @@
-// Package binaries gets kube-apiserver and etcd of any released version, and the other programs of a node: from a path of the
-// user's, from the cache, from the official release, or, where that cannot be reached, from the published Go modules, by a build.
+// Package binaries gets kube-apiserver and etcd of any released version, and the other programs of
+// a node: from a path of the user's, from the cache, from the official release, or, where that
+// cannot be reached, from the published Go modules, by a build.
 //
-// The cache outlives the checkout and is shared by all processes of a user. Binaries enter it atomically and under a lock, after
-// they were asked for their version, and are hashed again each time they are used.
+// The cache outlives the checkout and is shared by all processes of a user. Binaries enter it
+// atomically and under a lock, after they were asked for their version, and are hashed again each
+// time they are used.
 package binaries
 
 import (
@@ -18,7 +20,8 @@ import (
 	"time"
 )
 
-// Where official releases are published: the zero values of [Store.KubernetesURL] and [Store.EtcdURL].
+// Where official releases are published: the zero values of [Store.KubernetesURL] and
+// [Store.EtcdURL].
 const (
 	DefaultKubernetesURL = "https://dl.k8s.io/release"
 	DefaultEtcdURL       = "https://github.com/etcd-io/etcd/releases/download"
@@ -48,8 +51,9 @@ type Binary struct {
 	Fetched   time.Time // when it entered the cache; zero for one of the user's own
 }
 
-// Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied or changed once it is
-// in use; its methods may then be called concurrently, also by several processes on the same directory.
+// Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied
+// or changed once it is in use; its methods may then be called concurrently, also by several
+// processes on the same directory.
 type Store struct {
 	// Dir is the root of the cache; "" means DefaultDir.
 	Dir string
@@ -57,10 +61,11 @@ type Store struct {
 	Overrides Overrides
 	// Progress receives whole lines about what is being done; nil: silence.
 	Progress io.Writer
-	// KubernetesURL and EtcdURL are where releases are downloaded from; "" means the official place.
+	// KubernetesURL and EtcdURL are where releases are downloaded from; "" means the official
+	// place.
 	KubernetesURL, EtcdURL string
-	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment (GOPROXY, GOSUMDB,
-	// GOTOOLCHAIN, …), except for what would change the outcome.
+	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment
+	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for what would change the outcome.
 	Go string
 
 	mu     sync.Mutex // serializes Progress
@@ -86,9 +91,10 @@ func DefaultDir() (string, error) {
 // platform is the one that binaries are fetched for: that of this process, which is to run them.
 func platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
-// Get returns the binary of that component and version, and fetches it if need be: seconds for a download, minutes for a build.
-// The error wraps [ErrBadVersion] or [ErrBadRef] if the name is wrong (then nothing was done), [ErrUnavailable] if there is no
-// such binary, or the cause of ctx, which stops everything and leaves nothing behind.
+// Get returns the binary of that component and version, and fetches it if need be: seconds for a
+// download, minutes for a build. The error wraps [ErrBadVersion] or [ErrBadRef] if the name is
+// wrong (then nothing was done), [ErrUnavailable] if there is no such binary, or the cause of ctx,
+// which stops everything and leaves nothing behind.
 func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, error) {
 	ref, err := NewRef(c, version)
 	if err != nil {
@@ -101,8 +107,8 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 	if err != nil {
 		return Binary{}, err
 	}
-	// The usual case takes no lock, so that it works on a read-only cache. A damaged entry is found again under the lock, and
-	// reported there.
+	// The usual case takes no lock, so that it works on a read-only cache. A damaged entry is found
+	// again under the lock, and reported there.
 	if b, err := readEntry(dir, ref); err == nil {
 		return b, nil
 	}

@@ -62,8 +62,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// user is the user for whom a front proxy asks; "" if the client is no front proxy, whose X-Remote-User does not count. A
-// kube-apiserver that checks the availability of the program asks for itself, without that header.
+// user is the user for whom a front proxy asks; "" if the client is no front proxy, whose
+// X-Remote-User does not count. A kube-apiserver that checks the availability of the program asks
+// for itself, without that header.
 func (h *handler) user(r *http.Request) string {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || r.TLS.VerifiedChains[0][0].Subject.CommonName != h.allowed {
 		return ""
@@ -80,7 +81,8 @@ func serves(apis []API, info *request.RequestInfo) bool {
 	})
 }
 
-// serveDiscovery answers with the document of all APIs, of a group or of a version, in every format of upstream.
+// serveDiscovery answers with the document of all APIs, of a group or of a version, in every format
+// of upstream.
 func serveDiscovery(w http.ResponseWriter, r *http.Request, apis []API) {
 	document := discovery.NewDocument("/apis", groupsOf(apis))
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

@@ -20,8 +20,8 @@ import (
 // maxObject is how large an object may be, in bytes.
 const maxObject = 1 << 20
 
-// store is the objects of all resources. An object that is served in several versions is one object. The zero value is empty. It is
-// safe for concurrent use.
+// store is the objects of all resources. An object that is served in several versions is one
+// object. The zero value is empty. It is safe for concurrent use.
 type store struct {
 	mu       sync.Mutex
 	revision int
@@ -106,8 +106,8 @@ func (s *store) create(w http.ResponseWriter, r *http.Request, gr schema.GroupRe
 	answer(w, http.StatusCreated, as(&object, gv, gr.Resource))
 }
 
-// watch keeps the stream open for the time that the client asks for, and ends with a bookmark. It sends no objects: only the
-// connection is tested.
+// watch keeps the stream open for the time that the client asks for, and ends with a bookmark. It
+// sends no objects: only the connection is tested.
 func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, kind string) {
 	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
 	if err != nil || seconds < 1 {

@@ -17,7 +17,8 @@ import (
 )
 
 func init() {
-	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It would write to the standard error at each interrupt.
+	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It would write to the standard
+	// error at each interrupt.
 	log.Logger = zerolog.Nop()
 }
 
@@ -25,10 +26,12 @@ func newServer(w io.Writer) *toxiproxy.ApiServer {
 	return toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(w).Level(zerolog.InfoLevel).With().Timestamp().Logger())
 }
 
-// serveAPI serves toxiproxy's routes. toxiproxy's own server does not say which port it got, and cannot reset the connections
-// of a link that is disabled through the API, because they are not its own.
+// serveAPI serves toxiproxy's routes. toxiproxy's own server does not say which port it got, and
+// cannot reset the connections of a link that is disabled through the API, because they are not its
+// own.
 //
-// removeToxic avoids a bug of toxiproxy that its API still has, when one of several toxics of a stream is removed by hand.
+// removeToxic avoids a bug of toxiproxy that its API still has, when one of several toxics of a
+// stream is removed by hand.
 func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	if addr == (netip.AddrPort{}) {
 		addr = netip.MustParseAddrPort(anyPort)
@@ -58,7 +61,8 @@ func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	return nil
 }
 
-// followUp resets the connections of disabled links before a request that changed something is answered.
+// followUp resets the connections of disabled links before a request that changed something is
+// answered.
 type followUp struct {
 	http.ResponseWriter
 	method string
@@ -77,7 +81,8 @@ func (w followUp) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log after the last connection has ended.
+// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log after
+// the last connection has ended.
 type logWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -8,7 +8,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// conn is one connection through a link: the one that was accepted, the one dialled for it, and the two streams between.
+// conn is one connection through a link: the one that was accepted, the one dialled for it, and the
+// two streams between.
 type conn struct {
 	link   *link
 	id     string
@@ -40,7 +41,8 @@ func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *co
 	return c
 }
 
-// attach gives the connection its other side. It reports false if the connection has ended meanwhile.
+// attach gives the connection its other side. It reports false if the connection has ended
+// meanwhile.
 func (c *conn) attach(dialled *net.TCPConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +57,9 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 	return true
 }
 
-// end ends the connection at both sides, once. It reports whether this call did. credit says which tallies count the end
-// (nil: none); they do before either side can notice it, so that evidence is never behind what was seen.
+// end ends the connection at both sides, once. It reports whether this call did. credit says which
+// tallies count the end (nil: none); they do before either side can notice it, so that evidence is
+// never behind what was seen.
 func (c *conn) end(how ending, credit func(*tally) bool) bool {
 	c.mu.Lock()
 	if c.over {
@@ -93,7 +96,8 @@ func (c *conn) pipeDone() {
 	c.link.running.Done()
 }
 
-// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by a linger time of zero).
+// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by
+// a linger time of zero).
 func drop(side *net.TCPConn) {
 	_ = side.SetLinger(0) // fails only on a socket that is closed already
 	_ = side.Close()

@@ -1,9 +1,10 @@
-// Package fabric injects faults between the servers of a run, their clients and etcd. A switch listens at the addresses that
-// everybody dials and recognises by the source address who is dialling. Each pair of ends has a toxiproxy link, so that a→b
-// can be cut while c→b is healthy.
+// Package fabric injects faults between the servers of a run, their clients and etcd. A switch
+// listens at the addresses that everybody dials and recognises by the source address who is
+// dialling. Each pair of ends has a toxiproxy link, so that a→b can be cut while c→b is healthy.
 //
-// The switch works on TCP connections and sees no requests: TLS passes through, and watches, WebSockets and any other upgraded
-// connection are covered. toxiproxy runs embedded. Its HTTP API works with its own tools.
+// The switch works on TCP connections and sees no requests: TLS passes through, and watches,
+// WebSockets and any other upgraded connection are covered. toxiproxy runs embedded. Its HTTP API
+// works with its own tools.
 package fabric
 
 import (
@@ -27,7 +28,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// dialTimeout bounds how long the switch tries to reach a destination. It is that of http.DefaultTransport.
+// dialTimeout bounds how long the switch tries to reach a destination. It is that of
+// http.DefaultTransport.
 const dialTimeout = 30 * time.Second
 
 // Config says what a Fabric connects.
@@ -36,10 +38,11 @@ type Config struct {
 	Destinations []Destination
 	// Sources are the servers. Connections from other addresses are those of [fault.Client].
 	Sources []Source
-	// Upstreams are the links that do not lead to their destination's real address, by [LinkName]: for example, where each
-	// server has an etcd member of its own. nil: none.
+	// Upstreams are the links that do not lead to their destination's real address, by [LinkName]:
+	// for example, where each server has an etcd member of its own. nil: none.
 	Upstreams map[string]netip.AddrPort
-	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a port, see [Fabric.API].
+	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a
+	// port, see [Fabric.API].
 	API netip.AddrPort
 	// Log gets toxiproxy's log as JSON lines; nil discards it. It is not written to after Close.
 	Log io.Writer
@@ -71,7 +74,8 @@ type Fabric struct {
 	links   map[string]*link // by LinkName
 }
 
-// New starts listening on the advertised addresses and on that of the API. On an error nothing is left running.
+// New starts listening on the advertised addresses and on that of the API. On an error nothing is
+// left running.
 func New(cfg Config) (*Fabric, error) {
 	if cfg.Now == nil {
 		start := time.Now()
@@ -122,8 +126,8 @@ func (f *Fabric) start(cfg Config) error {
 	return f.serveAPI(cfg.API)
 }
 
-// addSource makes a server known that dials from an address of its own, and gives it a link to every destination, itself
-// included.
+// addSource makes a server known that dials from an address of its own, and gives it a link to
+// every destination, itself included.
 func (f *Fabric) addSource(s Source) error {
 	if err := s.check(); err != nil {
 		return err
@@ -230,7 +234,8 @@ func (f *Fabric) Links() []LinkStatus {
 	return status
 }
 
-// Dials are the connections made so far to a destination, let in or not, by source. address is what the sources dial.
+// Dials are the connections made so far to a destination, let in or not, by source. address is what
+// the sources dial.
 func (f *Fabric) Dials(to, address string) []history.Dial {
 	var dials []history.Dial
 	for _, l := range f.Links() {
@@ -247,14 +252,15 @@ func (f *Fabric) allLinks() []*link {
 	return slices.Collect(maps.Values(f.links))
 }
 
-// Advertised is the address to dial for a destination; the zero value if there is none of that name.
+// Advertised is the address to dial for a destination; the zero value if there is none of that
+// name.
 func (f *Fabric) Advertised(name string) netip.AddrPort { return f.destinations[name].Advertised }
 
 // API is the address of toxiproxy's HTTP API.
 func (f *Fabric) API() netip.AddrPort { return f.apiAddr }
 
-// Close resets all connections, stops listening and waits until everything has ended. Active faults end without a record: call
-// [Active.Heal] before. A second call does nothing.
+// Close resets all connections, stops listening and waits until everything has ended. Active faults
+// end without a record: call [Active.Heal] before. A second call does nothing.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
 	if f.closed {

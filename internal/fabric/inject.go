@@ -35,9 +35,10 @@ type addedToxic struct {
 // Fault is what was injected.
 func (a *Active) Fault() fault.Fault { return a.fault }
 
-// Inject injects one fault into one link. It is in force, for open connections too, when Inject returns. Faults of one link
-// add up, except that a toxic that ends streams (timeout, reset, limit-data) must be the only one of its stream. On an error
-// the link is as it was. When ctx ends before toxiproxy has added the fault, the connections that delay it are reset.
+// Inject injects one fault into one link. It is in force, for open connections too, when Inject
+// returns. Faults of one link add up, except that a toxic that ends streams (timeout, reset,
+// limit-data) must be the only one of its stream. On an error the link is as it was. When ctx ends
+// before toxiproxy has added the fault, the connections that delay it are reset.
 func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) {
 	if err := what.Validate(); err != nil {
 		return nil, err
@@ -56,10 +57,10 @@ func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) 
 	return a, nil
 }
 
-// Heal removes the fault and returns its record, with the evidence of its effect; a second call returns the same. Other
-// faults of the link stay. The record is valid, and the fault gone, even if there is an error: something else had removed
-// the fault before, or the link could not be opened again. When ctx ends before toxiproxy is done, the connections that
-// delay it are reset.
+// Heal removes the fault and returns its record, with the evidence of its effect; a second call
+// returns the same. Other faults of the link stay. The record is valid, and the fault gone, even if
+// there is an error: something else had removed the fault before, or the link could not be opened
+// again. When ctx ends before toxiproxy is done, the connections that delay it are reset.
 func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 	a.healing.Lock()
 	defer a.healing.Unlock()

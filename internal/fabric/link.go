@@ -19,10 +19,12 @@ type LinkStatus struct {
 	To   string `json:"to"`
 	// Enabled is false while the link is cut, by a fault or through toxiproxy's API.
 	Enabled bool `json:"enabled"`
-	// Accepted connections were let in; Refused ones were turned away because the link was disabled.
+	// Accepted connections were let in; Refused ones were turned away because the link was
+	// disabled.
 	Accepted int `json:"accepted"`
 	Refused  int `json:"refused"`
-	// Unreachable counts accepted connections that were reset because the destination did not take them.
+	// Unreachable counts accepted connections that were reset because the destination did not take
+	// them.
 	Unreachable int `json:"unreachable"`
 	// Open is how many accepted connections have not ended.
 	Open int `json:"open"`
@@ -31,9 +33,9 @@ type LinkStatus struct {
 	BytesDown int64 `json:"bytesDown"`
 }
 
-// link carries the connections from one source to one destination through the toxics of one toxiproxy proxy. The proxy says
-// whether the link is enabled and where it leads, so that changes through toxiproxy's API count. The listener of the proxy is
-// not used, see pipe.go.
+// link carries the connections from one source to one destination through the toxics of one
+// toxiproxy proxy. The proxy says whether the link is enabled and where it leads, so that changes
+// through toxiproxy's API count. The listener of the proxy is not used, see pipe.go.
 type link struct {
 	from, to string
 	proxy    *toxiproxy.Proxy
@@ -55,10 +57,12 @@ type link struct {
 	accepted, refused, unreachable int
 }
 
-// serve passes a connection on to the destination. It returns when both streams are set up, or the connection has failed.
+// serve passes a connection on to the destination. It returns when both streams are set up, or the
+// connection has failed.
 func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	c := newConn(ctx, l, fmt.Sprintf("%s-%d-", accepted.RemoteAddr(), l.serial.Add(1)), accepted)
-	// Registered first and checked second: a link that is being disabled resets the connections that are registered.
+	// Registered first and checked second: a link that is being disabled resets the connections
+	// that are registered.
 	if !l.register(c) {
 		c.end(resetting, nil)
 		return
@@ -83,8 +87,9 @@ func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	l.running.Add(len(c.pipes))
 	l.proxy.Lock() // StartLink reads the proxy's addresses, which change when it is enabled
 	defer l.proxy.Unlock()
-	// The names are ours and used once. toxiproxy's own, the address of the client, can come again while the old connection is
-	// still being closed; one of the two then misses all further toxics.
+	// The names are ours and used once. toxiproxy's own, the address of the client, can come again
+	// while the old connection is still being closed; one of the two then misses all further
+	// toxics.
 	for d, h := range c.pipes {
 		direction := stream.Direction(d)
 		l.proxy.Toxics.StartLink(l.server, c.id+direction.String(), inlet{h}, outlet{h}, direction)
@@ -126,7 +131,8 @@ func (l *link) forget(c *conn, credit func(*tally) bool) {
 	delete(l.open, c)
 }
 
-// breakOpen resets the open connections that match (nil: all), and credits that to w unless it is nil.
+// breakOpen resets the open connections that match (nil: all), and credits that to w unless it is
+// nil.
 func (l *link) breakOpen(w *tally, match func(*conn) bool) {
 	l.mu.Lock()
 	var matching []*conn
@@ -165,8 +171,8 @@ func (l *link) status() LinkStatus {
 	}
 }
 
-// disable and enable use toxiproxy's own states, so that its tools show them. A proxy releases its port when it is disabled
-// and gets another one later: the old one may be taken.
+// disable and enable use toxiproxy's own states, so that its tools show them. A proxy releases its
+// port when it is disabled and gets another one later: the old one may be taken.
 func (l *link) disable() error {
 	_, upstream := l.state()
 	return l.proxy.Update(&toxiproxy.Proxy{Listen: l.listen(), Upstream: upstream, Enabled: false})
@@ -195,7 +201,8 @@ func (l *link) close(ctx context.Context) {
 	l.closed = true
 	l.mu.Unlock()
 	l.breakOpen(nil, nil)
-	// Removing toxics releases the streams that they hold: first those that an injection under way waits for, then its own.
+	// Removing toxics releases the streams that they hold: first those that an injection under way
+	// waits for, then its own.
 	l.clearToxics(ctx)
 	l.configuring.Lock()
 	defer l.configuring.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// pipe is one of the two byte streams of a connection: read from src by the inlet, sent through toxiproxy's pipeline of toxics,
-// written to dst by the outlet.
+// pipe is one of the two byte streams of a connection: read from src by the inlet, sent through
+// toxiproxy's pipeline of toxics, written to dst by the outlet.
 //
-// toxiproxy's own ends of the pipeline are not used. They close both directions when one has ended (TCP allows a half-closed
-// connection, RFC 9293 section 3.6), never send a reset, and block the pipeline for ever when a write fails, which also blocks
-// changes of the toxics.
+// toxiproxy's own ends of the pipeline are not used. They close both directions when one has ended
+// (TCP allows a half-closed connection, RFC 9293 section 3.6), never send a reset, and block the
+// pipeline for ever when a write fails, which also blocks changes of the toxics.
 type pipe struct {
 	conn      *conn
 	direction stream.Direction
@@ -37,7 +37,8 @@ const (
 	inError       // RST, or closed by us
 )
 
-// bufferSize is that of toxiproxy: it bounds the chunks that toxics see, and so the slices of fault.Slicer.
+// bufferSize is that of toxiproxy: it bounds the chunks that toxics see, and so the slices of
+// fault.Slicer.
 const bufferSize = 32 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
@@ -48,8 +49,8 @@ type inlet struct{ *pipe }
 // Read implements io.Reader; io.Copy prefers WriteTo.
 func (i inlet) Read(p []byte) (int, error) { return i.src.Read(p) }
 
-// WriteTo implements io.WriterTo: it feeds the pipeline until the source ends. Only the source can fail, since the pipeline
-// takes everything; our own closing is no error.
+// WriteTo implements io.WriterTo: it feeds the pipeline until the source ends. Only the source can
+// fail, since the pipeline takes everything; our own closing is no error.
 func (i inlet) WriteTo(pipeline io.Writer) (int64, error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
@@ -93,8 +94,8 @@ func (o outlet) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom: it empties the pipeline until the pipeline ends, even if the destination is gone. A
-// pipeline that is not emptied cannot be changed or ended.
+// ReadFrom implements io.ReaderFrom: it empties the pipeline until the pipeline ends, even if the
+// destination is gone. A pipeline that is not emptied cannot be changed or ended.
 func (o outlet) ReadFrom(pipeline io.Reader) (int64, error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
@@ -116,8 +117,9 @@ func (o outlet) ReadFrom(pipeline io.Reader) (int64, error) {
 	}
 }
 
-// Close is called by toxiproxy when the pipeline has ended. It ends the destination as the source has ended. A stream that
-// ended before its source did, or with fewer bytes than its source sent, was broken by a toxic.
+// Close is called by toxiproxy when the pipeline has ended. It ends the destination as the source
+// has ended. A stream that ended before its source did, or with fewer bytes than its source sent,
+// was broken by a toxic.
 func (o outlet) Close() error {
 	defer o.conn.pipeDone()
 	ended := o.ended.Load()

@@ -34,8 +34,8 @@ func (c *conn) progress() progress {
 	return now
 }
 
-// begin is called when the fault is in force. What was sent before is not counted: evidence may miss a moment, but never
-// claims too much.
+// begin is called when the fault is in force. What was sent before is not counted: evidence may
+// miss a moment, but never claims too much.
 func (t *tally) begin(open map[*conn]struct{}) {
 	t.before = make(map[*conn]progress, len(open))
 	for c := range open {
@@ -68,8 +68,8 @@ func (t *tally) touched(c *conn) bool {
 	return false
 }
 
-// breaks reports whether this fault is the cause when a toxic has ended a stream in that direction. Each stream has at most
-// one such fault, see link.compatible.
+// breaks reports whether this fault is the cause when a toxic has ended a stream in that direction.
+// Each stream has at most one such fault, see link.compatible.
 func (t *tally) breaks(d stream.Direction) bool { return t.effect.Breaks && t.streams[d] }
 
 // leave is called when a connection ends.
@@ -80,8 +80,8 @@ func (t *tally) leave(c *conn) {
 	delete(t.before, c)
 }
 
-// end counts and returns the open connections that were affected. It is called before the fault is removed: what is sent
-// after that is not affected.
+// end counts and returns the open connections that were affected. It is called before the fault is
+// removed: what is sent after that is not affected.
 func (t *tally) end(open map[*conn]struct{}) []*conn {
 	var affected []*conn
 	for c := range open {

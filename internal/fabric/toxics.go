@@ -20,12 +20,14 @@ import (
 // breaking are the toxics that end streams by themselves.
 var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
 
-// stallBound is how long a connection may delay a change of its link's toxics before it is reset. toxiproxy changes toxics
-// between two chunks, so a receiver that does not read (a paused process) would delay it for ever.
+// stallBound is how long a connection may delay a change of its link's toxics before it is reset.
+// toxiproxy changes toxics between two chunks, so a receiver that does not read (a paused process)
+// would delay it for ever.
 const stallBound = time.Second
 
-// compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal the one in front, the one
-// behind has to be removed and added again (see removeToxic), which would let data through a timeout.
+// compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
+// the one in front, the one behind has to be removed and added again (see removeToxic), which would
+// let data through a timeout.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {
@@ -56,7 +58,8 @@ func (l *link) carries(d stream.Direction, toxicType string) bool {
 	return false
 }
 
-// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller holds configuring.
+// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller
+// holds configuring.
 func (l *link) addToxic(ctx context.Context, w *tally, name string, d stream.Direction, toxicType string, attributes any) error {
 	if err := l.compatible(d, toxicType); err != nil {
 		return err
@@ -83,10 +86,11 @@ func toxicJSON(name, toxicType string, d stream.Direction, attributes any) (io.R
 	return bytes.NewReader(body), err
 }
 
-// removeToxic removes a toxic. Those behind it are removed before and added again after, so that toxiproxy only ever removes
-// the last one. It (v2.12.0, RemoveToxic in link.go) leaves a toxic in place that has seen the end of its stream: if the next
-// toxic still holds data, the toxics of that connection are counted wrongly from then on, the next one is never removed, and
-// the next that is added panics. The caller holds configuring.
+// removeToxic removes a toxic. Those behind it are removed before and added again after, so that
+// toxiproxy only ever removes the last one. It (v2.12.0, RemoveToxic in link.go) leaves a toxic in
+// place that has seen the end of its stream: if the next toxic still holds data, the toxics of that
+// connection are counted wrongly from then on, the next one is never removed, and the next that is
+// added panics. The caller holds configuring.
 func (l *link) removeToxic(ctx context.Context, w *tally, name string, d stream.Direction) error {
 	present := l.toxics(d)
 	i := slices.IndexFunc(present, func(t *toxics.ToxicWrapper) bool { return t.Name == name })
@@ -117,9 +121,9 @@ func (l *link) clearToxics(ctx context.Context) {
 	}
 }
 
-// change makes a change that waits for the chunks under way. Connections that delay it are reset, which w counts: those whose
-// receiver does not read after stallBound, and all when ctx ends. It always waits for the change to return, because toxiproxy
-// holds the link's lock until then.
+// change makes a change that waits for the chunks under way. Connections that delay it are reset,
+// which w counts: those whose receiver does not read after stallBound, and all when ctx ends. It
+// always waits for the change to return, because toxiproxy holds the link's lock until then.
 func (l *link) change(ctx context.Context, w *tally, change func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- change() }()

@@ -16,8 +16,9 @@ func init() {
 	toxics.Register(fault.LimitDataToxic, new(limitDataToxic))
 }
 
-// timeoutToxic swallows a stream. toxiproxy's own lets the end of a stream through, starts its timeout anew with each chunk,
-// ends every connection when it is removed, idle ones too, and leaves goroutines behind.
+// timeoutToxic swallows a stream. toxiproxy's own lets the end of a stream through, starts its
+// timeout anew with each chunk, ends every connection when it is removed, idle ones too, and leaves
+// goroutines behind.
 type timeoutToxic struct{ toxics.TimeoutToxic }
 
 // swallowed is what the toxic has swallowed of a connection.
@@ -64,9 +65,9 @@ func (t *timeoutToxic) Cleanup(stub *toxics.ToxicStub) {
 	}
 }
 
-// resetToxic resets a connection some time after its first data. toxiproxy's own arranges for the RST only when a connection is
-// opened, so that one opened before ends with a FIN; it cannot be healed while it waits, and leaves goroutines behind. Here the
-// outlet makes the RST (see pipe.go).
+// resetToxic resets a connection some time after its first data. toxiproxy's own arranges for the
+// RST only when a connection is opened, so that one opened before ends with a FIN; it cannot be
+// healed while it waits, and leaves goroutines behind. Here the outlet makes the RST (see pipe.go).
 type resetToxic struct{ toxics.ResetToxic }
 
 // pendingReset is the data that a connection will be reset after.
@@ -103,15 +104,16 @@ func (t *resetToxic) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// Cleanup implements toxics.CleanupToxic: a connection that was not reset yet goes on with nothing lost.
+// Cleanup implements toxics.CleanupToxic: a connection that was not reset yet goes on with nothing
+// lost.
 func (t *resetToxic) Cleanup(stub *toxics.ToxicStub) {
 	if state := stub.State.(*pendingReset); state.chunk != nil {
 		stub.Output <- state.chunk
 	}
 }
 
-// limitDataToxic ends a connection after a number of bytes. toxiproxy's own stops reading at the limit, and leaves the goroutines
-// in front of it waiting for ever to hand over the next chunk.
+// limitDataToxic ends a connection after a number of bytes. toxiproxy's own stops reading at the
+// limit, and leaves the goroutines in front of it waiting for ever to hand over the next chunk.
 type limitDataToxic struct{ toxics.LimitDataToxic }
 
 // Pipe implements toxics.Toxic.
@@ -122,7 +124,8 @@ func (t *limitDataToxic) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// drain discards what nobody will read any more, until the stub in front is closed, as it is once the connection is.
+// drain discards what nobody will read any more, until the stub in front is closed, as it is once
+// the connection is.
 func drain(input <-chan *stream.StreamChunk) {
 	for range input {
 		// Nothing is kept: the connection is being broken.

@@ -1,7 +1,9 @@
-// Package interpose is a proxy between one apiserver and its peers that lets chosen discovery documents of that server fail, or break
-// off. It passes everything else on unchanged: to peers it is the server, to the server it is the peer.
+// Package interpose is a proxy between one apiserver and its peers that lets chosen discovery
+// documents of that server fail, or break off. It passes everything else on unchanged: to peers it
+// is the server, to the server it is the peer.
 //
-// It has the keys of both. It uses the certificate of a peer only for requests of clients that have proved to be peers.
+// It has the keys of both. It uses the certificate of a peer only for requests of clients that have
+// proved to be peers.
 package interpose
 
 import (
@@ -29,11 +31,13 @@ type Config struct {
 	// Real is where the server listens, and Name the name for which its certificate is verified.
 	Real netip.AddrPort
 	Name string
-	// Serving is the certificate that the server shows now. It is called for each connection and must be safe for concurrent use.
+	// Serving is the certificate that the server shows now. It is called for each connection and
+	// must be safe for concurrent use.
 	Serving func() (*tls.Certificate, error)
 	// ServingCA has signed it.
 	ServingCA *x509.CertPool
-	// FrontProxy is the certificate by which peers prove that they may speak for users, and FrontProxyCA what has signed it.
+	// FrontProxy is the certificate by which peers prove that they may speak for users, and
+	// FrontProxyCA what has signed it.
 	FrontProxy   func() (*tls.Certificate, error)
 	FrontProxyCA *x509.CertPool
 }
@@ -124,8 +128,8 @@ func (s *Interposer) handler() http.Handler {
 	})
 }
 
-// fails reports, and counts, a fetch that is to fail, and how. Only peers use these links, and requests that they pass on are for
-// resources and for the documents of single groups.
+// fails reports, and counts, a fetch that is to fail, and how. Only peers use these links, and
+// requests that they pass on are for resources and for the documents of single groups.
 func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails bool) {
 	if r.Method != http.MethodGet {
 		return fault.ServerError, false
@@ -154,14 +158,15 @@ func (s *Interposer) fromPeer(r *http.Request) bool {
 	return err == nil
 }
 
-// forwarded are the headers of a chain of proxies, which httputil.ReverseProxy removes. Audit logs show by them that a peer has passed
-// the request on.
+// forwarded are the headers of a chain of proxies, which httputil.ReverseProxy removes. Audit logs
+// show by them that a peer has passed the request on.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 // identityPrefix begins the headers that say for whom a peer asks.
 const identityPrefix = "X-Remote-"
 
-// passOn passes requests on: with the certificate of a peer, or without a certificate and a peer's headers.
+// passOn passes requests on: with the certificate of a peer, or without a certificate and a peer's
+// headers.
 func (s *Interposer) passOn(asPeer bool) http.Handler {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.ServingCA, ServerName: s.config.Name}
 	if asPeer {
@@ -200,7 +205,8 @@ func (s *Interposer) transport(trust *tls.Config, http2 bool) *http.Transport {
 	return transport
 }
 
-// upgradeable sends requests for another protocol over HTTP/1.1: HTTP/2 has no upgrades (RFC 9113, 8.6).
+// upgradeable sends requests for another protocol over HTTP/1.1: HTTP/2 has no upgrades (RFC 9113,
+// 8.6).
 type upgradeable struct{ http2, http1 http.RoundTripper }
 
 func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -210,9 +216,10 @@ func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.http2.RoundTrip(r)
 }
 
-// breakOff ends an answer before its body is complete. It sends the headers of the server's answer, with the Content-Length if there is
-// one (most documents are too large for net/http to set it), and a part of the body. So it looks like a server that dies while it
-// answers, and not like a complete short answer.
+// breakOff ends an answer before its body is complete. It sends the headers of the server's answer,
+// with the Content-Length if there is one (most documents are too large for net/http to set it),
+// and a part of the body. So it looks like a server that dies while it answers, and not like a
+// complete short answer.
 func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how fault.DiscoveryFailure) {
 	r = r.Clone(r.Context())
 	r.Header.Del("If-None-Match") // a 304 has no body

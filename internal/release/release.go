@@ -1,7 +1,8 @@
-// Package release reads the version of a server in a run: a released kube-apiserver, and which of its APIs are switched off.
+// Package release reads the version of a server in a run: a released kube-apiserver, and which of
+// its APIs are switched off.
 //
-// Upstream itself tests the proxy of 1.28 to 1.32 with two servers of one release that serve different APIs: these releases cannot
-// be mixed with later ones.
+// Upstream itself tests the proxy of 1.28 to 1.32 with two servers of one release that serve
+// different APIs: these releases cannot be mixed with later ones.
 package release
 
 import (
@@ -20,13 +21,14 @@ const without = "+without."
 type Release struct {
 	// Version is the release itself, "v1.30.14".
 	Version string
-	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1". Sorted.
+	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1".
+	// Sorted.
 	Without []string
 }
 
-// Parse reads "v1.30.14", or "v1.30.14+without.batch.v1" for a server with batch/v1 switched off; several are joined by ".and.".
-// The list is build metadata of semantic versioning, so that both compare as the same release. Parse does not check that the release
-// exists.
+// Parse reads "v1.30.14", or "v1.30.14+without.batch.v1" for a server with batch/v1 switched off;
+// several are joined by ".and.". The list is build metadata of semantic versioning, so that both
+// compare as the same release. Parse does not check that the release exists.
 func Parse(s string) (Release, error) {
 	version, list, cut := strings.Cut(s, without)
 	if !cut {
@@ -56,7 +58,8 @@ func Of(s string) string {
 	return version
 }
 
-// RuntimeConfig is the value of --runtime-config that switches the group versions off; empty if there are none.
+// RuntimeConfig is the value of --runtime-config that switches the group versions off; empty if
+// there are none.
 func (r Release) RuntimeConfig() string {
 	var words []string
 	for _, w := range r.Without {

@@ -10,17 +10,20 @@ import (
 	"strings"
 )
 
-// Check finds out, in well under a second, whether this machine lets a run create its sandbox. try re-executes this program to
-// call [Try] only, print its error to standard error, and exit with 1 if there was one. Check appends the path of an empty
-// scratch directory to try.Args and removes the directory afterwards; try.Stderr is replaced.
+// Check finds out, in well under a second, whether this machine lets a run create its sandbox. try
+// re-executes this program to call [Try] only, print its error to standard error, and exit with 1
+// if there was one. Check appends the path of an empty scratch directory to try.Args and removes
+// the directory afterwards; try.Stderr is replaced.
 //
-// The error is an [UnsupportedError] if the namespaces could not be created, and otherwise what the program printed.
+// The error is an [UnsupportedError] if the namespaces could not be created, and otherwise what the
+// program printed.
 func Check(ctx context.Context, try Command) error {
 	scratch, err := os.MkdirTemp("", "skewproof-check-")
 	if err != nil {
 		return fmt.Errorf("create a scratch directory to check the sandbox with: %w", err)
 	}
-	// Not RemoveAll: the program wrote to a mount of its own, so that any file in here is somebody else's.
+	// Not RemoveAll: the program wrote to a mount of its own, so that any file in here is somebody
+	// else's.
 	defer func() { _ = os.Remove(scratch) }()
 	var printed bytes.Buffer
 	try.Args = append(append([]string(nil), try.Args...), scratch)
@@ -38,8 +41,8 @@ func Check(ctx context.Context, try Command) error {
 	return fmt.Errorf("check the sandbox: its first process exited with %d and did not say why", code)
 }
 
-// Try does all that a run needs the kernel's permission for: it sets up the sandbox with that scratch directory, and creates one
-// host. It is the inner half of [Check].
+// Try does all that a run needs the kernel's permission for: it sets up the sandbox with that
+// scratch directory, and creates one host. It is the inner half of [Check].
 func Try(scratch string) error {
 	if err := Setup(Config{Scratch: scratch}); err != nil {
 		return err

@@ -1,10 +1,12 @@
-// Package sandbox runs a command in Linux namespaces of its own: user, network, PID, mount, UTS and IPC. Its processes cannot reach
-// the machine's network and take none of its ports. When the first process ends, the kernel kills all others.
+// Package sandbox runs a command in Linux namespaces of its own: user, network, PID, mount, UTS and
+// IPC. Its processes cannot reach the machine's network and take none of its ports. When the first
+// process ends, the kernel kills all others.
 //
-// The outer half ([Enter]) re-executes the current program, and that copy calls the inner half ([Setup], [Host]). Neither needs
-// root where the kernel allows user namespaces.
+// The outer half ([Enter]) re-executes the current program, and that copy calls the inner half
+// ([Setup], [Host]). Neither needs root where the kernel allows user namespaces.
 //
-// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay zombies until the run ends.
+// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay
+// zombies until the run ends.
 package sandbox
 
 import (
@@ -35,15 +37,18 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// ExtraFiles become descriptors 4 and following of the inner process.
 	ExtraFiles []*os.File
-	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it runs.
+	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it
+	// runs.
 	Started func(pid int)
-	// Grace is how long the inner process may take to end after SIGTERM before it gets SIGKILL. Zero means 30 s.
+	// Grace is how long the inner process may take to end after SIGTERM before it gets SIGKILL.
+	// Zero means 30 s.
 	Grace time.Duration
 }
 
-// Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the command could not be
-// started (an [UnsupportedError] where the machine does not allow namespaces) or its first process was killed. When ctx is
-// cancelled the inner process gets SIGTERM and, after c.Grace, SIGKILL. If this process dies, so does the sandbox.
+// Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the
+// command could not be started (an [UnsupportedError] where the machine does not allow namespaces)
+// or its first process was killed. When ctx is cancelled the inner process gets SIGTERM and, after
+// c.Grace, SIGKILL. If this process dies, so does the sandbox.
 func Enter(ctx context.Context, c Command) (int, error) {
 	code, err := enter(ctx, c, true)
 	if denied(err) && os.Geteuid() == 0 {
@@ -91,8 +96,9 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 	return runPinned(ctx, cmd, c)
 }
 
-// runPinned keeps the OS thread that starts the child alive as long as the child runs: the parent-death signal is sent when the
-// *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and the Go runtime may end idle threads.
+// runPinned keeps the OS thread that starts the child alive as long as the child runs: the
+// parent-death signal is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and
+// the Go runtime may end idle threads.
 func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	running := make(chan error, 1)
 	done := make(chan error, 1)
@@ -156,7 +162,8 @@ func exitCode(err error) (int, error) {
 	return 0, fmt.Errorf("the sandbox's first process was killed by %s%s", unix.SignalName(status.Signal()), hint)
 }
 
-// UnsupportedError says that this machine does not let the program create its sandbox, and what to do.
+// UnsupportedError says that this machine does not let the program create its sandbox, and what to
+// do.
 type UnsupportedError struct {
 	Doing string // what was being done
 	Err   error

@@ -11,10 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Host is a machine of the sandbox: a network namespace with one interface, which leads to the run's own namespace, and a host
-// name. It outlives the processes that are started on it, so a restarted server keeps its address and identity.
+// Host is a machine of the sandbox: a network namespace with one interface, which leads to the
+// run's own namespace, and a host name. It outlives the processes that are started on it, so a
+// restarted server keeps its address and identity.
 //
-// A host is one OS thread in namespaces of its own: children inherit the namespaces of the thread that forks them.
+// A host is one OS thread in namespaces of its own: children inherit the namespaces of the thread
+// that forks them.
 type Host struct {
 	Name    string
 	Address netip.Addr // the host's own address
@@ -22,8 +24,9 @@ type Host struct {
 	work    chan func()
 }
 
-// NewHost creates a host named name with the address block prefix, a /30 whose first address becomes the gateway and whose
-// second becomes the host's. It must be called in the run's own network namespace.
+// NewHost creates a host named name with the address block prefix, a /30 whose first address
+// becomes the gateway and whose second becomes the host's. It must be called in the run's own
+// network namespace.
 func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 	if prefix.Bits() != 30 {
 		return nil, fmt.Errorf("create host %q: address block %s: want a /30", name, prefix)
@@ -59,8 +62,9 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 	return h, nil
 }
 
-// onOwnThread runs f on a thread that no other goroutine will ever use, because its namespaces differ. It is never the main
-// thread, whose namespaces /proc shows for the process, also to nsenter(1).
+// onOwnThread runs f on a thread that no other goroutine will ever use, because its namespaces
+// differ. It is never the main thread, whose namespaces /proc shows for the process, also to
+// nsenter(1).
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -133,7 +137,8 @@ func addAddress(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, 
 	return nil
 }
 
-// Own adds an address to the loopback interface of the run's own namespace, for something to listen at.
+// Own adds an address to the loopback interface of the run's own namespace, for something to listen
+// at.
 func Own(a netip.Addr) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -169,5 +174,6 @@ func (h *Host) do(f func()) {
 	<-done
 }
 
-// Close ends the host's thread. Processes on the host run on; the namespaces end with the last of them.
+// Close ends the host's thread. Processes on the host run on; the namespaces end with the last of
+// them.
 func (h *Host) Close() { close(h.work) }

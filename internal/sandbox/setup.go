@@ -14,16 +14,17 @@ import (
 
 // Config is what a sandbox gets from its first process.
 type Config struct {
-	// Scratch is an existing directory over which a file system in memory is mounted, for keys and etcd's data: they never
-	// reach a disk, unless the machine swaps, and vanish with the sandbox.
+	// Scratch is an existing directory over which a file system in memory is mounted, for keys and
+	// etcd's data: they never reach a disk, unless the machine swaps, and vanish with the sandbox.
 	Scratch string
 	// Hosts maps names to addresses for /etc/hosts. Nothing else can be resolved.
 	Hosts map[string]string
 }
 
-// Setup prepares the namespaces that [Enter] created: private mounts, a loopback interface, no IP forwarding. The first process
-// of the sandbox must call it before any other goroutine uses the network. It starts to watch the lifeline: when the outer
-// process ends, this one exits, and all others with it.
+// Setup prepares the namespaces that [Enter] created: private mounts, a loopback interface, no IP
+// forwarding. The first process of the sandbox must call it before any other goroutine uses the
+// network. It starts to watch the lifeline: when the outer process ends, this one exits, and all
+// others with it.
 func Setup(config Config) error {
 	if os.Getpid() != 1 {
 		return errors.New("set up sandbox: not the first process of a sandbox")
@@ -65,9 +66,9 @@ func mounts(config Config) error {
 	for name, address := range config.Hosts {
 		fmt.Fprintf(&hosts, "%s %s\n", address, name)
 	}
-	// A lookup must fail here, and not reach the machine's resolver. An empty resolv.conf is not enough: UNIX sockets work across
-	// network namespaces, and glibc uses them to ask the daemons in nsswitch.conf (resolve, mdns), and nscd even before it reads
-	// nsswitch.conf.
+	// A lookup must fail here, and not reach the machine's resolver. An empty resolv.conf is not
+	// enough: UNIX sockets work across network namespaces, and glibc uses them to ask the daemons
+	// in nsswitch.conf (resolve, mdns), and nscd even before it reads nsswitch.conf.
 	for target, content := range map[string]string{
 		"/etc/hosts":           hosts.String(),
 		"/etc/resolv.conf":     "",
@@ -108,14 +109,16 @@ func bringUp(name string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// forwarding lists the switches of IP forwarding by address family. "default" is what later interfaces start with.
+// forwarding lists the switches of IP forwarding by address family. "default" is what later
+// interfaces start with.
 var forwarding = map[string][]string{
 	"/proc/sys/net/ipv4": {"ip_forward", "conf/all/forwarding", "conf/default/forwarding"},
 	"/proc/sys/net/ipv6": {"conf/all/forwarding", "conf/default/forwarding"},
 }
 
-// forbidForwarding makes sure that servers reach each other only through the switch. A new network namespace inherits the settings
-// of the machine (net.core.devconf_inherit_init_net), and machines with container engines forward.
+// forbidForwarding makes sure that servers reach each other only through the switch. A new network
+// namespace inherits the settings of the machine (net.core.devconf_inherit_init_net), and machines
+// with container engines forward.
 func forbidForwarding() error {
 	for family, switches := range forwarding {
 		if _, err := os.Stat(family + "/conf"); errors.Is(err, os.ErrNotExist) && strings.HasSuffix(family, "ipv6") {

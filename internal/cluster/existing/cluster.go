@@ -22,7 +22,8 @@ import (
 // requestTimeout is how long one request of the harness may take.
 const requestTimeout = 10 * time.Second
 
-// Versions asks every server for its version, by its name. The error says which server did not answer.
+// Versions asks every server for its version, by its name. The error says which server did not
+// answer.
 func Versions(ctx context.Context, endpoints []Endpoint) (map[string]string, error) {
 	versions := map[string]string{}
 	for _, e := range endpoints {
@@ -45,7 +46,8 @@ func version(ctx context.Context, config *rest.Config) (*apimachineryversion.Inf
 	return client.ServerVersionWithContext(ctx)
 }
 
-// Cluster is a control plane that somebody else runs. All methods that would change it return an error.
+// Cluster is a control plane that somebody else runs. All methods that would change it return an
+// error.
 type Cluster struct {
 	endpoints []Endpoint
 	servers   map[string]*server

@@ -27,12 +27,13 @@ const (
 type Argument struct {
 	Name, Value string
 	Why         string
-	// Observing is true if only a run needs the argument, to see what servers do, and an operator does not.
+	// Observing is true if only a run needs the argument, to see what servers do, and an operator
+	// does not.
 	Observing bool
 }
 
-// APIServerArguments are those that a kube-apiserver gets beside kubeadm's. oldest is the oldest version that has to
-// understand them; setup may be nil.
+// APIServerArguments are those that a kube-apiserver gets beside kubeadm's. oldest is the oldest
+// version that has to understand them; setup may be nil.
 func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	own, err := ownArguments(oldest, subject, setup)
 	return append([]Argument{
@@ -43,7 +44,8 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argume
 	}, own...), err
 }
 
-// ownNames are the names of all arguments that ownArguments may give. kubeadm may give some of them too.
+// ownNames are the names of all arguments that ownArguments may give. kubeadm may give some of them
+// too.
 var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
 // ownArguments are those in which servers may differ: the ones about their proxies.
@@ -90,8 +92,9 @@ func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, er
 	return arguments, nil
 }
 
-// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the program's name. The sidecar
-// has the certificate and the authorities of the server: to clients and peers it is the server.
+// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the
+// program's name. The sidecar has the certificate and the authorities of the server: to clients and
+// peers it is the server.
 func ProxyArguments() []string {
 	return []string{
 		"proxy",

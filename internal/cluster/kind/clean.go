@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// remove removes the nodes, volumes and network of a cluster. It is not an error if they do not exist.
+// remove removes the nodes, volumes and network of a cluster. It is not an error if they do not
+// exist.
 func remove(ctx context.Context, cluster string) error {
 	var errs []error
 	containers, err := dockerLines(ctx, "ps", "--all", "--quiet", "--filter", "label="+kindLabel+"="+cluster)
@@ -28,7 +29,8 @@ func remove(ctx context.Context, cluster string) error {
 	return errors.Join(errs...)
 }
 
-// Leftovers are the clusters of runs, also of runs that are under way. Only a run that was killed leaves one behind.
+// Leftovers are the clusters of runs, also of runs that are under way. Only a run that was killed
+// leaves one behind.
 func Leftovers(ctx context.Context) ([]string, error) {
 	if _, err := askEngine(ctx); err != nil {
 		return nil, err
@@ -46,8 +48,8 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// Clean removes a cluster that a run left behind, and the directory of the run's keys, which it returns if it still existed.
-// It refuses names that no run gives.
+// Clean removes a cluster that a run left behind, and the directory of the run's keys, which it
+// returns if it still existed. It refuses names that no run gives.
 func Clean(ctx context.Context, cluster string) (keys string, err error) {
 	if !ours(cluster) {
 		return "", errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")

@@ -18,19 +18,22 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configuration is a cluster to be made. It renders to the files that kind and kubeadm read; the examples in kindconfigs are
-// such files.
+// Configuration is a cluster to be made. It renders to the files that kind and kubeadm read; the
+// examples in kindconfigs are such files.
 type Configuration struct {
 	Title   []string // lines of comment at the top
 	Name    string   // of the cluster; empty leaves it to kind
 	Image   string   // of every node: it holds the kube-apiservers of all versions, and all else of the oldest
 	Subject string
 	Nodes   []Node
-	// Files is the directory on this machine that is mounted in the nodes, with the files of [Configuration.Tree].
+	// Files is the directory on this machine that is mounted in the nodes, with the files of
+	// [Configuration.Tree].
 	Files string
-	// Proxy is the reference proxy's executable on this machine, linked statically; for subject reference only.
+	// Proxy is the reference proxy's executable on this machine, linked statically; for subject
+	// reference only.
 	Proxy string
-	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty if it is put into the nodes later.
+	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty if it is put
+	// into the nodes later.
 	ProxyManifest string
 	// Names are further names and addresses for the serving certificates.
 	Names []string
@@ -39,7 +42,8 @@ type Configuration struct {
 // Node is a control-plane node of a configuration.
 type Node struct {
 	Version string // of its kube-apiserver
-	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like (KEP-4330); empty for its own.
+	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like
+	// (KEP-4330); empty for its own.
 	Emulates string
 	// Setup is the configuration of the server beside the subject's; nil: none. See [CheckSetup].
 	Setup *scenario.Setup
@@ -73,8 +77,8 @@ var clusterYAML = template.Must(template.New("cluster").Funcs(template.FuncMap{
 	},
 }).Parse(clusterTemplate))
 
-// Oldest is the oldest version in the image, by its tag: that of kubeadm, kubelets and controllers. If the tag names no
-// versions, it is the oldest version of the nodes.
+// Oldest is the oldest version in the image, by its tag: that of kubeadm, kubelets and controllers.
+// If the tag names no versions, it is the oldest version of the nodes.
 func (c *Configuration) Oldest() string {
 	_, tag, _ := strings.Cut(c.Image, ":")
 	versions := strings.Split(tag, "_")
@@ -98,8 +102,9 @@ func (c *Configuration) versions() []string {
 	return versions
 }
 
-// KubeadmAPI is the version of kubeadm's configuration that kind writes for the oldest version. Patches must be of the same
-// version: the form of extraArgs differs. Source: Config in sigs.k8s.io/kind/pkg/cluster/internal/kubeadm/config.go.
+// KubeadmAPI is the version of kubeadm's configuration that kind writes for the oldest version.
+// Patches must be of the same version: the form of extraArgs differs. Source: Config in
+// sigs.k8s.io/kind/pkg/cluster/internal/kubeadm/config.go.
 func (c *Configuration) KubeadmAPI() string {
 	if semver.Compare(c.Oldest(), "v1.36.0") < 0 {
 		return "v1beta3"
@@ -166,7 +171,8 @@ func (c *Configuration) ExtraArgs() ([]byte, error) {
 	return []byte(strings.ReplaceAll(b.String(), "\n      ", "\n  ") + "\n"), nil
 }
 
-// Tree is the files to be mounted in the nodes, by path: the audit policy, and kubeadm's patches for each node.
+// Tree is the files to be mounted in the nodes, by path: the audit policy, and kubeadm's patches
+// for each node.
 func (c *Configuration) Tree() map[string]string {
 	tree := map[string]string{"audit-policy.yaml": requestlog.AuditPolicy}
 	for _, n := range c.Nodes {
@@ -184,7 +190,8 @@ func (c *Configuration) Tree() map[string]string {
 	return tree
 }
 
-// podPatch sets the version in kubeadm's static pod, and behind a sidecar the port at which it is probed.
+// podPatch sets the version in kubeadm's static pod, and behind a sidecar the port at which it is
+// probed.
 func (c *Configuration) podPatch(n Node) string {
 	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
 		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"
@@ -196,7 +203,8 @@ func (c *Configuration) podPatch(n Node) string {
 	return patch
 }
 
-// argumentPatch adds the arguments that only some nodes have; "" if there are none. [Configuration.YAML] returns the errors.
+// argumentPatch adds the arguments that only some nodes have; "" if there are none.
+// [Configuration.YAML] returns the errors.
 func (c *Configuration) argumentPatch(n Node) (lines string) {
 	common, _ := c.arguments()
 	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)

@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// create makes network and cluster. kind's package takes no context: when ctx ends, its containers are removed.
+// create makes network and cluster. kind's package takes no context: when ctx ends, its containers
+// are removed.
 func (c *Cluster) create(ctx context.Context) (err error) {
 	if c.gateway, err = createNetwork(ctx, c.config.Name, c.config.Files.Keys); err != nil {
 		return err
@@ -81,7 +82,8 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	// kubeadm uses an authority that exists, and kind copies it to the other nodes. So this run has its key from the start.
+	// kubeadm uses an authority that exists, and kind copies it to the other nodes. So this run has
+	// its key from the start.
 	for _, name := range []string{"ca.crt", "ca.key"} {
 		content, err := os.ReadFile(c.config.Files.key(name))
 		if err != nil {
@@ -106,8 +108,10 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	return c.interpose(ctx)
 }
 
-// awaitBoot waits until systemd has brought a node up. On cgroup v1 kind does not, and kubeadm may come too early.
-// Source: NodeReachedCgroupsReadyRegexp in sigs.k8s.io/kind/pkg/cluster/internal/providers/common/cgroups.go.
+// awaitBoot waits until systemd has brought a node up. On cgroup v1 kind does not, and kubeadm may
+// come too early.
+// Source: NodeReachedCgroupsReadyRegexp in
+// sigs.k8s.io/kind/pkg/cluster/internal/providers/common/cgroups.go.
 func awaitBoot(ctx context.Context, node string) error {
 	const lines = `for i in $(seq "$1"); do systemctl is-active --quiet multi-user.target && exit; sleep 0.1; done; exit 1`
 	if _, err := script(ctx, node, lines, fmt.Sprint(startTimeout.Milliseconds()/100)); err != nil {
@@ -116,7 +120,8 @@ func awaitBoot(ctx context.Context, node string) error {
 	return nil
 }
 
-// writeFiles writes the files of the nodes, and the configuration of the cluster for kind and for the record.
+// writeFiles writes the files of the nodes, and the configuration of the cluster for kind and for
+// the record.
 func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.config.Name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// docker runs Docker's client, which finds its engine as usual (DOCKER_HOST, contexts), and returns its output. kind's
-// package does the same. The client has a process group of its own: Ctrl-C is for us to handle.
+// docker runs Docker's client, which finds its engine as usual (DOCKER_HOST, contexts), and returns
+// its output. kind's package does the same. The client has a process group of its own: Ctrl-C is
+// for us to handle.
 func docker(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
 	cmd := dockerCommand(ctx, args...)
 	var out, printed bytes.Buffer
@@ -58,8 +59,9 @@ func script(ctx context.Context, node, lines string, args ...string) ([]byte, er
 	return inNode(ctx, node, append([]string{"bash", "-euc", lines, "bash"}, args...)...)
 }
 
-// write puts a file into a node atomically. The name of the unfinished file begins with a dot: a kubelet would take any
-// other file among its manifests for one more pod, and let the pod that is meant wait for the end of that one.
+// write puts a file into a node atomically. The name of the unfinished file begins with a dot: a
+// kubelet would take any other file among its manifests for one more pod, and let the pod that is
+// meant wait for the end of that one.
 // Source: produceWatchEvent in k8s.io/kubernetes/pkg/kubelet/config.
 func write(ctx context.Context, node, path string, content []byte) error {
 	const lines = `dir=$(dirname "$1") new=$(dirname "$1")/.$(basename "$1").new; mkdir -p "$dir"; cat >"$new"; chmod 600 "$new"; mv "$new" "$1"`

@@ -14,11 +14,12 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Rules in each node redirect its connections to the fault fabric: those to the secure ports of other nodes, and those of
-// its kube-apiserver to its own etcd member. The fabric listens at our address on the cluster's network, one port for each
-// destination, and knows the nodes by their addresses. Kubelets and others that use kind's load balancer are not
-// redirected, and neither are etcd's members among themselves. The rules are in the network namespace of the node, and go
-// with it.
+// Rules in each node redirect its connections to the fault fabric: those to the secure ports of
+// other nodes, and those of its kube-apiserver to its own etcd member. The fabric listens at our
+// address on the cluster's network, one port for each destination, and knows the nodes by their
+// addresses. Kubelets and others that use kind's load balancer are not redirected, and neither are
+// etcd's members among themselves. The rules are in the network namespace of the node, and go with
+// it.
 
 // chain is the iptables chain that holds all rules of a node.
 const chain = "SKEWPROOF"
@@ -30,8 +31,8 @@ type redirects struct {
 	etcd  netip.AddrPort                    // where the fabric listens for etcd
 }
 
-// rules are the arguments of iptables, one call a line. Loopback addresses may leave a node only if its interface allows
-// it, and are replaced by the node's own address.
+// rules are the arguments of iptables, one call a line. Loopback addresses may leave a node only if
+// its interface allows it, and are replaced by the node's own address.
 func (r redirects) rules() []string {
 	rules := []string{"-N " + chain, "-A OUTPUT -p tcp -j " + chain}
 	for _, dialled := range slices.SortedFunc(maps.Keys(r.peers), netip.AddrPort.Compare) {
@@ -51,7 +52,8 @@ func (r redirects) apply(ctx context.Context, node string) error {
 	if _, err := script(ctx, node, lines); err != nil {
 		return fmt.Errorf("redirect the connections of node %s to the fault fabric: %w", node, err)
 	}
-	// Behind a firewall of this machine, servers would not find each other, and that would show only minutes later.
+	// Behind a firewall of this machine, servers would not find each other, and that would show
+	// only minutes later.
 	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, r.etcd.Addr().String(), fmt.Sprint(r.etcd.Port())); err != nil {
 		return fmt.Errorf("node %s cannot reach the fault fabric at %s, which is this machine's address on the cluster's network: "+
 			"does a firewall (ufw, firewalld) refuse what comes from Docker's bridges?", node, r.etcd)
@@ -59,8 +61,9 @@ func (r redirects) apply(ctx context.Context, node string) error {
 	return nil
 }
 
-// interpose starts the fabric and redirects every node's connections to it. It is called when the nodes run and before
-// anything in them does, so that there is never a connection around the fabric.
+// interpose starts the fabric and redirects every node's connections to it. It is called when the
+// nodes run and before anything in them does, so that there is never a connection around the
+// fabric.
 func (c *Cluster) interpose(ctx context.Context) error {
 	all, err := addresses(ctx, c.config.Name)
 	if err != nil {
@@ -96,8 +99,8 @@ func (c *Cluster) redirects(s *server) redirects {
 	return r
 }
 
-// checkInterposed demands that no node has a connection to another node's secure port around the fabric. Such a connection
-// shows the node's own address at the other end, and not ours.
+// checkInterposed demands that no node has a connection to another node's secure port around the
+// fabric. Such a connection shows the node's own address at the other end, and not ours.
 func (c *Cluster) checkInterposed(ctx context.Context) error {
 	for _, s := range c.Servers {
 		out, err := inNode(ctx, s.place.Node, "ss", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", fmt.Sprint(securePort))
@@ -113,8 +116,8 @@ func (c *Cluster) checkInterposed(ctx context.Context) error {
 	return nil
 }
 
-// connectedFrom reports whether an address is among the far ends that ss(8) lists. A listener for both IP families shows
-// IPv4 addresses in the form of IPv6.
+// connectedFrom reports whether an address is among the far ends that ss(8) lists. A listener for
+// both IP families shows IPv4 addresses in the form of IPv6.
 func connectedFrom(listed string, address netip.Addr) bool {
 	for line := range strings.Lines(listed) {
 		fields := strings.Fields(line)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger writes all that kind logs to a file, and its stages for people too. kind calls it between its stages and goes on
-// when it returns, so stage can do something in between.
+// logger writes all that kind logs to a file, and its stages for people too. kind calls it between
+// its stages and goes on when it returns, so stage can do something in between.
 type logger struct {
 	mu     sync.Mutex
 	all    io.Writer
@@ -27,7 +27,8 @@ func (l *logger) write(text string) {
 	_, _ = io.WriteString(l.all, strings.TrimRight(text, "\n")+"\n")
 }
 
-// Warn and the others implement [log.Logger]. Warnings are about the network variable and cgroup v1, which are known.
+// Warn and the others implement [log.Logger]. Warnings are about the network variable and cgroup
+// v1, which are known.
 func (l *logger) Warn(message string)            { l.write(message) }
 func (l *logger) Warnf(format string, a ...any)  { l.write(fmt.Sprintf(format, a...)) }
 func (l *logger) Error(message string)           { l.write(message) }

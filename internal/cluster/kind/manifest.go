@@ -19,12 +19,12 @@ const (
 	proxyPod     = "skewproof-proxy"
 )
 
-// incarnationAnnotation makes the manifests of two incarnations differ: a kubelet starts a static pod anew only when its
-// manifest has changed.
+// incarnationAnnotation makes the manifests of two incarnations differ: a kubelet starts a static
+// pod anew only when its manifest has changed.
 const incarnationAnnotation = "skewproof/incarnation"
 
-// edit makes a static pod's manifest that of an incarnation, whose first container runs that image. change may make
-// further changes to that container; nil: none.
+// edit makes a static pod's manifest that of an incarnation, whose first container runs that image.
+// change may make further changes to that container; nil: none.
 func edit(manifest []byte, image string, incarnation int, change func(*corev1.Container)) ([]byte, error) {
 	var pod corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
@@ -41,7 +41,8 @@ func edit(manifest []byte, image string, incarnation int, change func(*corev1.Co
 	return yaml.Marshal(pod)
 }
 
-// setUp replaces the arguments of a kube-apiserver in which servers may differ, and the port at which it is probed.
+// setUp replaces the arguments of a kube-apiserver in which servers may differ, and the port at
+// which it is probed.
 func setUp(container *corev1.Container, own []Argument) {
 	port := strconv.Itoa(securePort)
 	container.Command = slices.DeleteFunc(container.Command, func(argument string) bool {
@@ -63,8 +64,9 @@ func setUp(container *corev1.Container, own []Argument) {
 	}
 }
 
-// ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is linked statically, is a
-// file of the node, and runs in the image of a kube-apiserver, which the node has.
+// ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is
+// linked statically, is a file of the node, and runs in the image of a kube-apiserver, which the
+// node has.
 func ProxyManifest(version string) ([]byte, error) {
 	var mounts []corev1.VolumeMount
 	var volumes []corev1.Volume

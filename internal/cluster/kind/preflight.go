@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a node needs, in bytes: kube-apiserver, etcd, controllers and kubelet take 390 MiB of memory and 0.6 GB of disk,
-// measured; the rest is for load and logs.
+// What a node needs, in bytes: kube-apiserver, etcd, controllers and kubelet take 390 MiB of memory
+// and 0.6 GB of disk, measured; the rest is for load and logs.
 const (
 	memoryPerNode = 600 << 20
 	diskPerNode   = 1 << 30
@@ -40,8 +40,9 @@ type Found struct {
 	Facts []string
 }
 
-// Check finds out within a second or so, before anything is started, whether the engine can run the cluster. proxy is the
-// executable of the sidecar if the subject needs it. Each error says what to do.
+// Check finds out within a second or so, before anything is started, whether the engine can run the
+// cluster. proxy is the executable of the sidecar if the subject needs it. Each error says what to
+// do.
 func Check(ctx context.Context, versions []string, servers int, proxy string) (Found, error) {
 	e, err := askEngine(ctx)
 	if err != nil {
@@ -108,7 +109,8 @@ func askEngine(ctx context.Context) (engine, error) {
 	return e, nil
 }
 
-// check reports what the engine lacks. disk is the free space for containers in bytes, 0 if it is not known.
+// check reports what the engine lacks. disk is the free space for containers in bytes, 0 if it is
+// not known.
 func (e engine) check(servers int, disk uint64) error {
 	memory, space := uint64(servers)*memoryPerNode, uint64(servers)*diskPerNode
 	switch {
@@ -131,9 +133,10 @@ func freeSpace(dir string) uint64 {
 	return s.Bavail * uint64(s.Bsize)
 }
 
-// checkReachable demands that this process and the engine share a network: load, faults and ground truth dial the nodes'
-// addresses, and nodes dial one of ours. Every engine has a network called bridge, whose gateway is an address of the
-// engine's machine. (Another engine may have the same address; createNetwork looks again.)
+// checkReachable demands that this process and the engine share a network: load, faults and ground
+// truth dial the nodes' addresses, and nodes dial one of ours. Every engine has a network called
+// bridge, whose gateway is an address of the engine's machine. (Another engine may have the same
+// address; createNetwork looks again.)
 func checkReachable(ctx context.Context) error {
 	gateways, err := dockerLines(ctx, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
 	if err != nil || len(gateways) == 0 {
@@ -151,8 +154,8 @@ func checkReachable(ctx context.Context) error {
 	return notHere(strings.Join(gateways, ", "))
 }
 
-// checkStatic demands an executable that needs no other file: nodes, and the images in them, have none of this machine's
-// libraries.
+// checkStatic demands an executable that needs no other file: nodes, and the images in them, have
+// none of this machine's libraries.
 func checkStatic(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -167,11 +170,12 @@ func checkStatic(path string) error {
 	return nil
 }
 
-// nodeRepository is where 'make kind-images' puts node images. Their tags name the kube-apiservers in them, the oldest
-// first: everything else in the image is of that version.
+// nodeRepository is where 'make kind-images' puts node images. Their tags name the kube-apiservers
+// in them, the oldest first: everything else in the image is of that version.
 const nodeRepository = "skewproof/node"
 
-// loadBalancerImage is what kind puts in front of several control-plane nodes. kind pulls it if it is not there.
+// loadBalancerImage is what kind puts in front of several control-plane nodes. kind pulls it if it
+// is not there.
 // Source: Image in sigs.k8s.io/kind/pkg/cluster/internal/loadbalancer/const.go.
 const loadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 
@@ -190,8 +194,9 @@ func compact(versions []string) []string {
 	return slices.Compact(sorted)
 }
 
-// chooseImage finds among tags of node images one that has all versions, and as few others as possible: with an older one
-// the nodes' other programs would be older. ok is false if there is none.
+// chooseImage finds among tags of node images one that has all versions, and as few others as
+// possible: with an older one the nodes' other programs would be older. ok is false if there is
+// none.
 func chooseImage(tags, versions []string) (image string, ok bool) {
 	best := 0
 	for _, tag := range tags {

@@ -39,7 +39,8 @@ func pids(all []*process) []string {
 // programs are the names of the processes of pods, as the kernel knows them.
 var programs = map[string]string{apiserverPod: "kube-apiserver", proxyPod: "skewproof"}
 
-// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID in the node.
+// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID
+// in the node.
 func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`
 	out, err := script(ctx, node, lines, programs[pod], fmt.Sprint(startTimeout.Milliseconds()/100))
@@ -52,8 +53,9 @@ func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// follow copies the output of a process into a log of ours, since kubelets remove logs with their pods, and sees when
-// the process ends: tail(1) does both, the latter with --pid. It ends with ctx too.
+// follow copies the output of a process into a log of ours, since kubelets remove logs with their
+// pods, and sees when the process ends: tail(1) does both, the latter with --pid. It ends with ctx
+// too.
 func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process, error) {
 	file, log, err := lifecycle.OpenLog(logPath)
 	if err != nil {
@@ -70,7 +72,8 @@ func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process
 	return p, nil
 }
 
-// The container's ID is the last part of the process's cgroup, and the name of its log ends with it.
+// The container's ID is the last part of the process's cgroup, and the name of its log ends with
+// it.
 const tailLines = `
 id=$(grep -oE '[0-9a-f]{64}' "/proc/$1/cgroup" | tail -n 1)
 log=/dev/null
@@ -84,7 +87,8 @@ const (
 	nodeTimeout = 15 * time.Second
 )
 
-// tail returns when the process has ended, or ctx. Docker's client may end before that; then nothing more of the log is copied.
+// tail returns when the process has ended, or ctx. Docker's client may end before that; then
+// nothing more of the log is copied.
 func (p *process) tail(ctx context.Context, out io.Writer) {
 	lines := tailLines
 	for ctx.Err() == nil {
@@ -98,8 +102,8 @@ func (p *process) tail(ctx context.Context, out io.Writer) {
 	}
 }
 
-// runs asks the node whether the process exists and is no zombie. A node that does not answer is asked again until the
-// time is over.
+// runs asks the node whether the process exists and is no zombie. A node that does not answer is
+// asked again until the time is over.
 func (p *process) runs(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -116,8 +120,8 @@ func (p *process) runs(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME STREAM TAG TEXT", where
-// the tag P says that the line goes on in the next.
+// unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME
+// STREAM TAG TEXT", where the tag P says that the line goes on in the next.
 // Source: the CRI logging format, kubernetes/design-proposals-archive, node/kubelet-cri-logging.md.
 type unwrapped struct {
 	w    io.Writer

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Hops reads the logs of all servers: see [requestlog.Hops]. The logs are copied out of the nodes, where they belong to
-// root. A cluster that never was up has none.
+// Hops reads the logs of all servers: see [requestlog.Hops]. The logs are copied out of the nodes,
+// where they belong to root. A cluster that never was up has none.
 func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	if !c.Up() {
 		return nil, nil
@@ -52,8 +52,8 @@ func fetch(ctx context.Context, node, from, to string) error {
 	return nil
 }
 
-// Collect saves, for the report, the logs of 'kind export logs', and from every node the static pods' manifests and
-// kubeadm's configuration. Files that cannot be had are missing.
+// Collect saves, for the report, the logs of 'kind export logs', and from every node the static
+// pods' manifests and kubeadm's configuration. Files that cannot be had are missing.
 func (c *Cluster) Collect(ctx context.Context) {
 	dir := filepath.Join(c.config.Files.Logs, "nodes")
 	_ = cluster.NewProvider(cluster.ProviderWithDocker()).CollectLogs(c.config.Name, dir) // many errors: crictl is missing in images made offline

@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// startTimeout is how long a kubelet may take to start a pod whose manifest has come, or changed.
+	// startTimeout is how long a kubelet may take to start a pod whose manifest has come, or
+	// changed.
 	startTimeout = 2 * time.Minute
 	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
 	readyTimeout = 3 * time.Minute
-	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods) and what it takes to
-	// notice a change.
+	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods)
+	// and what it takes to notice a change.
 	stopTimeout = 90 * time.Second
 	// effectTimeout bounds how long the harness looks at the effect of a setup.
 	effectTimeout = 5 * time.Second
 )
 
-// server is one apiserver through all its incarnations, and the node where it lives. Kubelets bring static pods into
-// line with their manifests: a server is stopped by removing its manifests, started by writing them, and replaced by
-// changing them in place.
+// server is one apiserver through all its incarnations, and the node where it lives. Kubelets bring
+// static pods into line with their manifests: a server is stopped by removing its manifests,
+// started by writing them, and replaced by changing them in place.
 type server struct {
 	lifecycle.Server[*process]
 	cluster   *Cluster
@@ -49,7 +50,8 @@ func (c *Cluster) newServer(p Place, version string) *server {
 // subject is that of what runs at present.
 func (s *server) subject() string { return lifecycle.Subject(s.cluster.config.Subject, s.Setup()) }
 
-// real is the address of the node's port that others dial: the sidecar if there is one, otherwise the kube-apiserver.
+// real is the address of the node's port that others dial: the sidecar if there is one, otherwise
+// the kube-apiserver.
 func (s *server) real() netip.AddrPort { return netip.AddrPortFrom(s.address, securePort) }
 
 // own is where the kube-apiserver itself listens at present.
@@ -84,7 +86,8 @@ func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
 	return programs, nil
 }
 
-// startPod writes the manifest of a pod, unless something else starts the pod, and waits for its process.
+// startPod writes the manifest of a pod, unless something else starts the pod, and waits for its
+// process.
 func (s *server) startPod(ctx context.Context, pod string, i *incarnation) (*process, error) {
 	if !i.Adopted {
 		if err := s.writeManifest(ctx, pod, i.Version, i.Number); err != nil {
@@ -125,8 +128,8 @@ func (s *server) adopt(ctx context.Context) error {
 	return s.Adopt(ctx)
 }
 
-// Terminate implements [lifecycle.Backend]. For a replacement, the manifest of the kube-apiserver is changed in place,
-// as kubeadm does in an upgrade.
+// Terminate implements [lifecycle.Backend]. For a replacement, the manifest of the kube-apiserver
+// is changed in place, as kubeadm does in an upgrade.
 func (s *server) Terminate(ctx context.Context, p *process, next string) error {
 	if next != "" && p.pod == apiserverPod {
 		return s.writeManifest(ctx, p.pod, next, s.Last().Number+1)
@@ -134,13 +137,14 @@ func (s *server) Terminate(ctx context.Context, p *process, next string) error {
 	return s.removeManifests(ctx, "", p.pod)
 }
 
-// Kill implements [lifecycle.Backend]. The manifests go too, or the kubelet would start the pods again.
+// Kill implements [lifecycle.Backend]. The manifests go too, or the kubelet would start the pods
+// again.
 func (s *server) Kill(ctx context.Context, living []*process) error {
 	return s.removeManifests(ctx, "kill -KILL "+strings.Join(pids(living), " ")+"\n", s.pods()...)
 }
 
-// Signal implements [lifecycle.Backend]: it reaches the server's processes, and not its node. The kubelet tolerates a
-// paused server for 80 s, the limit of kubeadm's liveness probe (8 times 10 s).
+// Signal implements [lifecycle.Backend]: it reaches the server's processes, and not its node. The
+// kubelet tolerates a paused server for 80 s, the limit of kubeadm's liveness probe (8 times 10 s).
 func (s *server) Signal(ctx context.Context, living []*process, signal syscall.Signal) error {
 	_, err := inNode(ctx, s.place.Node, append([]string{"kill", "-" + strings.TrimPrefix(unix.SignalName(signal), "SIG")}, pids(living)...)...)
 	return err
@@ -165,8 +169,8 @@ func (s *server) writeManifest(ctx context.Context, pod, version string, incarna
 	return write(ctx, s.place.Node, manifestPath(pod), manifest)
 }
 
-// removeManifests moves the manifests of pods to where the kubelet does not look. The lines are executed before, in
-// the same script.
+// removeManifests moves the manifests of pods to where the kubelet does not look. The lines are
+// executed before, in the same script.
 func (s *server) removeManifests(ctx context.Context, before string, pods ...string) error {
 	lines := "mkdir -p /etc/kubernetes/skewproof\n" + before
 	for _, pod := range pods {

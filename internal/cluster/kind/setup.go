@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// CheckPlan refuses plans that a kind cluster cannot carry out in full. The limits of the catalogue's scenarios follow
-// from it.
+// CheckPlan refuses plans that a kind cluster cannot carry out in full. The limits of the
+// catalogue's scenarios follow from it.
 func CheckPlan(plan scenario.Plan) error {
 	refuse := func(what string) error {
 		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", scenario.BackendKind, what, scenario.BackendLocal)
@@ -45,8 +45,8 @@ func CheckPlan(plan scenario.Plan) error {
 	return nil
 }
 
-// CheckSetup refuses setups that a node cannot have. The kubelet, the etcd member and the load balancer of a node use
-// its certificates, address and name too, and would break with wrong ones.
+// CheckSetup refuses setups that a node cannot have. The kubelet, the etcd member and the load
+// balancer of a node use its certificates, address and name too, and would break with wrong ones.
 func CheckSetup(setup *scenario.Setup) error {
 	if setup == nil {
 		return nil
@@ -59,8 +59,8 @@ func CheckSetup(setup *scenario.Setup) error {
 	return fmt.Errorf("a node cannot be set up so: %s", rest.String())
 }
 
-// Configure gives the next incarnation of a server a setup; nil: none. The server must not be running. Before
-// [Cluster.Start] it is the setup with which kubeadm makes the server.
+// Configure gives the next incarnation of a server a setup; nil: none. The server must not be
+// running. Before [Cluster.Start] it is the setup with which kubeadm makes the server.
 func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.Find(name)
 	if err != nil {
@@ -94,8 +94,9 @@ func (c *Cluster) dials(to string) []history.Dial {
 	return c.fabric.Dials(to, s.real().String())
 }
 
-// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all so far, also those
-// of earlier incarnations. Certificates are not looked at: no setup here changes them.
+// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all
+// so far, also those of earlier incarnations. Certificates are not looked at: no setup here changes
+// them.
 func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, error) {
 	s, err := c.Find(name)
 	if err != nil {
@@ -115,7 +116,8 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 	return seen, err
 }
 
-// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys, which all nodes have.
+// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys, which all nodes
+// have.
 func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
 	files := map[string]string{"etcd-ca.crt": "etcd/ca.crt", "etcd-client.crt": "apiserver-etcd-client.crt", "etcd-client.key": "apiserver-etcd-client.key"}
 	for ours, theirs := range files {

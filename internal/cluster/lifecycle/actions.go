@@ -13,8 +13,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Start starts a server that does not run, with that version ("" is the one that it had), and returns when it
-// is ready. A server that refuses its setup is not running then: the error is a [scenario.RefusedError].
+// Start starts a server that does not run, with that version ("" is the one that it had), and
+// returns when it is ready. A server that refuses its setup is not running then: the error is a
+// [scenario.RefusedError].
 func (s *Server[P]) Start(ctx context.Context, version string) error {
 	s.Lock()
 	defer s.Unlock()
@@ -41,7 +42,8 @@ func (s *Server[P]) start(ctx context.Context, version string) error {
 	return s.launch(ctx, s.Begin(), programs)
 }
 
-// Adopt makes the first incarnation of processes that something else has started, and returns when it is ready.
+// Adopt makes the first incarnation of processes that something else has started, and returns when
+// it is ready.
 func (s *Server[P]) Adopt(ctx context.Context) error {
 	s.Lock()
 	defer s.Unlock()
@@ -70,7 +72,8 @@ func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Pr
 	return nil
 }
 
-// run starts one program and waits until it is ready. The incarnation starts with its first process.
+// run starts one program and waits until it is ready. The incarnation starts with its first
+// process.
 func (s *Server[P]) run(ctx context.Context, i *Incarnation[P], program Program[P]) error {
 	p, err := program.Start(ctx, i)
 	if err != nil {
@@ -153,8 +156,8 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 	return nil
 }
 
-// terminate asks one process after the other to end gracefully, the last started first, and waits for each. It
-// returns those that did not end in order.
+// terminate asks one process after the other to end gracefully, the last started first, and waits
+// for each. It returns those that did not end in order.
 func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
 	for _, p := range slices.Backward(i.Processes()) {
 		if err := s.Backend.Terminate(ctx, p, next); err != nil {
@@ -170,9 +173,9 @@ func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next strin
 	return failed, i.AwaitEnd(ctx, s.StopTimeout)
 }
 
-// Replace stops a server gracefully and starts a version ("" for the same) in its place: same host, same
-// address, same identity, as an upgrade does. A server that has a setup of its own, or is to get one, cannot be
-// replaced: stop, configure and start it.
+// Replace stops a server gracefully and starts a version ("" for the same) in its place: same host,
+// same address, same identity, as an upgrade does. A server that has a setup of its own, or is to
+// get one, cannot be replaced: stop, configure and start it.
 func (s *Server[P]) Replace(ctx context.Context, version string) error {
 	if err := s.lockRunning("replace"); err != nil {
 		return err
@@ -207,7 +210,8 @@ func (s *Server[P]) Kill(ctx context.Context) error {
 	return nil
 }
 
-// signal pauses or resumes a server. A paused server keeps its connections open and answers nothing.
+// signal pauses or resumes a server. A paused server keeps its connections open and answers
+// nothing.
 func (s *Server[P]) signal(ctx context.Context, verb string, signal syscall.Signal, state history.State) error {
 	if err := s.lockRunning(verb); err != nil {
 		return err

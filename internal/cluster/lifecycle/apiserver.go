@@ -18,7 +18,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Get copies the answer to a GET. Any status but 200 is an error: so a server says that it is not ready.
+// Get copies the answer to a GET. Any status but 200 is an error: so a server says that it is not
+// ready.
 func Get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -36,8 +37,8 @@ func Get(ctx context.Context, client *http.Client, url string, into io.Writer) e
 	return err
 }
 
-// VersionAt asks the kube-apiserver at a URL for its version. It is an error if the server does not emulate
-// the minor version that it should ("" is its own): every verdict would be worthless.
+// VersionAt asks the kube-apiserver at a URL for its version. It is an error if the server does not
+// emulate the minor version that it should ("" is its own): every verdict would be worthless.
 func VersionAt(ctx context.Context, client *http.Client, url, emulates string) (string, error) {
 	var body bytes.Buffer
 	err := Get(ctx, client, url+"/version", &body)
@@ -54,8 +55,9 @@ func VersionAt(ctx context.Context, client *http.Client, url, emulates string) (
 	return info.GitVersion, nil
 }
 
-// Identity is the apiserver identity that a kube-apiserver takes on a host of that name, in every incarnation:
-// a hash of two strings, each after its length. Source: NewConfig in k8s.io/apiserver/pkg/server/config.go.
+// Identity is the apiserver identity that a kube-apiserver takes on a host of that name, in every
+// incarnation: a hash of two strings, each after its length. Source: NewConfig in
+// k8s.io/apiserver/pkg/server/config.go.
 func Identity(hostname string) string {
 	var data []byte
 	for _, part := range []string{hostname, "kube-apiserver"} {
@@ -66,8 +68,8 @@ func Identity(hostname string) string {
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
 }
 
-// Subject is the proxy of a server with a setup, in a run about a subject. A server whose proxy is switched
-// off is a kube-apiserver alone, whatever the subject of the run.
+// Subject is the proxy of a server with a setup, in a run about a subject. A server whose proxy is
+// switched off is a kube-apiserver alone, whatever the subject of the run.
 func Subject(run string, setup *scenario.Setup) string {
 	switch {
 	case setup == nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// APIServerArguments returns the command line of a kube-apiserver, without the program's name. It is a function of its
-// arguments alone: it touches no file and starts nothing.
+// APIServerArguments returns the command line of a kube-apiserver, without the program's name. It
+// is a function of its arguments alone: it touches no file and starts nothing.
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
 	subject, p = p.configured(subject)
 	serving := p.serving()
@@ -22,8 +22,9 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		serving = Place{Name: p.Name}.serving() // the setup is about the certificate of the sidecar
 	}
 	args := append(p.advertiseArguments(),
-		// Not loopback alone, even behind a sidecar: the harness asks from outside the host what the server itself
-		// serves. Nobody else can: the sandbox forwards no packets, and the switch leads to p.Real only.
+		// Not loopback alone, even behind a sidecar: the harness asks from outside the host what
+		// the server itself serves. Nobody else can: the sandbox forwards no packets, and the
+		// switch leads to p.Real only.
 		"--bind-address=0.0.0.0",
 		"--secure-port="+strconv.Itoa(int(p.Own.Port())),
 		"--tls-cert-file="+f.key(serving+".crt"),
@@ -38,10 +39,11 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--service-account-signing-key-file="+f.key("service-account.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=Node,RBAC",
-		// Every API of a version, so that versions differ in both directions: without betas a newer server serves all
-		// that an older one serves.
+		// Every API of a version, so that versions differ in both directions: without betas a newer
+		// server serves all that an older one serves.
 		"--runtime-config=api/all=true",
-		// No scenario is about the kubernetes Service, and the reconcilers of the servers would fight over it.
+		// No scenario is about the kubernetes Service, and the reconcilers of the servers would
+		// fight over it.
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file="+f.auditPolicy(),
 		"--audit-log-path="+f.audit(p.Name),
@@ -62,9 +64,9 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	return slices.Concat(args, without, mvp), err
 }
 
-// mvpArguments switch the built-in proxy on or off explicitly, so that a run does not change its meaning with a
-// default: that of a version, or of the version that a server emulates (off up to 1.35). The proxy itself is that of
-// the server's own version, whatever it emulates.
+// mvpArguments switch the built-in proxy on or off explicitly, so that a run does not change its
+// meaning with a default: that of a version, or of the version that a server emulates (off up to
+// 1.35). The proxy itself is that of the server's own version, whatever it emulates.
 func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	if p.kubeadm(subject) {
 		return nil, nil
@@ -95,7 +97,8 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	}
 }
 
-// frontProxyArguments let servers and sidecars prove to each other who they are and for whom they ask.
+// frontProxyArguments let servers and sidecars prove to each other who they are and for whom they
+// ask.
 func frontProxyArguments(p Place, f Files) []string {
 	return []string{
 		"--proxy-client-cert-file=" + f.key(p.frontProxy()+".crt"),
@@ -108,7 +111,8 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the program's name.
+// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
+// program's name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",
@@ -132,8 +136,8 @@ func ProxyArguments(p Place, f Files) []string {
 	return slices.Concat(args, address, p.peerCAArguments(f), frontProxyArguments(p, f))
 }
 
-// kubeadm reports whether the kube-apiserver gets only those flags for its own proxy that kubeadm gives it. If the
-// subject is none, its proxy stays switched off.
+// kubeadm reports whether the kube-apiserver gets only those flags for its own proxy that kubeadm
+// gives it. If the subject is none, its proxy stays switched off.
 func (p Place) kubeadm(subject string) bool {
 	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 }
@@ -143,18 +147,18 @@ func loopbackOf(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port())
 }
 
-// alphaGates switch the proxy of 1.28 to 1.32 on. It uses StorageVersion objects, whose API is one of those that
-// --runtime-config=api/all=true serves.
+// alphaGates switch the proxy of 1.28 to 1.32 on. It uses StorageVersion objects, whose API is one
+// of those that --runtime-config=api/all=true serves.
 // Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
 const alphaGates = scenario.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
 
-// isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33 have neither that
-// design nor the next.
+// isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33
+// have neither that design nor the next.
 func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }
 
-// CheckDesigns refuses versions whose own proxies do not know each other: those of 1.28 to 1.32 learn from
-// StorageVersion objects what peers serve, later ones from discovery. Whether a version has a proxy at all is for
-// [APIServerArguments] to say.
+// CheckDesigns refuses versions whose own proxies do not know each other: those of 1.28 to 1.32
+// learn from StorageVersion objects what peers serve, later ones from discovery. Whether a version
+// has a proxy at all is for [APIServerArguments] to say.
 func CheckDesigns(from, to string) error {
 	if isAlpha(from) == isAlpha(to) {
 		return nil
@@ -164,8 +168,8 @@ func CheckDesigns(from, to string) error {
 		from, to, scenario.SubjectReference)
 }
 
-// withoutArguments switch off the APIs that a version is to do without; see [release.Parse]. A group version that is
-// named wins over api/all=true.
+// withoutArguments switch off the APIs that a version is to do without; see [release.Parse]. A
+// group version that is named wins over api/all=true.
 // Source: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go, MergeAPIResourceConfigs
 func withoutArguments(version string) ([]string, error) {
 	r, err := release.Parse(version)
@@ -175,13 +179,15 @@ func withoutArguments(version string) ([]string, error) {
 	return []string{"--runtime-config=" + r.RuntimeConfig()}, nil
 }
 
-// serving and frontProxy are the names of the files of a server's certificates, without their endings.
+// serving and frontProxy are the names of the files of a server's certificates, without their
+// endings.
 func (p Place) serving() string { return variant("serving-"+p.Name, "", p.setup().Serving) }
 func (p Place) frontProxy() string {
 	return variant(frontProxyName, "-"+p.Name, p.setup().FrontProxy)
 }
 
-// variant names a certificate that is not the usual one. of keeps it apart from that of another server.
+// variant names a certificate that is not the usual one. of keeps it apart from that of another
+// server.
 func variant(usual, of string, c scenario.Certificate) string {
 	if c == "" {
 		return usual

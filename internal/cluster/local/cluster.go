@@ -26,7 +26,8 @@ import (
 const (
 	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
 	readyTimeout = 2 * time.Minute
-	// stopTimeout exceeds kube-apiserver's own limit for requests in flight (--request-timeout, 60 s).
+	// stopTimeout exceeds kube-apiserver's own limit for requests in flight (--request-timeout, 60
+	// s).
 	stopTimeout = 75 * time.Second
 )
 
@@ -34,20 +35,21 @@ const (
 type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
-	// APIServers maps versions to kube-apiserver binaries; Etcd is the etcd binary. Nothing is fetched from here: the
-	// sandbox has no way out.
+	// APIServers maps versions to kube-apiserver binaries; Etcd is the etcd binary. Nothing is
+	// fetched from here: the sandbox has no way out.
 	APIServers map[string]string
 	Etcd       string
 	Proxy      string // the executable that has the commands 'proxy' and 'extension': this one
 	Files      Files
 	Recorder   lifecycle.Recorder
 	Status     func(format string, args ...any) // one line for people; nil is silent
-	// Failed is called from a goroutine of its own when a program that servers need, and that is no server, has ended
-	// by itself: [fault.Etcd], or [ProgramExtension]. Nil: nobody is told.
+	// Failed is called from a goroutine of its own when a program that servers need, and that is no
+	// server, has ended by itself: [fault.Etcd], or [ProgramExtension]. Nil: nobody is told.
 	Failed func(part string, err error)
 }
 
-// Cluster is a running control plane. Methods that act on one server may be called concurrently for different servers.
+// Cluster is a running control plane. Methods that act on one server may be called concurrently for
+// different servers.
 type Cluster struct {
 	config Config
 	lifecycle.Servers[*process, *server]
@@ -63,7 +65,8 @@ type Cluster struct {
 	extension   extensionServer
 }
 
-// New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside a sandbox.
+// New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside
+// a sandbox.
 func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
@@ -166,7 +169,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends every process at once and frees the links and hosts. It may be called at any stage, more than once.
+// Close ends every process at once and frees the links and hosts. It may be called at any stage,
+// more than once.
 func (c *Cluster) Close() {
 	var all sync.WaitGroup
 	for _, s := range c.Servers {
@@ -187,14 +191,14 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Direct is for the administrator's requests to one kube-apiserver itself, around links, faults and its sidecar: for
-// ground truth, never for traffic.
+// Direct is for the administrator's requests to one kube-apiserver itself, around links, faults and
+// its sidecar: for ground truth, never for traffic.
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return c.around(name, func(p Place) netip.AddrPort { return p.Own })
 }
 
-// FrontDoor is for the administrator's requests to what clients meet at a server, around links and faults: the
-// sidecar if there is one, otherwise the kube-apiserver itself.
+// FrontDoor is for the administrator's requests to what clients meet at a server, around links and
+// faults: the sidecar if there is one, otherwise the kube-apiserver itself.
 func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	return c.around(name, func(p Place) netip.AddrPort { return p.Real })
 }
@@ -207,8 +211,8 @@ func (c *Cluster) around(name string, address func(Place) netip.AddrPort) (*rest
 	return &rest.Config{Host: "https://" + address(s.place).String(), Transport: c.admin}, nil
 }
 
-// present is where the program at an address listens at present: a server whose proxy is switched off has no
-// program behind the sidecar.
+// present is where the program at an address listens at present: a server whose proxy is switched
+// off has no program behind the sidecar.
 func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
 	for _, s := range c.Servers {
 		if s.place.Own == at {
@@ -218,7 +222,8 @@ func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
 	return at
 }
 
-// URL is what clients dial to reach a server: its advertised address, which leads through the client's link.
+// URL is what clients dial to reach a server: its advertised address, which leads through the
+// client's link.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.Find(name)
 	if err != nil {

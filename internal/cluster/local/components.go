@@ -16,7 +16,8 @@ const (
 // Component is one program of a server. It is a description: nothing runs.
 type Component struct {
 	Program string
-	// Args is the command line without the program's name. That of ProgramProxy begins with the command, proxy.
+	// Args is the command line without the program's name. That of ProgramProxy begins with the
+	// command, proxy.
 	Args []string
 	// Log is the file that gets its output.
 	Log string
@@ -24,8 +25,8 @@ type Component struct {
 	URL string
 }
 
-// Components returns the programs that make one server of that version, in the order in which they are started:
-// each when the one before it is ready. It is a function of its arguments alone.
+// Components returns the programs that make one server of that version, in the order in which they
+// are started: each when the one before it is ready. It is a function of its arguments alone.
 func Components(version, subject string, p Place, f Files) ([]Component, error) {
 	args, err := APIServerArguments(version, subject, p, f)
 	if err != nil {
@@ -69,7 +70,8 @@ func EtcdArguments(f Files) []string {
 	}
 }
 
-// ExtensionArguments returns the command line of the extension apiserver, without the program's name.
+// ExtensionArguments returns the command line of the extension apiserver, without the program's
+// name.
 func ExtensionArguments(f Files) []string {
 	return []string{
 		"extension",

@@ -17,8 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configure gives the next incarnation of a server a setup; nil: none. It makes the certificates and the decoy
-// that the setup needs. The server must not be running.
+// Configure gives the next incarnation of a server a setup; nil: none. It makes the certificates
+// and the decoy that the setup needs. The server must not be running.
 func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.Find(name)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *Cluster) issue(p Place) error {
 	return nil
 }
 
-// Dialled is how many connections a server or [fault.Client] has made so far to a server, at the address where it
-// is or at the one that it advertises.
+// Dialled is how many connections a server or [fault.Client] has made so far to a server, at the
+// address where it is or at the one that it advertises.
 func (c *Cluster) Dialled(from, to string) int {
 	count := 0
 	for _, d := range c.dials(to) {
@@ -116,8 +116,8 @@ func (c *Cluster) dials(to string) []history.Dial {
 // effectTimeout bounds how long the harness looks at the effect of a setup.
 const effectTimeout = 5 * time.Second
 
-// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all so far, also
-// those of earlier incarnations.
+// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all
+// so far, also those of earlier incarnations.
 func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, error) {
 	s, err := c.Find(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The common names of front-proxy certificates: the one that every server allows, and one that only its own server
-// allows.
+// The common names of front-proxy certificates: the one that every server allows, and one that only
+// its own server allows.
 const (
 	frontProxyName      = "front-proxy-client"
 	otherFrontProxyName = "front-proxy-of-another"
@@ -94,10 +94,12 @@ func servingRequest(p Place) pki.Request {
 	}
 }
 
-// frontProxyRequest is for the certificate by which servers prove to each other that they may speak for users.
+// frontProxyRequest is for the certificate by which servers prove to each other that they may speak
+// for users.
 func frontProxyRequest() pki.Request { return pki.Request{CommonName: frontProxyName, Client: true} }
 
-// issueVariant issues a certificate that differs from the one requested in one way, or is a new one.
+// issueVariant issues a certificate that differs from the one requested in one way, or is a new
+// one.
 func (a *authorities) issueVariant(by *pki.Authority, name string, r pki.Request, how scenario.Certificate) (pki.Pair, error) {
 	switch how {
 	case scenario.CertificateExpired:
@@ -124,7 +126,8 @@ func (a *authorities) makeStranger(dir string) error {
 	return err
 }
 
-// writeKubeconfig writes the kubeconfig of a user for one server. The user's certificate is among the keys.
+// writeKubeconfig writes the kubeconfig of a user for one server. The user's certificate is among
+// the keys.
 func writeKubeconfig(path, server, address, user string, f Files) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[server] = &clientcmdapi.Cluster{Server: "https://" + address, CertificateAuthority: f.key("ca.crt")}

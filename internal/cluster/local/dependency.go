@@ -20,14 +20,15 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
 
-// dependency is a program that servers need and that is no server: etcd, or the extension apiserver.
+// dependency is a program that servers need and that is no server: etcd, or the extension
+// apiserver.
 type dependency struct {
 	*process
 	expected atomic.Bool // its end was asked for
 }
 
-// startDependency starts a program in the run's own namespace and returns when URL/readyz says 200. The program is
-// returned, and may run, even if there is an error.
+// startDependency starts a program in the run's own namespace and returns when URL/readyz says 200.
+// The program is returned, and may run, even if there is an error.
 func (c *Cluster) startDependency(ctx context.Context, name, binary string, args []string, log, url string, client *http.Client, limit time.Duration) (*dependency, error) {
 	p, err := startProcess(name, binary, args, c.config.Files.log(log), (*exec.Cmd).Start)
 	if err != nil {
@@ -43,7 +44,8 @@ func (c *Cluster) startDependency(ctx context.Context, name, binary string, args
 	return d, err
 }
 
-// watch tells the run if a dependency ends by itself: the servers are not to blame for their answers after that.
+// watch tells the run if a dependency ends by itself: the servers are not to blame for their
+// answers after that.
 func (c *Cluster) watch(d *dependency) {
 	<-d.done
 	if !d.expected.Load() {
@@ -78,8 +80,8 @@ type extensionServer struct {
 	program  *dependency
 }
 
-// Extend lets an extension apiserver serve these APIs and no others, and returns its address and authority. It
-// returns when the APIs are served; without any API the program has ended.
+// Extend lets an extension apiserver serve these APIs and no others, and returns its address and
+// authority. It returns when the APIs are served; without any API the program has ended.
 func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address netip.AddrPort, ca []byte, err error) {
 	c.extension.mu.Lock()
 	defer c.extension.mu.Unlock()

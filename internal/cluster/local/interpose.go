@@ -24,9 +24,9 @@ type interposed struct {
 	end   func()          // ends the detour of the peers; nil while there is none
 }
 
-// BreakDiscovery lets fetches of a discovery document (/api or /apis) of a server by its peers fail in that way, until
-// [Cluster.RestoreDiscovery]. New connections of peers go through a program that has the server's keys; open ones are
-// reset.
+// BreakDiscovery lets fetches of a discovery document (/api or /apis) of a server by its peers fail
+// in that way, until [Cluster.RestoreDiscovery]. New connections of peers go through a program that
+// has the server's keys; open ones are reset.
 func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) error {
 	s, err := c.Find(name)
 	if err != nil {
@@ -56,7 +56,8 @@ func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) 
 	return nil
 }
 
-// RestoreDiscovery lets the fetches succeed again, and returns how many have failed. Open connections stay as they are.
+// RestoreDiscovery lets the fetches succeed again, and returns how many have failed. Open
+// connections stay as they are.
 func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	c.interposers.mu.Lock()
 	defer c.interposers.mu.Unlock()
@@ -91,7 +92,8 @@ func (c *Cluster) interposerConfig(s *server) interpose.Config {
 // peerName is the name under which peers verify a server's certificate.
 const peerName = "kubernetes.default.svc"
 
-// pool is an authority of the run. If it cannot be read the pool trusts nobody, and the first handshake fails.
+// pool is an authority of the run. If it cannot be read the pool trusts nobody, and the first
+// handshake fails.
 func (c *Cluster) pool(authority string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if content, err := os.ReadFile(c.config.Files.key(authority + ".crt")); err == nil {

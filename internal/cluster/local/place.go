@@ -1,5 +1,5 @@
-// Package local runs a control plane of real kube-apiserver processes of any mix of versions around one etcd. Each
-// server has a host of its own inside the run's sandbox.
+// Package local runs a control plane of real kube-apiserver processes of any mix of versions around
+// one etcd. Each server has a host of its own inside the run's sandbox.
 package local
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarks between devices. It is routed nowhere:
-// even a packet that escaped would have nowhere to go.
+// Addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarks between devices. It is
+// routed nowhere: even a packet that escaped would have nowhere to go.
 var (
 	hostBlock       = netip.MustParseAddr("198.18.0.0")   // a /30 for each server: between the run and its host
 	advertisedBlock = netip.MustParseAddr("198.19.0.0")   // an address for each server, which the switch listens at
 	decoyBlock      = netip.MustParseAddr("198.19.254.0") // an address for each server, at which no server is; see decoy
-	// extensionAddress is where the extension apiserver listens: in the run's own namespace, like etcd. Every host
-	// reaches it through its gateway.
+	// extensionAddress is where the extension apiserver listens: in the run's own namespace, like
+	// etcd. Every host reaches it through its gateway.
 	extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
 	etcdAdvertised   = netip.MustParseAddrPort("198.19.255.1:2379")
 	etcdReal         = netip.MustParseAddrPort("127.0.0.1:2379")
@@ -81,8 +81,8 @@ func place(subject string, i int, name string) Place {
 	return p
 }
 
-// offset is the n-th address after one whose last octet is 0. A /24 has room for [MaxServers], which a plan is
-// checked for.
+// offset is the n-th address after one whose last octet is 0. A /24 has room for [MaxServers],
+// which a plan is checked for.
 func offset(a netip.Addr, n int) netip.Addr {
 	b := a.As4()
 	if n > 255 {
@@ -106,8 +106,8 @@ func (p Place) setup() scenario.Setup {
 	return *p.Setup
 }
 
-// configured is the subject and the place with the setup applied: a kube-apiserver without a sidecar listens at
-// the address that the switch leads to.
+// configured is the subject and the place with the setup applied: a kube-apiserver without a
+// sidecar listens at the address that the switch leads to.
 func (p Place) configured(subject string) (string, Place) {
 	subject = lifecycle.Subject(subject, p.Setup)
 	if subject != scenario.SubjectReference {
@@ -116,8 +116,8 @@ func (p Place) configured(subject string) (string, Place) {
 	return subject, p
 }
 
-// featureVersion is the version by which a kube-apiserver decides what flags it takes: the one that it emulates, if
-// it does.
+// featureVersion is the version by which a kube-apiserver decides what flags it takes: the one that
+// it emulates, if it does.
 func (p Place) featureVersion(version string) string {
 	if emulated := p.Setup.Like(); emulated != "" {
 		return "v" + emulated

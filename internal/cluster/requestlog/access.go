@@ -10,15 +10,16 @@ import (
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
-// handled is what a server logged of one request: a hop, what was requested, and to whom it passed the request on.
+// handled is what a server logged of one request: a hop, what was requested, and to whom it passed
+// the request on.
 type handled struct {
 	history.Hop
 	requested requested
 	peer      string // the peer whose answer a sidecar passed back, as an apiserver identity; empty if none was
 }
 
-// readAccessLog reads a sidecar's access log. A killed sidecar leaves out the requests that it was handling, and
-// may leave a last line that is cut short.
+// readAccessLog reads a sidecar's access log. A killed sidecar leaves out the requests that it was
+// handling, and may leave a last line that is cut short.
 func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, error) {
 	var all []handled
 	err := readRecords(log, func(r sidecar.AccessRecord) {
@@ -50,10 +51,10 @@ func byOperation(all []handled) map[string][]int {
 	return indices
 }
 
-// merge merges the two logs of a server. The sidecar logs every request that it gets, and the kube-apiserver logs
-// those again that the sidecar hands to it: they are counted once. What only the kube-apiserver has logged is
-// kept: the sidecar was killed meanwhile, or the request did not come through it. Only the kube-apiserver logs in
-// full what was requested, and by whom.
+// merge merges the two logs of a server. The sidecar logs every request that it gets, and the
+// kube-apiserver logs those again that the sidecar hands to it: they are counted once. What only
+// the kube-apiserver has logged is kept: the sidecar was killed meanwhile, or the request did not
+// come through it. Only the kube-apiserver logs in full what was requested, and by whom.
 func merge(access, audit []handled) []handled {
 	indices := byOperation(access)
 	matched := make([]bool, len(access)) // to a record of the kube-apiserver
@@ -74,9 +75,9 @@ func merge(access, audit []handled) []handled {
 	return both
 }
 
-// matching finds the sidecar's record of a request that the kube-apiserver has logged: one that was under way when
-// the kube-apiserver got it. Otherwise, an earlier one that has no match yet: the client went away, and the
-// kube-apiserver took the request up late. -1 if there is none.
+// matching finds the sidecar's record of a request that the kube-apiserver has logged: one that was
+// under way when the kube-apiserver got it. Otherwise, an earlier one that has no match yet: the
+// client went away, and the kube-apiserver took the request up late. -1 if there is none.
 func matching(h history.Hop, candidates []int, access []handled, matched []bool) int {
 	late := -1
 	for _, i := range candidates {
@@ -92,12 +93,13 @@ func matching(h history.Hop, candidates []int, access []handled, matched []bool)
 	return late
 }
 
-// auditPrecision is the unit of the times in audit logs, which are cut down to it (metav1.MicroTime).
+// auditPrecision is the unit of the times in audit logs, which are cut down to it
+// (metav1.MicroTime).
 const auditPrecision = time.Microsecond
 
-// endInOrder ends every hop no later than the hop that passed it on and got its answer. A sidecar logs the end of
-// a request when the answer has left it, and the process that waits for that answer may write its record first.
-// names maps apiserver identities to servers.
+// endInOrder ends every hop no later than the hop that passed it on and got its answer. A sidecar
+// logs the end of a request when the answer has left it, and the process that waits for that answer
+// may write its record first. names maps apiserver identities to servers.
 func endInOrder(all []handled, names map[string]string) []history.Hop {
 	out := make([]history.Hop, len(all))
 	for _, same := range byOperation(all) {

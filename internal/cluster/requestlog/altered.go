@@ -13,9 +13,9 @@ type requested struct {
 	withoutQuery bool   // the log leaves the query out
 }
 
-// markAltered notes, in every record of a request that a peer passed on, what differs from the request that the
-// client sent. Both have the same ID. Nothing is noted where no record of the client's request is left. A client
-// that repeats a request sends the same.
+// markAltered notes, in every record of a request that a peer passed on, what differs from the
+// request that the client sent. Both have the same ID. Nothing is noted where no record of the
+// client's request is left. A client that repeats a request sends the same.
 func markAltered(all []handled) []handled {
 	sent := map[string][]requested{} // by the client
 	for _, r := range all {
@@ -38,9 +38,9 @@ func markAltered(all []handled) []handled {
 	return out
 }
 
-// unlike says what differs from the request before, in the form of [history.Hop.Altered]. Paths and queries are
-// equal if they mean the same: upstream's proxy sorts and encodes the query's parameters anew. What one of the two
-// does not say is no difference.
+// unlike says what differs from the request before, in the form of [history.Hop.Altered]. Paths and
+// queries are equal if they mean the same: upstream's proxy sorts and encodes the query's
+// parameters anew. What one of the two does not say is no difference.
 func (a requested) unlike(before requested) string {
 	var parts, differences []string
 	add := func(part, difference string) {
@@ -76,8 +76,8 @@ func segments(u *url.URL) []string {
 	return all
 }
 
-// unlikeQuery says how a query differs from the one before; "" if it does not. The order of a parameter's values
-// counts, the order of the parameters does not.
+// unlikeQuery says how a query differs from the one before; "" if it does not. The order of a
+// parameter's values counts, the order of the parameters does not.
 func unlikeQuery(got, was url.Values) string {
 	lost, added := url.Values{}, url.Values{}
 	for name, values := range was {

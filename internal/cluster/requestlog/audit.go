@@ -15,11 +15,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// readAuditLog reads a kube-apiserver's audit log and joins the two stages of each request. A killed server leaves
-// requests without their second stage, and may leave a last line that is cut short.
+// readAuditLog reads a kube-apiserver's audit log and joins the two stages of each request. A
+// killed server leaves requests without their second stage, and may leave a last line that is cut
+// short.
 //
-// sources is how many addresses a request has come through that no peer passed on: its client's, and that of a
-// sidecar if there is one.
+// sources is how many addresses a request has come through that no peer passed on: its client's,
+// and that of a sidecar if there is one.
 func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([]handled, error) {
 	var all []handled
 	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
@@ -58,16 +59,17 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 	return all, nil
 }
 
-// digestGroups is the same for the same groups, whatever their order: they are a set (k8s.io/apiserver, user.Info).
+// digestGroups is the same for the same groups, whatever their order: they are a set
+// (k8s.io/apiserver, user.Info).
 func digestGroups(groups []string) string {
 	sorted := slices.Clone(groups)
 	slices.Sort(sorted)
 	return digest(slices.Compact(sorted))
 }
 
-// digestExtra is the same for the same fields with the same values; "" if there are none. Keys are compared in
-// lower case, as headers carry them from one server to the next (KEP-4020, proxy transport between apiservers and
-// authn; --requestheader-extra-headers-prefix).
+// digestExtra is the same for the same fields with the same values; "" if there are none. Keys are
+// compared in lower case, as headers carry them from one server to the next (KEP-4020, proxy
+// transport between apiservers and authn; --requestheader-extra-headers-prefix).
 func digestExtra(extra map[string]authnv1.ExtraValue) string {
 	if len(extra) == 0 {
 		return ""

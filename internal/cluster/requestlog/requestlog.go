@@ -1,5 +1,5 @@
-// Package requestlog reads what servers log of the requests that they handled: kube-apiservers in audit logs,
-// sidecars in access logs. It merges both into one list, whatever the servers run on.
+// Package requestlog reads what servers log of the requests that they handled: kube-apiservers in
+// audit logs, sidecars in access logs. It merges both into one list, whatever the servers run on.
 package requestlog
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// AuditPolicy makes a kube-apiserver log every request, once when it comes and once when it is answered, and
-// nothing of the bodies: who served what is all that is read.
+// AuditPolicy makes a kube-apiserver log every request, once when it comes and once when it is
+// answered, and nothing of the bodies: who served what is all that is read.
 const AuditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\nrules:\n- level: Metadata\n"
 
 // Logs are where one server logs the requests that it handled.
@@ -28,9 +28,9 @@ type Logs struct {
 	Access string // the access log of the sidecar in front of it; empty if there is none
 }
 
-// Hops are the requests that the servers of a run handled, by whoever they were sent: one hop for each time that
-// a server handled one, with what a peer altered on the way. epoch is the wall time of the run's start. A log
-// that does not exist is empty.
+// Hops are the requests that the servers of a run handled, by whoever they were sent: one hop for
+// each time that a server handled one, with what a peer altered on the way. epoch is the wall time
+// of the run's start. A log that does not exist is empty.
 func Hops(servers []Logs, epoch time.Time) ([]history.Hop, error) {
 	var all []handled
 	names := map[string]string{}
@@ -45,10 +45,11 @@ func Hops(servers []Logs, epoch time.Time) ([]history.Hop, error) {
 	return endInOrder(markAltered(markRerouted(all)), names), nil
 }
 
-// markRerouted marks a request as passed on at every server but the first one: a client sends a request to one
-// server only. An audit record alone cannot always tell. It leaves out an address that is the same as the one
-// before (k8s.io/apimachinery, pkg/util/net, SourceIPs), and on kind all connections to a node come from one
-// address; and if the sidecar of one server is switched off, requests of peers reach it over one address less.
+// markRerouted marks a request as passed on at every server but the first one: a client sends a
+// request to one server only. An audit record alone cannot always tell. It leaves out an address
+// that is the same as the one before (k8s.io/apimachinery, pkg/util/net, SourceIPs), and on kind
+// all connections to a node come from one address; and if the sidecar of one server is switched
+// off, requests of peers reach it over one address less.
 func markRerouted(all []handled) []handled {
 	first := map[string]handled{}
 	for _, r := range all {
@@ -100,8 +101,9 @@ func readLog(path string, read func(io.Reader) error) error {
 	return read(f)
 }
 
-// readRecords hands each record of a log of JSON lines to do, in order. A killed process may leave a last line
-// that is cut short, and its successor goes on in the same line: the complete records in that line count.
+// readRecords hands each record of a log of JSON lines to do, in order. A killed process may leave
+// a last line that is cut short, and its successor goes on in the same line: the complete records
+// in that line count.
 func readRecords[T any](log io.Reader, do func(T)) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)
@@ -122,9 +124,9 @@ func readRecords[T any](log io.Reader, do func(T)) error {
 	return lines.Err()
 }
 
-// completeRecords are the records in a line that ends with a record: two if only the newline between them is
-// missing. A line that does not end with a record is returned as it is. Nothing inside a record can be taken for
-// a record: it would not reach to the end of the line.
+// completeRecords are the records in a line that ends with a record: two if only the newline
+// between them is missing. A line that does not end with a record is returned as it is. Nothing
+// inside a record can be taken for a record: it would not reach to the end of the line.
 func completeRecords(line []byte) [][]byte {
 	if json.Valid(line) {
 		return [][]byte{line}

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room that making images takes, in bytes. The images of two versions have 0.64 GB, and as much again while they are made; Debian's packages
-// have 0.4 GB before they are packed. The rest is reserve, not least for Go's own caches, which a first build fills.
+// Disk space for making images, in bytes. The images of two versions take 0.64 GB, and twice that
+// while they are made; Debian's packages take 0.4 GB before they are packed. The rest is for Go's
+// own caches, which a first build fills.
 const (
 	engineRoom = 3 << 30
 	cacheRoom  = 2 << 30
@@ -66,13 +67,13 @@ func findEngine(ctx context.Context) (engine, error) {
 	return engine{root: info.DockerRootDir}, nil
 }
 
-// room is checked before something is made, and not where all is there already.
-func (b *builder) room() error {
+// checkSpace is called before an image is made.
+func (b *builder) checkSpace() error {
 	if free := freeSpace(b.cache); free >= 0 && free < cacheRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, and %d MB are wanted: free some, or put the cache elsewhere with XDG_CACHE_HOME",
 			errNeeds, free/1e6, b.cache, int64(cacheRoom)/1e6)
 	}
-	// An engine on another machine has its data where nothing can be said of it.
+	// The data directory of an engine on another machine cannot be looked at.
 	if free := freeSpace(b.engine.root); free >= 0 && free < engineRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, where the Docker engine keeps its images, and %d MB are wanted: "+
 			"'docker system prune' frees some", errNeeds, free/1e6, b.engine.root, int64(engineRoom)/1e6)
@@ -80,7 +81,7 @@ func (b *builder) room() error {
 	return nil
 }
 
-// goArch is Go's name for what the kernel calls a machine.
+// goArch is Go's name for the kernel's name of a machine.
 func goArch(machine string) string {
 	switch machine {
 	case "x86_64":
@@ -91,7 +92,7 @@ func goArch(machine string) string {
 	return machine
 }
 
-// freeSpace is in bytes; -1 if it cannot be told.
+// freeSpace is in bytes; -1 if it is not known.
 func freeSpace(dir string) int64 {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -100,7 +101,7 @@ func freeSpace(dir string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// lockCache makes calls take turns.
+// lockCache excludes other processes.
 func lockCache(ctx context.Context, dir string) (unlock func(), err error) {
 	l := flock.New(filepath.Join(dir, "lock"))
 	held, err := l.TryLock()

@@ -12,7 +12,7 @@ import (
 // ownPackages is where this command's own programs are.
 const ownPackages = "github.com/skewproof/skewproof/kindconfigs/image/"
 
-// buildOwn builds one of our own programs, as an executable that needs no other file.
+// buildOwn builds one of our own programs as a static executable.
 func buildOwn(ctx context.Context, name, to string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", to, ownPackages+name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -22,11 +22,12 @@ func buildOwn(ctx context.Context, name, to string) error {
 	return nil
 }
 
-// balancerImage makes sure that the engine has the image that kind puts in front of the control plane: Envoy, or where that cannot be
-// pulled, our stand-in under Envoy's name, because kind can be told no other.
+// balancerImage makes sure that the engine has the image of the load balancer that kind uses:
+// Envoy, or, if that cannot be pulled, our stand-in under Envoy's name, since kind uses no other
+// name.
 func (b *builder) balancerImage(ctx context.Context) (string, error) {
 	want := recipe("balancer", debianRecipe())
-	// What stands in under its name is not pulled again: the first look has settled that it cannot be.
+	// If the engine has the stand-in, Envoy could not be pulled, and that is not tried again.
 	switch {
 	case b.engine.has(ctx, envoyImage, ""):
 		return envoyImage, nil
@@ -39,7 +40,7 @@ func (b *builder) balancerImage(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := b.bakeStandIn(ctx, debian, want); err != nil {
+	if err := b.buildStandIn(ctx, debian, want); err != nil {
 		return "", err
 	}
 	say("%s, which is not Envoy, gets the name %s, the only one that kind asks for", standInImage, envoyImage)
@@ -47,7 +48,7 @@ func (b *builder) balancerImage(ctx context.Context) (string, error) {
 	return standInImage, err
 }
 
-func (b *builder) bakeStandIn(ctx context.Context, from, want string) error {
+func (b *builder) buildStandIn(ctx context.Context, from, want string) error {
 	say("making %s, which stands in for Envoy", standInImage)
 	dir, err := os.MkdirTemp(b.cache, "balancer-")
 	if err != nil {
@@ -58,10 +59,10 @@ func (b *builder) bakeStandIn(ctx context.Context, from, want string) error {
 	if err := buildOwn(ctx, "balancer", program); err != nil {
 		return err
 	}
-	return b.engine.bake(ctx, baking{
+	return b.engine.build(ctx, imageBuild{
 		from: from, to: standInImage, recipe: want,
 		files: []file{{name: "usr/local/bin/envoy", mode: 0o755, from: program}}, // kind runs it by this name
-		// As Envoy's image: whatever kind says is run.
+		// As in Envoy's image, kind gives the command.
 		changes: []string{`ENTRYPOINT ["/usr/bin/env"]`, `LABEL org.opencontainers.image.title="skewproof's TCP balancer, a stand-in for Envoy"`},
 	})
 }
@@ -69,11 +70,11 @@ func (b *builder) bakeStandIn(ctx context.Context, from, want string) error {
 // output runs a program and returns the lines it prints.
 func output(ctx context.Context, program string, args ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, tail(said.String()))
+		return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, tail(output.String()))
 	}
 	return strings.Fields(string(out)), nil
 }
