@@ -125,7 +125,6 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 	return mod, nil
 }
 
-// writeSource writes the temporary module, and returns the package of it to build.
 func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err error) {
 	upstream, err := os.ReadFile(upstreamGoMod)
 	if err != nil {

@@ -31,7 +31,6 @@ const (
 // errNotCached means that there is no such entry. A damaged entry is another error.
 var errNotCached = errors.New("not in the cache")
 
-// originRecord is the origin.json beside a binary.
 type originRecord struct {
 	Component Component `json:"component"`
 	Version   string    `json:"version"`
@@ -186,7 +185,6 @@ func (w workspace) path(name string) string { return filepath.Join(w.root, name)
 func (w workspace) stage() string           { return w.path("stage") }
 func (w workspace) binary() string          { return filepath.Join(w.stage(), w.name) }
 
-// reset makes the workspace empty.
 func (w workspace) reset() error {
 	return errors.Join(os.RemoveAll(w.root), os.MkdirAll(w.stage(), 0o755))
 }

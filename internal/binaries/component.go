@@ -32,7 +32,6 @@ const (
 	CNIPtp       Component = "ptp"
 )
 
-// project is what the programs of one project have in common.
 type project struct {
 	module   string // that it is published as
 	major    string // of all its releases
@@ -54,7 +53,6 @@ var (
 		releases: "https://github.com/containernetworking/plugins/releases"}
 )
 
-// program is what differs between components.
 type program struct {
 	*project
 	pkg    string   // to build, below the module; "": its main function is written by us

@@ -48,7 +48,6 @@ func releaseOf(ref Ref, base string) (release, error) {
 	return release{url: url, file: string(ref.Component), sumsURL: url + ".sha256"}, nil
 }
 
-// download stages the official release.
 func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	rel, err := releaseOf(ref, s.releaseBase(ref.Component))
 	if err != nil {

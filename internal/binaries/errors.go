@@ -119,7 +119,6 @@ func causeOf(output string) error {
 	return nil
 }
 
-// moduleError is about the module of the component itself.
 func moduleError(module, output string) error {
 	output = strings.TrimSpace(output)
 	if cause := causeOf(output); cause != nil {

@@ -84,7 +84,6 @@ func (o Overrides) Check(ref Ref) error {
 	return nil
 }
 
-// executable returns an error if a file may not be executed.
 func executable(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -102,7 +101,6 @@ func unusable(ref Ref, path string, err error) error {
 	return fmt.Errorf("%s: %w: the binary given for it, %s, cannot be used: %w", ref, ErrUnavailable, path, err)
 }
 
-// useOverride returns the user's own binary after asking it for its version.
 func useOverride(ctx context.Context, ref Ref, path string) (Binary, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

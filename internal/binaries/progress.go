@@ -58,5 +58,4 @@ func (p progress) during(what string, detail func() string) (done func()) {
 	}
 }
 
-// megabytes is for people.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -216,7 +216,6 @@ func orDefault(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// releaseBase is where the releases of a component are downloaded from.
 func (s *Store) releaseBase(c Component) string {
 	switch {
 	case c == Etcd && s.EtcdURL != "":

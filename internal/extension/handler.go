@@ -21,7 +21,6 @@ var Verbs = []string{"create", "delete", "get", "list", "watch"}
 
 var requestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// handler answers requests that kube-apiservers pass on, and their own.
 type handler struct {
 	allowed string
 	apis    func() ([]API, error)

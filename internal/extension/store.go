@@ -17,7 +17,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// maxObject is how large an object may be, in bytes.
 const maxObject = 1 << 20
 
 // store is the objects of all resources. An object that is served in several versions is one
@@ -28,7 +27,6 @@ type store struct {
 	objects  map[schema.GroupResource]map[string]*unstructured.Unstructured
 }
 
-// serve answers a request about a resource that is served.
 func (s *store) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
@@ -129,7 +127,6 @@ func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVer
 	fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"}}}`+"\n", gv, kind, revision)
 }
 
-// as is an object in a version.
 func as(object *unstructured.Unstructured, gv schema.GroupVersion, kind string) *unstructured.Unstructured {
 	out := object.DeepCopy()
 	out.SetAPIVersion(gv.String())

@@ -24,7 +24,6 @@ type conn struct {
 	pipesEnded int
 }
 
-// ending is how a connection ends.
 type ending int
 
 const (

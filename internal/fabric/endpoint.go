@@ -27,7 +27,6 @@ type Source struct {
 	Addr netip.Addr
 }
 
-// separator joins the two ends in the name of a link.
 const separator = "-to-"
 
 // LinkName is the name of the toxiproxy proxy that carries connections from one end to the other:

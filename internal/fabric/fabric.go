@@ -166,7 +166,6 @@ func (f *Fabric) addLink(from, to string) error {
 	return nil
 }
 
-// realOf is where a link leads.
 func (f *Fabric) realOf(from, to string) netip.AddrPort {
 	if real, ok := f.upstreams[LinkName(from, to)]; ok {
 		return real

@@ -146,7 +146,6 @@ func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
 	return l.detach(a.tally), err
 }
 
-// streamsOf are the toxiproxy streams that a fault is in.
 func streamsOf(f fault.Fault) []stream.Direction {
 	switch f.Direction {
 	case fault.Up:

@@ -192,7 +192,6 @@ func (l *link) listen() string {
 	return l.proxy.Listen
 }
 
-// anyPort is where the proxies listen.
 const anyPort = "127.0.0.1:0"
 
 // close resets all connections and refuses new ones, and new faults.

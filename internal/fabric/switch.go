@@ -15,7 +15,6 @@ import (
 // at once would only take the CPU that others need to finish.
 const acceptPause = 50 * time.Millisecond
 
-// listen listens at the advertised address of a destination.
 func (f *Fabric) listen(name string) error {
 	d := f.destinations[name]
 	var config net.ListenConfig
@@ -47,7 +46,6 @@ func (f *Fabric) accept(to string, listener net.Listener) {
 	}
 }
 
-// route sends a connection through the link of whoever made it.
 func (f *Fabric) route(to string, accepted *net.TCPConn) {
 	from := f.source(accepted.RemoteAddr().(*net.TCPAddr).AddrPort().Addr())
 	l, err := f.link(from, to)

@@ -54,7 +54,6 @@ type Interposer struct {
 	broken map[string]*broken // by path
 }
 
-// broken is a document whose fetches fail.
 type broken struct {
 	how    fault.DiscoveryFailure
 	failed int // fetches
@@ -198,7 +197,6 @@ func (s *Interposer) passOn(asPeer bool) http.Handler {
 	}
 }
 
-// transport makes one to the real server.
 func (s *Interposer) transport(trust *tls.Config, http2 bool) *http.Transport {
 	transport := &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: http2, DisableCompression: true, MaxIdleConnsPerHost: 100}
 	s.upstream = append(s.upstream, transport)

@@ -141,7 +141,6 @@ func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	return code, err
 }
 
-// exitCode is that of a process by the error of [exec.Cmd.Wait].
 func exitCode(err error) (int, error) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

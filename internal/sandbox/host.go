@@ -84,7 +84,6 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// connect connects the host to the run's namespace by a pair of virtual Ethernet interfaces.
 func (h *Host) connect(ns netns.NsHandle, bits int) error {
 	near := netlink.NewLinkAttrs()
 	near.Name = "to-" + h.Name
@@ -164,7 +163,6 @@ func (h *Host) Rename(name string) error {
 	return nil
 }
 
-// do runs f on the host's thread and waits for it.
 func (h *Host) do(f func()) {
 	done := make(chan struct{})
 	h.work <- func() {

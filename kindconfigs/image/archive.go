@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// programDir is where the one program of an image nestedImage is.
+// programDir is where the one program of a nested image is.
 const programDir = "usr/local/bin"
 
 // imageConfig is what is used of an image's configuration (OCI image-spec, config.md).
@@ -86,7 +86,6 @@ func writeArchive(to, tag, program, name string) error {
 	return os.Rename(f.Name(), to)
 }
 
-// file is a regular file that goes into an image.
 type file struct {
 	name    string // path without a leading slash
 	mode    int64

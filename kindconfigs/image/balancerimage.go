@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// ownPackages is where this command's own programs are.
 const ownPackages = "github.com/skewproof/skewproof/kindconfigs/image/"
 
 // buildOwn builds one of our own programs as a static executable.
@@ -67,7 +66,6 @@ func (b *builder) buildStandIn(ctx context.Context, from, want string) error {
 	})
 }
 
-// output runs a program and returns the lines it prints.
 func output(ctx context.Context, program string, args ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var output strings.Builder

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// nestedImage is a container image nestedImage the node image. It holds one program, which has the
+// nestedImage is a container image in the node image. It holds one program, which has the
 // component's name.
 type nestedImage struct {
 	tag       string
@@ -18,7 +18,6 @@ type nestedImage struct {
 // pause is our own program in one of the nested images; it has no version.
 const pause binaries.Component = "pause"
 
-// archive is the file name of the image's archive.
 func (i nestedImage) archive() string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(i.tag) + ".tar"
 }

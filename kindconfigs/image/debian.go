@@ -58,7 +58,6 @@ func debianRecipe() string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// bootstrap makes a Debian and packs it.
 func (b *builder) bootstrap(ctx context.Context, archive string) error {
 	if _, err := exec.LookPath("debootstrap"); err != nil {
 		return fmt.Errorf("%w: kind's own images cannot be pulled here, and making equal ones takes debootstrap: 'apt-get install debootstrap'", errNeeds)

@@ -39,7 +39,6 @@ func (engine) docker(ctx context.Context, input io.Reader, args ...string) (stri
 	return "", fmt.Errorf("docker %s: %w", args[0], err)
 }
 
-// tail is the last lines of a program's output.
 func tail(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")

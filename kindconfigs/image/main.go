@@ -29,7 +29,6 @@ const (
 	exitUsage  = 4
 )
 
-// errFlags is wrapped by errors about flags.
 var errFlags = errors.New("wrong flags")
 
 // errNeeds is wrapped by errors about what this machine lacks.
@@ -56,7 +55,6 @@ func main() {
 	}
 }
 
-// builder makes images.
 type builder struct {
 	engine engine
 	cache  string // directory
@@ -131,5 +129,4 @@ func (b *builder) images(ctx context.Context, versions []string) ([]string, erro
 	return []string{node, balancer}, nil
 }
 
-// say writes a line of progress.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "kind-images: "+format+"\n", args...) }

@@ -46,7 +46,6 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 	})
 }
 
-// nodePrograms are the programs of Kubernetes that run on a node itself.
 func (b *builder) nodePrograms(ctx context.Context, version string) ([]file, error) {
 	var files []file
 	for _, c := range []binaries.Component{binaries.Kubeadm, binaries.Kubectl, binaries.Kubelet} {
@@ -97,7 +96,6 @@ func (b *builder) nestedImages(ctx context.Context, base string, versions []stri
 	return files, remove, nil
 }
 
-// wantedImages asks kubeadm which images it needs.
 func (b *builder) wantedImages(ctx context.Context, version string) ([]string, error) {
 	kubeadm, err := b.store.Get(ctx, binaries.Kubeadm, version)
 	if err != nil {
@@ -106,7 +104,7 @@ func (b *builder) wantedImages(ctx context.Context, version string) ([]string, e
 	return output(ctx, kubeadm.Path, "config", "images", "list", "--kubernetes-version="+version)
 }
 
-// program returns the executable of an image nestedImage, which is built in dir if it is our own.
+// program returns the executable of a nested image, which is built in dir if it is our own.
 func (b *builder) program(ctx context.Context, image nestedImage, dir string) (string, error) {
 	if image.component == pause {
 		to := filepath.Join(dir, string(pause))

@@ -36,7 +36,6 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-// findEngine asks the Docker engine what it is.
 func findEngine(ctx context.Context) (engine, error) {
 	if runtime.GOOS != "linux" {
 		return engine{}, fmt.Errorf("%w: node images are made on linux only, and this is %s", errNeeds, runtime.GOOS)
@@ -101,7 +100,6 @@ func freeSpace(dir string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// lockCache excludes other processes.
 func lockCache(ctx context.Context, dir string) (unlock func(), err error) {
 	l := flock.New(filepath.Join(dir, "lock"))
 	held, err := l.TryLock()

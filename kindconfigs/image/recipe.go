@@ -84,7 +84,6 @@ func recipe(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// source is one of our own files.
 func source(path string) []byte {
 	text, err := sources.ReadFile(path)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// requestTimeout is how long one request of the harness may take.
 const requestTimeout = 10 * time.Second
 
 // Versions asks every server for its version, by its name. The error says which server did not
@@ -58,7 +57,6 @@ type Cluster struct {
 	watching sync.WaitGroup
 }
 
-// server is one apiserver as it is seen from outside.
 type server struct {
 	Endpoint
 	version     string

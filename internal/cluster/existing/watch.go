@@ -39,7 +39,6 @@ func (s *server) probe(ctx context.Context) error {
 	return nil
 }
 
-// watch follows one server until ctx ends.
 func (c *Cluster) watch(ctx context.Context, s *server) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -70,7 +69,6 @@ func (c *Cluster) watch(ctx context.Context, s *server) {
 	}
 }
 
-// becameReady begins an incarnation of a server.
 func (c *Cluster) becameReady(s *server) {
 	s.incarnation++
 	c.record(s, history.StateReady, c.recorder.Now(), "")

@@ -117,7 +117,6 @@ func (c *Configuration) SANs() []string {
 	return append([]string{"localhost", "127.0.0.1"}, c.Names...)
 }
 
-// rendered is what the template gets.
 type rendered struct {
 	*Configuration
 	Arguments                                             []Argument

@@ -64,7 +64,6 @@ func (c *Cluster) create(ctx context.Context) (err error) {
 	return nil
 }
 
-// nodesRun reports whether every node has an address.
 func (c *Cluster) nodesRun(ctx context.Context) bool {
 	all, err := addresses(ctx, c.config.Name)
 	for _, s := range c.Servers {

@@ -49,7 +49,6 @@ func dockerLines(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// inNode runs a program in a node.
 func inNode(ctx context.Context, node string, args ...string) ([]byte, error) {
 	return docker(ctx, nil, append([]string{"exec", "--privileged", node}, args...)...)
 }

@@ -21,7 +21,6 @@ import (
 // etcd's members among themselves. The rules are in the network namespace of the node, and go with
 // it.
 
-// chain is the iptables chain that holds all rules of a node.
 const chain = "SKEWPROOF"
 
 // redirects are those of one node to the fabric.

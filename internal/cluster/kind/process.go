@@ -27,7 +27,6 @@ func (p *process) Log() lifecycle.Log    { return p.log }
 // Exit implements [lifecycle.Process]. Only the kubelet knows the exit status.
 func (p *process) Exit() (how string, ok bool) { return "ended", true }
 
-// pids are those of processes, in their node.
 func pids(all []*process) []string {
 	var pids []string
 	for _, p := range all {

@@ -47,7 +47,6 @@ func (c *Cluster) newServer(p Place, version string) *server {
 	return s
 }
 
-// subject is that of what runs at present.
 func (s *server) subject() string { return lifecycle.Subject(s.cluster.config.Subject, s.Setup()) }
 
 // real is the address of the node's port that others dial: the sidecar if there is one, otherwise
@@ -152,7 +151,6 @@ func (s *server) Signal(ctx context.Context, living []*process, signal syscall.S
 
 func manifestPath(pod string) string { return manifestsDir + "/" + pod + ".yaml" }
 
-// writeManifest writes the manifest of a pod for the incarnation of that number.
 func (s *server) writeManifest(ctx context.Context, pod, version string, incarnation int) error {
 	var change func(*corev1.Container)
 	if pod == apiserverPod {

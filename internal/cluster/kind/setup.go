@@ -85,7 +85,6 @@ func (c *Cluster) Dialled(from, to string) int {
 	return 0
 }
 
-// dials are all connections made so far to a server, by who made them.
 func (c *Cluster) dials(to string) []history.Dial {
 	s, err := c.Find(to)
 	if err != nil || c.fabric == nil { // nothing exists yet

@@ -117,7 +117,6 @@ func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err erro
 	return err
 }
 
-// refused ends an incarnation that would not start with its setup.
 func (s *Server[P]) refused(ctx context.Context, i *Incarnation[P], why string) error {
 	s.expectEnd(i)
 	s.record(i, history.StateStopping, "it refuses its configuration: "+why)
@@ -226,7 +225,6 @@ func (s *Server[P]) signal(ctx context.Context, verb string, signal syscall.Sign
 	return nil
 }
 
-// lockRunning locks the server, or returns an error if it does not run.
 func (s *Server[P]) lockRunning(verb string) error {
 	s.Lock()
 	if !s.Runs() {

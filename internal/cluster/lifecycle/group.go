@@ -21,7 +21,6 @@ type Process interface {
 	Log() Log
 }
 
-// tailLines is how much of a log an error shows.
 const tailLines = 8
 
 // Ending says how a process has ended, with the last lines of its log.

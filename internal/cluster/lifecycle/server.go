@@ -144,7 +144,6 @@ func (s *Server[P]) ApplySetup() {
 	s.next = nil
 }
 
-// record records a state of an incarnation.
 func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string) {
 	s.Recorder.Lifecycle(history.Lifecycle{
 		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, State: state, At: s.Recorder.Now(), Detail: detail,

@@ -78,7 +78,6 @@ func (t *adminTransport) verify(state tls.ConnectionState) error {
 // certificateTimeout bounds a handshake that is made to see a certificate.
 const certificateTimeout = 5 * time.Second
 
-// certificateAt is the certificate that is shown at an address.
 func (t *adminTransport) certificateAt(ctx context.Context, at netip.AddrPort) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
 	defer cancel()
@@ -90,7 +89,6 @@ func (t *adminTransport) certificateAt(ctx context.Context, at netip.AddrPort) (
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// describe is a certificate for people.
 func describe(c *x509.Certificate) string {
 	return fmt.Sprintf("%s by %s, no. %x, until %s", c.Subject, c.Issuer, c.SerialNumber, c.NotAfter.UTC().Format(time.RFC3339))
 }

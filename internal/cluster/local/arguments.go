@@ -142,7 +142,6 @@ func (p Place) kubeadm(subject string) bool {
 	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 }
 
-// loopbackOf is an address as seen from its own host.
 func loopbackOf(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port())
 }

@@ -126,7 +126,6 @@ func (c *Cluster) build() error {
 	return err
 }
 
-// makeCredentials makes the keys of the run, and the administrator's connections with them.
 func (c *Cluster) makeCredentials(places []Place) (err error) {
 	files := c.config.Files
 	if c.authorities, err = credentials(places, files); err != nil {

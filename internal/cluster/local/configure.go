@@ -93,7 +93,6 @@ func (c *Cluster) Dialled(from, to string) int {
 	return count
 }
 
-// dials are all connections made so far to the addresses of a server, by who made them.
 func (c *Cluster) dials(to string) []history.Dial {
 	s, err := c.Find(to)
 	if err != nil {
@@ -113,7 +112,6 @@ func (c *Cluster) dials(to string) []history.Dial {
 	return all
 }
 
-// effectTimeout bounds how long the harness looks at the effect of a setup.
 const effectTimeout = 5 * time.Second
 
 // Effect is what can be seen of the configuration of a server's present incarnation. Dials are all

@@ -25,14 +25,12 @@ const (
 // strangerAuthority is the authority that nobody trusts, by the name of its files.
 const strangerAuthority = "stranger-ca"
 
-// authorities sign the certificates of a run.
 type authorities struct {
 	servers      *pki.Authority // and clients
 	frontProxies *pki.Authority
 	stranger     *pki.Authority // nobody trusts it; nil before it is needed
 }
 
-// credentials writes every key, certificate and kubeconfig that each run needs.
 func credentials(places []Place, f Files) (*authorities, error) {
 	ca, err := pki.NewAuthority(f.Keys, "ca")
 	if err != nil {
@@ -83,7 +81,6 @@ func credentials(places []Place, f Files) (*authorities, error) {
 	return &authorities{servers: ca, frontProxies: frontProxy}, os.WriteFile(f.auditPolicy(), []byte(requestlog.AuditPolicy), 0o600)
 }
 
-// servingRequest is for the certificate that a server shows to clients and peers.
 func servingRequest(p Place) pki.Request {
 	return pki.Request{
 		CommonName: p.Name,

@@ -49,7 +49,6 @@ func (d *decoy) accept() {
 	}
 }
 
-// dialledBy is how often a server has dialled the decoy.
 func (d *decoy) dialledBy(server string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -53,7 +53,6 @@ func (c *Cluster) watch(d *dependency) {
 	}
 }
 
-// stop asks the program to end gracefully and returns when it has.
 func (d *dependency) stop(ctx context.Context) error {
 	d.expected.Store(true)
 	if err := d.signal(syscall.SIGTERM); err != nil {
@@ -62,7 +61,6 @@ func (d *dependency) stop(ctx context.Context) error {
 	return lifecycle.AwaitEnd(ctx, d.process, stopTimeout)
 }
 
-// kill ends the program at once.
 func (d *dependency) kill() {
 	d.expected.Store(true)
 	if d.signal(syscall.SIGKILL) == nil {
@@ -70,7 +68,6 @@ func (d *dependency) kill() {
 	}
 }
 
-// extensionTimeout is how long the extension apiserver may take to start.
 const extensionTimeout = 20 * time.Second
 
 // extensionServer is the program behind aggregated APIs. It runs while there is an aggregated API.
@@ -120,7 +117,6 @@ func (c *Cluster) extend(ctx context.Context, apis []extension.API) error {
 	return nil
 }
 
-// prepareExtension makes the address and the certificate of the extension apiserver, once.
 func (c *Cluster) prepareExtension() error {
 	if c.extension.prepared {
 		return nil
@@ -148,7 +144,6 @@ func (c *Cluster) startExtension(ctx context.Context) error {
 	return err
 }
 
-// close ends the program at once.
 func (e *extensionServer) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

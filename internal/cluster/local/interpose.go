@@ -17,7 +17,6 @@ type interposers struct {
 	all map[string]*interposed
 }
 
-// interposed is an interposer in front of a server.
 type interposed struct {
 	*interpose.Interposer
 	paths map[string]bool // of the documents that are broken
@@ -74,7 +73,6 @@ func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	return failed, nil
 }
 
-// interposerConfig is that of an interposer in front of a server.
 func (c *Cluster) interposerConfig(s *server) interpose.Config {
 	f := c.config.Files
 	pair := func(name string) (*tls.Certificate, error) {

@@ -63,7 +63,6 @@ func Places(subject string, servers []history.Server) []Place {
 	return places
 }
 
-// place returns where the i-th server (counted from 0) lives.
 func place(subject string, i int, name string) Place {
 	subnet := netip.PrefixFrom(offset(hostBlock, 4*(i+1)), 30)
 	host := subnet.Addr().Next().Next()
@@ -125,7 +124,6 @@ func (p Place) featureVersion(version string) string {
 	return version
 }
 
-// hostname is the name of the host as its programs see it.
 func (p Place) hostname() string {
 	if of := p.setup().HostnameOf; of != "" {
 		return of

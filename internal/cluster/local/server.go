@@ -133,7 +133,6 @@ func (s *server) checkCertificate(ctx context.Context) error {
 	return nil
 }
 
-// close ends all processes without a record: the run is over.
 func (s *server) close() {
 	s.Discard()
 	s.Lock()
