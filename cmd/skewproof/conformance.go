@@ -76,7 +76,7 @@ func conform(ctx context.Context, o conformance.Options, out, progress io.Writer
 // plausible lets what is wrong with versions, backend or subject show at once, as wrong usage, instead of in every single run.
 func plausible(o conformance.Options) error {
 	if o.Backend == backendExisting {
-		if _, err := existing.Ways(o.Kubeconfig, o.Contexts, o.DirectContexts); err != nil {
+		if _, err := existing.Endpoints(o.Kubeconfig, o.Contexts, o.DirectContexts); err != nil {
 			return unreadable(err)
 		}
 		return nil

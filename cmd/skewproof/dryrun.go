@@ -30,7 +30,7 @@ func dryRun(out io.Writer, run history.Run, plan scenario.Plan) error {
 				how += ", " + s.Setup.String()
 			}
 			for _, c := range components {
-				fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n", c.Program, p.Name, how, p.Name, p.Cable, strings.Join(c.Args, "\n  "))
+				fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n", c.Program, p.Name, how, p.Name, p.Subnet, strings.Join(c.Args, "\n  "))
 			}
 		}
 	}

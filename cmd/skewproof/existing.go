@@ -122,7 +122,7 @@ func (f *runFlags) runExisting(ctx context.Context, name string, out, progress i
 }
 
 // recordExisting runs the plan and writes the history.
-func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scenario.Plan, ways []existing.Way, versions map[string]string,
+func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scenario.Plan, ways []existing.Endpoint, versions map[string]string,
 	status func(string, ...any),
 ) (err error) {
 	file, err := dir.createHistory()
@@ -141,8 +141,8 @@ func recordExisting(ctx context.Context, dir runDir, run history.Run, plan scena
 }
 
 // checkExisting checks what can be checked before any server is dialled.
-func (f *runFlags) checkExisting(name string) (scenario.Scenario, []existing.Way, error) {
-	fail := func(err error) (scenario.Scenario, []existing.Way, error) { return scenario.Scenario{}, nil, err }
+func (f *runFlags) checkExisting(name string) (scenario.Scenario, []existing.Endpoint, error) {
+	fail := func(err error) (scenario.Scenario, []existing.Endpoint, error) { return scenario.Scenario{}, nil, err }
 	chosen, err := scenarios.Find(name)
 	if err != nil {
 		return fail(err)
@@ -158,7 +158,7 @@ func (f *runFlags) checkExisting(name string) (scenario.Scenario, []existing.Way
 	if err := f.checkQPS(); err != nil {
 		return fail(err)
 	}
-	ways, err := existing.Ways(f.existing.kubeconfig, f.existing.contexts, f.existing.directContexts)
+	ways, err := existing.Endpoints(f.existing.kubeconfig, f.existing.contexts, f.existing.directContexts)
 	if err != nil {
 		return fail(err)
 	}
@@ -197,7 +197,7 @@ func (f *runFlags) takeVersions(chosen scenario.Scenario, versions map[string]st
 }
 
 // describeExisting describes the run, and names the invariants that nothing can be said about from outside.
-func (f *runFlags) describeExisting(chosen scenario.Scenario, plan scenario.Plan, ways []existing.Way) (run history.Run, unseen []string) {
+func (f *runFlags) describeExisting(chosen scenario.Scenario, plan scenario.Plan, ways []existing.Endpoint) (run history.Run, unseen []string) {
 	run = history.Run{
 		Scenario: chosen.Name, Sentence: chosen.Happens, Backend: f.backend, Subject: f.subject, From: f.from, To: f.to,
 		Seed: f.seed, QPS: f.qps, Pressure: plan.Pressure, Bounds: plan.Bounds, External: true,
@@ -214,7 +214,7 @@ func (f *runFlags) describeExisting(chosen scenario.Scenario, plan scenario.Plan
 	}
 	var names []string
 	for i, s := range plan.Servers {
-		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version, Address: strings.TrimPrefix(ways[i].Door.Host, "https://")})
+		run.Servers = append(run.Servers, history.Server{Name: s.Name, Version: s.Version, Address: strings.TrimPrefix(ways[i].FrontDoor.Host, "https://")})
 		names = append(names, s.Name)
 	}
 	run.Environment = append(environment(),

@@ -37,7 +37,7 @@ func newRehearse() *cobra.Command {
 		Use:    rehearseCommand + " SCRATCH",
 		Hidden: true,
 		Args:   args(cobra.ExactArgs(1)),
-		RunE:   func(_ *cobra.Command, args []string) error { return notRun(sandbox.Rehearse(args[0])) },
+		RunE:   func(_ *cobra.Command, args []string) error { return notRun(sandbox.Try(args[0])) },
 	}
 }
 
@@ -66,7 +66,7 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	for _, p := range local.Places(s.Run.Subject, s.Run.Servers) {
 		hosts[p.Name] = p.Advertised.Addr().String()
 	}
-	if err := sandbox.Setup(sandbox.Inside{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
+	if err := sandbox.Setup(sandbox.Config{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
 		return err
 	}
 	file, err := dir.createHistory()
@@ -84,7 +84,7 @@ func inside(ctx context.Context, dir runDir, status func(string, ...any)) (err e
 	defer abandon(nil)
 	cluster, err := local.New(local.Config{
 		Subject: s.Run.Subject, Servers: s.Run.Servers, APIServers: s.APIServers, Etcd: s.Etcd, Proxy: self,
-		Files: dir.files(), Recorder: recorder, Status: status, Lost: func(part string, why error) { abandon(lose(recorder, part, why)) },
+		Files: dir.files(), Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(lose(recorder, part, why)) },
 	})
 	if err != nil {
 		return errors.Join(err, recorder.Close(err))

@@ -9,18 +9,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 )
 
-// firstEtcdModule is the first version whose server is a module of its own, and with its import path.
+// firstEtcdModule is the first version whose server is a module of its own, and with its import
+// path.
 const firstEtcdModule = "v3.5.0"
 
-// buildLock is held by whoever builds anything: two builds at once take as long as one after the other, and twice the
-// memory.
+// buildLock is held by whoever builds anything: two builds at once take as long as one after the
+// other, and twice the memory.
 const buildLock = "build"
 
-// etcdMain is what etcd's own main.go is; that one is in a module that is not published under its import path.
+// etcdMain is etcd's own main.go, which is in a module that is not published under its import path.
 const etcdMain = `package main
 
 import (
@@ -39,8 +43,8 @@ type downloadedModule struct {
 	Origin *struct{ Hash string } // not every module proxy tells it
 }
 
-// build stages a binary built from the modules in the Go module proxy. Whether they are what their authors published is
-// for the checksum database to say, as the user's environment has it.
+// build stages a binary built from the modules in the Go module proxy. The checksum database of the
+// user's environment verifies them.
 func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
@@ -96,8 +100,8 @@ func (s *Store) goCommand() string {
 	return s.Go
 }
 
-// downloadModule has the module downloaded and checked, in a module of its own: a go.mod in any parent of the cache
-// must have no say.
+// downloadModule downloads and verifies the module, from inside a module of its own: a go.mod in a
+// parent of the cache must not count.
 func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (downloadedModule, error) {
 	empty := fmt.Sprintf("module %s\n", ref.Component.buildModulePath())
 	if err := os.WriteFile(filepath.Join(tool.dir, "go.mod"), []byte(empty), 0o644); err != nil {
@@ -108,7 +112,7 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 	out, err := tool.run(ctx, "mod", "download", "-json", what)
 	done()
 	var mod downloadedModule
-	// With -json a failure is told on standard output, and go exits with 1.
+	// With -json a failure is written to standard output, and go exits with 1.
 	decodeErr := json.Unmarshal(out, &mod)
 	switch {
 	case decodeErr == nil && mod.Error != "":
@@ -116,12 +120,11 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 	case err != nil:
 		return mod, fmt.Errorf("get the module %s: %w", what, err)
 	case decodeErr != nil:
-		return mod, fmt.Errorf("get the module %s: read what go says of it: %w", what, decodeErr)
+		return mod, fmt.Errorf("get the module %s: decode the answer of go: %w", what, decodeErr)
 	}
 	return mod, nil
 }
 
-// writeSource writes the temporary module, and returns the package of it to build.
 func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err error) {
 	upstream, err := os.ReadFile(upstreamGoMod)
 	if err != nil {
@@ -138,4 +141,87 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 		return ref.Component.module() + "/" + below, nil
 	}
 	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(etcdMain), 0o644)
+}
+
+// stagingPrefix begins the paths in Kubernetes' go.mod of modules in its own tree. Every release
+// publishes them with a tag of their own (staging/README.md there), which makes a build from
+// modules possible.
+const stagingPrefix = "./staging/src/"
+
+// buildModule makes the go.mod of the temporary module that a component is built in, from the
+// component's own go.mod. It copies the go and godebug lines: they decide the defaults of GODEBUG
+// and are read from the main module only (go.dev/doc/godebug). A build without them would not
+// behave like the release.
+func buildModule(ref Ref, upstream []byte) ([]byte, error) {
+	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the go.mod of %s: %w", ref, err)
+	}
+	m := new(modfile.File)
+	var errs []error
+	add := func(err error) { errs = append(errs, err) }
+
+	add(m.AddModuleStmt(ref.Component.buildModulePath()))
+	if up.Go != nil {
+		add(m.AddGoStmt(up.Go.Version))
+	}
+	for _, g := range up.Godebug {
+		add(m.AddGodebug(g.Key, g.Value))
+	}
+	add(m.AddRequire(ref.Component.module(), string(ref.Version)))
+	for _, r := range up.Replace {
+		path, ok := strings.CutPrefix(r.New.Path, stagingPrefix)
+		if !ok {
+			continue
+		}
+		add(m.AddReplace(path, "", path, stagingVersion(ref.Version)))
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("make a go.mod to build %s in: %w", ref, err)
+		}
+	}
+	m.Cleanup()
+	return m.Format()
+}
+
+// stagingVersion is the version with which the staging modules of a Kubernetes release are
+// published: v0.37.1 for v1.37.1.
+func stagingVersion(v Version) string { return "v0." + strings.TrimPrefix(string(v), "v1.") }
+
+// fullCommit is a git commit as the module proxy tells it.
+var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// linkerFlags set the version of a binary: a kube-apiserver knows only its minor version by itself,
+// and says v0.0.0-master. The variables are those of upstream's hack/lib/version.sh. An unknown
+// commit ("") and the build date are left out: /version then has its defaults. etcd's version is in
+// its source (api/version/version.go); only the commit is set. The other variables are those of
+// containerd's Makefile and of the CNI plugins' build_linux.sh.
+func linkerFlags(ref Ref, commit string) string {
+	flags := []string{"-s", "-w"}
+	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }
+	switch programs[ref.Component].project {
+	case etcd:
+		if fullCommit.MatchString(commit) {
+			set("go.etcd.io/etcd/api/v3/version.GitSHA", commit[:9])
+		}
+		return strings.Join(flags, " ")
+	case containerd:
+		set("github.com/containerd/containerd/v2/version.Version", string(ref.Version))
+		return strings.Join(flags, " ")
+	case cniPlugins:
+		set("github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", string(ref.Version))
+		return strings.Join(flags, " ")
+	}
+	major, minor := ref.Version.majorMinor()
+	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
+		set(pkg+".gitVersion", string(ref.Version))
+		set(pkg+".gitMajor", major)
+		set(pkg+".gitMinor", minor)
+		set(pkg+".gitTreeState", "clean")
+		if fullCommit.MatchString(commit) {
+			set(pkg+".gitCommit", commit)
+		}
+	}
+	return strings.Join(flags, " ")
 }

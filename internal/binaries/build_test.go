@@ -105,7 +105,7 @@ func TestBuildFails(t *testing.T) {
 	}{
 		{"no go command", KubeAPIServer, testVersion, noGo, []string{"could not be had", "install Go (https://go.dev/dl)"}},
 		{"does not compile", KubeAPIServer, "v1.36.4", "go", []string{"go build: exit status 1", "undefined: undefinedOfUpstream"}},
-		{"a staging module is missing", KubeAPIServer, "v1.36.5", "go", []string{"a module that it is made of was not published", "k8s.io/component-base@v0.36.5"}},
+		{"a staging module is missing", KubeAPIServer, "v1.36.5", "go", []string{"one of its modules was not published", "k8s.io/component-base@v0.36.5"}},
 		{"needs a newer Go", KubeAPIServer, "v1.99.0", "go", []string{"needs a newer Go"}},
 		{"etcd that is no module", Etcd, "v3.4.30", "go", []string{"since v3.5.0 only"}},
 	} {

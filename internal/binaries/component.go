@@ -10,7 +10,8 @@ import (
 // Component is a program that a [Store] can get.
 type Component string
 
-// The components that a [Store] knows: what a control plane on processes takes, then what else a node of a cluster needs.
+// The components that a [Store] knows: what a control plane on processes takes, then what else a
+// node of a cluster needs.
 const (
 	KubeAPIServer Component = "kube-apiserver"
 	Etcd          Component = "etcd"
@@ -31,7 +32,6 @@ const (
 	CNIPtp       Component = "ptp"
 )
 
-// project is what programs of one origin have in common.
 type project struct {
 	module   string // that it is published as
 	major    string // of all its releases
@@ -53,16 +53,16 @@ var (
 		releases: "https://github.com/containernetworking/plugins/releases"}
 )
 
-// program is what is particular about one component.
 type program struct {
 	*project
 	pkg    string   // to build, below the module; "": its main function is written by us
-	ask    []string // arguments with which it tells its version
-	answer string   // what stands before the version in a line of what it says then
+	ask    []string // arguments with which it prints its version
+	answer string   // comes before the version in a line of that output
 }
 
 var programs = map[Component]program{
-	// What they say of themselves: k8s.io/component-base version/verflag, and etcd server/etcdmain/etcd.go.
+	// Their output is made by k8s.io/component-base version/verflag, and etcd
+	// server/etcdmain/etcd.go.
 	KubeAPIServer:         {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
 	KubeControllerManager: {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
 	KubeScheduler:         {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},
@@ -73,7 +73,7 @@ var programs = map[Component]program{
 	Containerd:            {containerd, "cmd/containerd", []string{"--version"}, "containerd github.com/containerd/containerd/v2 "},
 	ContainerdShim:        {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},
 	ContainerdCtr:         {containerd, "cmd/ctr", []string{"--version"}, "ctr github.com/containerd/containerd/v2 "},
-	// A plugin that is not told what to do says what it is.
+	// A plugin without a command prints its version.
 	CNIHostLocal: {cniPlugins, "plugins/ipam/host-local", nil, "CNI host-local plugin "},
 	CNILoopback:  {cniPlugins, "plugins/main/loopback", nil, "CNI loopback plugin "},
 	CNIPortmap:   {cniPlugins, "plugins/meta/portmap", nil, "CNI portmap plugin "},

@@ -32,7 +32,7 @@ func TestReleaseNamed(t *testing.T) {
 		{Kubectl, "Kustomize Version: v5.8.1\n", ""},
 		{Kubeadm, "", ""},
 	} {
-		if got := releaseNamed(tc.component, tc.said); got != tc.want {
+		if got := versionIn(tc.component, tc.said); got != tc.want {
 			t.Errorf("%s says %q: got %q, want %q", tc.component, tc.said, got, tc.want)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// A host that does not answer is given up within seconds, and asked once: offline is the normal case for some users, and
-// there is another way to get the binary.
+// A host that does not answer is asked once, for a few seconds: some users are always offline, and
+// a build is the alternative.
 const (
 	dialTimeout   = 3 * time.Second // name lookup included
 	headerTimeout = 5 * time.Second
-	stallTimeout  = 30 * time.Second // a slow line is fine, a dead one is not
+	stallTimeout  = 30 * time.Second // without a byte
 
-	// maxDownload bounds what a wrong address can put on the disk. A kube-apiserver has a tenth of it.
+	// maxDownload bounds a download from a wrong address. A kube-apiserver has a tenth of it.
 	maxDownload = 1 << 30
 	// maxChecksums bounds a checksum file: a line for each of a few dozen files.
 	maxChecksums = 1 << 20
@@ -48,7 +48,6 @@ func releaseOf(ref Ref, base string) (release, error) {
 	return release{url: url, file: string(ref.Component), sumsURL: url + ".sha256"}, nil
 }
 
-// download stages the official release.
 func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	rel, err := releaseOf(ref, s.releaseBase(ref.Component))
 	if err != nil {
@@ -75,8 +74,8 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 		return "", err
 	}
 	if sum != want {
-		return "", fmt.Errorf("%w: %s has the SHA-256 %s, but %s says %s: it is not used; somebody between here and there "+
-			"may have changed it", errChecksum, rel.url, sum, rel.sumsURL, want)
+		return "", fmt.Errorf("%w: %s has the SHA-256 %s, but %s says %s: it is not used, and may have been changed "+
+			"on the way", errChecksum, rel.url, sum, rel.sumsURL, want)
 	}
 	if ref.Component == Etcd {
 		entry := strings.TrimSuffix(rel.file, ".tar.gz") + "/etcd"
@@ -100,7 +99,7 @@ func newClient(headers time.Duration) *http.Client {
 			ResponseHeaderTimeout: headers,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// The checksum comes from the same place as the file: only TLS vouches for it.
+			// The checksum comes from the same host as the file: only TLS protects it.
 			if req.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
 				return fmt.Errorf("redirected from https to %s", req.URL.Scheme)
 			}
@@ -133,8 +132,9 @@ func get(ctx context.Context, client *http.Client, url string) (*http.Response, 
 	return nil, err
 }
 
-// fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line that ends in the
-// name of the file (sha256sum(1)). A file so small comes at once, or not at all: limit bounds the whole of it.
+// fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line
+// that ends in the name of the file (sha256sum(1)). limit bounds the whole download of this small
+// file.
 func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not come within %s", limit))
 	defer cancel()
@@ -144,7 +144,7 @@ func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit 
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxChecksums))
-	if err != nil { // of a part, the last line would be taken for what it is not
+	if err != nil { // the last line may be cut short
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -195,7 +195,7 @@ func fetchFile(ctx context.Context, client *http.Client, url, to string, stall t
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// meteredReader counts bytes, and says that it is alive whenever some came.
+// meteredReader counts bytes, and calls alive whenever some came.
 type meteredReader struct {
 	r     io.Reader
 	n     *atomic.Int64

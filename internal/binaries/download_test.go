@@ -138,7 +138,7 @@ func TestDownloadFails(t *testing.T) {
 				t.Fatalf("got %v, want two failed attempts", err)
 			}
 			download := failed.Attempts[0]
-			if download.Way != OriginDownload || !strings.Contains(download.Err.Error(), tc.want) || tc.is != nil && !errors.Is(err, tc.is) {
+			if download.Origin != OriginDownload || !strings.Contains(download.Err.Error(), tc.want) || tc.is != nil && !errors.Is(err, tc.is) {
 				t.Errorf("got %q, want it to say %q", download.Err, tc.want)
 			}
 			if text := progressOf(s).String(); !strings.Contains(text, tc.want) {

@@ -9,24 +9,25 @@ import (
 	"syscall"
 )
 
-// ErrUnavailable is wrapped by every error of [Store.Get] that says that a well-named binary could not be had: no such
-// release, no network, no Go, no disk space, a cache that cannot be written, an override that is not what it is said
-// to be.
+// ErrUnavailable is wrapped by every error of [Store.Get] about a binary that was named correctly:
+// no such release, no network, no Go, no disk space, a cache that cannot be written, an override of
+// another version.
 var ErrUnavailable = errors.New("could not be had")
 
-// errNoRelease is wrapped by the failure of an attempt that learned that there is no such version.
+// errNoRelease is wrapped by the failure of an attempt that found no such version.
 var errNoRelease = errors.New("no such release")
 
-// errChecksum is wrapped by the failure of an attempt that got something else than what was published.
+// errChecksum is wrapped by the failure of an attempt that got other bytes than were published.
 var errChecksum = errors.New("WRONG CHECKSUM")
 
-// Attempt is one way that was tried to get a binary, and why it failed.
+// Attempt is one origin that a binary was tried to be had from, and why that failed.
 type Attempt struct {
-	Way Origin // OriginDownload or OriginBuild
-	Err error
+	Origin Origin // OriginDownload or OriginBuild
+	Err    error
 }
 
-// UnavailableError tells all that was tried. It wraps [ErrUnavailable] and the error of each attempt.
+// UnavailableError lists all that was tried. It wraps [ErrUnavailable] and the error of each
+// attempt.
 type UnavailableError struct {
 	Ref      Ref
 	Attempts []Attempt // in the order in which they were made
@@ -37,19 +38,19 @@ func (e *UnavailableError) Error() string {
 	var b strings.Builder
 	headline := ErrUnavailable
 	if slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return errors.Is(a.Err, errNoRelease) }) &&
-		!slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.Way == OriginBuild && !errors.Is(a.Err, errNoRelease) }) {
+		!slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.Origin == OriginBuild && !errors.Is(a.Err, errNoRelease) }) {
 		headline = errNoRelease
 	}
 	fmt.Fprintf(&b, "%s: %v\n", e.Ref, headline)
 	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, "  %s: %s\n", a.Way, strings.ReplaceAll(a.Err.Error(), "\n", "\n    "))
+		fmt.Fprintf(&b, "  %s: %s\n", a.Origin, strings.ReplaceAll(a.Err.Error(), "\n", "\n    "))
 	}
 	fmt.Fprintf(&b, "  what can be done: ask for a version that exists (%s), go online, or give a binary of your own: %s=%s@%s=PATH",
 		programs[e.Ref.Component].releases, OverrideEnv, e.Ref.Component, e.Ref.Version)
 	return b.String()
 }
 
-// Unwrap makes errors.Is see [ErrUnavailable] and what the attempts failed of.
+// Unwrap makes errors.Is find [ErrUnavailable] and the errors of the attempts.
 func (e *UnavailableError) Unwrap() []error {
 	errs := []error{ErrUnavailable}
 	for _, a := range e.Attempts {
@@ -58,12 +59,12 @@ func (e *UnavailableError) Unwrap() []error {
 	return errs
 }
 
-// diskFull reports that err is for want of room. There is no use in trying another way then.
+// diskFull reports whether the disk is full. Trying another origin does not help then.
 func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// cacheError is about the cache itself: every other way to get the binary would fail of it too.
+// cacheError is about the cache itself: every other origin would fail with it too.
 type cacheError struct {
 	dir string
 	err error
@@ -83,3 +84,63 @@ func (e *cacheError) Error() string {
 }
 
 func (e *cacheError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
+
+// errModuleProxy is wrapped when the module proxy could not be asked at all.
+var errModuleProxy = errors.New("the Go module proxy cannot be reached (GOPROXY)")
+
+// goMessages are known messages of the go command, and their causes. The first that is found
+// counts: it is the cause of later ones. (The go command has no error codes. The texts are those of
+// cmd/go/internal/modfetch, modload and work.)
+var goMessages = []struct {
+	texts []string
+	err   error
+}{
+	{[]string{"no space left on device", "disk quota exceeded"}, syscall.ENOSPC},
+	{[]string{"SECURITY ERROR", "checksum mismatch"}, errChecksum},
+	{[]string{"requires go >=", "toolchain not available"},
+		errors.New("it needs a newer Go: install that, or allow go to fetch it with GOTOOLCHAIN=auto")},
+	{[]string{"403 Forbidden"}, errors.New("the module proxy does not give it out, perhaps because there is no such release")},
+	{[]string{"unrecognized import path"}, errors.New("the module proxy does not have it, and where it comes from cannot be reached")},
+	{[]string{"dial tcp", "no such host", "i/o timeout", "connection refused", "TLS handshake timeout", "GOPROXY=off",
+		"network is unreachable"}, errModuleProxy},
+	{[]string{"unknown revision", "404 Not Found", "410 Gone", "no matching versions"}, errNoRelease},
+	{[]string{"signal: killed"}, errors.New("a part of the build was killed, most likely because memory ran out (it takes about 4 GB)")},
+}
+
+// causeOf is the cause of a failure by the output of the go command; nil if none is known.
+func causeOf(output string) error {
+	for _, m := range goMessages {
+		for _, text := range m.texts {
+			if strings.Contains(output, text) {
+				return m.err
+			}
+		}
+	}
+	return nil
+}
+
+func moduleError(module, output string) error {
+	output = strings.TrimSpace(output)
+	if cause := causeOf(output); cause != nil {
+		return fmt.Errorf("get the module %s: %w: %s", module, cause, output)
+	}
+	return fmt.Errorf("get the module %s: %s", module, output)
+}
+
+// buildError is about the build. A module that is missing then is another one than the component's:
+// some Kubernetes releases lack one of their staging modules.
+func buildError(ref Ref, err error) error {
+	var failed *goError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	cause := causeOf(failed.output)
+	if errors.Is(cause, errNoRelease) {
+		return fmt.Errorf("%s exists, but one of its modules was not published; another patch version may be "+
+			"complete: %w", ref, err)
+	}
+	if cause != nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}

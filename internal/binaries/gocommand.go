@@ -9,19 +9,19 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 )
 
-// goCommand runs go in a directory.
 type goCommand struct {
 	path string
 	dir  string
 	tmp  string // for what go itself would leave in the system's temporary directory if it were killed
 }
 
-// run returns what go wrote to standard output. The error ends with the last lines of its standard error. When ctx
-// ends, go and everything it has started are killed.
+// run returns what go wrote to standard output. The error ends with the last lines of its standard
+// error. When ctx ends, go and everything it has started are killed.
 func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
-	// Files and not pipes: a pipe would be waited for until the last grandchild has closed it.
+	// Files and not pipes: Run would wait until the last grandchild has closed a pipe.
 	stdout, err := os.Create(filepath.Join(g.tmp, "stdout"))
 	if err != nil {
 		return nil, err
@@ -42,14 +42,14 @@ func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 		return out, context.Cause(ctx)
 	}
 	if err != nil {
-		said, _ := os.ReadFile(stderr.Name())
-		return out, &goError{verb: verb(args), err: err, said: string(said)}
+		output, _ := os.ReadFile(stderr.Name())
+		return out, &goError{verb: verb(args), err: err, output: string(output)}
 	}
 	return out, readErr
 }
 
-// environment is what would change the outcome. Everything else, GOPROXY, GOSUMDB and GOTOOLCHAIN above all, is as the
-// user has it.
+// environment sets what would change the outcome. Everything else is the user's, above all GOPROXY,
+// GOSUMDB and GOTOOLCHAIN.
 func (g goCommand) environment() []string {
 	return []string{
 		"CGO_ENABLED=0",
@@ -70,20 +70,31 @@ func verb(args []string) string {
 	return strings.Join(args, " ")
 }
 
-// goError is a failed go command.
 type goError struct {
-	verb string
-	err  error
-	said string // on standard error
+	verb   string
+	err    error
+	output string // on standard error
 }
 
-// tailLines is how much of a failed build is shown.
 const tailLines = 20
 
 func (e *goError) Error() string {
-	lines := strings.Split(strings.TrimSpace(e.said), "\n")
+	lines := strings.Split(strings.TrimSpace(e.output), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	return fmt.Sprintf("go %s: %v; its last lines:\n%s", e.verb, e.err, strings.Join(lines, "\n"))
 }
 
 func (e *goError) Unwrap() error { return e.err }
+
+// runGroup runs a command in a process group of its own, which is killed when its context ends: go does not pass a signal
+// on to the compilers that it has started. It is killed outright, since the Go caches are made to survive that, and the
+// temporary files are in a directory that is removed.
+func runGroup(cmd *exec.Cmd) error {
+	// The parent-death signal is for the kill -9 of this process, and comes when the *thread* that started the child
+	// ends (prctl(2), PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd.Run()
+}

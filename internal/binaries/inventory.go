@@ -13,9 +13,9 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// List returns what the cache holds, for every platform, by component and then from the oldest version to the newest. It
-// does not hash. Entries that are damaged are named by the error, and the list is good without them. A cache that does
-// not exist yet is empty.
+// List returns the binaries in the cache, of all platforms, by component and then from the oldest
+// version to the newest. It does not hash. The error names damaged entries, which are not in the
+// list. A cache that does not exist yet is empty.
 func (s *Store) List() ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {
@@ -41,9 +41,9 @@ func (s *Store) List() ([]Binary, error) {
 	return list, errors.Join(damaged...)
 }
 
-// Prune removes from the cache all but what is to be kept, whatever the platform, together with damaged entries and
-// what killed processes have left behind. It returns what it removed. What another process is fetching stays, and is
-// named by the error. A binary that is being executed runs on.
+// Prune removes from the cache all binaries but those to keep, of all platforms, damaged entries,
+// and what killed processes have left. It returns what it removed. A binary that another process is
+// fetching stays, and the error names it. A binary that is being executed runs on.
 func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 	return removed, errors.Join(failed...)
 }
 
-// removeLocked removes one directory unless somebody is at work on its binary.
+// removeLocked removes one directory unless a process is fetching its binary.
 func removeLocked(dir string, ref Ref, path string) error {
 	lockPath := filepath.Join(dir, locksDir, lockName(ref)+".lock")
 	if err := os.MkdirAll(filepath.Dir(lockPath), 0o755); err != nil {
@@ -98,7 +98,7 @@ func removeLocked(dir string, ref Ref, path string) error {
 	if err := os.RemoveAll(path); err != nil {
 		return &cacheError{dir: dir, err: err}
 	}
-	// The directory of the version goes with its last platform. It is not empty otherwise, which is no error.
+	// This removes the directory of the version with its last platform, and fails before.
 	_ = os.Remove(filepath.Join(dir, string(ref.Component), string(ref.Version)))
 	return nil
 }

@@ -14,11 +14,11 @@ import (
 // OverrideEnv is the environment variable that [OverridesFromEnv] reads.
 const OverrideEnv = "SKEWPROOF_BINARIES"
 
-// Overrides are binaries of the user's own, by what they are to be used as. It can serve as a repeatable command line
-// flag: Set, String and Type make it a pflag.Value. A nil Overrides can be read but not Set.
+// Overrides are binaries of the user's own, by component and version. Set, String and Type make it
+// a pflag.Value for a repeatable flag. A nil Overrides can be read but not Set.
 type Overrides map[Ref]string
 
-// ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". Whether there is such a file is for [Overrides.Check].
+// ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". [Overrides.Check] looks for the file.
 // The error wraps [ErrBadRef] or [ErrBadVersion].
 func ParseOverride(s string) (Ref, string, error) {
 	name, path, ok := strings.Cut(s, "=")
@@ -30,8 +30,8 @@ func ParseOverride(s string) (Ref, string, error) {
 	return ref, path, err
 }
 
-// OverridesFromEnv reads the overrides in the value of [OverrideEnv], separated by commas; an empty value means
-// none. The error wraps [ErrBadRef] or [ErrBadVersion].
+// OverridesFromEnv reads the overrides in the value of [OverrideEnv], separated by commas; an empty
+// value means none. The error wraps [ErrBadRef] or [ErrBadVersion].
 func OverridesFromEnv(value string) (Overrides, error) {
 	o := Overrides{}
 	for field := range strings.SplitSeq(value, ",") {
@@ -45,8 +45,7 @@ func OverridesFromEnv(value string) (Overrides, error) {
 	return o, nil
 }
 
-// Set adds one override as [ParseOverride] reads it. Naming the same binary twice is an error: which of the two was
-// meant cannot be known.
+// Set adds one override as [ParseOverride] reads it. Two paths for one binary are an error.
 func (o Overrides) Set(s string) error {
 	ref, path, err := ParseOverride(s)
 	if err != nil {
@@ -72,8 +71,8 @@ func (o Overrides) String() string {
 // Type is what a usage text calls the value.
 func (o Overrides) Type() string { return "COMPONENT@VERSION=PATH" }
 
-// Check looks whether the file given for a binary is there and may be executed; nil if none is given. Whether it is what it is said to be shows when
-// it is used.
+// Check returns an error if the file given for a binary does not exist or may not be executed; nil
+// if none is given. The version of the file is checked when it is used.
 func (o Overrides) Check(ref Ref) error {
 	path, ok := o[ref]
 	if !ok {
@@ -85,7 +84,6 @@ func (o Overrides) Check(ref Ref) error {
 	return nil
 }
 
-// executable is what is known of a file that may be executed.
 func executable(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -103,7 +101,6 @@ func unusable(ref Ref, path string, err error) error {
 	return fmt.Errorf("%s: %w: the binary given for it, %s, cannot be used: %w", ref, ErrUnavailable, path, err)
 }
 
-// useOverride returns the user's own binary once it has said that it is what it is used as.
 func useOverride(ctx context.Context, ref Ref, path string) (Binary, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

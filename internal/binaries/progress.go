@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// progressInterval is how often something that lasts says that it is still going on: often enough for somebody who
-// watches, rare enough for a CI log.
+// progressInterval is how often a long task reports that it is still going on: short enough for
+// somebody who watches, long enough for a CI log.
 const progressInterval = 15 * time.Second
 
-// progress writes whole lines about one binary. What cannot be written is lost: progress is for people, and no reason
-// to fail.
+// progress writes lines about one binary for people. Errors of the writer are ignored.
 type progress struct {
 	mu    *sync.Mutex // of the Store: several binaries may be fetched at once
 	w     io.Writer
@@ -30,8 +29,8 @@ func (p progress) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.w, "%s: %s\n", p.ref, fmt.Sprintf(format, args...))
 }
 
-// during says what is being done, at once and then at every interval with the time it has taken so far, until the
-// returned function is called. The detail function (nil: none) is called at every interval.
+// during reports a task at once, and then at every interval with the time that it has taken, until
+// done is called. detail (nil: none) is added at every interval.
 func (p progress) during(what string, detail func() string) (done func()) {
 	p.say("%s", what)
 	start := time.Now()
@@ -59,5 +58,4 @@ func (p progress) during(what string, detail func() string) (done func()) {
 	}
 }
 
-// megabytes is for people.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -1,8 +1,10 @@
-// Package binaries gets kube-apiserver and etcd of any released version, and the other programs of a node: from a path of the user's, from
-// the cache, from the official release, or, where that cannot be reached, built from the published Go modules.
+// Package binaries gets kube-apiserver and etcd of any released version, and the other programs of
+// a node: from a path of the user's, from the cache, from the official release, or, where that
+// cannot be reached, from the published Go modules, by a build.
 //
-// The cache outlives the checkout and is shared by all processes of a user. What enters it does so atomically and
-// under a lock, and has itself said which version it is; what leaves it has been hashed again.
+// The cache outlives the checkout and is shared by all processes of a user. Binaries enter it
+// atomically and under a lock, after they were asked for their version, and are hashed again each
+// time they are used.
 package binaries
 
 import (
@@ -18,7 +20,8 @@ import (
 	"time"
 )
 
-// Where official releases are published: the zero values of [Store.KubernetesURL] and [Store.EtcdURL].
+// Where official releases are published: the zero values of [Store.KubernetesURL] and
+// [Store.EtcdURL].
 const (
 	DefaultKubernetesURL = "https://dl.k8s.io/release"
 	DefaultEtcdURL       = "https://github.com/etcd-io/etcd/releases/download"
@@ -42,14 +45,15 @@ type Binary struct {
 	Platform  string // GOOS-GOARCH, such as "linux-amd64"
 	Path      string // absolute
 	Origin    Origin
-	How       string    // one line for people: the URL, or what it was built from; also for one from the cache
+	How       string    // one line for people: the URL, or the module that it was built from
 	SHA256    string    // hex; "" for one of the user's own
 	Size      int64     // bytes
 	Fetched   time.Time // when it entered the cache; zero for one of the user's own
 }
 
-// Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied or changed once it is
-// in use; its methods may then be called concurrently, also by several processes on the same directory.
+// Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied
+// or changed once it is in use; its methods may then be called concurrently, also by several
+// processes on the same directory.
 type Store struct {
 	// Dir is the root of the cache; "" means DefaultDir.
 	Dir string
@@ -57,17 +61,18 @@ type Store struct {
 	Overrides Overrides
 	// Progress receives whole lines about what is being done; nil: silence.
 	Progress io.Writer
-	// KubernetesURL and EtcdURL are where releases are downloaded from; "" means the official place.
+	// KubernetesURL and EtcdURL are where releases are downloaded from; "" means the official
+	// place.
 	KubernetesURL, EtcdURL string
-	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment (GOPROXY, GOSUMDB,
-	// GOTOOLCHAIN, …), except for what would change the outcome.
+	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment
+	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for what would change the outcome.
 	Go string
 
 	mu     sync.Mutex // serializes Progress
 	limits limits
 }
 
-// limits are the patience of a Store. Zero fields mean the default; tests have less of it.
+// limits are the timeouts of a Store. Zero fields mean the default; tests have shorter ones.
 type limits struct {
 	headers  time.Duration // until response headers
 	stall    time.Duration // without a byte of the body
@@ -86,9 +91,10 @@ func DefaultDir() (string, error) {
 // platform is the one that binaries are fetched for: that of this process, which is to run them.
 func platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
-// Get returns the binary of that component and version, fetching it if need be: seconds for a download, minutes for
-// a build. The error wraps [ErrBadVersion] or [ErrBadRef] if it was asked for wrongly (then nothing was done),
-// [ErrUnavailable] if it could not be had, or the cause of ctx, which stops everything and leaves nothing behind.
+// Get returns the binary of that component and version, and fetches it if need be: seconds for a
+// download, minutes for a build. The error wraps [ErrBadVersion] or [ErrBadRef] if the name is
+// wrong (then nothing was done), [ErrUnavailable] if there is no such binary, or the cause of ctx,
+// which stops everything and leaves nothing behind.
 func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, error) {
 	ref, err := NewRef(c, version)
 	if err != nil {
@@ -101,8 +107,8 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 	if err != nil {
 		return Binary{}, err
 	}
-	// The everyday case takes no lock, so that it works on a read-only cache. Should the entry be damaged, that is
-	// found again under the lock, and said there.
+	// The usual case takes no lock, so that it works on a read-only cache. A damaged entry is found
+	// again under the lock, and reported there.
 	if b, err := readEntry(dir, ref); err == nil {
 		return b, nil
 	}
@@ -132,7 +138,7 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 	return b, nil
 }
 
-// fetch tries the ways to get what is not in the cache. The caller holds the lock of ref.
+// fetch tries the origins of a binary that is not in the cache. The caller holds the lock of ref.
 func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Binary, error) {
 	work, err := newWorkspace(dir, ref)
 	if err != nil {
@@ -140,7 +146,7 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 	}
 	defer work.remove()
 
-	ways := []struct {
+	origins := []struct {
 		origin Origin
 		get    func(context.Context, Ref, workspace, progress) (how string, err error)
 	}{
@@ -148,11 +154,11 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 		{OriginBuild, s.build},
 	}
 	failure := &UnavailableError{Ref: ref}
-	for _, way := range ways {
-		if way.origin == OriginDownload && !programs[ref.Component].download {
+	for _, from := range origins {
+		if from.origin == OriginDownload && !programs[ref.Component].download {
 			continue
 		}
-		how, err := way.get(ctx, ref, work, p)
+		how, err := from.get(ctx, ref, work, p)
 		if err == nil {
 			err = checkVersion(ctx, ref, work.binary())
 		}
@@ -160,7 +166,7 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 			if errors.Is(failure, errChecksum) {
 				how += "; the official release came with a WRONG CHECKSUM and was not used"
 			}
-			return s.install(dir, ref, work, way.origin, how, p)
+			return s.install(dir, ref, work, from.origin, how, p)
 		}
 		if ctx.Err() != nil {
 			return Binary{}, context.Cause(ctx)
@@ -168,10 +174,10 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 		if diskFull(err) {
 			return Binary{}, &cacheError{dir: dir, err: err}
 		}
-		if way.origin == OriginDownload {
+		if from.origin == OriginDownload {
 			p.say("not downloaded: %s", firstLine(err.Error()))
 		}
-		failure.Attempts = append(failure.Attempts, Attempt{Way: way.origin, Err: err})
+		failure.Attempts = append(failure.Attempts, Attempt{Origin: from.origin, Err: err})
 		if err := work.reset(); err != nil {
 			return Binary{}, &cacheError{dir: dir, err: err}
 		}
@@ -210,7 +216,6 @@ func orDefault(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// releaseBase is where the releases of a component are downloaded from.
 func (s *Store) releaseBase(c Component) string {
 	switch {
 	case c == Etcd && s.EtcdURL != "":
@@ -224,5 +229,5 @@ func (s *Store) releaseBase(c Component) string {
 	}
 }
 
-// client gives up fast on a host that cannot be reached: the way out, a build, takes minutes as it is.
+// client gives up fast on a host that cannot be reached: the build that follows takes minutes.
 func (s *Store) client() *http.Client { return newClient(orDefault(s.limits.headers, headerTimeout)) }

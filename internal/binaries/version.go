@@ -8,30 +8,32 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// ErrBadVersion is wrapped by the errors about a version that is not written like the version of a release, such as
-// "1.37", "v1.37" or "latest". It is wrong usage: nothing was looked up.
+// ErrBadVersion is wrapped by errors about a version that is not written like that of a release,
+// such as "1.37", "v1.37" or "latest". It is wrong usage: nothing was looked up.
 var ErrBadVersion = errors.New("not the version of a release")
 
-// ErrBadRef is wrapped by the errors about a component or an override that is not written as it should be. It is wrong
-// usage: nothing was looked up.
+// ErrBadRef is wrapped by errors about a component or an override that is not written as it should
+// be. It is wrong usage: nothing was looked up.
 var ErrBadRef = errors.New("wrong usage")
 
-// DefaultEtcd is the etcd that runs beside the apiservers unless another is asked for. One and the same etcd serves
-// every kube-apiserver of a run, so that the versions of the apiservers are all that differs. The 3.6 line is the one that
-// Kubernetes v1.34 and later are released with, and earlier apiservers work with it too: what they use of the client
-// API is the same since 3.4.
+// DefaultEtcd is the etcd of a run unless the user asks for another. All kube-apiservers of a run
+// use one etcd, so that only their own versions differ. Kubernetes v1.34 and later are released
+// with etcd 3.6, and earlier ones work with it: the part of the client API that they use has not
+// changed since 3.4.
 const DefaultEtcd = "v3.6.8"
 
-// maxVersion bounds what becomes part of a file name. The longest version ever released is far shorter.
+// maxVersion bounds what becomes part of a file name. The longest version ever released is far
+// shorter.
 const maxVersion = 64
 
-// Version is the version of a release: "v", major, minor and patch, and a pre-release if there is one, as in
-// "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is no version.
+// Version is the version of a release: "v", major, minor and patch, and a pre-release if there is
+// one, as in "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is no
+// version.
 type Version string
 
-// ParseVersion checks that s is written like a released version of the component. That it was released cannot be told
-// from its form. Build metadata ("+k3s1") is refused: no release of either project carries it. The error wraps
-// [ErrBadVersion].
+// ParseVersion checks that s is written like a released version of the component; whether it was
+// released is not checked. Build metadata ("+k3s1") is refused: no release of these projects has
+// it. The error wraps [ErrBadVersion].
 func ParseVersion(c Component, s string) (Version, error) {
 	if err := checkVersionForm(c, s); err != nil {
 		return "", fmt.Errorf("%s %q: %w: %w", c, s, ErrBadVersion, err)
@@ -62,7 +64,8 @@ func checkVersionForm(c Component, s string) error {
 	return nil
 }
 
-// Compare is -1, 0 or +1 as v is older than, the same as or newer than other. A pre-release is older than its release.
+// Compare is -1, 0 or +1 as v is older than, the same as or newer than other. A pre-release is
+// older than its release.
 func (v Version) Compare(other Version) int { return semver.Compare(string(v), string(other)) }
 
 // majorMinor returns "1" and "37" for v1.37.1.

@@ -1,5 +1,6 @@
-// Package extension is an extension apiserver: the program that stands behind an aggregated API. It serves whatever resources it is told to,
-// keeps their objects in memory, and believes who asks for whom by the front proxy's certificate, as real ones do.
+// Package extension is an extension apiserver: the program behind an aggregated API. It serves the
+// resources that it is given, keeps their objects in memory, and trusts the user headers of a front
+// proxy with the right certificate, as real ones do.
 package extension
 
 import (
@@ -15,7 +16,8 @@ import (
 	"time"
 )
 
-// The Service by which kube-apiservers know the program. Its certificate is good for NAME.NAMESPACE.svc.
+// The Service by which kube-apiservers know the program. Its certificate is good for
+// NAME.NAMESPACE.svc.
 const (
 	ServiceName      = "extension"
 	ServiceNamespace = "default"
@@ -32,13 +34,15 @@ type API struct {
 type Config struct {
 	Address           string // host:port to listen on
 	CertFile, KeyFile string // its serving certificate
-	// ClientCAFile is the authority of front proxies, and AllowedName the common name of the one that may speak for others.
+	// ClientCAFile is the authority of front proxies, and AllowedName the common name of the one
+	// that may speak for others.
 	ClientCAFile, AllowedName string
-	// APIs is the file that says what to serve, as [WriteAPIs] writes it. It may be written anew at any time, and counts from the next request on.
+	// APIs is the file of the APIs to serve, as [WriteAPIs] writes it. It is read for each request.
 	APIs string
 }
 
-// shutdownPatience is how long requests that are under way may take after the program was told to end.
+// shutdownPatience is how long requests that are under way may take after the program was told to
+// end.
 const shutdownPatience = 3 * time.Second
 
 // Run serves until ctx ends.
@@ -78,7 +82,7 @@ func Run(ctx context.Context, c Config) error {
 	return fmt.Errorf("serve kube-apiservers: %w", err)
 }
 
-// WriteAPIs writes what is to be served, at once: whoever reads the file sees all of it or what was before.
+// WriteAPIs writes the APIs to serve atomically.
 func WriteAPIs(path string, apis []API) error {
 	encoded, err := json.Marshal(apis)
 	if err != nil {

@@ -21,7 +21,6 @@ var Verbs = []string{"create", "delete", "get", "list", "watch"}
 
 var requestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// handler answers what kube-apiservers pass on, and what they ask for themselves.
 type handler struct {
 	allowed string
 	apis    func() ([]API, error)
@@ -62,8 +61,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// user is who asks by way of a front proxy, "" if it is none: X-Remote-User counts from nobody else. A
-// kube-apiserver that only looks whether the program is there speaks for itself, and says nothing.
+// user is the user for whom a front proxy asks; "" if the client is no front proxy, whose
+// X-Remote-User does not count. A kube-apiserver that checks the availability of the program asks
+// for itself, without that header.
 func (h *handler) user(r *http.Request) string {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || r.TLS.VerifiedChains[0][0].Subject.CommonName != h.allowed {
 		return ""
@@ -80,7 +80,8 @@ func serves(apis []API, info *request.RequestInfo) bool {
 	})
 }
 
-// serveDiscovery answers the documents of all APIs, of a group and of a version, in every form that there is of them.
+// serveDiscovery answers with the document of all APIs, of a group or of a version, in every format
+// of upstream.
 func serveDiscovery(w http.ResponseWriter, r *http.Request, apis []API) {
 	document := discovery.NewDocument("/apis", groupsOf(apis))
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -124,7 +125,7 @@ func groupsOf(apis []API) discovery.Groups {
 	return groups
 }
 
-// notFound is what the mux of a real one answers to a path that it does not know.
+// notFound answers like the mux of an apiserver that does not know the path.
 func notFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
 func fail(w http.ResponseWriter, err *apierrors.StatusError) {

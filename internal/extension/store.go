@@ -17,18 +17,16 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// maxObject is how large an object may be, in bytes.
 const maxObject = 1 << 20
 
-// store is the objects of all resources; one that is served in several versions is one object. The zero value is empty. It is safe for
-// concurrent use.
+// store is the objects of all resources. An object that is served in several versions is one
+// object. The zero value is empty. It is safe for concurrent use.
 type store struct {
 	mu       sync.Mutex
 	revision int
 	objects  map[schema.GroupResource]map[string]*unstructured.Unstructured
 }
 
-// serve answers a request about a resource that is served.
 func (s *store) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
@@ -106,7 +104,8 @@ func (s *store) create(w http.ResponseWriter, r *http.Request, gr schema.GroupRe
 	answer(w, http.StatusCreated, as(&object, gv, gr.Resource))
 }
 
-// watch holds the stream open for as long as it was asked to, and ends with a bookmark. It tells of no object: what is tested is the way.
+// watch keeps the stream open for the time that the client asks for, and ends with a bookmark. It
+// sends no objects: only the connection is tested.
 func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, kind string) {
 	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
 	if err != nil || seconds < 1 {
@@ -128,7 +127,6 @@ func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVer
 	fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"}}}`+"\n", gv, kind, revision)
 }
 
-// as is an object in a version.
 func as(object *unstructured.Unstructured, gv schema.GroupVersion, kind string) *unstructured.Unstructured {
 	out := object.DeepCopy()
 	out.SetAPIVersion(gv.String())

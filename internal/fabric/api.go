@@ -17,8 +17,8 @@ import (
 )
 
 func init() {
-	// The one user of zerolog's global logger is toxiproxy's bandwidth toxic, which would write to the standard error at each
-	// interrupt.
+	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It would write to the standard
+	// error at each interrupt.
 	log.Logger = zerolog.Nop()
 }
 
@@ -26,11 +26,12 @@ func newServer(w io.Writer) *toxiproxy.ApiServer {
 	return toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(w).Level(zerolog.InfoLevel).With().Timestamp().Logger())
 }
 
-// serveAPI serves toxiproxy's routes. toxiproxy could do so by itself, but does not say which port it got, and cannot break the
-// connections of a link that is disabled this way, because they are not its own.
+// serveAPI serves toxiproxy's routes. toxiproxy's own server does not say which port it got, and
+// cannot reset the connections of a link that is disabled through the API, because they are not its
+// own.
 //
-// The routes are toxiproxy's, weaknesses included: whoever removes one of several toxics of a stream by hand, while connections
-// through it are ending, may meet what removeToxic avoids.
+// removeToxic avoids a bug of toxiproxy that its API still has, when one of several toxics of a
+// stream is removed by hand.
 func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	if addr == (netip.AddrPort{}) {
 		addr = netip.MustParseAddrPort(anyPort)
@@ -60,7 +61,8 @@ func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	return nil
 }
 
-// followUp carries out, before the answer goes out, what a request has changed.
+// followUp resets the connections of disabled links before a request that changed something is
+// answered.
 type followUp struct {
 	http.ResponseWriter
 	method string
@@ -79,8 +81,8 @@ func (w followUp) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// logWriter passes whole lines to a writer, one at a time, until it is closed: toxiproxy may log a little after the last
-// connection has ended.
+// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log after
+// the last connection has ended.
 type logWriter struct {
 	mu sync.Mutex
 	w  io.Writer

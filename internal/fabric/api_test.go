@@ -16,7 +16,7 @@ import (
 )
 
 func TestToxiproxyClientSeesLinksAndFaults(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	client := toxiproxy.NewClient(b.API().String())
 	cut := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	slow := b.inject(fault.Fault{Kind: fault.Latency, From: "b", To: "a", Direction: fault.Down, Latency: 200e6, Jitter: 50e6})
@@ -51,7 +51,7 @@ func TestToxiproxyClientSeesLinksAndFaults(t *testing.T) {
 }
 
 func TestToxiproxyClientChangesLinks(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	client := toxiproxy.NewClient(b.API().String())
 	p, err := client.Proxy("a-to-b")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestToxiproxyClientChangesLinks(t *testing.T) {
 }
 
 func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b"})
 	if err := toxiproxy.NewClient(b.API().String()).ResetState(); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
 
 // A cut opened by hand stays open: toxiproxy's word counts, and the heal that follows has nothing to do.
 func TestCutOpenedByHand(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	a := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	if err := toxiproxy.NewClient(b.API().String()).ResetState(); err != nil {
 		t.Fatal(err)

@@ -8,22 +8,22 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// conn is one connection through a link: the one that was accepted, the one dialled for it, and the two streams between.
+// conn is one connection through a link: the one that was accepted, the one dialled for it, and the
+// two streams between.
 type conn struct {
 	link   *link
 	id     string
-	halves [stream.NumDirections]*half
+	pipes  [stream.NumDirections]*pipe
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
-	mu       sync.Mutex
-	accepted *net.TCPConn
-	dialled  *net.TCPConn // nil until dialled
-	over     bool
-	halfOver int
+	mu         sync.Mutex
+	accepted   *net.TCPConn
+	dialled    *net.TCPConn // nil until dialled
+	over       bool
+	pipesEnded int
 }
 
-// ending is how a connection ends.
 type ending int
 
 const (
@@ -34,13 +34,14 @@ const (
 func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *conn {
 	c := &conn{link: l, id: id, accepted: accepted}
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	for d := range c.halves {
-		c.halves[d] = &half{conn: c, direction: stream.Direction(d)}
+	for d := range c.pipes {
+		c.pipes[d] = &pipe{conn: c, direction: stream.Direction(d)}
 	}
 	return c
 }
 
-// attach gives the connection its other side, and reports whether it is still wanted.
+// attach gives the connection its other side. It reports false if the connection has ended
+// meanwhile.
 func (c *conn) attach(dialled *net.TCPConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,15 +50,16 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 		return false
 	}
 	c.dialled = dialled
-	up, down := c.halves[stream.Upstream], c.halves[stream.Downstream]
+	up, down := c.pipes[stream.Upstream], c.pipes[stream.Downstream]
 	up.src, up.dst = c.accepted, dialled
 	down.src, down.dst = dialled, c.accepted
 	return true
 }
 
-// end ends the connection at both sides, once; it reports whether it was this call that did. The break is credited to the
-// watches that credit says (nil: none) before either side can notice it, so that evidence is never behind what was seen.
-func (c *conn) end(how ending, credit func(*watch) bool) bool {
+// end ends the connection at both sides, once. It reports whether this call did. credit says which
+// tallies count the end (nil: none); they do before either side can notice it, so that evidence is
+// never behind what was seen.
+func (c *conn) end(how ending, credit func(*tally) bool) bool {
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
@@ -81,11 +83,11 @@ func (c *conn) end(how ending, credit func(*watch) bool) bool {
 	return true
 }
 
-// halfDone notes that a stream has been delivered to its end.
-func (c *conn) halfDone() {
+// pipeDone is called when a stream has been delivered to its end.
+func (c *conn) pipeDone() {
 	c.mu.Lock()
-	c.halfOver++
-	last := c.halfOver == len(c.halves)
+	c.pipesEnded++
+	last := c.pipesEnded == len(c.pipes)
 	c.mu.Unlock()
 	if last {
 		c.end(closing, nil)
@@ -93,7 +95,8 @@ func (c *conn) halfDone() {
 	c.link.running.Done()
 }
 
-// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by a linger time of zero).
+// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by
+// a linger time of zero).
 func drop(side *net.TCPConn) {
 	_ = side.SetLinger(0) // fails only on a socket that is closed already
 	_ = side.Close()

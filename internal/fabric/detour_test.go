@@ -9,7 +9,7 @@ import (
 
 // A detour that missed a connection, or took a client along, would let a fetch through that is to fail, or change what clients see.
 func TestDetourIsForOtherServersOnly(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	via := serveTCP(t, func(c *net.TCPConn) {
 		_, _ = c.Write([]byte("detour"))
 		_ = c.CloseWrite()
@@ -32,7 +32,7 @@ func TestDetourIsForOtherServersOnly(t *testing.T) {
 		_, err := c.Read(buffer)
 		return err == nil && string(buffer[:1]) == "d"
 	}
-	for from, want := range map[string]bool{"a": false, "b": true, "c": true, Client: false} {
+	for from, want := range map[string]bool{"a": false, "b": true, "c": true, fault.Client: false} {
 		if got := led(from); got != want {
 			t.Errorf("a connection of %s is led through the detour: %v, want %v", from, got, want)
 		}

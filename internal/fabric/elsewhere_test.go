@@ -11,14 +11,14 @@ import (
 )
 
 // Where every server has an etcd member of its own, one address leads each to its own; cutting one leaves the others alone.
-func TestLinksMayLeadElsewhere(t *testing.T) {
+func TestLinksMayLeadUpstreams(t *testing.T) {
 	says := func(word string) netip.AddrPort {
 		return serveTCP(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, word) })
 	}
 	f := startFabric(t, Config{
 		Destinations: []Destination{{fault.Etcd, netip.MustParseAddrPort("127.0.1.1:0"), says("usual")}},
 		Sources:      []Source{{Name: "a", Addr: netip.MustParseAddr("127.0.0.2")}, {Name: "b", Addr: netip.MustParseAddr("127.0.0.3")}},
-		Elsewhere:    map[string]netip.AddrPort{LinkName("b", fault.Etcd): says("other")},
+		Upstreams:    map[string]netip.AddrPort{LinkName("b", fault.Etcd): says("other")},
 	})
 	for from, want := range map[string]string{"127.0.0.2": "usual", "127.0.0.3": "other"} {
 		receive(t, dialFrom(t, from, f.Advertised(fault.Etcd).String()), want)

@@ -6,37 +6,31 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
-)
 
-// Names that are not those of servers.
-const (
-	// Client is the source of every connection that comes from no known server.
-	Client = "client"
-	// Etcd is the destination that only servers have links to.
-	Etcd = "etcd"
+	"github.com/skewproof/skewproof/internal/fault"
 )
 
 // Destination is something that is dialled: a server, or etcd.
 type Destination struct {
-	// Name is a DNS label; the one called "etcd" is etcd, any other is a server.
+	// Name is a DNS label: [fault.Etcd], which only servers have links to, or the name of a server.
 	Name string
-	// Advertised is the address that everybody dials. The switch listens on it; port 0 lets the kernel choose, see
-	// [Fabric.Advertised].
+	// Advertised is the address that everybody dials. The switch listens on it; port 0 lets the
+	// kernel choose, see [Fabric.Advertised].
 	Advertised netip.AddrPort
 	// Real is where the destination listens.
 	Real netip.AddrPort
 }
 
-// Source is a server as one that dials, recognised by its IP address.
+// Source is a server that dials. It is recognised by its IP address.
 type Source struct {
 	Name string
 	Addr netip.Addr
 }
 
-// separator joins the two ends in the name of a link.
 const separator = "-to-"
 
-// LinkName is the name of the toxiproxy proxy that carries connections from one end to the other: "a-to-b".
+// LinkName is the name of the toxiproxy proxy that carries connections from one end to the other:
+// "a-to-b".
 func LinkName(from, to string) string { return from + separator + to }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
@@ -47,7 +41,7 @@ func checkName(name string) error {
 		return fmt.Errorf("name %q is not a DNS label (lower case letters, digits and inner dashes, at most 63)", name)
 	case strings.Contains(name, separator):
 		return fmt.Errorf("name %q contains %q, which separates the ends in the names of links", name, separator)
-	case name == Client:
+	case name == fault.Client:
 		return fmt.Errorf("name %q is reserved for whoever is not a server", name)
 	}
 	return nil
@@ -72,8 +66,8 @@ func (d Destination) check() error {
 
 func (s Source) check() error {
 	errs := []error{checkName(s.Name)}
-	if s.Name == Etcd {
-		errs = append(errs, fmt.Errorf("%q is dialled and never dials", Etcd))
+	if s.Name == fault.Etcd {
+		errs = append(errs, fmt.Errorf("%q is dialled and never dials", fault.Etcd))
 	}
 	if !s.Addr.IsValid() {
 		errs = append(errs, errors.New("the address is missing"))

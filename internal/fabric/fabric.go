@@ -1,8 +1,10 @@
-// Package fault is the fault fabric of a run: the switch, which owns the addresses that everybody dials and tells by its source
-// address who is dialling, and one toxiproxy link for each pair of ends, so that a→b can be cut while c→b is healthy.
+// Package fabric injects faults between the servers of a run, their clients and etcd. A switch
+// listens at the addresses that everybody dials and recognises by the source address who is
+// dialling. Each pair of ends has a toxiproxy link, so that a→b can be cut while c→b is healthy.
 //
-// The switch works on TCP connections and sees no requests: TLS passes through untouched, and watches, WebSockets and
-// any other upgraded connection are covered. toxiproxy runs embedded. Its HTTP API works with its own tools.
+// The switch works on TCP connections and sees no requests: TLS passes through, and watches,
+// WebSockets and any other upgraded connection are covered. toxiproxy runs embedded. Its HTTP API
+// works with its own tools.
 package fabric
 
 import (
@@ -17,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -25,34 +28,32 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// dialTimeout bounds how long the switch tries to reach a destination. It is that of http.DefaultTransport, so that nobody who
-// dials through the switch would have waited longer.
+// dialTimeout bounds how long the switch tries to reach a destination. It is that of
+// http.DefaultTransport.
 const dialTimeout = 30 * time.Second
 
 // Config says what a Fabric connects.
 type Config struct {
 	// Destinations are fixed for the life of the fabric.
 	Destinations []Destination
-	// Sources are the servers known at the start; AddSource adds more. Whoever comes from another address is [Client].
+	// Sources are the servers. Connections from other addresses are those of [fault.Client].
 	Sources []Source
-	// Elsewhere are the links that lead elsewhere than to their destination's real address, by [LinkName], as where each server has an etcd member
-	// of its own. nil: none.
-	Elsewhere map[string]netip.AddrPort
-	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a port, see [Fabric.API].
+	// Upstreams are the links that do not lead to their destination's real address, by [LinkName]:
+	// for example, where each server has an etcd member of its own. nil: none.
+	Upstreams map[string]netip.AddrPort
+	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a
+	// port, see [Fabric.API].
 	API netip.AddrPort
 	// Log gets toxiproxy's log as JSON lines; nil discards it. It is not written to after Close.
 	Log io.Writer
 	// Now is the clock of the run; nil means wall time since New.
 	Now func() history.Time
-	// ID numbers the faults of the run; nil counts from 1. It lets process faults, which are not the fabric's, share the
-	// numbering. It may be called concurrently.
-	ID func() int
 }
 
 // Fabric is a running switch. Its methods may be called concurrently.
 type Fabric struct {
 	now    func() history.Time
-	id     func() int
+	faults atomic.Int64 // so many were injected
 	log    *logWriter
 	server *toxiproxy.ApiServer
 
@@ -62,7 +63,7 @@ type Fabric struct {
 	streams sync.WaitGroup
 
 	destinations map[string]Destination // with the port listened on
-	elsewhere    map[string]netip.AddrPort
+	upstreams    map[string]netip.AddrPort
 	listeners    []net.Listener
 	api          *http.Server
 	apiAddr      netip.AddrPort
@@ -73,17 +74,15 @@ type Fabric struct {
 	links   map[string]*link // by LinkName
 }
 
-// New starts listening on the advertised addresses and on that of the API. On an error nothing is left running.
+// New starts listening on the advertised addresses and on that of the API. On an error nothing is
+// left running.
 func New(cfg Config) (*Fabric, error) {
 	if cfg.Now == nil {
 		start := time.Now()
 		cfg.Now = func() history.Time { return time.Since(start) }
 	}
-	if cfg.ID == nil {
-		cfg.ID = counter()
-	}
 	f := &Fabric{
-		now: cfg.Now, id: cfg.ID, log: &logWriter{w: cfg.Log}, elsewhere: cfg.Elsewhere,
+		now: cfg.Now, log: &logWriter{w: cfg.Log}, upstreams: cfg.Upstreams,
 		destinations: map[string]Destination{}, sources: map[netip.Addr]string{}, links: map[string]*link{},
 	}
 	f.server = newServer(f.log)
@@ -115,7 +114,7 @@ func (f *Fabric) start(cfg Config) error {
 		}
 	}
 	for _, s := range cfg.Sources {
-		if err := f.AddSource(s); err != nil {
+		if err := f.addSource(s); err != nil {
 			return err
 		}
 	}
@@ -127,9 +126,9 @@ func (f *Fabric) start(cfg Config) error {
 	return f.serveAPI(cfg.API)
 }
 
-// AddSource makes a server known that dials from an address of its own, and gives it a link to every destination, itself
-// included. Connections it has made before stay those of [Client].
-func (f *Fabric) AddSource(s Source) error {
+// addSource makes a server known that dials from an address of its own, and gives it a link to
+// every destination, itself included.
+func (f *Fabric) addSource(s Source) error {
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -162,14 +161,13 @@ func (f *Fabric) addLink(from, to string) error {
 	}
 	f.links[name] = &link{
 		from: from, to: to, proxy: proxy, server: f.server, running: &f.streams, dialer: &net.Dialer{Timeout: dialTimeout},
-		open: map[*conn]struct{}{}, watches: map[*watch]struct{}{},
+		open: map[*conn]struct{}{}, tallies: map[*tally]struct{}{},
 	}
 	return nil
 }
 
-// realOf is where a link leads.
 func (f *Fabric) realOf(from, to string) netip.AddrPort {
-	if real, ok := f.elsewhere[LinkName(from, to)]; ok {
+	if real, ok := f.upstreams[LinkName(from, to)]; ok {
 		return real
 	}
 	return f.destinations[to].Real
@@ -235,20 +233,33 @@ func (f *Fabric) Links() []LinkStatus {
 	return status
 }
 
+// Dials are the connections made so far to a destination, let in or not, by source. address is what
+// the sources dial.
+func (f *Fabric) Dials(to, address string) []history.Dial {
+	var dials []history.Dial
+	for _, l := range f.Links() {
+		if n := l.Accepted + l.Refused; l.To == to && n > 0 {
+			dials = append(dials, history.Dial{From: l.From, Address: address, Connections: n})
+		}
+	}
+	return dials
+}
+
 func (f *Fabric) allLinks() []*link {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Collect(maps.Values(f.links))
 }
 
-// Advertised is the address to dial for a destination; the zero value if there is none of that name.
+// Advertised is the address to dial for a destination; the zero value if there is none of that
+// name.
 func (f *Fabric) Advertised(name string) netip.AddrPort { return f.destinations[name].Advertised }
 
 // API is the address of toxiproxy's HTTP API.
 func (f *Fabric) API() netip.AddrPort { return f.apiAddr }
 
-// Close resets all connections, stops listening and waits until everything has ended. Active faults end without a record: call
-// [Active.Heal] before. A second call does nothing.
+// Close resets all connections, stops listening and waits until everything has ended. Active faults
+// end without a record: call [Active.Heal] before. A second call does nothing.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
 	if f.closed {
@@ -280,14 +291,3 @@ func (f *Fabric) Close() error {
 }
 
 var errClosed = errors.New("the fault fabric is closed")
-
-func counter() func() int {
-	var mu sync.Mutex
-	n := 0
-	return func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		n++
-		return n
-	}
-}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEachSourceHasItsOwnLink(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	for _, from := range []string{"a", "b", "c", fault.Client} {
 		for _, to := range []string{"a", "b", "c"} {
 			b.talk(b.dial(from, to))
@@ -33,18 +33,18 @@ func TestEachSourceHasItsOwnLink(t *testing.T) {
 }
 
 func TestOnlyServersReachEtcd(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	b.wantTurnedAway(fault.Client, fault.Etcd)
 }
 
 func TestAddSource(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	b.hosts["d"] = "127.0.0.5"
 	b.talk(b.dial("d", "a"))
 	if got := b.status(fault.Client, "a").Accepted; got != 1 {
 		t.Fatalf("an unknown server: %d connections on client-to-a, want 1", got)
 	}
-	if err := b.AddSource(Source{Name: "d", Addr: netip.MustParseAddr(b.hosts["d"])}); err != nil {
+	if err := b.addSource(Source{Name: "d", Addr: netip.MustParseAddr(b.hosts["d"])}); err != nil {
 		t.Fatal(err)
 	}
 	b.talk(b.dial("d", "a"))
@@ -59,7 +59,7 @@ func TestAddSource(t *testing.T) {
 		"etcd":           {Name: fault.Etcd, Addr: netip.MustParseAddr("127.0.0.6")},
 		"not a DNS name": {Name: "E_", Addr: netip.MustParseAddr("127.0.0.6")},
 	} {
-		if err := b.AddSource(s); err == nil {
+		if err := b.addSource(s); err == nil {
 			t.Errorf("%s: source %+v was taken", name, s)
 		}
 	}
@@ -97,7 +97,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	data := strings.Repeat("half-close ", 100_000)
 	go func() {
@@ -112,7 +112,7 @@ func TestHalfClose(t *testing.T) {
 }
 
 func TestResetsArePassedOn(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	b.talk(c)
 	drop(c)
@@ -129,7 +129,7 @@ func TestUnreachableDestination(t *testing.T) {
 }
 
 func TestCloseBreaksOpenConnections(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	idle, busy, held := b.dial("a", "b"), b.dial("b", "c"), b.dial("c", "a")
 	b.talk(idle)
 	b.talk(busy)
@@ -151,7 +151,7 @@ func TestCloseBreaksOpenConnections(t *testing.T) {
 	if record, err := cut.Heal(t.Context()); !errors.Is(err, errClosed) || record.Kind != "cut" {
 		t.Errorf("heal after close: %v and record %+v", err, record)
 	}
-	if err := b.AddSource(Source{Name: "d", Addr: netip.MustParseAddr("127.0.0.5")}); !errors.Is(err, errClosed) {
+	if err := b.addSource(Source{Name: "d", Addr: netip.MustParseAddr("127.0.0.5")}); !errors.Is(err, errClosed) {
 		t.Errorf("add source after close: %v", err)
 	}
 	if err := b.Close(); err != nil {
@@ -161,7 +161,7 @@ func TestCloseBreaksOpenConnections(t *testing.T) {
 
 // A write to a connection that the fabric has reset fails as it does on a network.
 func TestWriteAfterCut(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	b.talk(c)
 	b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})

@@ -11,7 +11,7 @@ import (
 )
 
 func TestInjectUnknownLink(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	for _, test := range []struct{ name, from, to, want string }{
 		{"source", "clinet", "a", `unknown source "clinet": did you mean "client"?`},
 		{"destination", "a", "etdc", `unknown destination "etdc": did you mean "etcd"?`},

@@ -19,7 +19,7 @@ type Active struct {
 	fault  fault.Fault
 	id     int
 	start  history.Time
-	watch  *watch
+	tally  *tally
 	added  []addedToxic
 
 	healing sync.Mutex
@@ -35,31 +35,32 @@ type addedToxic struct {
 // Fault is what was injected.
 func (a *Active) Fault() fault.Fault { return a.fault }
 
-// Inject puts one fault on one link; it is in force, for open connections too, when Inject returns. Faults of one link add up, except
-// that toxics which end streams (timeout, reset, limit-data) share a stream with no other. On an error the link is as it was.
-// When ctx ends before toxiproxy has taken the fault in, the connections that hold it up are reset.
+// Inject injects one fault into one link. It is in force, for open connections too, when Inject
+// returns. Faults of one link add up, except that a toxic that ends streams (timeout, reset,
+// limit-data) must be the only one of its stream. On an error the link is as it was. When ctx ends
+// before toxiproxy has added the fault, the connections that delay it are reset.
 func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) {
 	if err := what.Validate(); err != nil {
 		return nil, err
 	}
 	if what.From == fault.Any || what.To == fault.Any {
-		return nil, fmt.Errorf("inject %s: a record names one link: give each that %q stands for a fault of its own", what, fault.Any)
+		return nil, fmt.Errorf("inject %s: a record names one link: give each server that %q stands for a fault of its own", what, fault.Any)
 	}
 	l, err := f.link(what.From, what.To)
 	if err != nil {
 		return nil, fmt.Errorf("inject %s: %w", what, err)
 	}
-	a := &Active{fabric: f, link: l, fault: what, id: f.id(), start: f.now()}
+	a := &Active{fabric: f, link: l, fault: what, id: int(f.faults.Add(1)), start: f.now()}
 	if err := a.inject(ctx); err != nil {
 		return nil, fmt.Errorf("inject %s: link %s: %w", what, l.name(), err)
 	}
 	return a, nil
 }
 
-// Heal takes the fault away and returns its record, with what it really touched; a second call returns the same. Other faults of the link
-// stay. The record is valid, and the fault gone, whatever the error: that says that something else had taken the fault
-// away before, or that the link could not be opened again. When ctx ends before toxiproxy is done, the connections that
-// hold it up are reset.
+// Heal removes the fault and returns its record, with the evidence of its effect; a second call
+// returns the same. Other faults of the link stay. The record is valid, and the fault gone, even if
+// there is an error: something else had removed the fault before, or the link could not be opened
+// again. When ctx ends before toxiproxy is done, the connections that delay it are reset.
 func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 	a.healing.Lock()
 	defer a.healing.Unlock()
@@ -81,22 +82,22 @@ func (a *Active) inject(ctx context.Context) error {
 	l, effect := a.link, a.fault.Kind.Effect()
 	l.configuring.Lock()
 	defer l.configuring.Unlock()
-	if l.isShut() {
+	if l.isClosed() {
 		return errClosed
 	}
-	a.watch = &watch{effect: effect}
+	a.tally = &tally{effect: effect}
 	for _, d := range streamsOf(a.fault) {
-		a.watch.streams[d] = true
+		a.tally.streams[d] = true
 	}
-	l.attach(a.watch)
+	l.attach(a.tally)
 	if err := a.apply(ctx, effect); err != nil {
 		for _, t := range a.added {
-			err = errors.Join(err, l.removeToxic(context.WithoutCancel(ctx), a.watch, t.name, t.direction))
+			err = errors.Join(err, l.removeToxic(context.WithoutCancel(ctx), a.tally, t.name, t.direction))
 		}
-		l.detach(a.watch)
+		l.detach(a.tally)
 		return err
 	}
-	l.begin(a.watch)
+	l.beginTally(a.tally)
 	return nil
 }
 
@@ -108,13 +109,13 @@ func (a *Active) apply(ctx context.Context, effect fault.Effect) error {
 			l.cuts--
 			return err
 		}
-		l.breakOpen(a.watch, nil)
+		l.breakOpen(a.tally, nil)
 		return nil
 	}
 	toxic := a.fault.Toxic()
 	for _, d := range streamsOf(a.fault) {
 		t := addedToxic{fmt.Sprintf("%s-%d-%s", a.fault.Kind, a.id, d), d}
-		if err := l.addToxic(ctx, a.watch, t.name, d, toxic.Type, toxic.Attributes); err != nil {
+		if err := l.addToxic(ctx, a.tally, t.name, d, toxic.Type, toxic.Attributes); err != nil {
 			return err
 		}
 		a.added = append(a.added, t)
@@ -126,9 +127,9 @@ func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
 	l, effect := a.link, a.fault.Kind.Effect()
 	l.configuring.Lock()
 	defer l.configuring.Unlock()
-	affected := l.settle(a.watch)
-	if l.isShut() {
-		return l.detach(a.watch), errClosed
+	affected := l.endTally(a.tally)
+	if l.isClosed() {
+		return l.detach(a.tally), errClosed
 	}
 	var err error
 	if effect.Disables {
@@ -137,15 +138,14 @@ func (a *Active) heal(ctx context.Context) (history.Evidence, error) {
 		}
 	}
 	for _, t := range a.added {
-		err = errors.Join(err, l.removeToxic(ctx, a.watch, t.name, t.direction))
+		err = errors.Join(err, l.removeToxic(ctx, a.tally, t.name, t.direction))
 	}
 	if effect.Swallows {
-		l.reset(a.watch, affected)
+		l.reset(a.tally, affected)
 	}
-	return l.detach(a.watch), err
+	return l.detach(a.tally), err
 }
 
-// streamsOf are the toxiproxy streams that a fault is about.
 func streamsOf(f fault.Fault) []stream.Direction {
 	switch f.Direction {
 	case fault.Up:

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -17,7 +16,7 @@ import (
 )
 
 // bystanders talk over the links that a test about a→b must not touch; check fails if they were.
-func (b *bench) bystanders() (check func()) {
+func (b *testFabric) bystanders() (check func()) {
 	b.t.Helper()
 	var conns []*net.TCPConn
 	for _, ends := range [][2]string{{"b", "a"}, {"c", "b"}, {fault.Client, "b"}, {"a", "c"}, {"a", fault.Etcd}} {
@@ -37,7 +36,7 @@ func (b *bench) bystanders() (check func()) {
 }
 
 func TestCut(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	check := b.bystanders()
 	c := b.dial("a", "b")
 	b.talk(c)
@@ -62,7 +61,7 @@ func TestCut(t *testing.T) {
 }
 
 func TestCutsOverlap(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	b.talk(c)
 	first := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
@@ -99,7 +98,7 @@ func TestLatency(t *testing.T) {
 		{"", stream.Upstream}, {fault.Both, stream.Upstream}, {fault.Up, stream.Upstream}, {fault.Down, stream.Downstream},
 	} {
 		t.Run(string(test.direction), func(t *testing.T) {
-			b := newBench(t)
+			b := newTestFabric(t)
 			check := b.bystanders()
 			open := b.dial("a", "b")
 			b.talk(open)
@@ -134,7 +133,7 @@ func TestTimeout(t *testing.T) {
 		{fault.Both, stream.Upstream}, {fault.Up, stream.Upstream}, {fault.Down, stream.Downstream},
 	} {
 		t.Run(string(test.direction), func(t *testing.T) {
-			b := newBench(t)
+			b := newTestFabric(t)
 			check := b.bystanders()
 			idle, open := b.dial("a", "b"), b.dial("a", "b")
 			b.talk(idle)
@@ -163,7 +162,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestTimeoutSwallowsTheEnd(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	b.talk(c)
 	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Up})
@@ -182,7 +181,7 @@ func TestTimeoutSwallowsTheEnd(t *testing.T) {
 }
 
 func TestTimeoutAfter(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	b.talk(c)
 	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Down, After: 1e6})
@@ -194,7 +193,7 @@ func TestTimeoutAfter(t *testing.T) {
 func TestReset(t *testing.T) {
 	for _, direction := range []fault.Direction{fault.Both, fault.Up, fault.Down} {
 		t.Run(string(direction), func(t *testing.T) {
-			b := newBench(t)
+			b := newTestFabric(t)
 			check := b.bystanders()
 			idle, open := b.dial("a", "b"), b.dial("a", "b")
 			b.talk(idle)
@@ -217,7 +216,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestResetCanBeHealedWhileItWaits(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	b.talk(c)
 	a := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", After: forever})
@@ -228,7 +227,7 @@ func TestResetCanBeHealedWhileItWaits(t *testing.T) {
 }
 
 func TestBandwidth(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	check := b.bystanders()
 	c := b.dial("a", "b")
 	b.talk(c)
@@ -251,7 +250,7 @@ func TestBandwidth(t *testing.T) {
 func TestLimitData(t *testing.T) {
 	for _, direction := range []fault.Direction{fault.Up, fault.Down} {
 		t.Run(string(direction), func(t *testing.T) {
-			b := newBench(t)
+			b := newTestFabric(t)
 			check := b.bystanders()
 			open := b.dial("a", "b")
 			b.talk(open)
@@ -280,7 +279,7 @@ func TestLimitData(t *testing.T) {
 }
 
 func TestSlicer(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	check := b.bystanders()
 	c := b.dial("a", "b")
 	b.talk(c)
@@ -300,7 +299,7 @@ func TestSlicer(t *testing.T) {
 }
 
 func TestSlowClose(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	check := b.bystanders()
 	idle, open := b.dial("a", "b"), b.dial("a", "b")
 	b.talk(idle)
@@ -326,7 +325,7 @@ func TestSlowClose(t *testing.T) {
 
 // A fault that met nothing must say so: a run whose faults bit nothing proves nothing.
 func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	idle := b.dial("a", "b")
 	b.talk(idle)
 	for _, f := range valid("a", "b") {
@@ -384,8 +383,7 @@ func TestARecordLastsAtLeastAsLongAsItsFault(t *testing.T) {
 }
 
 func TestHealIsIdempotent(t *testing.T) {
-	var id atomic.Int64
-	f := startFabric(t, Config{ID: func() int { return int(id.Add(7)) }, Destinations: []Destination{
+	f := startFabric(t, Config{Destinations: []Destination{
 		{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, echo)},
 	}})
 	a, err := f.Inject(t.Context(), fault.Fault{Kind: fault.Cut, From: fault.Client, To: "a"})
@@ -398,8 +396,8 @@ func TestHealIsIdempotent(t *testing.T) {
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	if first != second || first.ID != 7 {
-		t.Errorf("records %+v and %+v, want the same with ID 7", first, second)
+	if first != second || first.ID != 1 {
+		t.Errorf("records %+v and %+v, want the same with ID 1", first, second)
 	}
 }
 

@@ -19,10 +19,12 @@ type LinkStatus struct {
 	To   string `json:"to"`
 	// Enabled is false while the link is cut, by a fault or through toxiproxy's API.
 	Enabled bool `json:"enabled"`
-	// Accepted connections were let in; Refused ones were turned away because the link was disabled.
+	// Accepted connections were let in; Refused ones were turned away because the link was
+	// disabled.
 	Accepted int `json:"accepted"`
 	Refused  int `json:"refused"`
-	// Unreachable counts accepted connections that were reset because the destination did not take them.
+	// Unreachable counts accepted connections that were reset because the destination did not take
+	// them.
 	Unreachable int `json:"unreachable"`
 	// Open is how many accepted connections have not ended.
 	Open int `json:"open"`
@@ -31,9 +33,9 @@ type LinkStatus struct {
 	BytesDown int64 `json:"bytesDown"`
 }
 
-// link carries the connections from one source to one destination through the toxics of one toxiproxy proxy. The proxy says
-// whether the link is enabled and where it leads, so that a change made through toxiproxy's API counts; its own listener is
-// not used, see half.go.
+// link carries the connections from one source to one destination through the toxics of one
+// toxiproxy proxy. The proxy says whether the link is enabled and where it leads, so that changes
+// through toxiproxy's API count. The listener of the proxy is not used, see pipe.go.
 type link struct {
 	from, to string
 	proxy    *toxiproxy.Proxy
@@ -49,16 +51,18 @@ type link struct {
 	cuts        int // active cuts; guarded by configuring
 
 	mu                             sync.Mutex
-	shut                           bool
+	closed                         bool
 	open                           map[*conn]struct{}
-	watches                        map[*watch]struct{}
+	tallies                        map[*tally]struct{}
 	accepted, refused, unreachable int
 }
 
-// serve passes a connection on to the destination. It returns when both streams are set up, or the connection has failed.
+// serve passes a connection on to the destination. It returns when both streams are set up, or the
+// connection has failed.
 func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	c := newConn(ctx, l, fmt.Sprintf("%s-%d-", accepted.RemoteAddr(), l.serial.Add(1)), accepted)
-	// Registered first and checked second: whoever disables the link breaks what is registered after that.
+	// Registered first and checked second: a link that is being disabled resets the connections
+	// that are registered.
 	if !l.register(c) {
 		c.end(resetting, nil)
 		return
@@ -80,12 +84,13 @@ func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	if !c.attach(dialled.(*net.TCPConn)) {
 		return
 	}
-	l.running.Add(len(c.halves))
+	l.running.Add(len(c.pipes))
 	l.proxy.Lock() // StartLink reads the proxy's addresses, which change when it is enabled
 	defer l.proxy.Unlock()
-	// The names are ours and used once. toxiproxy's own, the address of the client, can come again while the old connection is
-	// still being closed, and one of the two then escapes all further toxics.
-	for d, h := range c.halves {
+	// The names are ours and used once. toxiproxy's own, the address of the client, can come again
+	// while the old connection is still being closed; one of the two then misses all further
+	// toxics.
+	for d, h := range c.pipes {
 		direction := stream.Direction(d)
 		l.proxy.Toxics.StartLink(l.server, c.id+direction.String(), inlet{h}, outlet{h}, direction)
 	}
@@ -94,7 +99,7 @@ func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 func (l *link) register(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut {
+	if l.closed {
 		return false
 	}
 	l.open[c] = struct{}{}
@@ -113,11 +118,11 @@ func (l *link) count(counter *int) {
 	*counter++
 }
 
-// forget takes a connection that ends off the list, and credits its end to the watches that credit says.
-func (l *link) forget(c *conn, credit func(*watch) bool) {
+// forget removes a connection that ends from the list. credit says which tallies count its end.
+func (l *link) forget(c *conn, credit func(*tally) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for w := range l.watches {
+	for w := range l.tallies {
 		if credit != nil && credit(w) {
 			w.cut++
 		}
@@ -126,26 +131,27 @@ func (l *link) forget(c *conn, credit func(*watch) bool) {
 	delete(l.open, c)
 }
 
-// breakOpen resets the open connections that match (nil: all), and credits that to w unless it is nil.
-func (l *link) breakOpen(w *watch, match func(*conn) bool) {
+// breakOpen resets the open connections that match (nil: all), and credits that to w unless it is
+// nil.
+func (l *link) breakOpen(w *tally, match func(*conn) bool) {
 	l.mu.Lock()
-	var doomed []*conn
+	var matching []*conn
 	for c := range l.open {
 		if match == nil || match(c) {
-			doomed = append(doomed, c)
+			matching = append(matching, c)
 		}
 	}
 	l.mu.Unlock()
-	l.reset(w, doomed)
+	l.reset(w, matching)
 }
 
-func (l *link) reset(w *watch, doomed []*conn) {
-	for _, c := range doomed {
-		c.end(resetting, func(other *watch) bool { return other == w })
+func (l *link) reset(w *tally, conns []*conn) {
+	for _, c := range conns {
+		c.end(resetting, func(other *tally) bool { return other == w })
 	}
 }
 
-// state is the proxy's own word on whether the link is enabled and where it leads.
+// state is whether the link is enabled and where it leads, as the proxy has it.
 func (l *link) state() (enabled bool, upstream string) {
 	l.proxy.Lock()
 	defer l.proxy.Unlock()
@@ -165,8 +171,8 @@ func (l *link) status() LinkStatus {
 	}
 }
 
-// disable and enable are toxiproxy's own states, so that its tools show them. A proxy gives its port back when it is
-// disabled; it gets a new one because the old may be taken by then.
+// disable and enable use toxiproxy's own states, so that its tools show them. A proxy releases its
+// port when it is disabled and gets another one later: the old one may be taken.
 func (l *link) disable() error {
 	_, upstream := l.state()
 	return l.proxy.Update(&toxiproxy.Proxy{Listen: l.listen(), Upstream: upstream, Enabled: false})
@@ -186,24 +192,24 @@ func (l *link) listen() string {
 	return l.proxy.Listen
 }
 
-// anyPort is where the proxies listen.
 const anyPort = "127.0.0.1:0"
 
-// close breaks what is open and lets nothing in any more, faults included.
+// close resets all connections and refuses new ones, and new faults.
 func (l *link) close(ctx context.Context) {
 	l.mu.Lock()
-	l.shut = true
+	l.closed = true
 	l.mu.Unlock()
 	l.breakOpen(nil, nil)
-	// Toxics that hold on to a stream let it go: first those that an injection under way may be waiting for, then its own.
+	// Removing toxics releases the streams that they hold: first those that an injection under way
+	// waits for, then its own.
 	l.clearToxics(ctx)
 	l.configuring.Lock()
 	defer l.configuring.Unlock()
 	l.clearToxics(ctx)
 }
 
-func (l *link) isShut() bool {
+func (l *link) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.shut
+	return l.closed
 }

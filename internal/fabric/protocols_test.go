@@ -146,7 +146,7 @@ func upgrade(t *testing.T, f *Fabric, config *tls.Config) io.ReadWriter {
 
 func TestUpgradedConnections(t *testing.T) {
 	f, config := newPeers(t)
-	b := &bench{Fabric: f, t: t}
+	b := &testFabric{Fabric: f, t: t}
 	for _, test := range []struct {
 		fault fault.Fault
 		want  history.Evidence
@@ -178,7 +178,7 @@ func TestUpgradedConnections(t *testing.T) {
 // A black hole is silence: the client, not the link, has to give up.
 func TestHTTP2InABlackHole(t *testing.T) {
 	f, config := newPeers(t)
-	b := &bench{Fabric: f, t: t}
+	b := &testFabric{Fabric: f, t: t}
 	client := httpFrom(t, "127.0.0.2", f, config)
 	if _, err := get(client, "/get"); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestHTTP2InABlackHole(t *testing.T) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for c := range l.open {
-			h := c.halves[stream.Downstream]
+			h := c.pipes[stream.Downstream]
 			if l.bytes[stream.Upstream].Load() > sent && h.in.Load() > h.out.Load() {
 				return true
 			}

@@ -11,11 +11,10 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// acceptPause is how long the switch waits when the kernel has no connection to give (too many open files): trying again at
-// once would only burn the processor that the others need to finish.
+// acceptPause is how long the switch waits after an error such as too many open files: trying again
+// at once would only take the CPU that others need to finish.
 const acceptPause = 50 * time.Millisecond
 
-// listen takes the advertised address of a destination.
 func (f *Fabric) listen(name string) error {
 	d := f.destinations[name]
 	var config net.ListenConfig
@@ -47,7 +46,6 @@ func (f *Fabric) accept(to string, listener net.Listener) {
 	}
 }
 
-// route sends a connection through the link of whoever made it.
 func (f *Fabric) route(to string, accepted *net.TCPConn) {
 	from := f.source(accepted.RemoteAddr().(*net.TCPAddr).AddrPort().Addr())
 	l, err := f.link(from, to)
@@ -66,6 +64,36 @@ func (f *Fabric) source(addr netip.Addr) string {
 		return name
 	}
 	return fault.Client
+}
+
+// Detour leads new connections of other servers to a destination through another address, which is
+// to pass them on to where the destination really listens. Open connections are reset, since they
+// do not go there; those of clients, and of the destination to itself, stay as they are. Ending the
+// detour affects new connections only. Faults of the links stay in force.
+func (f *Fabric) Detour(to string, via netip.AddrPort) (end func(), err error) {
+	links, err := f.peersTo(to)
+	if err != nil {
+		return nil, fmt.Errorf("lead connections to %q through %s: %w", to, via, err)
+	}
+	before := make([]string, len(links))
+	for i, l := range links {
+		before[i] = l.setUpstream(via.String())
+		l.breakOpen(nil, nil)
+	}
+	return func() {
+		for i, l := range links {
+			l.setUpstream(before[i])
+		}
+	}, nil
+}
+
+// setUpstream changes where new connections go, and returns where they went. toxiproxy's own call
+// would refuse connections for a moment.
+func (l *link) setUpstream(upstream string) (before string) {
+	l.proxy.Lock()
+	defer l.proxy.Unlock()
+	before, l.proxy.Upstream = l.proxy.Upstream, upstream
+	return before
 }
 
 func pause(ctx context.Context, d time.Duration) bool {

@@ -20,12 +20,14 @@ import (
 // breaking are the toxics that end streams by themselves.
 var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
 
-// stallBound is how long a connection may hold up a change of its link's toxics before it is broken. toxiproxy changes toxics
-// between two chunks, so one whose receiver does not read (a paused process) would hold it up for ever.
+// stallBound is how long a connection may delay a change of its link's toxics before it is reset.
+// toxiproxy changes toxics between two chunks, so a receiver that does not read (a paused process)
+// would delay it for ever.
 const stallBound = time.Second
 
-// compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal the one in front, the one behind has
-// to be taken out and put back (see removeToxic), which would let data through a black hole.
+// compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
+// the one in front, the one behind has to be removed and added again (see removeToxic), which would
+// let data through a timeout.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {
@@ -56,8 +58,9 @@ func (l *link) carries(d stream.Direction, toxicType string) bool {
 	return false
 }
 
-// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller holds configuring.
-func (l *link) addToxic(ctx context.Context, w *watch, name string, d stream.Direction, toxicType string, attributes any) error {
+// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller
+// holds configuring.
+func (l *link) addToxic(ctx context.Context, w *tally, name string, d stream.Direction, toxicType string, attributes any) error {
 	if err := l.compatible(d, toxicType); err != nil {
 		return err
 	}
@@ -83,11 +86,12 @@ func toxicJSON(name, toxicType string, d stream.Direction, attributes any) (io.R
 	return bytes.NewReader(body), err
 }
 
-// removeToxic takes a toxic away again; those behind it are taken out before and put back after, so that toxiproxy only ever
-// removes the last one. It (v2.12.0, RemoveToxic in link.go) leaves a toxic in place that has seen the end of its stream: if another
-// stands behind it that still holds data, the toxics of that connection are counted wrongly from then on, the one behind is
-// never removed, and the next that is added panics. The caller holds configuring.
-func (l *link) removeToxic(ctx context.Context, w *watch, name string, d stream.Direction) error {
+// removeToxic removes a toxic. Those behind it are removed before and added again after, so that
+// toxiproxy only ever removes the last one. It (v2.12.0, RemoveToxic in link.go) leaves a toxic in
+// place that has seen the end of its stream: if the next toxic still holds data, the toxics of that
+// connection are counted wrongly from then on, the next one is never removed, and the next that is
+// added panics. The caller holds configuring.
+func (l *link) removeToxic(ctx context.Context, w *tally, name string, d stream.Direction) error {
 	present := l.toxics(d)
 	i := slices.IndexFunc(present, func(t *toxics.ToxicWrapper) bool { return t.Name == name })
 	if i < 0 {
@@ -117,16 +121,16 @@ func (l *link) clearToxics(ctx context.Context) {
 	}
 }
 
-// change carries out a change that waits for the chunks under way. Connections that hold it up are reset, which is
-// credited to w: those whose receiver does not read after stallBound, and all when ctx ends. It always waits for the
-// change to return, because toxiproxy holds the link's lock until then.
-func (l *link) change(ctx context.Context, w *watch, change func() error) error {
+// change makes a change that waits for the chunks under way. Connections that delay it are reset,
+// which w counts: those whose receiver does not read after stallBound, and all when ctx ends. It
+// always waits for the change to return, because toxiproxy holds the link's lock until then.
+func (l *link) change(ctx context.Context, w *tally, change func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- change() }()
 	ticks := time.NewTicker(stallBound)
 	defer ticks.Stop()
 	expired := ctx.Done()
-	stuck := map[*half]int64{}
+	stuck := map[*pipe]int64{}
 	for {
 		select {
 		case err := <-done:
@@ -134,7 +138,7 @@ func (l *link) change(ctx context.Context, w *watch, change func() error) error 
 		case <-ticks.C:
 			l.breakOpen(w, func(c *conn) bool {
 				stalled := false
-				for _, h := range c.halves {
+				for _, h := range c.pipes {
 					write := h.writing.Load()
 					stalled = stalled || write != 0 && stuck[h] == write
 					stuck[h] = write

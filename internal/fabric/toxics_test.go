@@ -17,7 +17,7 @@ import (
 )
 
 func TestFaultsOfOneLinkHealApart(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	slow := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Latency: forever})
 	cut := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	b.wantTurnedAway("a", "b")
@@ -36,7 +36,7 @@ func TestFaultsOfOneLinkHealApart(t *testing.T) {
 }
 
 func TestRejectedCombinationsLeaveTheLinkAlone(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	c := b.dial("a", "b")
 	for _, test := range []struct{ present, added fault.Fault }{
 		{fault.Fault{Kind: fault.Latency, Latency: 1e6, Direction: fault.Down}, fault.Fault{Kind: fault.Reset}},
@@ -82,7 +82,7 @@ func flood(t *testing.T) (f *Fabric, c *net.TCPConn) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for c := range l.open {
-			if write := c.halves[stream.Downstream].writing.Load(); write == 0 || write != last {
+			if write := c.pipes[stream.Downstream].writing.Load(); write == 0 || write != last {
 				last, same = write, 0
 			} else {
 				same++
@@ -130,7 +130,7 @@ func TestInjectHonoursItsContext(t *testing.T) {
 // toxiproxy loses count of the toxics of a stream that was ending when one in front of another was removed: the other stays, and
 // the next to be added panics. Here the slicer has seen the end and the latency holds it back.
 func TestHealingWhileAStreamEnds(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	front := b.inject(fault.Fault{Kind: fault.Slicer, From: "a", To: "b", Direction: fault.Up, Size: 1024})
 	behind := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Direction: fault.Up, Latency: forever})
 	c := b.dial("a", "b")
@@ -151,7 +151,7 @@ func TestHealingWhileAStreamEnds(t *testing.T) {
 
 // Faults come and go while connections do: nothing hangs, nothing is lost, and afterwards everything works.
 func TestFaultsUnderLoad(t *testing.T) {
-	b := newBench(t)
+	b := newTestFabric(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var clients sync.WaitGroup

@@ -1,10 +1,13 @@
-// Package interpose stands between one apiserver and its peers and lets chosen discovery documents of that server fail, or break off. All else it passes
-// on as it came: to peers it is the server, to the server it is the peer.
+// Package interpose is a proxy between one apiserver and its peers that lets chosen discovery
+// documents of that server fail, or break off. It passes everything else on unchanged: to peers it
+// is the server, to the server it is the peer.
 //
-// It can do so because it has the keys of both. It lends its certificate only to those who have proved to be peers themselves.
+// It has the keys of both. It uses the certificate of a peer only for requests of clients that have
+// proved to be peers.
 package interpose
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -23,33 +26,34 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Config says between whom to stand. All fields are needed.
+// Config is that of an interposer. All fields are needed.
 type Config struct {
-	// Real is where the server listens, and Name the name under which its certificate is verified.
+	// Real is where the server listens, and Name the name for which its certificate is verified.
 	Real netip.AddrPort
 	Name string
-	// Serving is the certificate that the server shows now. It is called for each connection and must be safe for concurrent use.
+	// Serving is the certificate that the server shows now. It is called for each connection and
+	// must be safe for concurrent use.
 	Serving func() (*tls.Certificate, error)
 	// ServingCA has signed it.
 	ServingCA *x509.CertPool
-	// FrontProxy is the certificate by which peers prove that they may speak for users, and FrontProxyCA what has signed it.
+	// FrontProxy is the certificate by which peers prove that they may speak for users, and
+	// FrontProxyCA what has signed it.
 	FrontProxy   func() (*tls.Certificate, error)
 	FrontProxyCA *x509.CertPool
 }
 
-// Interposer is a running one. Its methods may be called concurrently.
+// Interposer is a running proxy. Its methods may be called concurrently.
 type Interposer struct {
 	config   Config
 	listener net.Listener
 	server   *http.Server
-	ways     []*http.Transport // to the real server
-	peers    sync.Map          // certificates that were verified: the raw bytes as a string → bool
+	upstream []*http.Transport // to the real server
+	peers    sync.Map          // certificates, raw: is it that of a peer
 
 	mu     sync.Mutex
 	broken map[string]*broken // by path
 }
 
-// broken is a document of which fetches fail.
 type broken struct {
 	how    fault.DiscoveryFailure
 	failed int // fetches
@@ -59,15 +63,15 @@ type broken struct {
 func New(config Config) (*Interposer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("stand in front of %s: %w", config.Real, err)
+		return nil, fmt.Errorf("listen in front of %s: %w", config.Real, err)
 	}
 	s := &Interposer{config: config, listener: listener, broken: map[string]*broken{}}
 	s.server = &http.Server{
 		Handler:  s.handler(),
-		ErrorLog: log.New(io.Discard, "", 0), // whose connections break is in the records of faults
+		ErrorLog: log.New(io.Discard, "", 0), // the records of faults have the connections that break
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
-			ClientAuth:     tls.RequestClientCert, // verified with each request: who has none may come with a token
+			ClientAuth:     tls.RequestClientCert, // verified with each request: a client may have a token instead
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return config.Serving() },
 		},
 		ReadHeaderTimeout: time.Minute,
@@ -100,16 +104,16 @@ func (s *Interposer) RestoreDiscovery(path string) (failed int) {
 // Close ends all connections.
 func (s *Interposer) Close() {
 	_ = s.server.Close()
-	for _, way := range s.ways {
-		way.CloseIdleConnections()
+	for _, transport := range s.upstream {
+		transport.CloseIdleConnections()
 	}
 }
 
 func (s *Interposer) handler() http.Handler {
-	asPeer, asItCame := s.passOn(true), s.passOn(false)
+	asPeer, asIs := s.passOn(true), s.passOn(false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.fromPeer(r) {
-			asItCame.ServeHTTP(w, r)
+			asIs.ServeHTTP(w, r)
 			return
 		}
 		switch how, fails := s.fails(r); {
@@ -123,8 +127,8 @@ func (s *Interposer) handler() http.Handler {
 	})
 }
 
-// fails reports, and counts, a fetch that is to fail, and how. Nobody but peers asks over these links, and requests of their clients are for
-// resources and for the documents of single groups.
+// fails reports, and counts, a fetch that is to fail, and how. Only peers use these links, and
+// requests that they pass on are for resources and for the documents of single groups.
 func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails bool) {
 	if r.Method != http.MethodGet {
 		return fault.ServerError, false
@@ -153,14 +157,15 @@ func (s *Interposer) fromPeer(r *http.Request) bool {
 	return err == nil
 }
 
-// forwarded are the headers by which a chain of proxies is told, which httputil.ReverseProxy takes away. Audit logs tell by them that a peer has
-// passed the request on.
+// forwarded are the headers of a chain of proxies, which httputil.ReverseProxy removes. Audit logs
+// show by them that a peer has passed the request on.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
-// identityPrefix is that of all headers that say for whom a peer asks.
+// identityPrefix begins the headers that say for whom a peer asks.
 const identityPrefix = "X-Remote-"
 
-// passOn sends requests on: with the certificate of a peer, or without any, and then without a peer's headers.
+// passOn passes requests on: with the certificate of a peer, or without a certificate and a peer's
+// headers.
 func (s *Interposer) passOn(asPeer bool) http.Handler {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.ServingCA, ServerName: s.config.Name}
 	if asPeer {
@@ -184,22 +189,22 @@ func (s *Interposer) passOn(asPeer bool) http.Handler {
 				}
 			}
 		},
-		Transport:     upgradeable{s.way(trust, true), s.way(trust, false)},
+		Transport:     upgradeable{s.transport(trust, true), s.transport(trust, false)},
 		FlushInterval: -1, // watches
 		ErrorLog:      log.New(io.Discard, "", 0),
-		// What the server did not answer, the peer shall not be answered.
+		// A request without an answer of the server gets no answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
 
-// way is a way to the real server.
-func (s *Interposer) way(trust *tls.Config, http2 bool) *http.Transport {
-	way := &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: http2, DisableCompression: true, MaxIdleConnsPerHost: 100}
-	s.ways = append(s.ways, way)
-	return way
+func (s *Interposer) transport(trust *tls.Config, http2 bool) *http.Transport {
+	transport := &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: http2, DisableCompression: true, MaxIdleConnsPerHost: 100}
+	s.upstream = append(s.upstream, transport)
+	return transport
 }
 
-// upgradeable sends what is to become another protocol over HTTP/1.1, which alone can be upgraded (RFC 9113, 8.6).
+// upgradeable sends requests for another protocol over HTTP/1.1: HTTP/2 has no upgrades (RFC 9113,
+// 8.6).
 type upgradeable struct{ http2, http1 http.RoundTripper }
 
 func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -207,4 +212,38 @@ func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
 		return u.http1.RoundTrip(r)
 	}
 	return u.http2.RoundTrip(r)
+}
+
+// breakOff ends an answer before its body is complete. It sends the headers of the server's answer,
+// with the Content-Length if there is one (most documents are too large for net/http to set it),
+// and a part of the body. So it looks like a server that dies while it answers, and not like a
+// complete short answer.
+func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how fault.DiscoveryFailure) {
+	r = r.Clone(r.Context())
+	r.Header.Del("If-None-Match") // a 304 has no body
+	answer := &bufferedAnswer{header: w.Header()}
+	server.ServeHTTP(answer, r)
+	w.WriteHeader(answer.status)
+	if how == fault.CutShort {
+		_, _ = w.Write(answer.body.Bytes()[:answer.body.Len()/2])
+	}
+	_ = http.NewResponseController(w).Flush() // the reset would discard what is not sent yet
+	panic(http.ErrAbortHandler)               // RST_STREAM; over HTTP/1.1 the connection ends
+}
+
+// bufferedAnswer is an answer that has not been sent yet.
+type bufferedAnswer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *bufferedAnswer) Header() http.Header         { return b.header }
+func (b *bufferedAnswer) Write(p []byte) (int, error) { return b.body.Write(p) }
+
+// WriteHeader ignores informational statuses.
+func (b *bufferedAnswer) WriteHeader(status int) {
+	if b.status == 0 && status >= http.StatusOK {
+		b.status = status
+	}
 }

@@ -1,5 +1,5 @@
-// Package pki makes the keys and certificates of one run. Nothing here outlives the run or is trusted outside it: every run has
-// authorities of its own, and private keys are files that only their owner can read.
+// Package pki makes the keys and certificates of one run. They are not trusted outside the run:
+// every run has authorities of its own. Only their owner can read the files of private keys.
 package pki
 
 import (
@@ -35,7 +35,8 @@ type Request struct {
 	Addresses    []netip.Addr
 	Server       bool // usable by a TLS server
 	Client       bool // usable by a TLS client
-	// Until is the end of its validity; zero: after [Lifetime]. One in the past makes a certificate that has expired.
+	// Until is the end of its validity; zero: after [Lifetime]. One in the past makes a certificate
+	// that has expired.
 	Until time.Time
 }
 
@@ -64,7 +65,7 @@ func NewAuthority(dir, name string) (*Authority, error) {
 	return a, nil
 }
 
-// CertFile is the authority's own certificate, for those who shall trust it.
+// CertFile is the file of the authority's own certificate.
 func (a *Authority) CertFile() string { return filepath.Join(a.Dir, a.Name+".crt") }
 
 // Issue signs a certificate and writes Dir/name.crt and Dir/name.key.
@@ -107,8 +108,8 @@ func (a *Authority) issue(name string, r Request) (Pair, error) {
 	return save(a.Dir, name, cert, key)
 }
 
-// SigningKey creates a key pair without a certificate, such as the one that signs service account tokens. Cert is the
-// public key.
+// SigningKey creates a key pair without a certificate, such as the one that signs service account
+// tokens. Cert is the public key.
 func SigningKey(dir, name string) (Pair, error) {
 	key, err := newKey()
 	if err != nil {
@@ -165,8 +166,8 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 	return writePEM(path, "EC PRIVATE KEY", der)
 }
 
-// writePEM makes every file readable by its owner only: certificates need no secrecy, but one rule has no exceptions to
-// get wrong.
+// writePEM makes every file readable by its owner only, certificates too: a rule without exceptions
+// is safer.
 func writePEM(path, kind string, der []byte) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }

@@ -1,7 +1,8 @@
-// Package release reads what a run calls the version of a server: a released kube-apiserver, and which of its APIs are switched off.
+// Package release reads the version of a server in a run: a released kube-apiserver, and which of
+// its APIs are switched off.
 //
-// Two servers of one release that serve different things are how upstream itself tests the proxy of 1.28 to 1.32, whose releases cannot be
-// mixed with those that came after.
+// Upstream itself tests the proxy of 1.28 to 1.32 with two servers of one release that serve
+// different APIs: these releases cannot be mixed with later ones.
 package release
 
 import (
@@ -20,12 +21,14 @@ const without = "+without."
 type Release struct {
 	// Version is the release itself, "v1.30.14".
 	Version string
-	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1". Sorted.
+	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1".
+	// Sorted.
 	Without []string
 }
 
-// Parse reads "v1.30.14", or "v1.30.14+without.batch.v1" for a server with batch/v1 switched off; several are joined by ".and.". It is the
-// build metadata of semantic versioning, so that both compare as the same release. Whether there is such a release is for others to say.
+// Parse reads "v1.30.14", or "v1.30.14+without.batch.v1" for a server with batch/v1 switched off;
+// several are joined by ".and.". The list is build metadata of semantic versioning, so that both
+// compare as the same release. Parse does not check that the release exists.
 func Parse(s string) (Release, error) {
 	version, list, cut := strings.Cut(s, without)
 	if !cut {
@@ -49,13 +52,14 @@ func Parse(s string) (Release, error) {
 	return r, nil
 }
 
-// Of is the release of a server, without what is switched off. What cannot be read is returned as it is.
+// Of is the release of a server, without the list of what is switched off.
 func Of(s string) string {
 	version, _, _ := strings.Cut(s, without)
 	return version
 }
 
-// RuntimeConfig is the value of --runtime-config that switches off what is to be; empty if nothing is.
+// RuntimeConfig is the value of --runtime-config that switches the group versions off; empty if
+// there are none.
 func (r Release) RuntimeConfig() string {
 	var words []string
 	for _, w := range r.Without {

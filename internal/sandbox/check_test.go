@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-func rehearsal() error { return Rehearse(os.Args[len(os.Args)-1]) }
+func trial() error { return Try(os.Args[len(os.Args)-1]) }
 
 // nowhere fails inside: there is no directory to mount on.
-func nowhere() error { return Rehearse(os.Args[len(os.Args)-1] + "/missing") }
+func nowhere() error { return Try(os.Args[len(os.Args)-1] + "/missing") }
 
 func TestCheck(t *testing.T) {
 	mustRun(t, "isolated") // skips where namespaces are not allowed
@@ -22,9 +22,9 @@ func TestCheck(t *testing.T) {
 		ctx        context.Context
 		want       string // part of the error; empty: none
 	}{
-		{"passes", "rehearsal", t.Context(), ""},
+		{"passes", "trial", t.Context(), ""},
 		{"says what the inner half said", "nowhere", t.Context(), "/missing inside the sandbox: no such file or directory"},
-		{"cancelled", "rehearsal", cancelled, "check the sandbox: context canceled"},
+		{"cancelled", "trial", cancelled, "check the sandbox: context canceled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()

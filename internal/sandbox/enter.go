@@ -1,11 +1,12 @@
-// Package sandbox runs a command inside Linux namespaces of its own: user, network, PID, mount, UTS and IPC. Nothing in there can
-// reach the machine's network, no port of the machine is taken, and when the first process ends, however it ends, the kernel
-// ends everything else with it.
+// Package sandbox runs a command in Linux namespaces of its own: user, network, PID, mount, UTS and
+// IPC. Its processes cannot reach the machine's network and take none of its ports. When the first
+// process ends, the kernel kills all others.
 //
-// The outer half ([Enter]) re-executes the current program; the inner half ([Setup], [Host]) is called by that copy. Neither needs
-// root where the kernel allows user namespaces.
+// The outer half ([Enter]) re-executes the current program, and that copy calls the inner half
+// ([Setup], [Host]). Neither needs root where the kernel allows user namespaces.
 //
-// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay zombies until the run ends.
+// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay
+// zombies until the run ends.
 package sandbox
 
 import (
@@ -22,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lifelineFD is the descriptor on which the inner process notices that the outer one has gone.
+// lifelineFD is the descriptor that is closed in the inner process when the outer one has ended.
 const lifelineFD = 3
 
 // Command is what runs inside.
@@ -36,19 +37,22 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// ExtraFiles become descriptors 4 and following of the inner process.
 	ExtraFiles []*os.File
-	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it runs.
+	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it
+	// runs.
 	Started func(pid int)
-	// Grace is how long the inner process may take to end after SIGTERM before it gets SIGKILL. Zero means 30 s.
+	// Grace is how long the inner process may take to end after SIGTERM before it gets SIGKILL.
+	// Zero means 30 s.
 	Grace time.Duration
 }
 
-// Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the command could not be
-// started (an [UnsupportedError] where the machine does not allow namespaces) or its first process was killed. When ctx is
-// cancelled the inner process gets SIGTERM and, after c.Grace, SIGKILL. If this process dies, so does the sandbox.
+// Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the
+// command could not be started (an [UnsupportedError] where the machine does not allow namespaces)
+// or its first process was killed. When ctx is cancelled the inner process gets SIGTERM and, after
+// c.Grace, SIGKILL. If this process dies, so does the sandbox.
 func Enter(ctx context.Context, c Command) (int, error) {
 	code, err := enter(ctx, c, true)
 	if denied(err) && os.Geteuid() == 0 {
-		// Root inside a container may be refused a user namespace and still be allowed the others.
+		// Root inside a container may be allowed all namespaces but a user namespace.
 		code, err = enter(ctx, c, false)
 	}
 	if denied(err) {
@@ -79,9 +83,9 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 	cmd.ExtraFiles = append([]*os.File{reader}, c.ExtraFiles...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
-		// The lifeline alone would do; the signal also ends a sandbox whose first process hangs.
+		// The lifeline is not enough if the first process hangs.
 		Pdeathsig: syscall.SIGKILL,
-		// A process group of its own: Ctrl-C reaches only the outer process, which decides what it means.
+		// A process group of its own: Ctrl-C reaches only the outer process.
 		Setpgid: true,
 	}
 	if userNamespace {
@@ -92,8 +96,9 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 	return runPinned(ctx, cmd, c)
 }
 
-// runPinned keeps the starting OS thread alive for as long as the child runs: the parent-death signal is sent when the
-// *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and the Go runtime may end idle threads.
+// runPinned keeps the OS thread that starts the child alive as long as the child runs: the
+// parent-death signal is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and
+// the Go runtime may end idle threads.
 func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	running := make(chan error, 1)
 	done := make(chan error, 1)
@@ -128,7 +133,7 @@ func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 		return exitCode(err)
 	case <-time.After(grace):
 	}
-	killed := cmd.Process.Kill() == nil // else it has ended in this very moment
+	killed := cmd.Process.Kill() == nil // otherwise it has ended meanwhile
 	code, err := exitCode(<-done)
 	if killed && err != nil {
 		return 0, fmt.Errorf("end the sandbox: its first process did not end within %s and was killed", grace)
@@ -136,7 +141,6 @@ func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	return code, err
 }
 
-// exitCode makes sense of what [exec.Cmd.Wait] returned.
 func exitCode(err error) (int, error) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -157,13 +161,14 @@ func exitCode(err error) (int, error) {
 	return 0, fmt.Errorf("the sandbox's first process was killed by %s%s", unix.SignalName(status.Signal()), hint)
 }
 
-// UnsupportedError says that this machine does not let the program create what it needs, and what can be done.
+// UnsupportedError says that this machine does not let the program create its sandbox, and what to
+// do.
 type UnsupportedError struct {
 	Doing string // what was being done
 	Err   error
 }
 
-// Error names the ways out.
+// Error says what to do.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf(`%s: %v
   skewproof runs every cluster in Linux namespaces of its own, so that nothing can leave the machine. One of these helps:

@@ -11,20 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Host is a machine of the sandbox: a network namespace with one interface that leads to the run's own namespace, and a
-// host name. It outlives the processes that are started on it, so a restarted server keeps its address and identity.
+// Host is a machine of the sandbox: a network namespace with one interface, which leads to the
+// run's own namespace, and a host name. It outlives the processes that are started on it, so a
+// restarted server keeps its address and identity.
 //
-// A host is one OS thread that lives in the host's namespaces; children inherit the namespaces of the thread that
-// forks them.
+// A host is one OS thread in namespaces of its own: children inherit the namespaces of the thread
+// that forks them.
 type Host struct {
 	Name    string
 	Address netip.Addr // the host's own address
-	Gateway netip.Addr // the run's end of the cable
+	Gateway netip.Addr // the run's end of the link
 	work    chan func()
 }
 
-// NewHost creates a host named name with the address block prefix, a /30 whose first address becomes the gateway and whose
-// second becomes the host's. It must be called in the run's own network namespace.
+// NewHost creates a host named name with the address block prefix, a /30 whose first address
+// becomes the gateway and whose second becomes the host's. It must be called in the run's own
+// network namespace.
 func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 	if prefix.Bits() != 30 {
 		return nil, fmt.Errorf("create host %q: address block %s: want a /30", name, prefix)
@@ -53,20 +55,21 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 		return nil, unsupported(fmt.Sprintf("create the namespaces of host %q", name), err)
 	}
 	defer func() { _ = handle.Close() }()
-	if err := h.cable(handle, prefix.Bits()); err != nil {
+	if err := h.connect(handle, prefix.Bits()); err != nil {
 		h.Close()
 		return nil, fmt.Errorf("connect host %q: %w", name, err)
 	}
 	return h, nil
 }
 
-// onOwnThread runs f on a thread that no other goroutine will ever use: it carries namespaces of its own. The main thread is never
-// taken, since what /proc says of a process, and so where nsenter(1) leads, is what is true of its main thread.
+// onOwnThread runs f on a thread that no other goroutine will ever use, because its namespaces
+// differ. It is never the main thread, whose namespaces /proc shows for the process, also to
+// nsenter(1).
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() != unix.Getpid() {
-			f() // never unlocked: the thread ends with the goroutine
+			f() // never unlocked, so that the thread ends with the goroutine
 			return
 		}
 		// As long as this goroutine holds the main thread, the next one must get another.
@@ -81,8 +84,7 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// cable ties the host to the run's namespace by a pair of virtual Ethernet interfaces.
-func (h *Host) cable(ns netns.NsHandle, bits int) error {
+func (h *Host) connect(ns netns.NsHandle, bits int) error {
 	near := netlink.NewLinkAttrs()
 	near.Name = "to-" + h.Name
 	if len(near.Name) > 15 { // IFNAMSIZ
@@ -134,7 +136,8 @@ func addAddress(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, 
 	return nil
 }
 
-// Own gives the run's own namespace a further address on its loopback interface, so that something can listen on it.
+// Own adds an address to the loopback interface of the run's own namespace, for something to listen
+// at.
 func Own(a netip.Addr) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -143,7 +146,7 @@ func Own(a netip.Addr) error {
 	return addAddress(netlink.AddrAdd, lo, a, a.BitLen())
 }
 
-// Start starts cmd on the host. Waiting for it and signalling it work as ever.
+// Start starts cmd on the host. Waiting for it and signalling it work as usual.
 func (h *Host) Start(cmd *exec.Cmd) error {
 	var err error
 	h.do(func() { err = cmd.Start() })
@@ -160,7 +163,6 @@ func (h *Host) Rename(name string) error {
 	return nil
 }
 
-// do runs f on the host's thread and waits for it.
 func (h *Host) do(f func()) {
 	done := make(chan struct{})
 	h.work <- func() {
@@ -170,5 +172,6 @@ func (h *Host) do(f func()) {
 	<-done
 }
 
-// Close lets the host's thread end. Processes on the host are not touched; the namespace goes when the last of them does.
+// Close ends the host's thread. Processes on the host run on; the namespaces end with the last of
+// them.
 func (h *Host) Close() { close(h.work) }

@@ -50,7 +50,7 @@ var roles = map[string]func() error{
 	"forwarding": forbidden,
 	"covered":    covered,
 	"stubborn":   stubborn,
-	"rehearsal":  rehearsal,
+	"trial":      trial,
 	"nowhere":    nowhere,
 }
 
@@ -91,7 +91,7 @@ func mustRun(t *testing.T, role string, env ...string) string {
 	return out
 }
 
-func setup() error { return Setup(Inside{Scratch: os.Getenv("SCRATCH")}) }
+func setup() error { return Setup(Config{Scratch: os.Getenv("SCRATCH")}) }
 
 // isolated checks that there is no way out: no interface but our own, and no route to any address of the outside.
 func isolated() error {
@@ -106,7 +106,7 @@ func isolated() error {
 			delete(files, path) // nothing to cover
 		}
 	}
-	if err := Setup(Inside{Scratch: os.Getenv("SCRATCH"), Hosts: map[string]string{"peer": "198.19.0.1"}}); err != nil {
+	if err := Setup(Config{Scratch: os.Getenv("SCRATCH"), Hosts: map[string]string{"peer": "198.19.0.1"}}); err != nil {
 		return err
 	}
 	for path, want := range files {

@@ -12,24 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside describes the sandbox to its first process.
-type Inside struct {
-	// Scratch is an existing directory over which a file system in memory is mounted: keys and etcd's data live there,
-	// never reach a disk, unless the machine swaps, and vanish with the sandbox.
+// Config is what a sandbox gets from its first process.
+type Config struct {
+	// Scratch is an existing directory over which a file system in memory is mounted, for keys and
+	// etcd's data: they never reach a disk, unless the machine swaps, and vanish with the sandbox.
 	Scratch string
 	// Hosts maps names to addresses for /etc/hosts. Nothing else can be resolved.
 	Hosts map[string]string
 }
 
-// Setup makes the namespaces that [Enter] created usable: mounts of their own, a loopback interface, no IP forwarding.
-// It must be called by the first process of the sandbox before any other goroutine depends on the network, and starts watching the
-// lifeline: when the outer process ends, this one exits, and all others with it.
-func Setup(in Inside) error {
+// Setup prepares the namespaces that [Enter] created: private mounts, a loopback interface, no IP
+// forwarding. The first process of the sandbox must call it before any other goroutine uses the
+// network. It starts to watch the lifeline: when the outer process ends, this one exits, and all
+// others with it.
+func Setup(config Config) error {
 	if os.Getpid() != 1 {
 		return errors.New("set up sandbox: not the first process of a sandbox")
 	}
 	watchLifeline()
-	if err := mounts(in); err != nil {
+	if err := mounts(config); err != nil {
 		return err
 	}
 	if err := syscall.Sethostname([]byte("skewproof")); err != nil {
@@ -42,7 +43,7 @@ func Setup(in Inside) error {
 }
 
 func watchLifeline() {
-	syscall.CloseOnExec(lifelineFD) // no child's business
+	syscall.CloseOnExec(lifelineFD) // children do not get it
 	lifeline := os.NewFile(lifelineFD, "lifeline")
 	go func() {
 		_, _ = io.Copy(io.Discard, lifeline) // ends when the last writer, the outer process, is gone
@@ -50,31 +51,31 @@ func watchLifeline() {
 	}()
 }
 
-func mounts(in Inside) error {
+func mounts(config Config) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return unsupported("make mounts private", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return unsupported("mount /proc", err)
 	}
-	if err := unix.Mount("tmpfs", in.Scratch, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700"); err != nil {
-		return unsupported("mount a file system in memory at "+in.Scratch, err)
+	if err := unix.Mount("tmpfs", config.Scratch, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700"); err != nil {
+		return unsupported("mount a file system in memory at "+config.Scratch, err)
 	}
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost skewproof\n::1 localhost\n")
-	for name, address := range in.Hosts {
+	for name, address := range config.Hosts {
 		fmt.Fprintf(&hosts, "%s %s\n", address, name)
 	}
-	// A lookup must fail here, not be sent to the machine's resolver. An empty resolv.conf is not enough: UNIX sockets work across
-	// network namespaces, and through them glibc asks the daemons that nsswitch.conf names (resolve, mdns), and nscd before
-	// it reads nsswitch.conf at all.
+	// A lookup must fail here, and not reach the machine's resolver. An empty resolv.conf is not
+	// enough: UNIX sockets work across network namespaces, and glibc uses them to ask the daemons
+	// in nsswitch.conf (resolve, mdns), and nscd even before it reads nsswitch.conf.
 	for target, content := range map[string]string{
 		"/etc/hosts":           hosts.String(),
 		"/etc/resolv.conf":     "",
 		"/etc/nsswitch.conf":   nameServices,
 		"/var/run/nscd/socket": "",
 	} {
-		if err := cover(target, content, in.Scratch); err != nil {
+		if err := cover(target, content, config.Scratch); err != nil {
 			return err
 		}
 	}
@@ -84,11 +85,11 @@ func mounts(in Inside) error {
 // nameServices is nsswitch.conf(5) without any source but files.
 const nameServices = "passwd: files\ngroup: files\nhosts: files\n"
 
-// cover binds a file of our own over a file or socket of the machine, inside this mount namespace only.
+// cover mounts a file over a file or socket of the machine, in this mount namespace only.
 func cover(target, content, scratch string) error {
 	resolved, err := os.Stat(target)
 	if err != nil || !resolved.Mode().IsRegular() && resolved.Mode().Type() != os.ModeSocket {
-		return nil // a machine without the file has nothing to cover
+		return nil // there is nothing to cover
 	}
 	own := scratch + "/" + strings.ReplaceAll(strings.TrimPrefix(target, "/"), "/", "-")
 	if err := os.WriteFile(own, []byte(content), 0o644); err != nil {
@@ -108,14 +109,16 @@ func bringUp(name string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// forwarding lists the switches of IP forwarding by address family. "default" is what later interfaces start with.
+// forwarding lists the switches of IP forwarding by address family. "default" is what later
+// interfaces start with.
 var forwarding = map[string][]string{
 	"/proc/sys/net/ipv4": {"ip_forward", "conf/all/forwarding", "conf/default/forwarding"},
 	"/proc/sys/net/ipv6": {"conf/all/forwarding", "conf/default/forwarding"},
 }
 
-// forbidForwarding makes sure that a server can reach another one only through the switch. A new network namespace takes the
-// settings over from the machine (net.core.devconf_inherit_init_net), and machines with container engines forward.
+// forbidForwarding makes sure that servers reach each other only through the switch. A new network
+// namespace inherits the settings of the machine (net.core.devconf_inherit_init_net), and machines
+// with container engines forward.
 func forbidForwarding() error {
 	for family, switches := range forwarding {
 		if _, err := os.Stat(family + "/conf"); errors.Is(err, os.ErrNotExist) && strings.HasSuffix(family, "ipv6") {
@@ -130,7 +133,7 @@ func forbidForwarding() error {
 	return nil
 }
 
-// switchOff writes 0 to path. A file that cannot be written will do if it reads 0.
+// switchOff writes 0 to path. A file that cannot be written must contain 0.
 func switchOff(path string) error {
 	err := os.WriteFile(path, []byte("0\n"), 0o644)
 	if err == nil {

@@ -15,17 +15,18 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// base returns the image that nodes are made on: systemd, containerd and what kubelets need, but nothing of Kubernetes.
+// base returns the base of node images: systemd, containerd and what kubelets need, but nothing of
+// Kubernetes.
 func (b *builder) base(ctx context.Context) (string, error) {
 	want := recipe("base", debianRecipe())
-	// What stands in for it is not pulled again: the first look has settled that it cannot be.
+	// If the engine has the substitute, the image could not be pulled, and that is not tried again.
 	switch {
 	case b.engine.has(ctx, kindBaseImage, ""):
 		return kindBaseImage, nil
 	case b.engine.has(ctx, baseImage, want):
 		return baseImage, nil
 	}
-	if err := b.room(); err != nil {
+	if err := b.checkSpace(); err != nil {
 		return "", err
 	}
 	if b.pulled(ctx, kindBaseImage) {
@@ -35,14 +36,15 @@ func (b *builder) base(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	say("putting together %s, which stands in for %s", baseImage, kindBaseImage)
+	say("making %s, a substitute for %s", baseImage, kindBaseImage)
 	files, err := b.baseFiles(ctx)
 	if err != nil {
 		return "", err
 	}
-	return baseImage, b.engine.bake(ctx, baking{
+	return baseImage, b.engine.build(ctx, imageBuild{
 		from: debian, to: baseImage, recipe: want, files: files, script: source("node/base.sh"),
-		// systemd is told that it is in a container, and stops at this signal (systemd.io/CONTAINER_INTERFACE).
+		// systemd is told that it is in a container, and stops at this signal
+		// (systemd.io/CONTAINER_INTERFACE).
 		options: []string{"--env=container=docker", "--stop-signal=SIGRTMIN+3"},
 		changes: []string{`ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]`},
 	})
@@ -62,8 +64,9 @@ func (b *builder) pulled(ctx context.Context, image string) bool {
 	return true
 }
 
-// baseFiles are kind's own, and the programs in them that are built from Go modules. crictl is published as no module: what needs it ('kind load') does
-// not work on these nodes. Neither is the snapshotter for rootless engines there.
+// baseFiles are kind's own files, and programs built from Go modules. crictl is not published as a
+// module, so 'kind load' does not work on these nodes. There is no snapshotter for rootless engines
+// either.
 func (b *builder) baseFiles(ctx context.Context) ([]file, error) {
 	kind, err := kindSource(ctx)
 	if err != nil {

@@ -7,27 +7,28 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// inside is a container image inside the node image. It holds one program, which has the component's name.
-type inside struct {
+// nestedImage is a container image in the node image. It holds one program, which has the
+// component's name.
+type nestedImage struct {
 	tag       string
 	component binaries.Component
 	version   string
 }
 
-// pause is the one program in the images inside that is our own; it has no version.
+// pause is our own program in one of the nested images; it has no version.
 const pause binaries.Component = "pause"
 
-// archive is its file name while it is brought into a node image.
-func (i inside) archive() string {
+func (i nestedImage) archive() string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(i.tag) + ".tar"
 }
 
-// contents are the images inside a node image. wanted is what kubeadm of the oldest version says that it needs ('kubeadm config images list'),
-// sandbox the image that containerd's configuration names for the pods' sandboxes; versions are sorted. kube-proxy and CoreDNS are left
-// out: they serve pods, and the control plane is the subject.
-func contents(wanted []string, sandbox string, versions []string) ([]inside, error) {
-	var all []inside
-	add := func(i inside) {
+// contents are the nested images of a node image. wanted are those of 'kubeadm config images list'
+// of the oldest version, sandbox is the one for the pods' sandboxes in containerd's configuration;
+// versions are sorted. kube-proxy and CoreDNS are left out: they serve pods, and only the control
+// plane is tested.
+func contents(wanted []string, sandbox string, versions []string) ([]nestedImage, error) {
+	var all []nestedImage
+	add := func(i nestedImage) {
 		for _, have := range all {
 			if have.tag == i.tag {
 				return
@@ -42,26 +43,26 @@ func contents(wanted []string, sandbox string, versions []string) ([]inside, err
 		}
 		switch name {
 		case "kube-apiserver", "kube-controller-manager", "kube-scheduler":
-			add(inside{image, binaries.Component(name), tag})
+			add(nestedImage{image, binaries.Component(name), tag})
 		case "etcd":
 			// "3.6.8-0": the number at the end counts the images made of one etcd.
 			version, _, _ := strings.Cut(tag, "-")
-			add(inside{image, binaries.Etcd, "v" + version})
+			add(nestedImage{image, binaries.Etcd, "v" + version})
 		case "pause":
-			add(inside{image, pause, ""})
+			add(nestedImage{image, pause, ""})
 		case "kube-proxy", "coredns/coredns":
 		default:
-			return nil, fmt.Errorf("kubeadm %s needs the image %s, of which nothing is known here", versions[0], image)
+			return nil, fmt.Errorf("kubeadm %s needs the image %s, which this program cannot make", versions[0], image)
 		}
 	}
 	for _, v := range versions {
-		add(inside{registry + "/kube-apiserver:" + v, binaries.KubeAPIServer, v})
+		add(nestedImage{registry + "/kube-apiserver:" + v, binaries.KubeAPIServer, v})
 	}
 	return all, nil
 }
 
-// sandboxImage finds the image of the pods' sandboxes in containerd's configuration. kind looks for it in the same way
-// (pkg/build/nodeimage/helpers.go).
+// sandboxImage finds the image of the pods' sandboxes in containerd's configuration. kind looks for
+// it in the same way (pkg/build/nodeimage/helpers.go).
 func sandboxImage(config string) (string, error) {
 	for line := range strings.Lines(config) {
 		key, value, _ := strings.Cut(line, "=")

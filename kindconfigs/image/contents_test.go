@@ -25,7 +25,7 @@ func TestContents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []inside{
+	want := []nestedImage{
 		{"registry.k8s.io/kube-apiserver:v1.36.3", binaries.KubeAPIServer, "v1.36.3"},
 		{"registry.k8s.io/kube-controller-manager:v1.36.3", binaries.KubeControllerManager, "v1.36.3"},
 		{"registry.k8s.io/kube-scheduler:v1.36.3", binaries.KubeScheduler, "v1.36.3"},
@@ -34,7 +34,7 @@ func TestContents(t *testing.T) {
 		{"registry.k8s.io/pause:3.10", pause, ""},
 		{"registry.k8s.io/kube-apiserver:v1.37.1", binaries.KubeAPIServer, "v1.37.1"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(inside{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nestedImage{})); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	archives := map[string]bool{}

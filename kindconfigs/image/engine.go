@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// engine is the Docker engine, which Docker's client finds as ever (DOCKER_HOST, contexts).
+// engine is the Docker engine, which Docker's client finds as usual (DOCKER_HOST, contexts).
 type engine struct {
 	root string // its data directory, on its own machine
 }
 
-// docker runs Docker's client and returns what it printed. The error is the last of what it said.
+// docker runs Docker's client and returns its output. The error has the last lines of it.
 func (engine) docker(ctx context.Context, input io.Reader, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	var out, said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &said
+	var out, output bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &output
 	err := cmd.Run()
 	if err == nil {
 		return strings.TrimSpace(out.String()), nil
@@ -33,19 +33,19 @@ func (engine) docker(ctx context.Context, input io.Reader, args ...string) (stri
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if text := cmp.Or(tail(said.String()), tail(out.String())); text != "" {
+	if text := cmp.Or(tail(output.String()), tail(out.String())); text != "" {
 		err = errors.New(text)
 	}
 	return "", fmt.Errorf("docker %s: %w", args[0], err)
 }
 
-// tail is the last lines of what a program said.
-func tail(said string) string {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
+func tail(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
-// has reports whether the engine has the image, made from that recipe; "" stands for an image that is not ours.
+// has reports whether the engine has the image, made from that recipe; "" stands for an image that
+// is not ours.
 func (e engine) has(ctx context.Context, image, recipe string) bool {
 	got, err := e.docker(ctx, nil, "image", "inspect", "--format", fmt.Sprintf("{{index .Config.Labels %q}}", recipeLabel), image)
 	return err == nil && got == recipe
@@ -69,8 +69,8 @@ func (e engine) id(ctx context.Context, image string) string {
 	return id
 }
 
-// baking says how an image is made from another.
-type baking struct {
+// imageBuild says how an image is made from another.
+type imageBuild struct {
 	from, to string
 	recipe   string
 	options  []string // of 'docker create': what they set stays in the image
@@ -80,16 +80,17 @@ type baking struct {
 }
 
 // container is the name of the container that becomes the image.
-func (b baking) container() string {
+func (b imageBuild) container() string {
 	return "making-" + strings.NewReplacer("/", "-", ":", "-").Replace(b.to)
 }
 
-// bake makes an image as kind does (pkg/build/nodeimage): it creates a container, copies files into it, runs a script in it, and commits what the
-// container has become. This needs no builder and no privileges. What the script has removed is not in the image.
-func (e engine) bake(ctx context.Context, b baking) error {
+// build makes an image as kind does (pkg/build/nodeimage): it creates a container, copies files
+// into it, runs a script in it, and commits the container. This needs no builder and no privileges.
+// Files that the script removes are not in the image.
+func (e engine) build(ctx context.Context, b imageBuild) error {
 	before := e.id(ctx, b.to)
 	remove := func(ctx context.Context) { _, _ = e.docker(ctx, nil, "rm", "--force", "--volumes", b.container()) }
-	remove(ctx) // what a killed call left
+	remove(ctx) // a killed call may have left it
 	// seccomp: containerd makes system calls that Docker's profile forbids.
 	create := append([]string{"create", "--name=" + b.container(), "--interactive", "--network=none", "--security-opt=seccomp=unconfined",
 		"--entrypoint=bash"}, b.options...)
@@ -119,7 +120,7 @@ func (e engine) bake(ctx context.Context, b baking) error {
 		return fmt.Errorf("make %s: %w", b.to, err)
 	}
 	if before != "" && before != e.id(ctx, b.to) {
-		// It fails if something uses it: then it is left to its user.
+		// This fails if something uses the image, which then stays.
 		_, _ = e.docker(ctx, nil, "rmi", before)
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestBake(t *testing.T) {
 	name := fmt.Sprintf("skewproof/test:%d", os.Getpid())
 	t.Cleanup(func() { _, _ = e.docker(context.Background(), nil, "rmi", "--force", name) })
 	bake := func(recipe, script string) error {
-		return e.bake(t.Context(), baking{
+		return e.build(t.Context(), imageBuild{
 			from: from, to: name, recipe: recipe,
 			options: []string{"--env=SAID=yes", "--stop-signal=SIGRTMIN+3"},
 			files:   []file{{name: "skewproof-test/a", mode: 0o640, content: []byte("a")}, {name: "skewproof-test/b", mode: 0o644}},
@@ -71,7 +71,7 @@ func TestBake(t *testing.T) {
 	if !e.has(t.Context(), name, "two") || e.id(t.Context(), first) != "" {
 		t.Error("the image that was replaced is still there")
 	}
-	if left, err := e.docker(t.Context(), nil, "ps", "--all", "--quiet", "--filter=name="+baking{to: name}.container()); err != nil || left != "" {
+	if left, err := e.docker(t.Context(), nil, "ps", "--all", "--quiet", "--filter=name="+imageBuild{to: name}.container()); err != nil || left != "" {
 		t.Errorf("containers are left: %q, %v", left, err)
 	}
 }

@@ -1,11 +1,12 @@
-// Command image makes the images that the kind backend runs on: one node image that holds the kube-apiservers of several versions, and the
-// image of kind's load balancer.
+// Command image makes the images of the backend kind: a node image with the kube-apiservers of
+// several versions, and the image of kind's load balancer.
 //
 //	go run ./kindconfigs/image v1.36.3 v1.37.1
 //
-// makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of the oldest version. Its base is kind's own,
-// kindest/base, where the engine can pull it; where not, the same is put together from Debian packages and Go modules. What was downloaded
-// or built stays in the user's cache directory, and what is in the engine already is not made again.
+// makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of the oldest
+// version. Its base is kind's own, kindest/base, if the engine can pull it; otherwise an equal one
+// is made of Debian packages and Go modules. Downloads and builds stay in the user's cache
+// directory, and images that the engine has are not made again.
 package main
 
 import (
@@ -28,7 +29,6 @@ const (
 	exitUsage  = 4
 )
 
-// errFlags is wrapped by errors about flags.
 var errFlags = errors.New("wrong flags")
 
 // errNeeds is wrapped by errors about what this machine lacks.
@@ -41,7 +41,7 @@ func main() {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return
-	case errors.Is(err, errFlags): // the flag package has said it
+	case errors.Is(err, errFlags): // the flag package has printed it
 		os.Exit(exitUsage)
 	}
 	fmt.Fprintln(os.Stderr, "kind-images:", err)
@@ -55,7 +55,6 @@ func main() {
 	}
 }
 
-// builder is what making images takes.
 type builder struct {
 	engine engine
 	cache  string // directory
@@ -70,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 		fmt.Fprintln(flags.Output(), "usage: go run ./kindconfigs/image [flags] VERSION...   (such as v1.36.3 v1.37.1)")
 		flags.PrintDefaults()
 	}
-	pull := flags.Bool("pull", true, "try to pull kind's own images before putting them together here")
+	pull := flags.Bool("pull", true, "try to pull kind's own images before making equal ones here")
 	mirror := flags.String("debian-mirror", "http://deb.debian.org/debian", "where Debian packages come from; their signatures are checked")
 	if err := flags.Parse(args); err != nil {
 		return errors.Join(errFlags, err)
@@ -101,7 +100,7 @@ func run(ctx context.Context, args []string) error {
 	made, err := b.images(ctx, versions)
 	if err != nil {
 		if ctx.Err() != nil {
-			return errors.New("stopped; what is finished is kept, and the next call goes on from there")
+			return errors.New("stopped; finished parts are kept, and the next call continues with them")
 		}
 		return err
 	}
@@ -116,7 +115,8 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// images makes what is not there yet, and returns the names of all that the kind backend needs.
+// images makes the images that the engine does not have, and returns the names of all that the
+// backend kind needs.
 func (b *builder) images(ctx context.Context, versions []string) ([]string, error) {
 	node, err := b.nodeImage(ctx, versions)
 	if err != nil {
@@ -129,5 +129,4 @@ func (b *builder) images(ctx context.Context, versions []string) ([]string, erro
 	return []string{node, balancer}, nil
 }
 
-// say writes a line of progress.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "kind-images: "+format+"\n", args...) }

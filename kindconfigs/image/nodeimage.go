@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// nodeImage returns the node image that holds these versions, which are sorted.
+// nodeImage returns the node image with these versions, which are sorted.
 func (b *builder) nodeImage(ctx context.Context, versions []string) (string, error) {
 	to := nodeImage(versions)
 	base, err := b.base(ctx)
@@ -17,11 +17,11 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 		return "", err
 	}
 	want := recipe(append([]string{"node", b.engine.id(ctx, base)}, versions...)...)
-	// A binary of the user's own may have become another since.
+	// A binary of the user's own may have changed.
 	if len(b.store.Overrides) == 0 && b.engine.has(ctx, to, want) {
 		return to, nil
 	}
-	if err := b.room(); err != nil {
+	if err := b.checkSpace(); err != nil {
 		return "", err
 	}
 	say("making %s on %s", to, base)
@@ -29,7 +29,7 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 	if err != nil {
 		return "", err
 	}
-	images, remove, err := b.imagesInside(ctx, base, versions)
+	images, remove, err := b.nestedImages(ctx, base, versions)
 	if err != nil {
 		return "", err
 	}
@@ -40,13 +40,12 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 		file{name: "kind/manifests/default-cni.yaml", mode: 0o644, content: source("node/default-cni.yaml")},
 		file{name: "etc/cni/net.d/10-skewproof.conflist", mode: 0o644, content: source("node/10-skewproof.conflist")},
 	)
-	return to, b.engine.bake(ctx, baking{
+	return to, b.engine.build(ctx, imageBuild{
 		from: base, to: to, recipe: want, files: files, script: source("node/node.sh"),
 		changes: []string{`ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]`},
 	})
 }
 
-// nodePrograms are the programs of Kubernetes that run on a node itself.
 func (b *builder) nodePrograms(ctx context.Context, version string) ([]file, error) {
 	var files []file
 	for _, c := range []binaries.Component{binaries.Kubeadm, binaries.Kubectl, binaries.Kubelet} {
@@ -59,8 +58,9 @@ func (b *builder) nodePrograms(ctx context.Context, version string) ([]file, err
 	return files, nil
 }
 
-// imagesInside makes the archives of the images inside, in a directory of the cache that remove removes.
-func (b *builder) imagesInside(ctx context.Context, base string, versions []string) (files []file, remove func(), err error) {
+// nestedImages makes the archives of the nested images, in a directory of the cache that remove
+// removes.
+func (b *builder) nestedImages(ctx context.Context, base string, versions []string) (files []file, remove func(), err error) {
 	config, err := b.engine.docker(ctx, nil, "run", "--rm", "--network=none", "--entrypoint=cat", base, "/etc/containerd/config.toml")
 	if err != nil {
 		return nil, nil, fmt.Errorf("read containerd's configuration in %s: %w", base, err)
@@ -96,7 +96,6 @@ func (b *builder) imagesInside(ctx context.Context, base string, versions []stri
 	return files, remove, nil
 }
 
-// wantedImages asks kubeadm which images it needs.
 func (b *builder) wantedImages(ctx context.Context, version string) ([]string, error) {
 	kubeadm, err := b.store.Get(ctx, binaries.Kubeadm, version)
 	if err != nil {
@@ -105,8 +104,8 @@ func (b *builder) wantedImages(ctx context.Context, version string) ([]string, e
 	return output(ctx, kubeadm.Path, "config", "images", "list", "--kubernetes-version="+version)
 }
 
-// program returns the executable of an image inside, which is built in dir if it is our own.
-func (b *builder) program(ctx context.Context, image inside, dir string) (string, error) {
+// program returns the executable of a nested image, which is built in dir if it is our own.
+func (b *builder) program(ctx context.Context, image nestedImage, dir string) (string, error) {
 	if image.component == pause {
 		to := filepath.Join(dir, string(pause))
 		return to, buildOwn(ctx, "pause", to)

@@ -14,9 +14,10 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// What the images are made of, beside Kubernetes. kindVersion is that of the module in go.mod, and the two images are the ones it wants
-// (pkg/build/nodeimage/defaults.go and pkg/cluster/internal/loadbalancer/const.go there): a test compares. containerd and the CNI plugins are those
-// of its images/base/Dockerfile.
+// The parts of the images beside Kubernetes. kindVersion is that of the module in go.mod, and the
+// two images are those that it uses (pkg/build/nodeimage/defaults.go and
+// pkg/cluster/internal/loadbalancer/const.go there): a test compares. The versions of containerd
+// and the CNI plugins are those of its images/base/Dockerfile.
 const (
 	kindVersion       = "v0.33.0"
 	kindBaseImage     = "docker.io/kindest/base:v20260820-69b56db7"
@@ -25,7 +26,7 @@ const (
 	cniPluginsVersion = "v1.9.1"
 )
 
-// Names of what is made.
+// Names of the images that are made.
 const (
 	debianImage   = "skewproof/node-base:debian"
 	baseImage     = "skewproof/node-base:" + kindVersion
@@ -34,13 +35,15 @@ const (
 	registry      = "registry.k8s.io"
 )
 
-// recipeLabel names what an image was made from: one with another recipe is made anew.
+// recipeLabel is the hash of what an image was made from: an image with another recipe is made
+// anew.
 const recipeLabel = "dev.skewproof.recipe"
 
 //go:embed node pause/main.go balancer/main.go balancer/config.go balancer/pool.go balancer/front.go
 var sources embed.FS
 
-// parseVersions checks, sorts and deduplicates the versions wanted. The error wraps [binaries.ErrBadVersion] or [binaries.ErrBadRef].
+// parseVersions checks, sorts and deduplicates the versions wanted. The error wraps
+// [binaries.ErrBadVersion] or [binaries.ErrBadRef].
 func parseVersions(words []string) ([]string, error) {
 	if len(words) == 0 {
 		return nil, fmt.Errorf("%w: name the versions of kube-apiserver that the node image is to hold, such as v1.36.3 v1.37.1", binaries.ErrBadRef)
@@ -55,10 +58,10 @@ func parseVersions(words []string) ([]string, error) {
 	return slices.Compact(sorted), nil
 }
 
-// nodeImage is the name of the node image that holds these versions, which are sorted.
+// nodeImage is the name of the node image with these versions, which are sorted.
 func nodeImage(versions []string) string { return nodeImageName + ":" + strings.Join(versions, "_") }
 
-// recipe is a hash over what goes into an image: our own files, and parts.
+// recipe is a hash over the content of an image: our own files, and parts.
 func recipe(parts ...string) string {
 	h := sha256.New()
 	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
@@ -81,7 +84,6 @@ func recipe(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// source is one of our own files.
 func source(path string) []byte {
 	text, err := sources.ReadFile(path)
 	if err != nil {

@@ -45,7 +45,7 @@ func (l *ledger) told(server string) string {
 }
 
 // endpoint answers /readyz and /version on loopback, and nothing else.
-func endpoint(t *testing.T, ready *atomic.Bool) Way {
+func endpoint(t *testing.T, ready *atomic.Bool) Endpoint {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -61,7 +61,7 @@ func endpoint(t *testing.T, ready *atomic.Bool) Way {
 	t.Cleanup(s.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	config := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	return Way{Name: "a", Door: config, Direct: config}
+	return Endpoint{Name: "a", FrontDoor: config, Direct: config}
 }
 
 func until(t *testing.T, what string, condition func() bool) {
@@ -82,13 +82,13 @@ func until(t *testing.T, what string, condition func() bool) {
 func TestAServerThatComesAndGoes(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
-	way := endpoint(t, &ready)
-	versions, err := Versions(t.Context(), []Way{way})
+	endpoint := endpoint(t, &ready)
+	versions, err := Versions(t.Context(), []Endpoint{endpoint})
 	if err != nil || versions["a"] != "v1.37.1" {
 		t.Fatalf("versions %v, error %v", versions, err)
 	}
 	record := &ledger{start: time.Now()}
-	c, err := New([]Way{way}, versions, record, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint}, versions, record, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +111,8 @@ func TestAServerThatComesAndGoes(t *testing.T) {
 
 func TestStartNeedsEveryServer(t *testing.T) {
 	var ready atomic.Bool
-	way := endpoint(t, &ready)
-	c, err := New([]Way{way}, map[string]string{"a": "v1.37.1"}, &ledger{start: time.Now()}, func(string, ...any) {})
+	endpoint := endpoint(t, &ready)
+	c, err := New([]Endpoint{endpoint}, map[string]string{"a": "v1.37.1"}, &ledger{start: time.Now()}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestStartNeedsEveryServer(t *testing.T) {
 func TestNothingIsChanged(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
-	c, err := New([]Way{endpoint(t, &ready)}, nil, &ledger{start: time.Now()}, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint(t, &ready)}, nil, &ledger{start: time.Now()}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -14,24 +15,25 @@ import (
 const (
 	pkiDir       = "/etc/kubernetes/pki" // kubeadm's
 	manifestsDir = "/etc/kubernetes/manifests"
-	filesDir     = "/kind/skewproof"      // what the run brings: patches and the audit policy; read only
-	recordsDir   = "/var/lib/skewproof"   // what servers write: not below /var/log, of which kind makes a copy of its own
+	filesDir     = "/kind/skewproof"      // patches and the audit policy; read only
+	recordsDir   = "/var/lib/skewproof"   // logs of requests; not below /var/log, which kind copies by itself
 	proxyProgram = "/usr/local/skewproof" // the reference proxy's executable
 	auditLog     = recordsDir + "/audit.jsonl"
 	accessLog    = recordsDir + "/access.jsonl"
 	auditPolicy  = filesDir + "/audit-policy.yaml"
 )
 
-// Argument is one argument of a kube-apiserver, with what an operator should know of it.
+// Argument is one argument of a kube-apiserver, and why it is given.
 type Argument struct {
 	Name, Value string
 	Why         string
-	// Observing is true for what a run needs to see and to prove something, and an operator does not.
+	// Observing is true if only a run needs the argument, to see what servers do, and an operator
+	// does not.
 	Observing bool
 }
 
-// APIServerArguments are those that a kube-apiserver gets beside what kubeadm gives it. oldest is the oldest version that has to understand them; setup is
-// nil where the subject alone says how the server is set up.
+// APIServerArguments are those that a kube-apiserver gets beside kubeadm's. oldest is the oldest
+// version that has to understand them; setup may be nil.
 func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	own, err := ownArguments(oldest, subject, setup)
 	return append([]Argument{
@@ -42,10 +44,11 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argume
 	}, own...), err
 }
 
-// owned are the names of all that ownArguments may give, which kubeadm may have given as well.
-var owned = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
+// ownNames are the names of all arguments that ownArguments may give. kubeadm may give some of them
+// too.
+var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
-// ownArguments are those in which servers may differ: what is about their proxies.
+// ownArguments are those in which servers may differ: the ones about their proxies.
 func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	var arguments []Argument
 	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
@@ -65,7 +68,7 @@ func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, er
 			arguments = append(arguments, Argument{Name: "feature-gates", Value: scenario.Gate + "=" + value, Why: why})
 		}
 	}
-	switch configured(subject, setup) {
+	switch lifecycle.Subject(subject, setup) {
 	case scenario.SubjectBuiltin:
 		gate("true", "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.")
 		if !kubeadm {
@@ -89,8 +92,9 @@ func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, er
 	return arguments, nil
 }
 
-// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the program's name. To clients and peers it is the
-// server: the same certificate, the same authorities.
+// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the
+// program's name. The sidecar has the certificate and the authorities of the server: to clients and
+// peers it is the server.
 func ProxyArguments() []string {
 	return []string{
 		"proxy",

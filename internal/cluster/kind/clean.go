@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// remove removes the nodes, volumes and network of a cluster. What is not there is none the worse.
+// remove removes the nodes, volumes and network of a cluster. It is not an error if they do not
+// exist.
 func remove(ctx context.Context, cluster string) error {
 	var errs []error
 	containers, err := dockerLines(ctx, "ps", "--all", "--quiet", "--filter", "label="+kindLabel+"="+cluster)
@@ -28,9 +29,10 @@ func remove(ctx context.Context, cluster string) error {
 	return errors.Join(errs...)
 }
 
-// Leftovers are the clusters of runs, those of runs under way included. Only a run that was killed leaves one behind.
+// Leftovers are the clusters of runs, also of runs that are under way. Only a run that was killed
+// leaves one behind.
 func Leftovers(ctx context.Context) ([]string, error) {
-	if _, err := ask(ctx); err != nil {
+	if _, err := askEngine(ctx); err != nil {
 		return nil, err
 	}
 	nodes, err := dockerLines(ctx, "ps", "--all", "--filter", "label="+kindLabel, "--format", `{{.Label "`+kindLabel+`"}}`)
@@ -46,8 +48,8 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// Clean removes a cluster that a run left behind, with the run's keys, if they are still where the run had them: then it returns their directory. Of names
-// that no run gives it removes nothing.
+// Clean removes a cluster that a run left behind, and the directory of the run's keys, which it
+// returns if it still existed. It refuses names that no run gives.
 func Clean(ctx context.Context, cluster string) (keys string, err error) {
 	if !ours(cluster) {
 		return "", errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")
@@ -58,7 +60,7 @@ func Clean(ctx context.Context, cluster string) (keys string, err error) {
 	}
 	keys = strings.TrimSpace(string(labels))
 	if _, err := os.Stat(filepath.Join(keys, "ca.key")); !filepath.IsAbs(keys) || err != nil {
-		return "", nil // the run has removed them itself, or somebody else has
+		return "", nil // they are removed already
 	}
 	if err := os.RemoveAll(keys); err != nil {
 		return "", fmt.Errorf("remove the run's keys: %w", err)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/cluster/life"
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
@@ -27,7 +27,7 @@ type Config struct {
 	Servers  []history.Server // names and first versions
 	Proxy    string           // the executable that has the command 'proxy', linked statically; for subject reference only
 	Files    Files
-	Recorder life.Recorder
+	Recorder lifecycle.Recorder
 	Status   func(format string, args ...any) // one line for people; nil is silent
 }
 
@@ -46,26 +46,23 @@ func (f Files) access(server string) string { return filepath.Join(f.Logs, serve
 // Kubeconfig leads to the load balancer's port on this machine.
 func (f Files) Kubeconfig() string { return f.key("kubeconfig") }
 
-// Cluster is a running kind cluster. Methods that act on one server may be called concurrently for different servers.
+// Cluster is a running kind cluster. Methods that act on one server may be called concurrently for
+// different servers.
 type Cluster struct {
-	config    Config
-	name      string
-	oldest    string // of the versions in the image
-	places    []Place
-	servers   map[string]*server
-	authority *pki.Authority
+	config Config
+	lifecycle.Servers[*process, *server]
+	users.Users
+	lifecycle lifecycle.Config
+	oldest    string     // of the versions in the image
 	gateway   netip.Addr // our address on the cluster's network
 	fabric    *fabric.Fabric
 	linksLog  *os.File
-	probe     *http.Client // admin, straight to the nodes
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	tasks  sync.WaitGroup
-	// revival ends when the run does, with what waits for a kubelet that may never start a crashed server again.
-	revival    context.Context
-	endRevival context.CancelFunc
-	up         atomic.Bool // every server has been ready at once
+	// endRestarts is called when the run is over: nobody waits any more for a kubelet that may
+	// never start a crashed server again.
+	endRestarts context.CancelFunc
 }
 
 // New prepares a cluster. Nothing exists in the Docker engine yet.
@@ -73,24 +70,27 @@ func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
 	}
-	c := &Cluster{config: config, name: config.Name, places: Places(config.Name, config.Servers), servers: map[string]*server{}}
+	c := &Cluster{config: config}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.revival, c.endRevival = context.WithCancel(c.ctx)
-	for i, p := range c.places {
-		c.servers[p.Name] = c.newServer(p, config.Servers[i].Version)
-	}
 	var err error
-	if c.authority, err = pki.NewAuthority(config.Files.Keys, "ca"); err != nil {
+	if c.Authority, err = pki.NewAuthority(config.Files.Keys, "ca"); err != nil {
 		return nil, err
 	}
-	if _, err := c.authority.Issue("admin", pki.Request{CommonName: "admin", Organization: []string{"system:masters"}, Client: true}); err != nil {
+	if _, err := c.Authority.Issue("admin", users.AdminRequest); err != nil {
 		return nil, err
 	}
 	transport, err := rest.TransportFor(c.Admin())
 	if err != nil {
 		return nil, fmt.Errorf("prepare the readiness probe: %w", err)
 	}
-	c.probe = &http.Client{Transport: transport}
+	c.lifecycle = lifecycle.Config{
+		Recorder: config.Recorder, Status: config.Status, Client: &http.Client{Transport: transport},
+		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout, Context: c.ctx,
+	}
+	c.lifecycle.Restarts, c.endRestarts = context.WithCancel(c.ctx)
+	for i, p := range Places(config.Name, config.Servers) {
+		c.Servers = append(c.Servers, c.newServer(p, config.Servers[i].Version))
+	}
 	if c.linksLog, err = os.OpenFile(config.Files.log("toxiproxy"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, fmt.Errorf("open toxiproxy's log: %w", err)
 	}
@@ -99,51 +99,81 @@ func New(config Config) (*Cluster, error) {
 
 // Start makes the cluster and returns when every server is ready.
 func (c *Cluster) Start(ctx context.Context) error {
-	context.AfterFunc(ctx, c.endRevival) // a step may be waiting for it
-	for _, p := range c.places {
-		c.servers[p.Name].take()
+	context.AfterFunc(ctx, c.endRestarts) // a step may be waiting for it
+	for _, s := range c.Servers {
+		s.ApplySetup()
 	}
 	if err := c.create(ctx); err != nil {
 		return err
 	}
-	for _, p := range c.places {
-		if err := c.servers[p.Name].adopt(ctx); err != nil {
+	for _, s := range c.Servers {
+		if err := s.adopt(ctx); err != nil {
 			return err
 		}
 	}
 	if err := c.checkInterposed(ctx); err != nil {
 		return err
 	}
-	c.up.Store(true)
+	c.lifecycle.MarkUp()
 	return nil
 }
 
 // Name is that of the kind cluster.
-func (c *Cluster) Name() string { return c.name }
+func (c *Cluster) Name() string { return c.config.Name }
 
 // Up reports whether all servers have been ready at once.
-func (c *Cluster) Up() bool { return c.up.Load() }
+func (c *Cluster) Up() bool { return c.lifecycle.Up() }
 
 // Fabric is where faults are injected into the cluster's links.
 func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
 
-// server returns the server of that name, or an error that lists those there are.
-func (c *Cluster) server(name string) (*server, error) {
-	if s, ok := c.servers[name]; ok {
-		return s, nil
-	}
-	var names []string
-	for _, p := range c.places {
-		names = append(names, p.Name)
-	}
-	return nil, fmt.Errorf("no server %q: the run has %v", name, names)
+// RecordPanics records, as crashes at the end of the run, panics that servers survived and left in
+// their logs. It does not wait for a server that has crashed to come back, which may take minutes.
+func (c *Cluster) RecordPanics() {
+	c.endRestarts()
+	c.Servers.RecordPanics()
 }
 
-// Close removes the cluster with its network, and the links. It may be called at any stage, more than once.
+// URL is what clients dial to reach a server: the fault fabric, which leads through the client's
+// link.
+func (c *Cluster) URL(name string) (string, error) {
+	if _, err := c.Find(name); err != nil {
+		return "", err
+	}
+	return "https://" + c.fabric.Advertised(name).String(), nil
+}
+
+// Direct is for the administrator's requests to one kube-apiserver itself, around links, faults and
+// its sidecar: for ground truth, never for traffic.
+func (c *Cluster) Direct(name string) (*rest.Config, error) {
+	return c.around(name, (*server).own)
+}
+
+// FrontDoor is for the administrator's requests to what clients meet at a server, around links and
+// faults: the sidecar if there is one, otherwise the kube-apiserver itself.
+func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
+	return c.around(name, (*server).real)
+}
+
+func (c *Cluster) around(name string, address func(*server) netip.AddrPort) (*rest.Config, error) {
+	s, err := c.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	config := c.Admin()
+	config.Host = "https://" + s.real().String()
+	config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) { // the address may change with the setup
+		return new(net.Dialer).DialContext(ctx, network, address(s).String())
+	}
+	return config, nil
+}
+
+// Close removes the cluster with its network, and the links. It may be called at any stage, more
+// than once.
 func (c *Cluster) Close() error {
 	c.cancel()
-	err := remove(context.Background(), c.name) // whatever else has ended
-	c.tasks.Wait()
+	err := remove(context.Background(), c.config.Name) // whatever else has ended
+	c.lifecycle.Wait()
 	if c.fabric != nil {
 		err = errors.Join(err, c.fabric.Close())
 		c.fabric = nil

@@ -13,33 +13,39 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configuration is a cluster to be made, before kind knows of it. It renders to the files that kind and kubeadm read; the examples in
-// kindconfigs are such files.
+// Configuration is a cluster to be made. It renders to the files that kind and kubeadm read; the
+// examples in kindconfigs are such files.
 type Configuration struct {
 	Title   []string // lines of comment at the top
 	Name    string   // of the cluster; empty leaves it to kind
 	Image   string   // of every node: it holds the kube-apiservers of all versions, and all else of the oldest
 	Subject string
 	Nodes   []Node
-	// Files is the directory on this machine that the nodes see as their files: see [Configuration.Render].
+	// Files is the directory on this machine that is mounted in the nodes, with the files of
+	// [Configuration.Tree].
 	Files string
-	// Proxy is the reference proxy's executable on this machine, linked statically; for subject reference only.
+	// Proxy is the reference proxy's executable on this machine, linked statically; for subject
+	// reference only.
 	Proxy string
-	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty if somebody else puts it into the nodes.
+	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty if it is put
+	// into the nodes later.
 	ProxyManifest string
-	// Names are further names and addresses that the serving certificates hold for.
+	// Names are further names and addresses for the serving certificates.
 	Names []string
 }
 
 // Node is a control-plane node of a configuration.
 type Node struct {
 	Version string // of its kube-apiserver
-	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like (KEP-4330); empty for its own.
+	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like
+	// (KEP-4330); empty for its own.
 	Emulates string
-	// Setup is how the server is set up other than the subject says; nil: not at all. See [CheckSetup].
+	// Setup is the configuration of the server beside the subject's; nil: none. See [CheckSetup].
 	Setup *scenario.Setup
 }
 
@@ -49,7 +55,7 @@ func (c *Configuration) PatchDir(n Node) string {
 	if n.Emulates != "" {
 		dir += "-as-" + n.Emulates
 	}
-	if configured(c.Subject, n.Setup) == scenario.SubjectReference {
+	if lifecycle.Subject(c.Subject, n.Setup) == scenario.SubjectReference {
 		dir += "-behind-proxy"
 	}
 	if n.Setup != nil {
@@ -71,16 +77,13 @@ var clusterYAML = template.Must(template.New("cluster").Funcs(template.FuncMap{
 	},
 }).Parse(clusterTemplate))
 
-// Oldest is the oldest version in the image, as its tag tells: that of kubeadm, kubelets and controllers. Of an image with another kind of tag it
-// is taken to be that of the nodes.
+// Oldest is the oldest version in the image, by its tag: that of kubeadm, kubelets and controllers.
+// If the tag names no versions, it is the oldest version of the nodes.
 func (c *Configuration) Oldest() string {
 	_, tag, _ := strings.Cut(c.Image, ":")
 	versions := strings.Split(tag, "_")
 	if slices.ContainsFunc(versions, func(v string) bool { return !semver.IsValid(v) }) {
-		versions = nil
-		for _, n := range c.Nodes {
-			versions = append(versions, n.Version)
-		}
+		versions = c.versions()
 	}
 	semver.Sort(versions)
 	return versions[0]
@@ -88,16 +91,20 @@ func (c *Configuration) Oldest() string {
 
 // VersionList is each version of the nodes once, the oldest first, with spaces between them.
 func (c *Configuration) VersionList() string {
+	return strings.Join(compact(c.versions()), " ")
+}
+
+func (c *Configuration) versions() []string {
 	var versions []string
 	for _, n := range c.Nodes {
 		versions = append(versions, n.Version)
 	}
-	semver.Sort(versions)
-	return strings.Join(slices.Compact(versions), " ")
+	return versions
 }
 
-// KubeadmAPI is the version of kubeadm's configuration that kind writes for the oldest version. Patches have to be of the same, since the form of
-// extraArgs differs. Source: Config in sigs.k8s.io/kind/pkg/cluster/internal/kubeadm/config.go.
+// KubeadmAPI is the version of kubeadm's configuration that kind writes for the oldest version.
+// Patches must be of the same version: the form of extraArgs differs. Source: Config in
+// sigs.k8s.io/kind/pkg/cluster/internal/kubeadm/config.go.
 func (c *Configuration) KubeadmAPI() string {
 	if semver.Compare(c.Oldest(), "v1.36.0") < 0 {
 		return "v1beta3"
@@ -105,12 +112,11 @@ func (c *Configuration) KubeadmAPI() string {
 	return "v1beta4"
 }
 
-// SANs replace those that kind sets, so they have to name these too.
+// SANs replace those that kind sets, and therefore contain them.
 func (c *Configuration) SANs() []string {
 	return append([]string{"localhost", "127.0.0.1"}, c.Names...)
 }
 
-// What the template needs beside the fields.
 type rendered struct {
 	*Configuration
 	Arguments                                             []Argument
@@ -122,7 +128,7 @@ func (c *Configuration) rendered() (rendered, error) {
 	return rendered{c, arguments, filesDir, recordsDir, proxyProgram, manifestsDir + "/" + proxyPod + ".yaml"}, err
 }
 
-// arguments are those that all kube-apiservers have. What only some have is in their patches.
+// arguments are those that all kube-apiservers have. The others are in patches.
 func (c *Configuration) arguments() ([]Argument, error) {
 	common, err := APIServerArguments(c.Oldest(), c.Subject, c.Nodes[0].Setup)
 	for _, n := range c.Nodes[1:] {
@@ -146,7 +152,7 @@ func (c *Configuration) YAML() ([]byte, error) {
 	return append(bytes.TrimSpace(b.Bytes()), '\n'), nil
 }
 
-// ExtraArgs is what an operator with a cluster of their own would put into kubeadm's configuration.
+// ExtraArgs is what an operator puts into the configuration of kubeadm for an existing cluster.
 func (c *Configuration) ExtraArgs() ([]byte, error) {
 	r, err := c.rendered()
 	if err != nil {
@@ -164,9 +170,10 @@ func (c *Configuration) ExtraArgs() ([]byte, error) {
 	return []byte(strings.ReplaceAll(b.String(), "\n      ", "\n  ") + "\n"), nil
 }
 
-// Tree is what the directory of files holds, by path below it: the audit policy, and kubeadm's patches for each node.
+// Tree is the files to be mounted in the nodes, by path: the audit policy, and kubeadm's patches
+// for each node.
 func (c *Configuration) Tree() map[string]string {
-	tree := map[string]string{"audit-policy.yaml": policy}
+	tree := map[string]string{"audit-policy.yaml": requestlog.AuditPolicy}
 	for _, n := range c.Nodes {
 		dir := filepath.Join("patches", c.PatchDir(n))
 		tree[filepath.Join(dir, "kube-apiserver0+strategic.yaml")] = c.podPatch(n)
@@ -182,11 +189,12 @@ func (c *Configuration) Tree() map[string]string {
 	return tree
 }
 
-// podPatch makes kubeadm's static pod that of the node: its version, and with a sidecar in front the port that it is probed at.
+// podPatch sets the version in kubeadm's static pod, and behind a sidecar the port at which it is
+// probed.
 func (c *Configuration) podPatch(n Node) string {
 	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
 		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"
-	if configured(c.Subject, n.Setup) == scenario.SubjectReference {
+	if lifecycle.Subject(c.Subject, n.Setup) == scenario.SubjectReference {
 		for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
 			patch += "      " + probe + ": {httpGet: {port: " + strconv.Itoa(behindPort) + "}}\n"
 		}
@@ -194,7 +202,8 @@ func (c *Configuration) podPatch(n Node) string {
 	return patch
 }
 
-// argumentPatch adds the arguments that a node has and others do not; "" if there are none. [Configuration.YAML] says what is wrong with them.
+// argumentPatch adds the arguments that only some nodes have; "" if there are none.
+// [Configuration.YAML] returns the errors.
 func (c *Configuration) argumentPatch(n Node) (lines string) {
 	common, _ := c.arguments()
 	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)
@@ -206,8 +215,5 @@ func (c *Configuration) argumentPatch(n Node) (lines string) {
 	return lines
 }
 
-// Every request at metadata level, but not twice: who served what is all that is asked of the log.
-const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\nrules:\n- level: Metadata\n"
-
-// apiserverImage is the image of a version. It lies in the nodes already; nothing is pulled.
+// apiserverImage is the image of a version. The nodes have it: nothing is pulled.
 func apiserverImage(version string) string { return "registry.k8s.io/kube-apiserver:" + version }

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// docker runs Docker's client, which finds its engine as ever (DOCKER_HOST, contexts), and returns what it printed. kind's package does the
-// same. A process group of its own keeps Ctrl-C, which is for us to understand, from it.
+// docker runs Docker's client, which finds its engine as usual (DOCKER_HOST, contexts), and returns
+// its output. kind's package does the same. The client has a process group of its own: Ctrl-C is
+// for us to handle.
 func docker(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
 	cmd := dockerCommand(ctx, args...)
 	var out, printed bytes.Buffer
@@ -32,7 +33,7 @@ func docker(ctx context.Context, input io.Reader, args ...string) ([]byte, error
 	return out.Bytes(), fmt.Errorf("docker %s: %w", strings.Join(args[:min(len(args), 3)], " "), err)
 }
 
-// waitDelay is how long the output of a client that has been ended may be kept open by what it has started.
+// waitDelay is how long children of a client that was killed may keep its output open.
 const waitDelay = 10 * time.Second
 
 func dockerCommand(ctx context.Context, args ...string) *exec.Cmd {
@@ -42,13 +43,12 @@ func dockerCommand(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// dockerLines are the words that a command of Docker's client prints, a line each.
+// dockerLines are the words in the output of a command of Docker's client, one a line.
 func dockerLines(ctx context.Context, args ...string) ([]string, error) {
 	out, err := docker(ctx, nil, args...)
 	return strings.Fields(string(out)), err
 }
 
-// inNode runs a program in a node.
 func inNode(ctx context.Context, node string, args ...string) ([]byte, error) {
 	return docker(ctx, nil, append([]string{"exec", "--privileged", node}, args...)...)
 }
@@ -58,8 +58,9 @@ func script(ctx context.Context, node, lines string, args ...string) ([]byte, er
 	return inNode(ctx, node, append([]string{"bash", "-euc", lines, "bash"}, args...)...)
 }
 
-// write puts a file into a node, whole or not at all: nobody sees half of it. Until it is whole its name begins with a dot: a kubelet would take any other
-// file among its manifests for one more pod, and let the one that is meant wait until that has ended.
+// write puts a file into a node atomically. The name of the unfinished file begins with a dot: a
+// kubelet would take any other file among its manifests for one more pod, and let the pod that is
+// meant wait for the end of that one.
 // Source: produceWatchEvent in k8s.io/kubernetes/pkg/kubelet/config.
 func write(ctx context.Context, node, path string, content []byte) error {
 	const lines = `dir=$(dirname "$1") new=$(dirname "$1")/.$(basename "$1").new; mkdir -p "$dir"; cat >"$new"; chmod 600 "$new"; mv "$new" "$1"`

@@ -14,108 +14,109 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// A node's connections are led through the fault fabric by rules in the node itself: those to another node's front door, and those of its
-// kube-apiserver to its own etcd member. The fabric listens at our address on the cluster's network, one port for each destination, and knows
-// the nodes by their addresses. Kubelets and others that go through kind's load balancer are left alone, and so are etcd's members among
-// themselves. The rules are in the network namespace of the node, and vanish with it.
+// Rules in each node redirect its connections to the fault fabric: those to the secure ports of
+// other nodes, and those of its kube-apiserver to its own etcd member. The fabric listens at our
+// address on the cluster's network, one port for each destination, and knows the nodes by their
+// addresses. Kubelets and others that use kind's load balancer are not redirected, and neither are
+// etcd's members among themselves. The rules are in the network namespace of the node, and go with
+// it.
 
-// chain is the iptables chain that holds all rules of a node.
 const chain = "SKEWPROOF"
 
-// interposition is what leads one node's connections through the fabric.
-type interposition struct {
+// redirects are those of one node to the fabric.
+type redirects struct {
 	own   netip.Addr                        // the node's address
-	doors map[netip.AddrPort]netip.AddrPort // where others are dialled → where the fabric listens for that
+	peers map[netip.AddrPort]netip.AddrPort // address of another node → where the fabric listens for it
 	etcd  netip.AddrPort                    // where the fabric listens for etcd
 }
 
-// rules are the arguments of iptables, in order; each line is one call. Loopback addresses may not leave a node unless its interface is told so,
-// and need the node's own address instead.
-func (i interposition) rules() []string {
+// rules are the arguments of iptables, one call a line. Loopback addresses may leave a node only if
+// its interface allows it, and are replaced by the node's own address.
+func (r redirects) rules() []string {
 	rules := []string{"-N " + chain, "-A OUTPUT -p tcp -j " + chain}
-	for _, dialled := range slices.SortedFunc(maps.Keys(i.doors), netip.AddrPort.Compare) {
-		rules = append(rules, fmt.Sprintf("-A %s -p tcp -d %s --dport %d -j DNAT --to-destination %s", chain, dialled.Addr(), dialled.Port(), i.doors[dialled]))
+	for _, dialled := range slices.SortedFunc(maps.Keys(r.peers), netip.AddrPort.Compare) {
+		rules = append(rules, fmt.Sprintf("-A %s -p tcp -d %s --dport %d -j DNAT --to-destination %s", chain, dialled.Addr(), dialled.Port(), r.peers[dialled]))
 	}
 	return append(rules,
-		fmt.Sprintf("-A %s -p tcp -d 127.0.0.1 --dport %d -j DNAT --to-destination %s", chain, etcdPort, i.etcd),
-		fmt.Sprintf("-A POSTROUTING -p tcp -s 127.0.0.0/8 -d %s --dport %d -j SNAT --to-source %s", i.etcd.Addr(), i.etcd.Port(), i.own),
+		fmt.Sprintf("-A %s -p tcp -d 127.0.0.1 --dport %d -j DNAT --to-destination %s", chain, etcdPort, r.etcd),
+		fmt.Sprintf("-A POSTROUTING -p tcp -s 127.0.0.0/8 -d %s --dport %d -j SNAT --to-source %s", r.etcd.Addr(), r.etcd.Port(), r.own),
 	)
 }
 
-func (i interposition) apply(ctx context.Context, node string) error {
+func (r redirects) apply(ctx context.Context, node string) error {
 	lines := "echo 1 >/proc/sys/net/ipv4/conf/eth0/route_localnet\n"
-	for _, rule := range i.rules() {
+	for _, rule := range r.rules() {
 		lines += "iptables -w -t nat " + rule + "\n"
 	}
 	if _, err := script(ctx, node, lines); err != nil {
-		return fmt.Errorf("lead the connections of node %s through the fault fabric: %w", node, err)
+		return fmt.Errorf("redirect the connections of node %s to the fault fabric: %w", node, err)
 	}
-	// A firewall of this machine would show as servers that do not find each other, minutes later.
-	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, i.etcd.Addr().String(), fmt.Sprint(i.etcd.Port())); err != nil {
+	// Behind a firewall of this machine, servers would not find each other, and that would show
+	// only minutes later.
+	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, r.etcd.Addr().String(), fmt.Sprint(r.etcd.Port())); err != nil {
 		return fmt.Errorf("node %s cannot reach the fault fabric at %s, which is this machine's address on the cluster's network: "+
-			"does a firewall (ufw, firewalld) refuse what comes from Docker's bridges?", node, i.etcd)
+			"does a firewall (ufw, firewalld) refuse what comes from Docker's bridges?", node, r.etcd)
 	}
 	return nil
 }
 
-// interpose starts the fabric and leads every node's connections through it. It is called when the nodes run and nothing in them does yet, so that there
-// is never a connection around the fabric.
+// interpose starts the fabric and redirects every node's connections to it. It is called when the
+// nodes run and before anything in them does, so that there is never a connection around the
+// fabric.
 func (c *Cluster) interpose(ctx context.Context) error {
-	all, err := addresses(ctx, c.name)
+	all, err := addresses(ctx, c.config.Name)
 	if err != nil {
 		return err
 	}
-	links := fabric.Config{Now: c.config.Recorder.Now, Log: c.linksLog, Elsewhere: map[string]netip.AddrPort{}}
+	links := fabric.Config{Now: c.config.Recorder.Now, Log: c.linksLog, Upstreams: map[string]netip.AddrPort{}}
 	etcd := fabric.Destination{Name: fault.Etcd, Advertised: netip.AddrPortFrom(c.gateway, 0)}
-	for _, p := range c.places {
-		s := c.servers[p.Name]
-		s.address = all[p.Node]
-		links.Sources = append(links.Sources, fabric.Source{Name: p.Name, Addr: s.address})
-		links.Destinations = append(links.Destinations, fabric.Destination{
-			Name: p.Name, Advertised: netip.AddrPortFrom(c.gateway, 0), Real: netip.AddrPortFrom(s.address, securePort),
-		})
+	for _, s := range c.Servers {
+		s.address = all[s.place.Node]
+		links.Sources = append(links.Sources, fabric.Source{Name: s.Name, Addr: s.address})
+		links.Destinations = append(links.Destinations, fabric.Destination{Name: s.Name, Advertised: netip.AddrPortFrom(c.gateway, 0), Real: s.real()})
 		etcd.Real = netip.AddrPortFrom(s.address, etcdPort)
-		links.Elsewhere[fabric.LinkName(p.Name, fault.Etcd)] = etcd.Real // each has its own
+		links.Upstreams[fabric.LinkName(s.Name, fault.Etcd)] = etcd.Real // each has its own
 	}
 	links.Destinations = append(links.Destinations, etcd)
 	if c.fabric, err = fabric.New(links); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, p := range c.places {
-		group.Go(func() error { return c.interposition(p).apply(ctx, p.Node) })
+	for _, s := range c.Servers {
+		group.Go(func() error { return c.redirects(s).apply(ctx, s.place.Node) })
 	}
 	return group.Wait()
 }
 
-func (c *Cluster) interposition(p Place) interposition {
-	i := interposition{own: c.servers[p.Name].address, doors: map[netip.AddrPort]netip.AddrPort{}, etcd: c.fabric.Advertised(fault.Etcd)}
-	for _, other := range c.places {
-		if other.Name != p.Name {
-			i.doors[netip.AddrPortFrom(c.servers[other.Name].address, securePort)] = c.fabric.Advertised(other.Name)
+func (c *Cluster) redirects(s *server) redirects {
+	r := redirects{own: s.address, peers: map[netip.AddrPort]netip.AddrPort{}, etcd: c.fabric.Advertised(fault.Etcd)}
+	for _, other := range c.Servers {
+		if other != s {
+			r.peers[other.real()] = c.fabric.Advertised(other.Name)
 		}
 	}
-	return i
+	return r
 }
 
-// checkInterposed demands that no node has a connection to another one's front door around the fabric: at the other end it would show that node's own
-// address rather than ours.
+// checkInterposed demands that no node has a connection to another node's secure port around the
+// fabric. Such a connection shows the node's own address at the other end, and not ours.
 func (c *Cluster) checkInterposed(ctx context.Context) error {
-	for _, p := range c.places {
-		out, err := inNode(ctx, p.Node, "ss", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", fmt.Sprint(securePort))
+	for _, s := range c.Servers {
+		out, err := inNode(ctx, s.place.Node, "ss", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", fmt.Sprint(securePort))
 		if err != nil {
 			return err
 		}
-		for _, other := range c.places {
-			if other.Name != p.Name && connectedFrom(string(out), c.servers[other.Name].address) {
-				return fmt.Errorf("%s has a connection to %s around the fault fabric: faults would not bite", other.Name, p.Name)
+		for _, other := range c.Servers {
+			if other != s && connectedFrom(string(out), other.address) {
+				return fmt.Errorf("%s has a connection to %s around the fault fabric: faults would have no effect on it", other.Name, s.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// connectedFrom reports whether an address is among the far ends that ss(8) lists. A listener for both families shows it as one of IPv6.
+// connectedFrom reports whether an address is among the far ends that ss(8) lists. A listener for
+// both IP families shows IPv4 addresses in the form of IPv6.
 func connectedFrom(listed string, address netip.Addr) bool {
 	for line := range strings.Lines(listed) {
 		fields := strings.Fields(line)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger is what kind tells as it makes a cluster: all of it into a file, its stages to people as well. kind calls it between its stages, in
-// its own goroutine, and goes on when it returns; so stage is where something can be done in between.
+// logger writes all that kind logs to a file, and its stages for people too. kind calls it between
+// its stages and goes on when it returns, so stage can do something in between.
 type logger struct {
 	mu     sync.Mutex
 	all    io.Writer
@@ -27,7 +27,8 @@ func (l *logger) write(text string) {
 	_, _ = io.WriteString(l.all, strings.TrimRight(text, "\n")+"\n")
 }
 
-// Warn and the others implement [log.Logger]. Warnings are about the network variable and cgroup v1, which we know.
+// Warn and the others implement [log.Logger]. Warnings are about the network variable and cgroup
+// v1, which are known.
 func (l *logger) Warn(message string)            { l.write(message) }
 func (l *logger) Warnf(format string, a ...any)  { l.write(fmt.Sprintf(format, a...)) }
 func (l *logger) Error(message string)           { l.write(message) }
@@ -51,16 +52,16 @@ func (i info) Infof(format string, a ...any) {
 	if i.level > 0 {
 		return
 	}
-	if begun, ok := strings.CutPrefix(strings.TrimSpace(text), "•"); ok {
-		i.status("kind: %s", plain(begun))
+	if stage, ok := strings.CutPrefix(strings.TrimSpace(text), "•"); ok {
+		i.status("kind: %s", plain(stage))
 	}
 	i.stage()
 }
 
-// Enabled implements [log.InfoLogger]: the file gets everything, what kubeadm prints above all.
+// Enabled implements [log.InfoLogger]: the file gets everything, above all the output of kubeadm.
 func (info) Enabled() bool { return true }
 
-// plain is a stage without the pictures and dots that kind ends it with.
+// plain is the name of a stage without the emoji and dots at its end.
 func plain(stage string) string {
 	return strings.TrimRight(strings.Map(func(r rune) rune {
 		if r > unicode.MaxLatin1 {

@@ -13,18 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The static pods of a server, which are the names of their manifests too.
+// The static pods of a server. Their manifests have the same names.
 const (
 	apiserverPod = "kube-apiserver"
 	proxyPod     = "skewproof-proxy"
 )
 
-// incarnationAnnotation makes the manifest of every incarnation another one. A kubelet starts a static pod anew when its manifest has changed,
-// and knows nothing of a restart.
+// incarnationAnnotation makes the manifests of two incarnations differ: a kubelet starts a static
+// pod anew only when its manifest has changed.
 const incarnationAnnotation = "skewproof/incarnation"
 
-// edit makes a static pod's manifest that of an incarnation, whose first container runs that image. change, if there is one, makes further changes.
-// Everything else stays as it is.
+// edit makes a static pod's manifest that of an incarnation, whose first container runs that image.
+// change may make further changes to that container; nil: none.
 func edit(manifest []byte, image string, incarnation int, change func(*corev1.Container)) ([]byte, error) {
 	var pod corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
@@ -41,13 +41,13 @@ func edit(manifest []byte, image string, incarnation int, change func(*corev1.Co
 	return yaml.Marshal(pod)
 }
 
-// setUp gives a kube-apiserver the arguments in which servers may differ, in place of those that it had, and lets it be probed at the port at which it
-// listens.
+// setUp replaces the arguments of a kube-apiserver in which servers may differ, and the port at
+// which it is probed.
 func setUp(container *corev1.Container, own []Argument) {
 	port := strconv.Itoa(securePort)
 	container.Command = slices.DeleteFunc(container.Command, func(argument string) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(argument, "--"), "=")
-		return slices.Contains(owned, name)
+		return slices.Contains(ownNames, name)
 	})
 	for _, a := range own {
 		if a.Name == "secure-port" {
@@ -64,8 +64,9 @@ func setUp(container *corev1.Container, own []Argument) {
 	}
 }
 
-// ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is linked statically, lies on the node, and runs in the
-// image of a kube-apiserver, which is on the node as well.
+// ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is
+// linked statically, is a file of the node, and runs in the image of a kube-apiserver, which the
+// node has.
 func ProxyManifest(version string) ([]byte, error) {
 	var mounts []corev1.VolumeMount
 	var volumes []corev1.Volume
@@ -89,7 +90,7 @@ func ProxyManifest(version string) ([]byte, error) {
 			Volumes: volumes,
 		},
 	})
-	for _, empty := range []string{"    resources: {}\n", "status: {}\n"} { // which the type has, and nobody wants to read
+	for _, empty := range []string{"    resources: {}\n", "status: {}\n"} { // the type has them, and they say nothing
 		manifest = bytes.Replace(manifest, []byte(empty), nil, 1)
 	}
 	return manifest, err

@@ -8,20 +8,24 @@ import (
 	"strings"
 )
 
-// runLabel marks what a run makes in the engine, where it can be marked; its value is the cluster's name. kind marks containers with labels of its own.
+// runLabel marks the networks and containers that a run makes; its value is the cluster's name.
+// kind marks its containers with labels of its own.
 const runLabel = "skewproof.cluster"
 
-// keysLabel is the directory of a run's keys, on its network: whoever cleans up after a run that was killed finds them by it.
+// keysLabel is a label of a run's network: the directory of the run's keys, to be removed if the
+// run was killed.
 const keysLabel = "skewproof.keys"
 
-// kindLabel is kind's mark of the containers of a cluster. Source: sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/constants.go.
+// kindLabel is kind's mark of the containers of a cluster. Source:
+// sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/constants.go.
 const kindLabel = "io.x-k8s.kind.cluster"
 
 // networkVariable tells kind which network to use. It takes one that exists as it is.
 // Source: Provision in sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/provider.go.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// createNetwork makes the network of a cluster and returns our own address on it: that of the bridge, which nodes reach without leaving it.
+// createNetwork makes the network of a cluster and returns our own address on it: that of the
+// bridge.
 func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
 	if _, err := docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys, name); err != nil {
 		return netip.Addr{}, fmt.Errorf("create the cluster's network: %w", err)
@@ -41,7 +45,7 @@ func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
 	return gateway, err
 }
 
-// ownAddresses are those of this machine, or network namespace.
+// ownAddresses are those of this machine, or of this network namespace.
 func ownAddresses() (map[netip.Addr]bool, error) {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {

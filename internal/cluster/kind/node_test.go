@@ -23,12 +23,12 @@ func TestNodesAreCalledAsKindCallsThem(t *testing.T) {
 	}
 }
 
-// Everybody else's front door and one's own etcd lead to the fabric; one's own front door does not, since nobody else comes that way.
+// Connections to the secure ports of other nodes and to the own etcd go to the fabric; those to the own secure port do not.
 func TestRulesLeadToTheFabric(t *testing.T) {
 	at := netip.MustParseAddrPort
-	got := interposition{
+	got := redirects{
 		own:   netip.MustParseAddr("172.18.0.2"),
-		doors: map[netip.AddrPort]netip.AddrPort{at("172.18.0.4:6443"): at("172.18.0.1:40001"), at("172.18.0.3:6443"): at("172.18.0.1:40000")},
+		peers: map[netip.AddrPort]netip.AddrPort{at("172.18.0.4:6443"): at("172.18.0.1:40001"), at("172.18.0.3:6443"): at("172.18.0.1:40000")},
 		etcd:  at("172.18.0.1:40002"),
 	}.rules()
 	want := []string{

@@ -1,6 +1,7 @@
-// Package kind runs a control plane of several versions as a kind cluster: every server is a node with an etcd member, a kubelet and the
-// static pods that kubeadm makes, on a Docker network of the run's own. Clusters are made by kind's Go package; servers are stopped, started
-// and replaced as an operator would, by their static-pod manifests.
+// Package kind runs a control plane of several versions as a kind cluster: every server is a node
+// with an etcd member, a kubelet and the static pods that kubeadm makes, on a Docker network of the
+// run's own. kind's Go package makes the cluster; servers are stopped, started and replaced as an
+// operator would, by their static-pod manifests.
 package kind
 
 import (
@@ -9,18 +10,20 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/skewproof/skewproof/internal/cluster/life"
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Prefix begins the name of everything that a run makes in the Docker engine: the cluster, its nodes and its network.
+// Prefix begins the name of everything that a run makes in the Docker engine: the cluster, its
+// nodes and its network.
 const Prefix = "skewproof-"
 
 // MaxServers is what etcd is meant for: more than seven members make it slower and no safer.
 const MaxServers = 7
 
 const (
-	// securePort is the front door of every node: what the load balancer, kubelets, controllers and peers dial.
+	// securePort is the port of every node that the load balancer, kubelets, controllers and peers
+	// dial.
 	securePort = 6443
 	// behindPort is where a kube-apiserver listens that has a sidecar in front of it.
 	behindPort = 6444
@@ -44,7 +47,8 @@ func NewName() (string, error) {
 	return Prefix + hex.EncodeToString(random), nil
 }
 
-// Places returns where each server will live, in order. kind names the nodes so: the first has no number, the second has 2.
+// Places returns where each server will live, in order. kind names the nodes so: the first has no
+// number, the second has 2.
 // Source: MakeNodeNamer in sigs.k8s.io/kind/pkg/cluster/internal/providers/common/namer.go.
 func Places(cluster string, servers []history.Server) []Place {
 	places := make([]Place, len(servers))
@@ -53,10 +57,11 @@ func Places(cluster string, servers []history.Server) []Place {
 		if i > 0 {
 			node += fmt.Sprint(i + 1)
 		}
-		places[i] = Place{Name: s.Name, Node: node, ID: life.Identity(node)}
+		places[i] = Place{Name: s.Name, Node: node, ID: lifecycle.Identity(node)}
 	}
 	return places
 }
 
-// ours reports whether a cluster or network was made by a run. Other kind clusters are nobody's business here.
+// ours reports whether a cluster or network was made by a run. Other kind clusters are never
+// touched.
 func ours(name string) bool { return strings.HasPrefix(name, Prefix) }

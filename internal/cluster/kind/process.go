@@ -8,31 +8,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/cluster/life"
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 )
 
 // process is one running program of a server in its node, with its output in a log of ours.
 type process struct {
 	pod, node, name string
 	pid             string // in the node
-	log             life.Log
+	log             lifecycle.Log
 	done            chan struct{}
 }
 
-var _ life.Process = (*process)(nil)
-
-// incarnation is one life of a server.
-type incarnation = life.Incarnation[*process]
-
-// Name and the others implement [life.Process].
+// Name and the others implement [lifecycle.Process].
 func (p *process) Name() string          { return p.name }
 func (p *process) Done() <-chan struct{} { return p.done }
-func (p *process) Log() life.Log         { return p.log }
+func (p *process) Log() lifecycle.Log    { return p.log }
 
-// Epitaph cannot tell the exit status, which only the kubelet knows.
-func (p *process) Epitaph() string { return "ended; last lines of its log:\n" + p.log.Tail(8) }
+// Exit implements [lifecycle.Process]. Only the kubelet knows the exit status.
+func (p *process) Exit() (how string, ok bool) { return "ended", true }
 
-// pids are those of processes, in their node.
 func pids(all []*process) []string {
 	var pids []string
 	for _, p := range all {
@@ -41,24 +35,11 @@ func pids(all []*process) []string {
 	return pids
 }
 
-// gone waits until a process has ended.
-func (p *process) gone(ctx context.Context, limit time.Duration) error {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("end %s: %w", p.name, context.Cause(ctx))
-	case <-timer.C:
-		return fmt.Errorf("end %s: it still runs after %s; last lines of its log:\n%s", p.name, limit, p.log.Tail(8))
-	}
-}
-
 // programs are the names of the processes of pods, as the kernel knows them.
 var programs = map[string]string{apiserverPod: "kube-apiserver", proxyPod: "skewproof"}
 
-// awaitProcess waits until a pod's program runs in a node, for a kubelet starts it in its own time, and returns its PID there.
+// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID
+// in the node.
 func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`
 	out, err := script(ctx, node, lines, programs[pod], fmt.Sprint(startTimeout.Milliseconds()/100))
@@ -71,10 +52,11 @@ func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// follow copies what a process writes into a log of ours, since kubelets throw logs away with the pods they belong to, and finds out when the process
-// ends: tail(1) does both, the latter with --pid. It ends with ctx too.
+// follow copies the output of a process into a log of ours, since kubelets remove logs with their
+// pods, and sees when the process ends: tail(1) does both, the latter with --pid. It ends with ctx
+// too.
 func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process, error) {
-	file, log, err := life.OpenLog(logPath)
+	file, log, err := lifecycle.OpenLog(logPath)
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", name, err)
 	}
@@ -89,37 +71,40 @@ func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process
 	return p, nil
 }
 
-// The container's ID is the last part of the process's cgroup, and the name of its log ends with it.
+// The container's ID is the last part of the process's cgroup, and the name of its log ends with
+// it.
 const tailLines = `
 id=$(grep -oE '[0-9a-f]{64}' "/proc/$1/cgroup" | tail -n 1)
 log=/dev/null
 for i in $(seq 50); do for f in /var/log/containers/*-"$id".log; do [ -e "$f" ] && log=$f && break 2; done; sleep 0.1; done
 exec tail -s 0.1 -n +1 -F --pid="$1" "$log" 2>/dev/null`
 
-// What Docker's client is asked of a process may fail for its own reasons, above all on a machine that does not keep up.
+// Docker's client may fail for reasons of its own, above all on an overloaded machine.
 const (
-	askAgain = 500 * time.Millisecond
-	// unheard is for how long nothing may be heard of a process until it is taken for ended, with its node.
-	unheard = 15 * time.Second
+	retryInterval = 500 * time.Millisecond
+	// nodeTimeout is how long a node may not answer until its processes are taken for ended.
+	nodeTimeout = 15 * time.Second
 )
 
-// tail returns when the process has ended, or ctx. Docker's client may end before that; then nothing more of the log is copied.
+// tail returns when the process has ended, or ctx. Docker's client may end before that; then
+// nothing more of the log is copied.
 func (p *process) tail(ctx context.Context, out io.Writer) {
 	lines := tailLines
 	for ctx.Err() == nil {
 		cmd := dockerCommand(ctx, "exec", p.node, "bash", "-euc", lines, "bash", p.pid)
 		cmd.Stdout = out
 		_ = cmd.Run()
-		if !p.runs(ctx, unheard) {
+		if !p.runs(ctx, nodeTimeout) {
 			return
 		}
 		lines = `exec tail -s 0.1 -f --pid="$1" /dev/null`
 	}
 }
 
-// runs asks the node whether the process is there, as something else than a zombie. A node that cannot be asked says nothing, for as long as patience lasts.
-func (p *process) runs(ctx context.Context, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// runs asks the node whether the process exists and is no zombie. A node that does not answer is
+// asked again until the time is over.
+func (p *process) runs(ctx context.Context, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		said, err := script(ctx, p.node, `if readlink "/proc/$1/exe" >/dev/null; then echo runs; else echo ended; fi`, p.pid)
@@ -128,17 +113,18 @@ func (p *process) runs(ctx context.Context, patience time.Duration) bool {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(askAgain):
+		case <-time.After(retryInterval):
 		}
 	}
 	return false
 }
 
-// unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME STREAM TAG TEXT", where the tag P says that the
-// line goes on in the next. Source: the CRI logging format, kubernetes/design-proposals-archive, node/kubelet-cri-logging.md.
+// unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME
+// STREAM TAG TEXT", where the tag P says that the line goes on in the next.
+// Source: the CRI logging format, kubernetes/design-proposals-archive, node/kubelet-cri-logging.md.
 type unwrapped struct {
 	w    io.Writer
-	rest []byte // a line that has not come to its end
+	rest []byte // the beginning of a line
 }
 
 // Write implements io.Writer.

@@ -48,23 +48,23 @@ func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
 
 // A kubelet may take minutes to start a crashed server again. Nobody waits for that when the run is over, or broken off.
 func TestTheEndDoesNotWaitForACrashedServerToComeBack(t *testing.T) {
-	t.Run("over", func(t *testing.T) { endWhileReviving(t, (*Cluster).RecordPanics) })
+	t.Run("over", func(t *testing.T) { endWhileRestarting(t, (*Cluster).RecordPanics) })
 	t.Run("broken off", func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
-		endWhileReviving(t, func(c *Cluster) {
+		endWhileRestarting(t, func(c *Cluster) {
 			done := make(chan error)
 			go func() { done <- c.Start(ctx) }() // as far as it gets
 			interrupt()
 			if <-done == nil {
 				t.Error("a cluster has come up")
 			}
-			_, _ = c.running("a", "stop") // as a step does; its server does not run
+			_ = c.StopServer(t.Context(), "a") // as a step does; its server does not run
 		})
 	})
 }
 
-func endWhileReviving(t *testing.T, end func(*Cluster)) {
+func endWhileRestarting(t *testing.T, end func(*Cluster)) {
 	t.Helper()
 	dir := t.TempDir()
 	c, err := New(Config{Name: "skewproof-test", Servers: []history.Server{{Name: "a", Version: "v1.36.3"}}, Files: Files{Keys: dir, Nodes: dir, Logs: dir}})
@@ -76,19 +76,18 @@ func endWhileReviving(t *testing.T, end func(*Cluster)) {
 	if err := syscall.Mkfifo("asked", 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := c.servers["a"]
-	crashed := s.Begin()
-	revived := make(chan struct{})
+	s := c.Servers[0]
+	restarted := make(chan struct{})
 	go func() {
-		defer close(revived)
-		s.revive(crashed)
+		defer close(restarted)
+		_ = s.Adopt(c.lifecycle.Restarts) // as when it has crashed
 	}()
 	if _, err := os.ReadFile("asked"); err != nil { // until the engine is asked for the server's process
 		t.Fatal(err)
 	}
 	end(c)
-	if c.revival.Err() == nil {
+	if c.lifecycle.Restarts.Err() == nil {
 		t.Error("it was waited for")
 	}
-	<-revived
+	<-restarted
 }

@@ -11,33 +11,33 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/skewproof/skewproof/internal/cluster/account"
+	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Hops reads the logs of all servers: every server's own account of every request it handled. They are fetched from the nodes now rather than
-// mounted from the start, since in there they belong to root. epoch is the wall time of the run's start. A cluster that never was up has none.
+// Hops reads the logs of all servers: see [requestlog.Hops]. The logs are copied out of the nodes,
+// where they belong to root. A cluster that never was up has none.
 func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	if !c.Up() {
 		return nil, nil
 	}
-	var accounts []account.Logs
+	var logs []requestlog.Logs
 	var errs []error
-	for _, p := range c.places {
-		a := account.Logs{Server: p.Name, ID: p.ID, Audit: c.config.Files.audit(p.Name)}
-		errs = append(errs, fetch(c.ctx, p.Node, auditLog, a.Audit))
+	for _, s := range c.Servers {
+		l := requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)}
+		errs = append(errs, fetch(c.ctx, s.place.Node, auditLog, l.Audit))
 		if c.config.Subject == scenario.SubjectReference {
-			a.Access = c.config.Files.access(p.Name)
-			errs = append(errs, fetch(c.ctx, p.Node, accessLog, a.Access))
+			l.Access = c.config.Files.access(s.Name)
+			errs = append(errs, fetch(c.ctx, s.place.Node, accessLog, l.Access))
 		}
-		accounts = append(accounts, a)
+		logs = append(logs, l)
 	}
-	hops, err := account.Hops(accounts, epoch)
+	hops, err := requestlog.Hops(logs, epoch)
 	return hops, errors.Join(append(errs, err)...)
 }
 
-// fetch copies a file out of a node. One that is not there leaves an empty one.
+// fetch copies a file out of a node. The copy is empty if the file does not exist.
 func fetch(ctx context.Context, node, from, to string) error {
 	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -52,22 +52,23 @@ func fetch(ctx context.Context, node, from, to string) error {
 	return nil
 }
 
-// Collect saves, for the report, what the nodes tell of themselves: as much of 'kind export logs' as the nodes' programs allow, and in every node the
-// static pods' manifests and kubeadm's configuration. What cannot be had is missing.
+// Collect saves, for the report, the logs of 'kind export logs', and from every node the static
+// pods' manifests and kubeadm's configuration. Files that cannot be had are missing.
 func (c *Cluster) Collect(ctx context.Context) {
 	dir := filepath.Join(c.config.Files.Logs, "nodes")
-	_ = cluster.NewProvider(cluster.ProviderWithDocker()).CollectLogs(c.name, dir) // an error for each of many; crictl is missing in images made offline
-	for _, p := range c.places {
-		into := filepath.Join(dir, p.Node, "kubeadm")
+	_ = cluster.NewProvider(cluster.ProviderWithDocker()).CollectLogs(c.config.Name, dir) // many errors: crictl is missing in images made offline
+	for _, s := range c.Servers {
+		node := s.place.Node
+		into := filepath.Join(dir, node, "kubeadm")
 		if err := os.MkdirAll(into, 0o755); err != nil {
 			continue
 		}
-		files, err := script(ctx, p.Node, `ls /kind/kubeadm.conf `+manifestsDir+`/*.yaml /var/lib/kubelet/config.yaml`)
+		files, err := script(ctx, node, `ls /kind/kubeadm.conf `+manifestsDir+`/*.yaml /var/lib/kubelet/config.yaml`)
 		if err != nil {
 			continue
 		}
 		for _, from := range strings.Fields(string(files)) {
-			_ = fetch(ctx, p.Node, from, filepath.Join(into, filepath.Base(from)))
+			_ = fetch(ctx, node, from, filepath.Join(into, filepath.Base(from)))
 		}
 	}
 }

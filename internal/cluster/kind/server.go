@@ -3,48 +3,65 @@ package kind
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
-	"sync/atomic"
+	"strings"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/skewproof/skewproof/internal/cluster/life"
-	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 const (
-	// startTimeout is how long a kubelet may take to start a pod whose manifest has come, or changed.
+	// startTimeout is how long a kubelet may take to start a pod whose manifest has come, or
+	// changed.
 	startTimeout = 2 * time.Minute
 	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
 	readyTimeout = 3 * time.Minute
-	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods) and what it takes to notice a change.
+	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods)
+	// and what it takes to notice a change.
 	stopTimeout = 90 * time.Second
-	// seeing bounds how long the harness looks at what a configuration does.
-	seeing = 5 * time.Second
+	// effectTimeout bounds how long the harness looks at the effect of a setup.
+	effectTimeout = 5 * time.Second
 )
 
-// server is one apiserver through all its incarnations, and the node where it lives. Kubelets bring static pods into line with their manifests, so a
-// server is stopped by taking its manifests away, started by putting them there, and replaced by changing them in place.
+// server is one apiserver through all its incarnations, and the node where it lives. Kubelets bring
+// static pods into line with their manifests: a server is stopped by removing its manifests,
+// started by writing them, and replaced by changing them in place.
 type server struct {
-	life.Server[*process]
+	lifecycle.Server[*process]
 	cluster   *Cluster
 	place     Place
-	address   netip.Addr                     // of the node; known once it runs
-	manifests map[string][]byte              // by pod, as kubeadm and we made them
-	setup     atomic.Pointer[scenario.Setup] // of the present process, or the last one; nil: as the subject says
-	next      *scenario.Setup                // of the next start
+	address   netip.Addr        // of the node; known once it runs
+	manifests map[string][]byte // by pod, as kubeadm and we made them
 }
+
+type incarnation = lifecycle.Incarnation[*process]
 
 func (c *Cluster) newServer(p Place, version string) *server {
 	s := &server{cluster: c, place: p, manifests: map[string][]byte{}}
-	s.Name, s.Version, s.Recorder, s.Status = p.Name, version, c.config.Recorder, c.config.Status
+	s.Config, s.Name, s.Version, s.Backend = &c.lifecycle, p.Name, version, s
 	return s
 }
 
-// pods are the static pods of a server, in the order in which they are started: each when the one before it is ready.
+func (s *server) subject() string { return lifecycle.Subject(s.cluster.config.Subject, s.Setup()) }
+
+// real is the address of the node's port that others dial: the sidecar if there is one, otherwise
+// the kube-apiserver.
+func (s *server) real() netip.AddrPort { return netip.AddrPortFrom(s.address, securePort) }
+
+// own is where the kube-apiserver itself listens at present.
+func (s *server) own() netip.AddrPort {
+	if s.subject() == scenario.SubjectReference {
+		return netip.AddrPortFrom(s.address, behindPort)
+	}
+	return s.real()
+}
+
+// pods are the static pods of a server, in the order in which they are started.
 func (s *server) pods() []string {
 	if s.subject() == scenario.SubjectReference {
 		return []string{apiserverPod, proxyPod}
@@ -52,93 +69,92 @@ func (s *server) pods() []string {
 	return []string{apiserverPod}
 }
 
-// adopt makes what kubeadm has started the server's first incarnation.
+// Programs implements [lifecycle.Backend].
+func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
+	var programs []lifecycle.Program[*process]
+	for _, pod := range s.pods() {
+		program := lifecycle.Program[*process]{
+			Start: func(ctx context.Context, i *incarnation) (*process, error) { return s.startPod(ctx, pod, i) },
+			URL:   "https://" + s.real().String(),
+		}
+		if pod == apiserverPod {
+			program.URL, program.Check = "https://"+s.own().String(), s.checkVersion
+		}
+		programs = append(programs, program)
+	}
+	return programs, nil
+}
+
+// startPod writes the manifest of a pod, unless something else starts the pod, and waits for its
+// process.
+func (s *server) startPod(ctx context.Context, pod string, i *incarnation) (*process, error) {
+	if !i.Adopted {
+		if err := s.writeManifest(ctx, pod, i.Version, i.Number); err != nil {
+			return nil, err
+		}
+	}
+	name := fmt.Sprintf("%s %q (%s)", pod, s.Name, i.Version)
+	pid, err := awaitProcess(ctx, s.place.Node, pod)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	log := s.Name
+	if pod == proxyPod {
+		log += "-proxy"
+	}
+	return follow(s.cluster.ctx, s.place.Node, pod, name, pid, s.cluster.config.Files.log(log))
+}
+
+// checkVersion refuses an image of another version than its name says.
+func (s *server) checkVersion(ctx context.Context, i *incarnation) error {
+	version, err := lifecycle.VersionAt(ctx, s.Client, "https://"+s.own().String(), i.Emulates)
+	if err == nil && version != i.Version {
+		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, i.Version)
+	}
+	return err
+}
+
+// adopt makes the static pods that kubeadm has started the server's first incarnation.
 func (s *server) adopt(ctx context.Context) error {
-	s.Lock()
-	defer s.Unlock()
 	manifest, err := inNode(ctx, s.place.Node, "cat", manifestPath(apiserverPod))
 	if err != nil {
-		return fmt.Errorf("read the manifest of %s of server %q: %w", apiserverPod, s.place.Name, err)
+		return fmt.Errorf("read the manifest of %s of server %q: %w", apiserverPod, s.Name, err)
 	}
 	s.manifests[apiserverPod] = manifest
 	if s.manifests[proxyPod], err = ProxyManifest(s.Version); err != nil {
 		return err
 	}
-	return s.launch(ctx, s.Begin(), func(string) error { return nil })
+	return s.Adopt(ctx)
+}
+
+// Terminate implements [lifecycle.Backend]. For a replacement, the manifest of the kube-apiserver
+// is changed in place, as kubeadm does in an upgrade.
+func (s *server) Terminate(ctx context.Context, p *process, next string) error {
+	if next != "" && p.pod == apiserverPod {
+		return s.writeManifest(ctx, p.pod, next, s.Last().Number+1)
+	}
+	return s.removeManifests(ctx, "", p.pod)
+}
+
+// Kill implements [lifecycle.Backend]. The manifests go too, or the kubelet would start the pods
+// again.
+func (s *server) Kill(ctx context.Context, living []*process) error {
+	return s.removeManifests(ctx, "kill -KILL "+strings.Join(pids(living), " ")+"\n", s.pods()...)
+}
+
+// Signal implements [lifecycle.Backend]: it reaches the server's processes, and not its node. The
+// kubelet tolerates a paused server for 80 s, the limit of kubeadm's liveness probe (8 times 10 s).
+func (s *server) Signal(ctx context.Context, living []*process, signal syscall.Signal) error {
+	_, err := inNode(ctx, s.place.Node, append([]string{"kill", "-" + strings.TrimPrefix(unix.SignalName(signal), "SIG")}, pids(living)...)...)
+	return err
 }
 
 func manifestPath(pod string) string { return manifestsDir + "/" + pod + ".yaml" }
 
-// launch starts the pods of an incarnation one after the other by put, and takes it for ready.
-func (s *server) launch(ctx context.Context, now *incarnation, put func(pod string) error) error {
-	now.Emulates = s.setup.Load().Like()
-	for _, pod := range s.pods() {
-		err := put(pod)
-		if err == nil {
-			err = s.join(ctx, now, pod)
-		}
-		if err != nil {
-			if s.cluster.up.Load() && len(now.Processes()) > 0 && now.Ended() { // a version that cannot start beside the others is a finding, not our failure
-				s.Crash(now, now.First())
-			}
-			return err
-		}
-	}
-	s.Ready(now)
-	s.cluster.tasks.Go(func() { s.watch(now) })
-	return nil
-}
-
-// join waits for a pod's process and until it is ready. The incarnation starts with the first of them: a kubelet may take half a minute to get so far, and
-// nothing runs until then.
-func (s *server) join(ctx context.Context, now *incarnation, pod string) error {
-	name := fmt.Sprintf("%s %q (%s)", pod, s.place.Name, now.Version)
-	pid, err := awaitProcess(ctx, s.place.Node, pod)
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	log := s.place.Name
-	if pod == proxyPod {
-		log += "-proxy"
-	}
-	p, err := follow(s.cluster.ctx, s.place.Node, pod, name, pid, s.cluster.config.Files.log(log))
-	if err != nil {
-		return err
-	}
-	if len(now.Processes()) == 0 {
-		s.Record(history.StateStarting, "")
-	}
-	now.Add(p)
-	at := s.own()
-	if pod == proxyPod {
-		at = s.door()
-	}
-	err = now.Await(ctx, p, readyTimeout, func(ctx context.Context) error {
-		return life.Get(ctx, s.cluster.probe, "https://"+at.String()+"/readyz", io.Discard)
-	})
-	if err != nil || pod == proxyPod {
-		return err
-	}
-	if err := s.checkVersion(ctx, now.Version); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	return nil
-}
-
-// checkVersion refuses an image that is not what it is called.
-func (s *server) checkVersion(ctx context.Context, want string) error {
-	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.own().String(), s.setup.Load().Like())
-	if err == nil && version != want {
-		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, want)
-	}
-	return err
-}
-
-// put writes the manifest of a pod for the incarnation of that number.
-func (s *server) put(ctx context.Context, pod, version string, incarnation int) error {
+func (s *server) writeManifest(ctx context.Context, pod, version string, incarnation int) error {
 	var change func(*corev1.Container)
 	if pod == apiserverPod {
-		own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.setup.Load())
+		own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.Setup())
 		if err != nil {
 			return err
 		}
@@ -151,21 +167,13 @@ func (s *server) put(ctx context.Context, pod, version string, incarnation int) 
 	return write(ctx, s.place.Node, manifestPath(pod), manifest)
 }
 
-// takeAway moves the manifests of pods out of the kubelet's sight, after the lines have been carried out, in one go.
-func (s *server) takeAway(ctx context.Context, before string, pods ...string) error {
+// removeManifests moves the manifests of pods to where the kubelet does not look. The lines are
+// executed before, in the same script.
+func (s *server) removeManifests(ctx context.Context, before string, pods ...string) error {
 	lines := "mkdir -p /etc/kubernetes/skewproof\n" + before
 	for _, pod := range pods {
 		lines += "mv -f " + manifestPath(pod) + " /etc/kubernetes/skewproof/\n"
 	}
 	_, err := script(ctx, s.place.Node, lines)
 	return err
-}
-
-// Serving is the incarnation of a server that is ready at this moment, 0 if none is. It never waits.
-func (c *Cluster) Serving(name string) int {
-	s, err := c.server(name)
-	if err != nil {
-		return 0
-	}
-	return s.Serving()
 }

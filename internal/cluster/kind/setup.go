@@ -4,36 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/netip"
 	"os"
-	"slices"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/cluster/lease"
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// configured is the subject of what really runs where a server is set up in a way of its own. With its proxy switched off it is a kube-apiserver alone,
-// at its front door, whatever the subject of the run.
-func configured(subject string, setup *scenario.Setup) string {
-	switch {
-	case setup == nil:
-		return subject
-	case setup.Proxy == scenario.Off:
-		return scenario.SubjectNone
-	case setup.Proxy == scenario.On && subject == scenario.SubjectNone:
-		return scenario.SubjectBuiltin
-	default:
-		return subject
+// CheckPlan refuses plans that a kind cluster cannot carry out in full. The limits of the
+// catalogue's scenarios follow from it.
+func CheckPlan(plan scenario.Plan) error {
+	refuse := func(what string) error {
+		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", scenario.BackendKind, what, scenario.BackendLocal)
 	}
+	setUp := func(server string, setup *scenario.Setup) error {
+		if err := CheckSetup(setup); err != nil {
+			return refuse("sets server " + server + " up in a way of its own (" + err.Error() + ")")
+		}
+		return nil
+	}
+	for _, s := range plan.Servers {
+		if err := setUp(s.Name, s.Setup); err != nil {
+			return err
+		}
+	}
+	for _, s := range plan.Steps {
+		if err := setUp(s.Server, s.Setup); err != nil {
+			return err
+		}
+		switch {
+		case s.Action == scenario.BreakDiscovery:
+			return refuse("lets a discovery document fail")
+		case s.Definition != nil && s.Definition.Aggregated:
+			return refuse("has an aggregated API, behind which no program of ours runs there")
+		}
+	}
+	return nil
 }
 
-// CheckSetup refuses setups that a node cannot have. On the certificates, the address and the name of a node depends more than its peers: its kubelet, its etcd
-// member and the load balancer would be wrong with them.
+// CheckSetup refuses setups that a node cannot have. The kubelet, the etcd member and the load
+// balancer of a node use its certificates, address and name too, and would break with wrong ones.
 func CheckSetup(setup *scenario.Setup) error {
 	if setup == nil {
 		return nil
@@ -46,10 +59,10 @@ func CheckSetup(setup *scenario.Setup) error {
 	return fmt.Errorf("a node cannot be set up so: %s", rest.String())
 }
 
-// Configure says how the next process of a server, which must not be running, is set up; nil: as the subject says. Before [Cluster.Start] that is how
-// kubeadm makes it.
+// Configure gives the next incarnation of a server a setup; nil: none. The server must not be
+// running. Before [Cluster.Start] it is the setup with which kubeadm makes the server.
 func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
-	s, err := c.server(name)
+	s, err := c.Find(name)
 	if err != nil {
 		return err
 	}
@@ -58,52 +71,40 @@ func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	}
 	s.Lock()
 	defer s.Unlock()
-	s.next = setup
+	s.Server.Configure(setup)
 	return nil
 }
 
-// take makes the setup of the next process that of the present one.
-func (s *server) take() {
-	s.setup.Store(s.next)
-	s.next = nil
-}
-
-// subject is that of what runs at present.
-func (s *server) subject() string { return configured(s.cluster.config.Subject, s.setup.Load()) }
-
-// Dialled is how many connections somebody (a server, or [fault.Client]) has made so far to where a server is.
+// Dialled is how many connections a server or [fault.Client] has made so far to a server.
 func (c *Cluster) Dialled(from, to string) int {
-	return c.dials(to)[from].Connections
-}
-
-// dials are all connections made so far to a server, by who made them.
-func (c *Cluster) dials(to string) map[string]history.Dial {
-	all := map[string]history.Dial{}
-	s, err := c.server(to)
-	if err != nil || c.fabric == nil { // nothing is there yet
-		return all
-	}
-	for _, l := range c.fabric.Links() {
-		if n := l.Accepted + l.Refused; l.To == to && n > 0 {
-			all[l.From] = history.Dial{From: l.From, Address: s.door().String(), Connections: n}
+	for _, d := range c.dials(to) {
+		if d.From == from {
+			return d.Connections
 		}
 	}
-	return all
+	return 0
 }
 
-// Effect is what the configuration of a server's present process is seen to do. Dials are all so far, also those of processes before. Certificates are not
-// looked at: no setup here changes them.
+func (c *Cluster) dials(to string) []history.Dial {
+	s, err := c.Find(to)
+	if err != nil || c.fabric == nil { // nothing exists yet
+		return nil
+	}
+	return c.fabric.Dials(to, s.real().String())
+}
+
+// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all
+// so far, also those of earlier incarnations. Certificates are not looked at: no setup here changes
+// them.
 func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, error) {
-	s, err := c.server(name)
+	s, err := c.Find(name)
 	if err != nil {
 		return history.Effect{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, seeing)
+	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
 	defer cancel()
-	seen := history.Effect{Server: name, Incarnation: c.Serving(name), At: c.config.Recorder.Now(), Setup: s.setup.Load().String()}
-	dials := c.dials(name)
-	for _, from := range slices.Sorted(maps.Keys(dials)) {
-		seen.Dials = append(seen.Dials, dials[from])
+	seen := history.Effect{
+		Server: name, Incarnation: c.Serving(name), At: c.config.Recorder.Now(), Setup: s.Setup().String(), Dials: c.dials(name),
 	}
 	client, err := c.etcdClient(ctx)
 	if err != nil {
@@ -114,7 +115,8 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 	return seen, err
 }
 
-// etcdClient asks the nodes' etcd members, around the links, as their kube-apiservers do. Keys of etcd are kubeadm's, which all nodes have.
+// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys, which all nodes
+// have.
 func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
 	files := map[string]string{"etcd-ca.crt": "etcd/ca.crt", "etcd-client.crt": "apiserver-etcd-client.crt", "etcd-client.key": "apiserver-etcd-client.key"}
 	for ours, theirs := range files {
@@ -123,15 +125,9 @@ func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		if err := fetch(ctx, c.places[0].Node, pkiDir+"/"+theirs, c.config.Files.key(ours)); err != nil {
+		if err := fetch(ctx, c.Servers[0].place.Node, pkiDir+"/"+theirs, c.config.Files.key(ours)); err != nil {
 			return nil, err
 		}
 	}
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAFile: c.config.Files.key("etcd-ca.crt"), CertFile: c.config.Files.key("etcd-client.crt"), KeyFile: c.config.Files.key("etcd-client.key"),
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("prepare to ask etcd: %w", err)
-	}
-	return &http.Client{Transport: transport}, nil
+	return users.EtcdClient(c.config.Files.Keys)
 }

@@ -1,4 +1,5 @@
-// Package lease reads, out of etcd itself, where servers tell their peers to find them.
+// Package lease reads the endpoint leases of servers from etcd: the addresses that they advertise
+// to their peers.
 package lease
 
 import (
@@ -19,15 +20,16 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// Where endpoint leases are in etcd: that of a kube-apiserver (CreatePeerEndpointLeaseReconciler in k8s.io/kubernetes,
-// pkg/controlplane/apiserver/peer.go), and that of a sidecar, which is a Lease like any other.
+// Where endpoint leases are in etcd: that of a kube-apiserver (CreatePeerEndpointLeaseReconciler in
+// k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go), and that of a sidecar, which is a Lease
+// like any other.
 const (
 	builtinLeases = "/registry/peerserverleases/"
 	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"
 )
 
-// Advertised is the host:port at which the endpoint lease of a server, known by its apiserver identity, tells its peers to find it. It is empty if there
-// is no such lease. The client is one that etcd, which is asked at a host:port too, accepts.
+// Advertised is the host:port in the endpoint lease of a server with an apiserver identity; empty
+// if there is no such lease. The client is for the etcd at a host:port.
 func Advertised(ctx context.Context, client *http.Client, etcd, id string) (string, error) {
 	for _, key := range []string{builtinLeases + id, sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id))} {
 		found, err := value(ctx, client, etcd, key)
@@ -46,8 +48,8 @@ func Advertised(ctx context.Context, client *http.Client, etcd, id string) (stri
 	return "", nil
 }
 
-// address is what an endpoint lease says, as it is in etcd. One that has expired says nothing: a kube-apiserver's is gone then, a sidecar's
-// may remain.
+// address is the host:port in an endpoint lease as etcd keeps it; empty if the lease has expired.
+// etcd removes an expired lease of a kube-apiserver, and keeps that of a sidecar.
 func address(encoded []byte, now time.Time) (string, error) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(encoded, nil, nil)
 	if err != nil {
@@ -71,7 +73,7 @@ func address(encoded []byte, now time.Time) (string, error) {
 	return "", nil
 }
 
-// value reads one key through etcd's gateway for JSON, nil if it is not there.
+// value reads one key through etcd's gateway for JSON; nil if it does not exist.
 func value(ctx context.Context, client *http.Client, etcd, key string) ([]byte, error) {
 	question, err := json.Marshal(map[string][]byte{"key": []byte(key)})
 	if err != nil {

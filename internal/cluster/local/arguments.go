@@ -9,20 +9,22 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// APIServerArguments returns the command line of a kube-apiserver, without the program's name. It is a function of its
-// arguments alone: it touches no file and starts nothing.
+// APIServerArguments returns the command line of a kube-apiserver, without the program's name. It
+// is a function of its arguments alone: it touches no file and starts nothing.
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
 	subject, p = p.configured(subject)
 	serving := p.serving()
 	if subject == scenario.SubjectReference {
-		serving = Place{Name: p.Name}.serving() // what is shown is the sidecar's
+		serving = Place{Name: p.Name}.serving() // the setup is about the certificate of the sidecar
 	}
 	args := append(p.advertiseArguments(),
-		// Not loopback alone, also where a sidecar stands in front: the harness asks from outside the host what the server itself
-		// serves. Nobody else can, since the sandbox forwards no packets and the switch leads to p.Real only.
+		// Not loopback alone, even behind a sidecar: the harness asks from outside the host what
+		// the server itself serves. Nobody else can: the sandbox forwards no packets, and the
+		// switch leads to p.Real only.
 		"--bind-address=0.0.0.0",
 		"--secure-port="+strconv.Itoa(int(p.Own.Port())),
 		"--tls-cert-file="+f.key(serving+".crt"),
@@ -37,10 +39,11 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--service-account-signing-key-file="+f.key("service-account.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=Node,RBAC",
-		// Every API a version has, so that the versions differ in both directions: without the betas a newer
-		// server never lacks what an older one serves.
+		// Every API of a version, so that versions differ in both directions: without betas a newer
+		// server serves all that an older one serves.
 		"--runtime-config=api/all=true",
-		// The kubernetes Service is nobody's business here, and its reconciler would fight over it.
+		// No scenario is about the kubernetes Service, and the reconcilers of the servers would
+		// fight over it.
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file="+f.auditPolicy(),
 		"--audit-log-path="+f.audit(p.Name),
@@ -50,7 +53,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	if emulated := p.setup().EmulatedVersion; emulated != "" {
 		args = append(args, "--emulated-version="+emulated)
 	}
-	if atLeast(p.behaves(version), "v1.34") && !p.kubeadm(subject) {
+	if atLeast(p.featureVersion(version), "v1.34") && !p.kubeadm(subject) {
 		args = append(args, "--requestheader-uid-headers=X-Remote-Uid")
 	}
 	without, err := withoutArguments(version)
@@ -61,8 +64,9 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	return slices.Concat(args, without, mvp), err
 }
 
-// mvpArguments switches the built-in proxy on or off, explicitly: a run must not change its meaning with a default. Nor with the version that a server emulates,
-// whose default the gate has then: off, up to 1.35. The proxy itself is that of the server's own version, whatever it emulates.
+// mvpArguments switch the built-in proxy on or off explicitly, so that a run does not change its
+// meaning with a default: that of a version, or of the version that a server emulates (off up to
+// 1.35). The proxy itself is that of the server's own version, whatever it emulates.
 func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	if p.kubeadm(subject) {
 		return nil, nil
@@ -80,20 +84,21 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 		}
 		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
 	case scenario.SubjectBuiltin:
+		gates := scenario.Gate + "=true"
 		if isAlpha(version) {
-			return alphaArguments(p, f), nil
-		}
-		if !atLeast(version, "v1.34") {
+			gates = alphaGates
+		} else if !atLeast(version, "v1.34") {
 			return nil, fmt.Errorf("subject %s: kube-apiserver %s has no Mixed Version Proxy that can be tested: v1.28 to v1.32 have that of "+
 				"1.28, v1.34 and newer the one of today; use one of these, or subject %s", subject, version, scenario.SubjectNone)
 		}
-		return slices.Concat([]string{"--feature-gates=" + scenario.Gate + "=true"}, p.peerCAArguments(f), p.peerAddressArguments()), nil
+		return slices.Concat([]string{"--feature-gates=" + gates}, p.peerCAArguments(f), p.peerAddressArguments()), nil
 	default:
 		return nil, fmt.Errorf("subject %q: the local backend knows %s", subject, strings.Join(scenario.Subjects, ", "))
 	}
 }
 
-// frontProxyArguments are those by which servers, and sidecars, prove to each other who they are and for whom they ask.
+// frontProxyArguments let servers and sidecars prove to each other who they are and for whom they
+// ask.
 func frontProxyArguments(p Place, f Files) []string {
 	return []string{
 		"--proxy-client-cert-file=" + f.key(p.frontProxy()+".crt"),
@@ -106,7 +111,8 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the program's name.
+// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
+// program's name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",
@@ -130,31 +136,108 @@ func ProxyArguments(p Place, f Files) []string {
 	return slices.Concat(args, address, p.peerCAArguments(f), frontProxyArguments(p, f))
 }
 
-// kubeadm reports whether the kube-apiserver is to have no other flags for its own proxy than kubeadm gives it. Where the subject is that there
-// is no proxy, it stays switched off.
+// kubeadm reports whether the kube-apiserver gets only those flags for its own proxy that kubeadm
+// gives it. If the subject is none, its proxy stays switched off.
 func (p Place) kubeadm(subject string) bool {
 	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 }
 
-// loopbackOf is an address as seen from its own host.
 func loopbackOf(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port())
 }
 
-// EtcdArguments returns the command line of etcd, without the program's name.
-func EtcdArguments(f Files) []string {
-	return []string{
-		"--name=etcd",
-		"--data-dir=" + f.Data,
-		"--listen-client-urls=https://" + etcdReal.String(),
-		"--advertise-client-urls=https://" + etcdAdvertised.String(),
-		"--listen-peer-urls=http://127.0.0.1:2380", // a single member: nobody dials it, and the sandbox's loopback is private
-		"--client-cert-auth=true",
-		"--trusted-ca-file=" + f.key("etcd-ca.crt"),
-		"--cert-file=" + f.key("etcd-server.crt"),
-		"--key-file=" + f.key("etcd-server.key"),
-		"--log-level=warn",
+// alphaGates switch the proxy of 1.28 to 1.32 on. It uses StorageVersion objects, whose API is one
+// of those that --runtime-config=api/all=true serves.
+// Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
+const alphaGates = scenario.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
+
+// isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33
+// have neither that design nor the next.
+func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }
+
+// CheckDesigns refuses versions whose own proxies do not know each other: those of 1.28 to 1.32
+// learn from StorageVersion objects what peers serve, later ones from discovery. Whether a version
+// has a proxy at all is for [APIServerArguments] to say.
+func CheckDesigns(from, to string) error {
+	if isAlpha(from) == isAlpha(to) {
+		return nil
 	}
+	return fmt.Errorf("%s and %s: the built-in proxy of v1.28 to v1.32 cannot be mixed with that of later versions, which learns what peers serve in another way; "+
+		"give two versions of one design (or one release, with an API switched off in some servers: --from v1.30.14+without.batch.v1 --to v1.30.14), or --subject %s",
+		from, to, scenario.SubjectReference)
+}
+
+// withoutArguments switch off the APIs that a version is to do without; see [release.Parse]. A
+// group version that is named wins over api/all=true.
+// Source: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go, MergeAPIResourceConfigs
+func withoutArguments(version string) ([]string, error) {
+	r, err := release.Parse(version)
+	if err != nil || len(r.Without) == 0 {
+		return nil, err
+	}
+	return []string{"--runtime-config=" + r.RuntimeConfig()}, nil
+}
+
+// serving and frontProxy are the names of the files of a server's certificates, without their
+// endings.
+func (p Place) serving() string { return variant("serving-"+p.Name, "", p.setup().Serving) }
+func (p Place) frontProxy() string {
+	return variant(frontProxyName, "-"+p.Name, p.setup().FrontProxy)
+}
+
+// variant names a certificate that is not the usual one. of keeps it apart from that of another
+// server.
+func variant(usual, of string, c scenario.Certificate) string {
+	if c == "" {
+		return usual
+	}
+	return usual + of + "-" + string(c)
+}
+
+// allowedFrontProxies are the common names of the front proxies that the server believes.
+func (p Place) allowedFrontProxies() string {
+	if p.setup().FrontProxy == scenario.CertificateOther {
+		return frontProxyName + "," + otherFrontProxyName
+	}
+	return frontProxyName
+}
+
+// peerCAArguments name the authority of the peers that the server trusts.
+func (p Place) peerCAArguments(f Files) []string {
+	switch p.setup().PeerCA {
+	case scenario.TrustMissing:
+		return nil
+	case scenario.TrustStranger:
+		return []string{"--peer-ca-file=" + f.key(strangerAuthority+".crt")}
+	default:
+		return []string{"--peer-ca-file=" + f.key("ca.crt")}
+	}
+}
+
+// peerAddressArguments advertise the server to its peers, by the flags that are for nothing else.
+func (p Place) peerAddressArguments() []string {
+	at := p.Advertised
+	if p.setup().Advertise == scenario.AdvertiseWrong {
+		at = p.decoy()
+	}
+	switch p.setup().Advertise {
+	case scenario.AdvertiseNothing, scenario.AdvertiseHost:
+		return nil
+	case scenario.AdvertiseIP:
+		return []string{"--peer-advertise-ip=" + p.decoy().Addr().String()}
+	case scenario.AdvertisePort:
+		return []string{"--peer-advertise-port=" + strconv.Itoa(decoyPort)}
+	default:
+		return []string{"--peer-advertise-ip=" + at.Addr().String(), "--peer-advertise-port=" + strconv.Itoa(int(at.Port()))}
+	}
+}
+
+// advertiseArguments advertise the server by the flag that every kube-apiserver has.
+func (p Place) advertiseArguments() []string {
+	if p.setup().Advertise == scenario.AdvertiseHost {
+		return nil
+	}
+	return []string{"--advertise-address=" + p.Advertised.Addr().String()}
 }
 
 func atLeast(version, minor string) bool { return semver.Compare(version, minor) >= 0 }

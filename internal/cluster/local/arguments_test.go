@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -114,11 +115,11 @@ func TestProxyArguments(t *testing.T) {
 
 func TestComponents(t *testing.T) {
 	for subject, want := range map[string][]Component{
-		scenario.SubjectNone:    {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
-		scenario.SubjectBuiltin: {{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6443/readyz"}},
+		scenario.SubjectNone:    {{Program: ProgramAPIServer, Log: "logs/b.log", URL: "https://198.18.0.10:6443"}},
+		scenario.SubjectBuiltin: {{Program: ProgramAPIServer, Log: "logs/b.log", URL: "https://198.18.0.10:6443"}},
 		scenario.SubjectReference: {
-			{Program: ProgramAPIServer, Log: "logs/b.log", Ready: "https://198.18.0.10:6444/readyz"},
-			{Program: ProgramProxy, Log: "logs/b-proxy.log", Ready: "https://198.18.0.10:6443/readyz"},
+			{Program: ProgramAPIServer, Log: "logs/b.log", URL: "https://198.18.0.10:6444"},
+			{Program: ProgramProxy, Log: "logs/b-proxy.log", URL: "https://198.18.0.10:6443"},
 		},
 	} {
 		t.Run(subject, func(t *testing.T) {
@@ -161,5 +162,41 @@ func TestEtcdTrustsNobodyWithoutACertificate(t *testing.T) {
 	}
 	if v, _ := flag(args, "listen-client-urls"); v != "https://127.0.0.1:2379" {
 		t.Errorf("etcd listens on %s: it must be reachable through its link only", v)
+	}
+}
+
+// The proxy of 1.28 to 1.32 needs what no other does, and a version that is to do without an API is told so in the end: what is said first
+// holds for all others.
+func TestAlphaArguments(t *testing.T) {
+	p := Places(scenario.SubjectBuiltin, []history.Server{{Name: "a"}})[0]
+	args, err := APIServerArguments("v1.30.14+without.batch.v1", scenario.SubjectBuiltin, p, Files{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(args, "--feature-gates="+scenario.Gate+"=true,StorageVersionAPI=true,APIServerIdentity=true") {
+		t.Errorf("the gates of the alpha are not all switched on: %v", args)
+	}
+	all, without := slices.Index(args, "--runtime-config=api/all=true"), slices.Index(args, "--runtime-config=batch/v1=false")
+	if all < 0 || without < all {
+		t.Errorf("every API is switched on at %d, batch/v1 off at %d: %v", all, without, args)
+	}
+	for _, flag := range []string{"--peer-ca-file=", "--peer-advertise-ip=", "--peer-advertise-port="} {
+		if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, flag) }) {
+			t.Errorf("there is no %s", flag)
+		}
+	}
+}
+
+func TestVersionsBetweenTheDesignsHaveNoProxy(t *testing.T) {
+	p := Places(scenario.SubjectBuiltin, []history.Server{{Name: "a"}})[0]
+	for version, refused := range map[string]bool{
+		"v1.27.16": true, "v1.28.0": false, "v1.32.9": false, "v1.33.5": true, "v1.34.4": false, "v1.37.1": false,
+	} {
+		if _, err := APIServerArguments(version, scenario.SubjectBuiltin, p, Files{}); (err != nil) != refused {
+			t.Errorf("%s: error %v", version, err)
+		}
+	}
+	if _, err := APIServerArguments("v1.30.14+without.batch", scenario.SubjectNone, p, Files{}); err == nil {
+		t.Error("a version that cannot be read is accepted")
 	}
 }

@@ -7,65 +7,74 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/cluster/life"
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/cluster/requestlog"
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+const (
+	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
+	readyTimeout = 2 * time.Minute
+	// stopTimeout exceeds kube-apiserver's own limit for requests in flight (--request-timeout, 60
+	// s).
+	stopTimeout = 75 * time.Second
 )
 
 // Config says what to bring up.
 type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
-	// APIServers maps versions to kube-apiserver binaries; Etcd is the etcd binary. Nothing is fetched from here: the
-	// sandbox has no way out.
+	// APIServers maps versions to kube-apiserver binaries; Etcd is the etcd binary. Nothing is
+	// fetched from here: the sandbox has no way out.
 	APIServers map[string]string
 	Etcd       string
-	Proxy      string // the executable that has the command 'proxy': this one; for subject reference only
+	Proxy      string // the executable that has the commands 'proxy' and 'extension': this one
 	Files      Files
-	Recorder   life.Recorder
+	Recorder   lifecycle.Recorder
 	Status     func(format string, args ...any) // one line for people; nil is silent
-	// Lost is told, from a goroutine of its own, that a program which servers need and that is none of them has ended by itself: [fault.Etcd], or
-	// [ProgramExtension]. Nil: nobody is told.
-	Lost func(part string, err error)
+	// Failed is called from a goroutine of its own when a program that servers need, and that is no
+	// server, has ended by itself: [fault.Etcd], or [ProgramExtension]. Nil: nobody is told.
+	Failed func(part string, err error)
 }
 
-// Cluster is a running control plane. Methods that act on one server may be called concurrently for different servers.
+// Cluster is a running control plane. Methods that act on one server may be called concurrently for
+// different servers.
 type Cluster struct {
-	config  Config
-	places  []Place
-	servers map[string]*server
-	etcd    *unit
-	release func() // etcd may end; nil before it runs
-	fabric  *fabric.Fabric
-	log     io.Closer // of the fabric
-	ways    *ways
-	probe   *http.Client // by the ways
+	config Config
+	lifecycle.Servers[*process, *server]
+	users.Users
+	lifecycle lifecycle.Config
+	etcd      *dependency
+	fabric    *fabric.Fabric
+	log       io.Closer // of the fabric
+	admin     *adminTransport
 
 	authorities *authorities
-	up          atomic.Bool // every server has been ready at once
 	interposers interposers
 	extension   extensionServer
 }
 
-// New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside a sandbox.
+// New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside
+// a sandbox.
 func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
 	}
-	if config.Lost == nil {
-		config.Lost = func(string, error) {}
+	if config.Failed == nil {
+		config.Failed = func(string, error) {}
 	}
-	c := &Cluster{config: config, places: Places(config.Subject, config.Servers), servers: map[string]*server{}}
+	c := &Cluster{config: config}
 	if err := c.build(); err != nil {
 		c.Close()
 		return nil, err
@@ -74,24 +83,20 @@ func New(config Config) (*Cluster, error) {
 }
 
 func (c *Cluster) build() error {
-	for _, dir := range []string{c.config.Files.Keys, c.config.Files.Data, c.config.Files.Logs} {
+	files := c.config.Files
+	for _, dir := range []string{files.Keys, files.Data, files.Logs} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("create the run's directories: %w", err)
 		}
 	}
-	var err error
-	if c.authorities, err = credentials(c.places, c.config.Files); err != nil {
+	places := Places(c.config.Subject, c.config.Servers)
+	if err := c.makeCredentials(places); err != nil {
 		return err
 	}
-	if c.ways, err = newWays(c.config.Files.key("admin.crt"), c.config.Files.key("admin.key"), c.present); err != nil {
-		return err
+	c.lifecycle = lifecycle.Config{
+		Recorder: c.config.Recorder, Status: c.config.Status, Client: &http.Client{Transport: c.admin},
+		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout, Context: context.Background(),
 	}
-	for _, p := range c.places {
-		if err := c.ways.accept(c.config.Files.key(p.serving() + ".crt")); err != nil {
-			return err
-		}
-	}
-	c.probe = &http.Client{Transport: c.ways}
 	if err := sandbox.Own(etcdAdvertised.Addr()); err != nil {
 		return err
 	}
@@ -100,19 +105,19 @@ func (c *Cluster) build() error {
 		Now:          c.config.Recorder.Now,
 		Destinations: []fabric.Destination{{Name: fault.Etcd, Advertised: etcdAdvertised, Real: etcdReal}},
 	}
-	for i, p := range c.places {
-		host, err := sandbox.NewHost(p.Name, p.Cable)
+	for i, p := range places {
+		host, err := sandbox.NewHost(p.Name, p.Subnet)
 		if err != nil {
 			return err
 		}
-		c.servers[p.Name] = c.newServer(p, c.config.Servers[i].Version, host)
+		c.Servers = append(c.Servers, c.newServer(p, c.config.Servers[i].Version, host))
 		if err := sandbox.Own(p.Advertised.Addr()); err != nil {
 			return err
 		}
 		links.Sources = append(links.Sources, fabric.Source{Name: p.Name, Addr: host.Address})
 		links.Destinations = append(links.Destinations, fabric.Destination{Name: p.Name, Advertised: p.Advertised, Real: p.Real})
 	}
-	log, err := os.OpenFile(c.config.Files.log("toxiproxy"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(files.log("toxiproxy"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open toxiproxy's log: %w", err)
 	}
@@ -121,159 +126,120 @@ func (c *Cluster) build() error {
 	return err
 }
 
+func (c *Cluster) makeCredentials(places []Place) (err error) {
+	files := c.config.Files
+	if c.authorities, err = credentials(places, files); err != nil {
+		return err
+	}
+	c.Users = users.Users{Authority: c.authorities.servers}
+	if c.admin, err = newAdminTransport(files.key("admin.crt"), files.key("admin.key"), c.present); err != nil {
+		return err
+	}
+	for _, p := range places {
+		if err := c.admin.accept(files.key(p.serving() + ".crt")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Fabric is where faults are injected into the cluster's links.
 func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
 
 // Start starts etcd and every server, and waits until all are ready.
 func (c *Cluster) Start(ctx context.Context) error {
-	if err := c.startEtcd(ctx); err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, p := range c.places {
-		s := c.servers[p.Name]
-		group.Go(func() error { return s.start(ctx, s.Version) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	c.up.Store(true)
-	return nil
-}
-
-func (c *Cluster) startEtcd(ctx context.Context) error {
-	etcd, err := startProcess("etcd", c.config.Etcd, EtcdArguments(c.config.Files), c.config.Files.log("etcd"), (*exec.Cmd).Start)
-	if err != nil {
-		return err
-	}
-	c.etcd = life.NewUnit[*process]()
-	c.etcd.Add(etcd)
-	client, err := c.etcdClient()
+	client, err := users.EtcdClient(c.config.Files.Keys)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	err = c.etcd.Await(ctx, etcd, readyTimeout, func(ctx context.Context) error {
-		return life.Get(ctx, client, "https://"+etcdReal.String()+"/readyz", io.Discard)
-	})
+	c.etcd, err = c.startDependency(ctx, fault.Etcd, c.config.Etcd, EtcdArguments(c.config.Files), "etcd", "https://"+etcdReal.String(), client, readyTimeout)
 	if err != nil {
 		return err
 	}
-	c.release = c.need(fault.Etcd, c.etcd)
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range c.Servers {
+		group.Go(func() error { return s.Start(ctx, "") })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.lifecycle.MarkUp()
 	return nil
 }
 
-func (c *Cluster) etcdClient() (*http.Client, error) {
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAFile: c.config.Files.key("etcd-ca.crt"), CertFile: c.config.Files.key("etcd-client.crt"), KeyFile: c.config.Files.key("etcd-client.key"),
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("prepare etcd's readiness probe: %w", err)
-	}
-	return &http.Client{Transport: transport}, nil
-}
-
-// server returns the server of that name, or an error that lists those there are.
-func (c *Cluster) server(name string) (*server, error) {
-	if s, ok := c.servers[name]; ok {
-		return s, nil
-	}
-	return nil, fmt.Errorf("no server %q: the run has %v", name, c.names())
-}
-
-func (c *Cluster) names() []string {
-	names := make([]string, len(c.places))
-	for i, p := range c.places {
-		names[i] = p.Name
-	}
-	return names
-}
-
-// Close ends every process at once and frees the links and hosts. It may be called at any stage, more than once.
+// Close ends every process at once and frees the links and hosts. It may be called at any stage,
+// more than once.
 func (c *Cluster) Close() {
 	var all sync.WaitGroup
-	for _, s := range c.servers {
+	for _, s := range c.Servers {
 		all.Go(s.close)
 	}
 	all.Wait()
 	c.extension.close()
 	if c.etcd != nil {
-		if c.release != nil {
-			c.release()
-		}
-		_ = kill(c.etcd)
+		c.etcd.kill()
 	}
 	c.interposers.close()
 	if c.fabric != nil {
 		_ = c.fabric.Close()
 		c.fabric = nil
 	}
-	if c.log != nil { // which the fabric writes to until it is closed
+	if c.log != nil { // the fabric writes to it until it is closed
 		_ = c.log.Close()
 	}
 }
 
-// direct is the administrator's configuration for dialling real addresses, around the links.
-func (c *Cluster) direct() *rest.Config {
-	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAFile: c.config.Files.key("ca.crt"), CertFile: c.config.Files.key("admin.crt"), KeyFile: c.config.Files.key("admin.key"),
-	}}
-}
-
-// Direct is the administrator's way to one kube-apiserver itself, around links, faults and its sidecar: for ground truth, never for
-// traffic.
+// Direct is for the administrator's requests to one kube-apiserver itself, around links, faults and
+// its sidecar: for ground truth, never for traffic.
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return c.around(name, func(p Place) netip.AddrPort { return p.Own })
 }
 
-// FrontDoor is the administrator's way to what clients meet at a server, around links and faults: the sidecar if there is one, otherwise
-// the kube-apiserver itself.
+// FrontDoor is for the administrator's requests to what clients meet at a server, around links and
+// faults: the sidecar if there is one, otherwise the kube-apiserver itself.
 func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	return c.around(name, func(p Place) netip.AddrPort { return p.Real })
 }
 
-func (c *Cluster) around(name string, door func(Place) netip.AddrPort) (*rest.Config, error) {
-	s, err := c.server(name)
+func (c *Cluster) around(name string, address func(Place) netip.AddrPort) (*rest.Config, error) {
+	s, err := c.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	return &rest.Config{Host: "https://" + door(s.place).String(), Transport: c.ways}, nil
+	return &rest.Config{Host: "https://" + address(s.place).String(), Transport: c.admin}, nil
 }
 
-// present is where what is to be found at an address is at present: a server whose proxy is switched off is one program at the front door.
+// present is where the program at an address listens at present: a server whose proxy is switched
+// off has no program behind the sidecar.
 func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
-	for _, s := range c.servers {
+	for _, s := range c.Servers {
 		if s.place.Own == at {
-			return s.present().Own
+			return s.own()
 		}
 	}
 	return at
 }
 
-// URL is what clients dial to reach a server: its advertised address, which leads through the client's link.
+// URL is what clients dial to reach a server: its advertised address, which leads through the
+// client's link.
 func (c *Cluster) URL(name string) (string, error) {
-	s, err := c.server(name)
+	s, err := c.Find(name)
 	if err != nil {
 		return "", err
 	}
 	return "https://" + s.place.Advertised.String(), nil
 }
 
-// Admin is the administrator's identity, without a host.
-func (c *Cluster) Admin() *rest.Config { return c.direct() }
-
-// User is the identity of a user with a client certificate, without a host. What the user may do is for others to grant.
-func (c *Cluster) User(name string) (*rest.Config, error) {
-	pair, err := c.authorities.servers.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
-	if err != nil {
-		return nil, err
+// Hops reads the logs of all servers: see [requestlog.Hops].
+func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
+	var logs []requestlog.Logs
+	for _, s := range c.Servers {
+		l := requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)}
+		if c.config.Subject == scenario.SubjectReference {
+			l.Access = c.config.Files.access(s.Name)
+		}
+		logs = append(logs, l)
 	}
-	config := c.direct()
-	config.CertFile, config.KeyFile = pair.Cert, pair.Key
-	return config, nil
-}
-
-// Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
-func (c *Cluster) Anonymous() *rest.Config {
-	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: c.config.Files.key("ca.crt")}}
+	return requestlog.Hops(logs, epoch)
 }

@@ -9,18 +9,28 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/skewproof/skewproof/internal/cluster/requestlog"
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// authorities sign the certificates of a run.
+// The common names of front-proxy certificates: the one that every server allows, and one that only
+// its own server allows.
+const (
+	frontProxyName      = "front-proxy-client"
+	otherFrontProxyName = "front-proxy-of-another"
+)
+
+// strangerAuthority is the authority that nobody trusts, by the name of its files.
+const strangerAuthority = "stranger-ca"
+
 type authorities struct {
 	servers      *pki.Authority // and clients
 	frontProxies *pki.Authority
 	stranger     *pki.Authority // nobody trusts it; nil before it is needed
 }
 
-// credentials writes every key, certificate and kubeconfig that a run needs in any case.
 func credentials(places []Place, f Files) (*authorities, error) {
 	ca, err := pki.NewAuthority(f.Keys, "ca")
 	if err != nil {
@@ -37,25 +47,22 @@ func credentials(places []Place, f Files) (*authorities, error) {
 	if _, err := pki.SigningKey(f.Keys, "service-account"); err != nil {
 		return nil, err
 	}
-	issues := []struct {
+	type issue struct {
 		by   *pki.Authority
 		name string
 		pki.Request
-	}{
+	}
+	issues := []issue{
 		// etcd's gateway for JSON dials etcd itself with this certificate.
 		{etcd, "etcd-server", pki.Request{CommonName: "etcd", Server: true, Client: true, Addresses: []netip.Addr{loopback, etcdAdvertised.Addr()}}},
 		{etcd, "etcd-client", pki.Request{CommonName: "kube-apiserver", Client: true}},
 		{frontProxy, frontProxyName, frontProxyRequest()},
-		{ca, "admin", pki.Request{CommonName: "admin", Organization: []string{"system:masters"}, Client: true}},
+		{ca, "admin", users.AdminRequest},
 		// A name of its own, so that audit logs tell a sidecar's own requests from those of others.
 		{ca, "proxy", pki.Request{CommonName: "skewproof-proxy", Organization: []string{"system:masters"}, Client: true}},
 	}
 	for _, p := range places {
-		issues = append(issues, struct {
-			by   *pki.Authority
-			name string
-			pki.Request
-		}{ca, p.serving(), servingRequest(p)})
+		issues = append(issues, issue{ca, p.serving(), servingRequest(p)})
 	}
 	for _, i := range issues {
 		if _, err := i.by.Issue(i.name, i.Request); err != nil {
@@ -71,14 +78,9 @@ func credentials(places []Place, f Files) (*authorities, error) {
 			return nil, err
 		}
 	}
-	// Every request at metadata level, but not twice: who served what is all that is asked of the log.
-	const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\nrules:\n- level: Metadata\n"
-	return &authorities{servers: ca, frontProxies: frontProxy}, os.WriteFile(f.auditPolicy(), []byte(policy), 0o600)
+	return &authorities{servers: ca, frontProxies: frontProxy}, os.WriteFile(f.auditPolicy(), []byte(requestlog.AuditPolicy), 0o600)
 }
 
-var loopback = netip.MustParseAddr("127.0.0.1")
-
-// servingRequest is for the certificate that a server shows to clients and peers.
 func servingRequest(p Place) pki.Request {
 	return pki.Request{
 		CommonName: p.Name,
@@ -89,11 +91,13 @@ func servingRequest(p Place) pki.Request {
 	}
 }
 
-// frontProxyRequest is for the certificate by which servers prove to each other that they may speak for users.
+// frontProxyRequest is for the certificate by which servers prove to each other that they may speak
+// for users.
 func frontProxyRequest() pki.Request { return pki.Request{CommonName: frontProxyName, Client: true} }
 
-// unusual issues a certificate that differs from the one requested, or is a new one.
-func (a *authorities) unusual(by *pki.Authority, name string, r pki.Request, how scenario.Certificate) (pki.Pair, error) {
+// issueVariant issues a certificate that differs from the one requested in one way, or is a new
+// one.
+func (a *authorities) issueVariant(by *pki.Authority, name string, r pki.Request, how scenario.Certificate) (pki.Pair, error) {
 	switch how {
 	case scenario.CertificateExpired:
 		r.Until = time.Now().Add(-time.Minute)
@@ -109,8 +113,8 @@ func (a *authorities) unusual(by *pki.Authority, name string, r pki.Request, how
 	return by.Issue(name, r)
 }
 
-// meetStranger makes the authority that nobody trusts.
-func (a *authorities) meetStranger(dir string) error {
+// makeStranger makes the authority that nobody trusts, once.
+func (a *authorities) makeStranger(dir string) error {
 	if a.stranger != nil {
 		return nil
 	}
@@ -119,7 +123,8 @@ func (a *authorities) meetStranger(dir string) error {
 	return err
 }
 
-// writeKubeconfig writes a way to one server for a user whose certificate lies with the keys.
+// writeKubeconfig writes the kubeconfig of a user for one server. The user's certificate is among
+// the keys.
 func writeKubeconfig(path, server, address, user string, f Files) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[server] = &clientcmdapi.Cluster{Server: "https://" + address, CertificateAuthority: f.key("ca.crt")}

@@ -17,17 +17,17 @@ type interposers struct {
 	all map[string]*interposed
 }
 
-// interposed is a server with an interposer in front of it.
 type interposed struct {
 	*interpose.Interposer
-	paths map[string]bool
-	end   func() // of the detour; nil while there is none
+	paths map[string]bool // of the documents that are broken
+	end   func()          // ends the detour of the peers; nil while there is none
 }
 
-// BreakDiscovery lets fetches of a discovery document (/api or /apis) of a server by its peers fail in that way, until [Cluster.RestoreDiscovery]. To that end what
-// peers dial is led through a program that has the server's keys; connections that are open are reset.
+// BreakDiscovery lets fetches of a discovery document (/api or /apis) of a server by its peers fail
+// in that way, until [Cluster.RestoreDiscovery]. New connections of peers go through a program that
+// has the server's keys; open ones are reset.
 func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) error {
-	s, err := c.server(name)
+	s, err := c.Find(name)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) 
 	defer c.interposers.mu.Unlock()
 	on := c.interposers.all[name]
 	if on == nil {
-		interposer, err := interpose.New(c.standingIn(s))
+		interposer, err := interpose.New(c.interposerConfig(s))
 		if err != nil {
 			return fmt.Errorf("let %s of server %q fail: %w", path, name, err)
 		}
@@ -55,7 +55,8 @@ func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) 
 	return nil
 }
 
-// RestoreDiscovery lets the fetches succeed again, and returns how many have failed. Connections that are open stay as they are.
+// RestoreDiscovery lets the fetches succeed again, and returns how many have failed. Open
+// connections stay as they are.
 func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	c.interposers.mu.Lock()
 	defer c.interposers.mu.Unlock()
@@ -72,8 +73,7 @@ func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	return failed, nil
 }
 
-// standingIn is how an interposer stands in front of a server.
-func (c *Cluster) standingIn(s *server) interpose.Config {
+func (c *Cluster) interposerConfig(s *server) interpose.Config {
 	f := c.config.Files
 	pair := func(name string) (*tls.Certificate, error) {
 		certificate, err := tls.LoadX509KeyPair(f.key(name+".crt"), f.key(name+".key"))
@@ -81,16 +81,17 @@ func (c *Cluster) standingIn(s *server) interpose.Config {
 	}
 	return interpose.Config{
 		Real: s.place.Real, Name: peerName,
-		Serving:    func() (*tls.Certificate, error) { return pair(s.present().serving()) },
+		Serving:    func() (*tls.Certificate, error) { return pair(s.withSetup().serving()) },
 		ServingCA:  c.pool("ca"),
-		FrontProxy: func() (*tls.Certificate, error) { return pair("front-proxy-client") }, FrontProxyCA: c.pool("front-proxy-ca"),
+		FrontProxy: func() (*tls.Certificate, error) { return pair(frontProxyName) }, FrontProxyCA: c.pool("front-proxy-ca"),
 	}
 }
 
 // peerName is the name under which peers verify a server's certificate.
 const peerName = "kubernetes.default.svc"
 
-// pool is an authority of the run. One that cannot be read trusts nobody, which the first handshake shows.
+// pool is an authority of the run. If it cannot be read the pool trusts nobody, and the first
+// handshake fails.
 func (c *Cluster) pool(authority string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if content, err := os.ReadFile(c.config.Files.key(authority + ".crt")); err == nil {

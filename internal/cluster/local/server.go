@@ -1,250 +1,145 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"sync/atomic"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/cluster/life"
-	"github.com/skewproof/skewproof/internal/history"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/sandbox"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-const (
-	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
-	readyTimeout = 2 * time.Minute
-	// stopTimeout exceeds kube-apiserver's own limit for requests in flight (--request-timeout, 60 s).
-	stopTimeout = 75 * time.Second
-)
-
-// toxiproxyAPI is where toxiproxy's own client finds the links.
-var toxiproxyAPI = netip.MustParseAddrPort("127.0.0.1:8474")
-
-// server is one apiserver through all its incarnations, and where it lives. Its lock guards what is not atomic.
+// server is one apiserver through all its incarnations, and the host where it lives. Its lock
+// guards the decoy.
 type server struct {
-	life.Server[*process]
+	lifecycle.Server[*process]
 	cluster *Cluster
-	place   Place
+	place   Place // without a setup
 	host    *sandbox.Host
-	current atomic.Pointer[Place]       // with what its present process, or the last one, was started
-	ready   atomic.Pointer[incarnation] // the last one that was
-	next    *scenario.Setup             // of the next start
-	astray  *astray                     // an address that it may wrongly advertise; nil if it never has
+	decoy   *decoy // an address that it may wrongly advertise; nil if it never has
 }
+
+type incarnation = lifecycle.Incarnation[*process]
 
 func (c *Cluster) newServer(p Place, version string, host *sandbox.Host) *server {
 	s := &server{cluster: c, place: p, host: host}
-	s.Name, s.Version, s.Recorder, s.Status = p.Name, version, c.config.Recorder, c.config.Status
-	s.current.Store(&p)
+	s.Config, s.Name, s.Version, s.Backend = &c.lifecycle, p.Name, version, s
 	return s
 }
 
-// StartServer starts a server that is not running, with the given version ("" for the one it had), and waits until it is ready.
-func (c *Cluster) StartServer(ctx context.Context, name, version string) error {
-	s, err := c.server(name)
-	if err != nil {
-		return err
-	}
-	return s.start(ctx, version)
+// withSetup is the place of a server with the setup of its present incarnation.
+func (s *server) withSetup() Place {
+	p := s.place
+	p.Setup = s.Setup()
+	return p
 }
 
-func (s *server) start(ctx context.Context, version string) error {
-	s.Lock()
-	defer s.Unlock()
-	version = cmp.Or(version, s.Version)
-	if s.Runs() {
-		return fmt.Errorf("start server %q (%s): it is running already", s.place.Name, version)
-	}
-	if before := s.Last(); before != nil {
-		if err := kill(before.Unit); err != nil { // the others of its processes, if it has crashed just now
-			return err
-		}
-	}
-	place := s.place
-	place.Setup, s.next = s.next, nil
-	components, err := Components(version, s.cluster.config.Subject, place, s.cluster.config.Files)
-	if err != nil {
-		return fmt.Errorf("start server %q (%s): %w", s.place.Name, version, err)
-	}
-	s.Version = version
-	_, place = place.configured(s.cluster.config.Subject)
-	s.current.Store(&place)
-	now := s.Begin()
-	now.Emulates = place.Setup.Like()
-	s.Record(history.StateStarting, "")
-	s.Status("%s: starting %s", s.place.Name, version)
-	for _, c := range components {
-		if err := s.launch(ctx, now, c); err != nil {
-			if why := s.refusal(ctx, now, place); why != nil {
-				return why
-			}
-			if s.cluster.up.Load() && now.Ended() { // a version that cannot start beside the others is a finding, not our failure
-				s.Crash(now, now.First())
-				err = errors.Join(err, kill(now.Unit))
-			}
-			return err
-		}
-	}
-	if err := s.checkShown(ctx, place); err != nil {
-		return err
-	}
-	s.Ready(now)
-	s.ready.Store(now)
-	go s.watch(now)
-	return nil
+// own is where the kube-apiserver itself listens at present.
+func (s *server) own() netip.AddrPort {
+	_, p := s.withSetup().configured(s.cluster.config.Subject)
+	return p.Own
 }
 
-// present is the place with what the present process was started with.
-func (s *server) present() Place { return *s.current.Load() }
+// Programs implements [lifecycle.Backend].
+func (s *server) Programs(version string) ([]lifecycle.Program[*process], error) {
+	components, err := Components(version, s.cluster.config.Subject, s.withSetup(), s.cluster.config.Files)
+	var programs []lifecycle.Program[*process]
+	for n, c := range components {
+		programs = append(programs, lifecycle.Program[*process]{
+			Start: func(_ context.Context, i *incarnation) (*process, error) { return s.startComponent(c, i.Version) },
+			URL:   c.URL,
+			Check: func(ctx context.Context, i *incarnation) error {
+				if n == 0 {
+					if err := s.checkVersion(ctx, c.URL, i); err != nil {
+						return err
+					}
+				}
+				if n < len(components)-1 {
+					return nil
+				}
+				return s.checkCertificate(ctx)
+			},
+		})
+	}
+	return programs, err
+}
 
-// refusal ends an incarnation that would not start with a setup that may be refused, and says so; nil if it was not that.
-func (s *server) refusal(ctx context.Context, now *incarnation, place Place) error {
-	if !place.Setup.Refusable() || !now.Ended() || len(now.First().log.Panics(-1)) > 0 {
+// Terminate implements [lifecycle.Backend].
+func (s *server) Terminate(_ context.Context, p *process, _ string) error {
+	return p.signal(syscall.SIGTERM)
+}
+
+// Kill implements [lifecycle.Backend].
+func (s *server) Kill(ctx context.Context, living []*process) error {
+	return s.Signal(ctx, living, syscall.SIGKILL)
+}
+
+// Signal implements [lifecycle.Backend].
+func (s *server) Signal(_ context.Context, living []*process, signal syscall.Signal) error {
+	var errs []error
+	for _, p := range living {
+		errs = append(errs, p.signal(signal))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *server) startComponent(c Component, version string) (*process, error) {
+	name := fmt.Sprintf("%s %q (%s)", c.Program, s.Name, version)
+	binary, err := s.cluster.config.binary(c.Program, version)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return startProcess(name, binary, c.Args, c.Log, s.host.Start)
+}
+
+// checkVersion refuses a binary of another version than the one that it was given for.
+func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) error {
+	version, err := lifecycle.VersionAt(ctx, s.Client, url, i.Emulates)
+	if err == nil && version != release.Of(i.Version) {
+		err = fmt.Errorf("it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", version)
+	}
+	return err
+}
+
+// checkCertificate checks that a server with a certificate of its own shows it. Otherwise the run
+// would test nothing.
+func (s *server) checkCertificate(ctx context.Context) error {
+	place := s.withSetup()
+	if place.setup().Serving == "" {
 		return nil
 	}
-	s.ExpectEnd()
-	why := now.First().log.Tail(4)
-	s.Record(history.StateStopping, "it refuses its configuration: "+why)
-	if _, err := stop(ctx, now.Unit, stopTimeout); err != nil { // the others of its processes
-		return err
-	}
-	s.Record(history.StateStopped, "")
-	s.Status("%s: refuses to start, %s: %s", s.place.Name, place.Setup, why)
-	return &scenario.RefusedError{Server: s.place.Name, Why: why}
-}
-
-// launch starts one program of an incarnation and waits until it is ready.
-func (s *server) launch(ctx context.Context, i *incarnation, c Component) error {
-	name := fmt.Sprintf("%s %q (%s)", c.Program, s.place.Name, i.Version)
-	binary, err := s.cluster.config.binary(c.Program, i.Version)
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	p, err := startProcess(name, binary, c.Args, c.Log, s.host.Start)
+	shown, err := s.cluster.admin.certificateAt(ctx, place.Real)
 	if err != nil {
 		return err
 	}
-	i.Add(p)
-	err = i.Await(ctx, p, readyTimeout, func(ctx context.Context) error {
-		return life.Get(ctx, s.cluster.probe, c.Ready, io.Discard)
-	})
-	if err != nil || c.Program != ProgramAPIServer {
-		return err
+	given, err := cert.CertsFromFile(s.cluster.config.Files.key(place.serving() + ".crt"))
+	if err != nil {
+		return fmt.Errorf("read the certificate that the server was given: %w", err)
 	}
-	return s.checkVersion(ctx, p, i.Version)
-}
-
-// checkVersion refuses a binary that is not what it is called.
-func (s *server) checkVersion(ctx context.Context, p *process, want string) error {
-	version, err := life.VersionAt(ctx, s.cluster.probe, "https://"+s.present().Own.String(), s.present().Setup.Like())
-	switch {
-	case err != nil:
-		return fmt.Errorf("start %s: %w", p.name, err)
-	case version != release.Of(want):
-		return fmt.Errorf("start %s: it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", p.name, version)
+	if !shown.Equal(given[0]) {
+		return fmt.Errorf("it shows %s, and not the certificate that it was given, %s", describe(shown), describe(given[0]))
 	}
 	return nil
 }
 
-// StopServer asks a server to end gracefully and waits until it has.
-func (c *Cluster) StopServer(ctx context.Context, name string) error {
-	s, err := c.running(name, "stop")
-	if err != nil {
-		return err
-	}
-	defer s.Unlock()
-	s.ExpectEnd()
-	s.Record(history.StateStopping, "")
-	failed, err := stop(ctx, s.Last().Unit, stopTimeout)
-	if err != nil {
-		return err
-	}
-	if failed != nil { // it was asked to stop, and died of something else on the way
-		s.Crash(s.Last(), failed)
-		return nil
-	}
-	s.Record(history.StateStopped, "")
-	s.Status("%s: %s has stopped", name, s.Version)
-	return nil
-}
-
-// KillServer ends a server as a power cut would.
-func (c *Cluster) KillServer(_ context.Context, name string) error {
-	s, err := c.running(name, "kill")
-	if err != nil {
-		return err
-	}
-	defer s.Unlock()
-	s.ExpectEnd()
-	s.Record(history.StateKilled, "")
-	if err := kill(s.Last().Unit); err != nil {
-		return err
-	}
-	s.Status("%s: %s was killed", name, s.Version)
-	return nil
-}
-
-// PauseServer stops a server's execution: its connections stay open and nothing answers.
-func (c *Cluster) PauseServer(_ context.Context, name string) error {
-	return c.signal(name, "pause", syscall.SIGSTOP, history.StatePaused)
-}
-
-// ResumeServer lets a paused server run on.
-func (c *Cluster) ResumeServer(_ context.Context, name string) error {
-	return c.signal(name, "resume", syscall.SIGCONT, history.StateResumed)
-}
-
-func (c *Cluster) signal(name, verb string, which syscall.Signal, state history.State) error {
-	s, err := c.running(name, verb)
-	if err != nil {
-		return err
-	}
-	defer s.Unlock()
-	if err := signal(s.Last().Unit, which); err != nil {
-		return err
-	}
-	s.Record(state, "")
-	s.Status("%s: %sd", name, verb)
-	return nil
-}
-
-// ReplaceServer stops a server gracefully and starts the given version ("" for the same) in its place: same host, same address, same
-// identity, as an upgrade does.
-func (c *Cluster) ReplaceServer(ctx context.Context, name, version string) error {
-	if err := c.StopServer(ctx, name); err != nil {
-		return err
-	}
-	return c.StartServer(ctx, name, version)
-}
-
-// running returns the server locked, or an error if it does not run.
-func (c *Cluster) running(name, verb string) (*server, error) {
-	s, err := c.server(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", verb, err)
-	}
-	return s, s.LockRunning(verb)
-}
-
-// close ends all processes without a record: the run is over.
 func (s *server) close() {
+	s.Discard()
 	s.Lock()
 	defer s.Unlock()
-	if last := s.Last(); last != nil {
-		s.ExpectEnd()
-		_ = kill(last.Unit)
-	}
-	if s.astray != nil {
-		s.astray.close()
-		s.astray = nil
+	if s.decoy != nil {
+		s.decoy.close()
+		s.decoy = nil
 	}
 	if s.host != nil {
 		s.host.Close()
@@ -252,11 +147,92 @@ func (s *server) close() {
 	}
 }
 
-// Serving is the incarnation of a server that is ready at this moment, 0 if none is. It never waits.
-func (c *Cluster) Serving(name string) int {
-	s, err := c.server(name)
-	if err != nil {
+// Queued implements [engine.Queuer] with what Linux counts for each thread (proc(5), schedstat); 0
+// where it counts nothing.
+func (c *Cluster) Queued(name string) time.Duration {
+	s, err := c.Find(name)
+	if err != nil || s.Ready() == nil {
 		return 0
 	}
-	return s.Serving()
+	var sum time.Duration
+	if i := s.Ready(); i != nil {
+		for _, p := range i.Living() {
+			sum += queued("/proc", p.cmd.Process.Pid)
+		}
+	}
+	return sum
+}
+
+// queued is how long the threads of a process have waited for a CPU; threads that have ended are
+// not counted. proc is the directory of processes. The second of the numbers in a schedstat is the
+// time spent waiting, in nanoseconds.
+func queued(proc string, pid int) time.Duration {
+	threads, err := filepath.Glob(filepath.Join(proc, strconv.Itoa(pid), "task", "*", "schedstat"))
+	if err != nil {
+		return 0 // the pattern is right
+	}
+	var sum time.Duration
+	for _, path := range threads {
+		line, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended meanwhile
+		}
+		if fields := strings.Fields(string(line)); len(fields) > 1 {
+			if ns, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+				sum += time.Duration(ns)
+			}
+		}
+	}
+	return sum
+}
+
+// process is one running program with its output in a log file.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	log  lifecycle.Log
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+// startProcess starts path with args by calling start, which is cmd.Start or a host's own.
+func startProcess(name, path string, args []string, logPath string, start func(*exec.Cmd) error) (*process, error) {
+	file, log, err := lifecycle.OpenLog(logPath)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }()
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = file, file
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"} // nothing of the user's environment, no proxies
+	if err := start(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// Name and the others implement [lifecycle.Process].
+func (p *process) Name() string          { return p.name }
+func (p *process) Done() <-chan struct{} { return p.done }
+func (p *process) Log() lifecycle.Log    { return p.log }
+
+// Exit implements [lifecycle.Process].
+func (p *process) Exit() (how string, ok bool) {
+	if p.err != nil {
+		return p.err.Error(), false
+	}
+	return "exit status 0", true
+}
+
+// signal sends a signal. It is not an error if the process has ended.
+func (p *process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %s to %s: %w", s, p.name, err)
+	}
+	return nil
 }

@@ -117,7 +117,7 @@ func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(components) != 1 || components[0].Ready != "https://"+p.Real.String()+"/readyz" {
+		if len(components) != 1 || components[0].URL != "https://"+p.Real.String() {
 			t.Errorf("%s: %+v", subject, components)
 		}
 		hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenario.Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
@@ -155,7 +155,7 @@ func issued(t *testing.T, setup scenario.Setup, name string) (*x509.Certificate,
 		t.Fatal(err)
 	}
 	f := c.config.Files
-	if c.ways, err = newWays(f.key("admin.crt"), f.key("admin.key"), func(a netip.AddrPort) netip.AddrPort { return a }); err != nil {
+	if c.admin, err = newAdminTransport(f.key("admin.crt"), f.key("admin.key"), func(a netip.AddrPort) netip.AddrPort { return a }); err != nil {
 		t.Fatal(err)
 	}
 	p.Setup = &setup
@@ -225,7 +225,7 @@ func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 		return s
 	}
 	good, impostor := server(p.serving()), server("admin") // signed by the right authority, for another purpose
-	client := &http.Client{Transport: c.ways}
+	client := &http.Client{Transport: c.admin}
 	defer client.CloseIdleConnections()
 	if response, err := client.Get(good.URL); err != nil {
 		t.Errorf("the server's own, expired: %v", err)
@@ -235,14 +235,14 @@ func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 	if response, err := client.Get(impostor.URL); err == nil || !strings.Contains(err.Error(), "none that this run has issued for a server") {
 		t.Errorf("an impostor was let in: %v, %v", response, err)
 	}
-	shown, err := c.ways.shown(t.Context(), netip.MustParseAddrPort(good.Listener.Addr().String()))
+	shown, err := c.admin.certificateAt(t.Context(), netip.MustParseAddrPort(good.Listener.Addr().String()))
 	if err != nil || !strings.Contains(describe(shown), "CN=b by CN=skewproof ca") {
 		t.Errorf("shown: %v, %v", shown, err)
 	}
 }
 
-func TestWhoGoesAstrayIsNotedAndTurnedAway(t *testing.T) {
-	a, err := newAstray(netip.MustParseAddrPort("127.0.0.1:0"), func(addr netip.Addr) string { return "from " + addr.String() })
+func TestADecoyCountsWhoDialsItAndResetsTheConnection(t *testing.T) {
+	a, err := newDecoy(netip.MustParseAddrPort("127.0.0.1:0"), func(addr netip.Addr) string { return "from " + addr.String() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestWhoGoesAstrayIsNotedAndTurnedAway(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	if got := a.by("from 127.0.0.1"); got != 3 {
+	if got := a.dialledBy("from 127.0.0.1"); got != 3 {
 		t.Errorf("%d connections noted, want 3", got)
 	}
 }

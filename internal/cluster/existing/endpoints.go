@@ -1,0 +1,182 @@
+// Package existing judges kube-apiservers that run already and are somebody else's. It only reads,
+// and dials only what the kubeconfig names.
+//
+// It does not see the servers' processes, nor their audit logs. So nothing is judged that needs
+// them: how often a request was passed on, as whom, and how often it was carried out.
+package existing
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Endpoint is where one server is.
+type Endpoint struct {
+	// Name is that of the context, which is what reports call the server.
+	Name string
+	// FrontDoor is what clients dial; Direct is the kube-apiserver itself. They differ where the
+	// proxy is a process of its own. Neither of them follows a proxy of the environment.
+	FrontDoor, Direct *rest.Config
+}
+
+// ErrUnreadable is wrapped by the errors about a kubeconfig that cannot be read.
+var ErrUnreadable = errors.New("read kubeconfig")
+
+// Endpoints reads them from a kubeconfig, which may be a list of files as in $KUBECONFIG: one for
+// each context, or all contexts in alphabetical order if none are named. direct names, in the same
+// order, the contexts of the kube-apiservers behind the proxy; nil if the proxy is no process of
+// its own.
+//
+// All contexts must have one user, so that only the servers differ. An error wraps [ErrUnreadable]
+// if a file cannot be read. It is wrong usage otherwise, and says what to change.
+func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
+	files := filepath.SplitList(file)
+	for _, f := range files { // client-go takes a missing file for an empty one
+		opened, err := os.Open(f)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		_ = opened.Close()
+	}
+	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s is no kubeconfig: %w", ErrUnreadable, file, err)
+	}
+	if len(contexts) == 0 {
+		contexts = slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(c string) bool { return slices.Contains(direct, c) })
+	}
+	for _, name := range slices.Concat(contexts, direct) {
+		context := config.Contexts[name]
+		if context == nil {
+			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+		}
+		if user := context.AuthInfo; user != "" && config.AuthInfos[user] == nil { // client-go would ask as nobody
+			return nil, fmt.Errorf("kubeconfig %s, context %q: there is no user %q: correct the name, or add the user", file, name, user)
+		}
+	}
+	if len(direct) > 0 && len(direct) != len(contexts) {
+		return nil, fmt.Errorf("%d direct contexts for %d contexts: name one for each, in the same order", len(direct), len(contexts))
+	}
+	if len(contexts) < 2 {
+		return nil, fmt.Errorf("kubeconfig %s: %d contexts: two servers at least are needed, with a context for each", file, len(contexts))
+	}
+	read := func(name string) (*rest.Config, error) {
+		c, err := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+		if err == nil {
+			err = checkUsable(c)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig %s, context %q: %w", file, name, err)
+		}
+		return c, nil
+	}
+	var endpoints []Endpoint
+	for i, name := range contexts {
+		endpoint := Endpoint{Name: name}
+		if endpoint.FrontDoor, err = read(name); err != nil {
+			return nil, err
+		}
+		endpoint.Direct = endpoint.FrontDoor
+		if len(direct) > 0 {
+			if endpoint.Direct, err = read(direct[i]); err != nil {
+				return nil, err
+			}
+		}
+		endpoints = append(endpoints, endpoint)
+	}
+	return endpoints, checkDistinct(endpoints)
+}
+
+// checkUsable refuses what the load cannot use, or must not. It switches off proxies of the
+// environment, and reads the files that the configuration names.
+func checkUsable(c *rest.Config) error {
+	u, err := url.Parse(c.Host)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Host == "":
+		return fmt.Errorf("server %q is no https URL", c.Host)
+	case strings.Trim(u.Path, "/") != "":
+		return fmt.Errorf("server %q has a path: give the server itself, not what is in front of several", c.Host)
+	case c.Insecure:
+		return errors.New("it skips TLS verification: answers of unknown servers prove nothing; give the CA")
+	case c.Proxy != nil:
+		return errors.New("it has a proxy-url: the servers are dialled directly only")
+	}
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // client-go would follow HTTPS_PROXY
+	if err := rest.LoadTLSFiles(c); err != nil {
+		return err
+	}
+	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
+	return nil
+}
+
+// checkDistinct refuses contexts with the same server, or with different users.
+func checkDistinct(endpoints []Endpoint) error {
+	first := endpoints[0]
+	seen := map[string]string{}
+	for _, endpoint := range endpoints {
+		if (len(endpoint.FrontDoor.CAData) == 0) != (len(first.FrontDoor.CAData) == 0) { // the load has one bundle, or none and trusts the system's
+			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none", first.Name, endpoint.Name)
+		}
+		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} { // one kube-apiserver behind two proxies would count as two, too
+			if other := seen[address(c)]; other != "" && other != endpoint.Name {
+				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's", other, endpoint.Name, c.Host)
+			}
+			seen[address(c)] = endpoint.Name
+		}
+		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} {
+			if !reflect.DeepEqual(user(c), user(first.FrontDoor)) {
+				return fmt.Errorf("contexts %q and %q have different users: give contexts of one user, so that only the servers differ", first.Name, endpoint.Name)
+			}
+		}
+		if endpoint.FrontDoor.ServerName != first.FrontDoor.ServerName {
+			return fmt.Errorf("contexts %q and %q have different names under tls-server-name: the load can use one only", first.Name, endpoint.Name)
+		}
+	}
+	return nil
+}
+
+// address is the host:port of a configuration, however its URL is written.
+func address(c *rest.Config) string {
+	u, err := url.Parse(c.Host)
+	if err != nil { // checkUsable refuses it
+		return c.Host
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
+}
+
+// user is the part of a configuration that says who asks.
+func user(c *rest.Config) any {
+	return struct {
+		Username, Password, BearerToken, BearerTokenFile string
+		Cert, Key                                        string
+		Impersonate                                      rest.ImpersonationConfig
+		Exec, Provider                                   any
+	}{
+		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider, c.AuthProvider,
+	}
+}
+
+// authorities are those of all endpoints: the load has one configuration for all servers.
+func authorities(endpoints []Endpoint) []byte {
+	var all [][]byte
+	for _, endpoint := range endpoints {
+		if !slices.ContainsFunc(all, func(have []byte) bool { return bytes.Equal(have, endpoint.FrontDoor.CAData) }) {
+			all = append(all, endpoint.FrontDoor.CAData)
+		}
+	}
+	return bytes.Join(all, []byte("\n"))
+}

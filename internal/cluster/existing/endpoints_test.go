@@ -1,0 +1,170 @@
+package existing
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/pki"
+)
+
+// authority is a CA in PEM: of that name, made anew each time.
+func authority(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := pki.NewAuthority(dir, name); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name+".crt")
+}
+
+// kubeconfig has the contexts a, b and c, each with a cluster and a user of its own name; with changes some line by another.
+func kubeconfig(t *testing.T, replace ...string) string {
+	t.Helper()
+	ca := authority(t, "ca")
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: Config\nclusters:\n")
+	for i, name := range []string{"a", "b", "c"} {
+		fmt.Fprintf(&b, "- name: %s\n  cluster: {server: 'https://127.0.0.%d:6443', certificate-authority: %s}\n", name, i+1, ca)
+	}
+	b.WriteString("users:\n")
+	for _, name := range []string{"a", "b", "c"} {
+		fmt.Fprintf(&b, "- name: %s\n  user: {token: secret}\n", name)
+	}
+	b.WriteString("contexts:\n")
+	for _, name := range []string{"a", "b", "c"} {
+		fmt.Fprintf(&b, "- name: %s\n  context: {cluster: %s, user: %s}\n", name, name, name)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := strings.NewReplacer(replace...).Replace(b.String())
+	if len(replace) > 0 && content == b.String() {
+		t.Fatal("nothing was replaced: this test would prove nothing")
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestEndpoints(t *testing.T) {
+	for _, c := range []struct{ contexts, direct, names, clients, own string }{
+		{"", "", "a b c", "1 2 3", "1 2 3"},
+		{"c b", "", "c b", "3 2", "3 2"},
+		{"", "c", "", "", ""},
+	} {
+		endpoints, err := Endpoints(kubeconfig(t), strings.Fields(c.contexts), strings.Fields(c.direct))
+		if c.names == "" {
+			if err == nil || !strings.Contains(err.Error(), "name one for each") {
+				t.Errorf("error %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names, clients, own []string
+		for _, w := range endpoints {
+			names = append(names, w.Name)
+			clients = append(clients, strings.TrimSuffix(strings.TrimPrefix(w.FrontDoor.Host, "https://127.0.0."), ":6443"))
+			own = append(own, strings.TrimSuffix(strings.TrimPrefix(w.Direct.Host, "https://127.0.0."), ":6443"))
+		}
+		if strings.Join(names, " ") != c.names || strings.Join(clients, " ") != c.clients || strings.Join(own, " ") != c.own {
+			t.Errorf("%q: %v by %v, directly %v; want %s by %s, %s", c.contexts, names, clients, own, c.names, c.clients, c.own)
+		}
+	}
+}
+
+// Where the proxy is a process of its own, the kube-apiservers behind it are asked what they serve.
+func TestDirectWays(t *testing.T) {
+	path := kubeconfig(t, "- name: c\n  context:", "- name: b-own\n  context: {cluster: c, user: c}\n- name: a-own\n  context: {cluster: own, user: c}\n- name: c\n  context:",
+		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
+	endpoints, err := Endpoints(path, []string{"a", "b"}, []string{"a-own", "b-own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if endpoints[0].Direct.Host != "https://127.0.0.9:6444" || endpoints[1].Direct.Host != "https://127.0.0.3:6443" || endpoints[0].FrontDoor.Host != "https://127.0.0.1:6443" {
+		t.Errorf("endpoints %s and %s behind %s", endpoints[0].Direct.Host, endpoints[1].Direct.Host, endpoints[0].FrontDoor.Host)
+	}
+}
+
+// Who asks one kube-apiserver what two of them serve would take what one serves for what both do.
+func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
+	path := kubeconfig(t, "- name: c\n  context:", "- name: own\n  context: {cluster: own, user: c}\n- name: again\n  context: {cluster: own, user: c}\n- name: c\n  context:",
+		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
+	for _, direct := range [][]string{{"own", "own"}, {"own", "again"}, {"own", "a"}, {"b", "a"}} {
+		if _, err := Endpoints(path, []string{"a", "b"}, direct); err == nil || !strings.Contains(err.Error(), `contexts "a" and "b" lead to the same server`) {
+			t.Errorf("behind a and b %q: error %v, want one that says that they lead to the same server", direct, err)
+		}
+	}
+	if _, err := Endpoints(path, []string{"a", "b"}, []string{"a", "own"}); err != nil {
+		t.Errorf("a proxy that is no process of its own before one that is: %v", err)
+	}
+}
+
+// A list of files is one configuration, as for kubectl.
+func TestEndpointsOfSeveralFiles(t *testing.T) {
+	first := kubeconfig(t, "- name: c\n  context: {cluster: c, user: c}\n", "")
+	second := kubeconfig(t, "- name: a\n  context: {cluster: a, user: a}\n", "", "- name: b\n  context: {cluster: b, user: b}\n", "")
+	endpoints, err := Endpoints(first+string(os.PathListSeparator)+second, nil, nil)
+	if err != nil || len(endpoints) != 3 {
+		t.Errorf("%d endpoints, error %v; want 3", len(endpoints), err)
+	}
+}
+
+// Nothing may be dialled that the kubeconfig does not name.
+func TestNoWayFollowsTheEnvironment(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	endpoints, err := Endpoints(kubeconfig(t), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range endpoints {
+		for _, c := range []*rest.Config{w.FrontDoor, w.Direct} {
+			if c.Proxy == nil {
+				t.Fatalf("%s follows the environment", w.Name)
+			}
+			if u, err := c.Proxy(nil); u != nil || err != nil {
+				t.Errorf("%s is dialled through %v, error %v", w.Name, u, err)
+			}
+		}
+	}
+}
+
+func TestEndpointsRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		replace  []string
+		contexts string
+		want     string
+	}{
+		"no such context":       {nil, "a x", `no context "x": it has a, b, c`},
+		"no such context alone": {nil, "nope", `no context "nope": it has a, b, c`},
+		"no such user":          {[]string{"cluster: b, user: b}", "cluster: b, user: nope}"}, "", `kubeconfig, context "b": there is no user "nope"`},
+		"no such user of all":   {[]string{", user: b}", ", user: nope}", ", user: a}", ", user: nope}", ", user: c}", ", user: nope}"}, "", `there is no user "nope"`},
+		"one server":            {nil, "a", "two servers at least"},
+		"a load balancer":       {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
+		"the same with a slash": {[]string{"127.0.0.2:6443", "127.0.0.1:6443/"}, "", `contexts "a" and "b" lead to the same server`},
+		"the same in capitals":  {[]string{"127.0.0.1:6443", "cp.example:443", "127.0.0.2:6443", "CP.example"}, "", `contexts "a" and "b" lead to the same server`},
+		"several users":         {[]string{"- name: b\n  user: {token: secret}", "- name: b\n  user: {token: other}"}, "", "different users"},
+		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
+		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "no https URL"},
+		"a path":                {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
+		"through a proxy":       {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
+		"other names in TLS":    {[]string{"127.0.0.3:6443',", "127.0.0.3:6443', tls-server-name: other,"}, "", "tls-server-name"},
+		"a CA for some only":    {[]string{"127.0.0.3:6443', certificate-authority:", "127.0.0.3:6443', x:"}, "", "for all, or for none"},
+		"a CA that is missing":  {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Endpoints(kubeconfig(t, c.replace...), strings.Fields(c.contexts), nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+	if _, err := Endpoints(filepath.Join(t.TempDir(), "nothing"), nil, nil); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}

@@ -1,0 +1,226 @@
+package kind
+
+import (
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+	"golang.org/x/sys/unix"
+)
+
+// What a node needs, in bytes: kube-apiserver, etcd, controllers and kubelet take 390 MiB of memory
+// and 0.6 GB of disk, measured; the rest is for load and logs.
+const (
+	memoryPerNode = 600 << 20
+	diskPerNode   = 1 << 30
+)
+
+// engine is what 'docker info --format {{json .}}' prints: the response of GET /info.
+type engine struct {
+	ServerVersion   string
+	OSType          string
+	OperatingSystem string
+	KernelVersion   string
+	CgroupVersion   string
+	DockerRootDir   string
+	MemTotal        uint64
+	ServerErrors    []string
+}
+
+// Found is the result of [Check].
+type Found struct {
+	Image string // the node image to use
+	Facts []string
+}
+
+// Check finds out within a second or so, before anything is started, whether the engine can run the
+// cluster. proxy is the executable of the sidecar if the subject needs it. Each error says what to
+// do.
+func Check(ctx context.Context, versions []string, servers int, proxy string) (Found, error) {
+	e, err := askEngine(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	if err := e.check(servers, freeSpace(e.DockerRootDir)); err != nil {
+		return Found{}, err
+	}
+	if proxy != "" {
+		if err := checkStatic(proxy); err != nil {
+			return Found{}, err
+		}
+	}
+	if err := checkReachable(ctx); err != nil {
+		return Found{}, err
+	}
+	image, err := FindImage(ctx, versions)
+	if err != nil {
+		return Found{}, err
+	}
+	balancer, err := imageID(ctx, loadBalancerImage)
+	if err != nil {
+		return Found{}, fmt.Errorf("the image of kind's load balancer, %s, is not in the Docker engine: get it, or a stand-in, with\n  make kind-images VERSIONS=%q",
+			loadBalancerImage, strings.Join(versions, " "))
+	}
+	if _, err := docker(ctx, nil, "run", "--rm", "--privileged", "--network=none", "--label", runLabel+"=check", "--entrypoint=/bin/true", image); err != nil {
+		return Found{}, fmt.Errorf("kind's nodes are privileged containers, and the Docker engine starts none: %w\n"+
+			"  Inside a container this needs one that is privileged itself; on machines that hold back single capabilities, '.ci/docker start' makes an engine that does without", err)
+	}
+	id, err := imageID(ctx, image)
+	if err != nil {
+		return Found{}, err
+	}
+	facts := []string{
+		fmt.Sprintf("Docker %s on %s, Linux %s, cgroup v%s", e.ServerVersion, e.OperatingSystem, e.KernelVersion, e.CgroupVersion),
+		fmt.Sprintf("node image %s, %s", image, id),
+	}
+	if standIn, err := imageID(ctx, standInImage); err == nil && standIn == balancer {
+		facts = append(facts, "a small TCP balancer stands in for Envoy, kind's load balancer")
+	}
+	return Found{Image: image, Facts: facts}, nil
+}
+
+func imageID(ctx context.Context, image string) (string, error) {
+	id, err := docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
+	return strings.TrimSpace(string(id)), err
+}
+
+func askEngine(ctx context.Context) (engine, error) {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return engine{}, errors.New("the backend kind needs Docker's client, the program docker, in the PATH: install Docker, or use --backend local, which needs none")
+	}
+	out, err := docker(ctx, nil, "info", "--format", "{{json .}}")
+	var e engine
+	if broken := json.Unmarshal(out, &e); err == nil {
+		err = broken
+	}
+	if err == nil && len(e.ServerErrors) > 0 {
+		err = errors.New(strings.Join(e.ServerErrors, "; "))
+	}
+	if err != nil {
+		return engine{}, fmt.Errorf("no Docker engine answers: %w\n  Start it, see that you may use it (the group docker), or set DOCKER_HOST; or use --backend local, which needs none", err)
+	}
+	return e, nil
+}
+
+// check reports what the engine lacks. disk is the free space for containers in bytes, 0 if it is
+// not known.
+func (e engine) check(servers int, disk uint64) error {
+	memory, space := uint64(servers)*memoryPerNode, uint64(servers)*diskPerNode
+	switch {
+	case e.OSType != "linux":
+		return fmt.Errorf("the Docker engine runs %s containers: kind needs Linux ones", e.OSType)
+	case e.MemTotal < memory:
+		return fmt.Errorf("the Docker engine has %d MiB of memory: %d nodes need %d; give it more, or use fewer --servers", e.MemTotal>>20, servers, memory>>20)
+	case disk != 0 && disk < space:
+		return fmt.Errorf("%d MiB are free in %s: %d nodes need %d; 'docker system df' says what takes room", disk>>20, e.DockerRootDir, servers, space>>20)
+	}
+	return nil
+}
+
+// freeSpace is that of a directory in bytes; 0 if it is on another machine.
+func freeSpace(dir string) uint64 {
+	var s unix.Statfs_t
+	if dir == "" || unix.Statfs(dir, &s) != nil {
+		return 0
+	}
+	return s.Bavail * uint64(s.Bsize)
+}
+
+// checkReachable demands that this process and the engine share a network: load, faults and ground
+// truth dial the nodes' addresses, and nodes dial one of ours. Every engine has a network called
+// bridge, whose gateway is an address of the engine's machine. (Another engine may have the same
+// address; createNetwork looks again.)
+func checkReachable(ctx context.Context) error {
+	gateways, err := dockerLines(ctx, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
+	if err != nil || len(gateways) == 0 {
+		return err // an engine without it can only be tried
+	}
+	own, err := ownAddresses()
+	if err != nil {
+		return err
+	}
+	for _, gateway := range gateways {
+		if address, err := netip.ParseAddr(gateway); err == nil && own[address] {
+			return nil
+		}
+	}
+	return notHere(strings.Join(gateways, ", "))
+}
+
+// checkStatic demands an executable that needs no other file: nodes, and the images in them, have
+// none of this machine's libraries.
+func checkStatic(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("look at the executable that is to run in the nodes, %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("this skewproof, %s, is linked dynamically, and cannot run in the nodes as the reference proxy: build it with CGO_ENABLED=0, as 'make build' does", path)
+		}
+	}
+	return nil
+}
+
+// nodeRepository is where 'make kind-images' puts node images. Their tags name the kube-apiservers
+// in them, the oldest first: everything else in the image is of that version.
+const nodeRepository = "skewproof/node"
+
+// loadBalancerImage is what kind puts in front of several control-plane nodes. kind pulls it if it
+// is not there.
+// Source: Image in sigs.k8s.io/kind/pkg/cluster/internal/loadbalancer/const.go.
+const loadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
+
+// standInImage gets that name too, by 'make kind-images', where Envoy cannot be pulled.
+const standInImage = "skewproof/loadbalancer:dev"
+
+// ImageName is the node image that holds exactly these versions.
+func ImageName(versions []string) string {
+	return nodeRepository + ":" + strings.Join(compact(versions), "_")
+}
+
+// compact sorts versions, the oldest first, and names each once.
+func compact(versions []string) []string {
+	sorted := slices.Clone(versions)
+	semver.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+// chooseImage finds among tags of node images one that has all versions, and as few others as
+// possible: with an older one the nodes' other programs would be older. ok is false if there is
+// none.
+func chooseImage(tags, versions []string) (image string, ok bool) {
+	best := 0
+	for _, tag := range tags {
+		held := strings.Split(tag, "_")
+		if slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(held, v) }) {
+			continue
+		}
+		if image == "" || len(held) < best || len(held) == best && tag < image {
+			image, best = tag, len(held)
+		}
+	}
+	return nodeRepository + ":" + image, image != ""
+}
+
+// FindImage finds a node image in the engine.
+func FindImage(ctx context.Context, versions []string) (string, error) {
+	tags, err := dockerLines(ctx, "image", "ls", "--format", "{{.Tag}}", nodeRepository)
+	if err != nil {
+		return "", err
+	}
+	image, ok := chooseImage(tags, versions)
+	if !ok {
+		return "", fmt.Errorf("no node image has kube-apiserver %s: make one, once, with\n  make kind-images VERSIONS=%q",
+			strings.Join(compact(versions), " and "), strings.Join(compact(versions), " "))
+	}
+	return image, nil
+}

@@ -1,0 +1,235 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Start starts a server that does not run, with that version ("" is the one that it had), and
+// returns when it is ready. A server that refuses its setup is not running then: the error is a
+// [scenario.RefusedError].
+func (s *Server[P]) Start(ctx context.Context, version string) error {
+	s.Lock()
+	defer s.Unlock()
+	version = cmp.Or(version, s.Version)
+	if s.Runs() {
+		return fmt.Errorf("start server %q (%s): it is running already", s.Name, version)
+	}
+	return s.start(ctx, version)
+}
+
+func (s *Server[P]) start(ctx context.Context, version string) error {
+	if last := s.Last(); last != nil { // it may have crashed a moment ago
+		if err := s.killRest(ctx, last); err != nil {
+			return err
+		}
+	}
+	s.ApplySetup()
+	programs, err := s.Backend.Programs(version)
+	if err != nil {
+		return fmt.Errorf("start server %q (%s): %w", s.Name, version, err)
+	}
+	s.Version = version
+	s.Status("%s: starting %s", s.Name, version)
+	return s.launch(ctx, s.Begin(), programs)
+}
+
+// Adopt makes the first incarnation of processes that something else has started, and returns when
+// it is ready.
+func (s *Server[P]) Adopt(ctx context.Context) error {
+	s.Lock()
+	defer s.Unlock()
+	return s.adopt(ctx)
+}
+
+func (s *Server[P]) adopt(ctx context.Context) error {
+	programs, err := s.Backend.Programs(s.Version)
+	if err != nil {
+		return fmt.Errorf("start server %q (%s): %w", s.Name, s.Version, err)
+	}
+	i := s.Begin()
+	i.Adopted = true
+	return s.launch(ctx, i, programs)
+}
+
+// launch starts the programs of an incarnation one after the other, and takes it for ready.
+func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Program[P]) error {
+	for _, program := range programs {
+		if err := s.run(ctx, i, program); err != nil {
+			return s.startFailed(ctx, i, err)
+		}
+	}
+	s.setReady(i)
+	s.tasks.Go(func() { s.watch(i) })
+	return nil
+}
+
+// run starts one program and waits until it is ready. The incarnation starts with its first
+// process.
+func (s *Server[P]) run(ctx context.Context, i *Incarnation[P], program Program[P]) error {
+	p, err := program.Start(ctx, i)
+	if err != nil {
+		return err
+	}
+	if len(i.Processes()) == 0 {
+		s.record(i, history.StateStarting, "")
+	}
+	i.Add(p)
+	err = i.AwaitReady(ctx, p, s.ReadyTimeout, func(ctx context.Context) error {
+		return Get(ctx, s.Client, program.URL+"/readyz", io.Discard)
+	})
+	if err != nil || program.Check == nil {
+		return err
+	}
+	if err := program.Check(ctx, i); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name(), err)
+	}
+	return nil
+}
+
+func (s *Server[P]) setReady(i *Incarnation[P]) {
+	s.record(i, history.StateReady, "")
+	s.ready.Store(i)
+	s.Status("%s: %s is ready", s.Name, i.Version)
+}
+
+// startFailed tells what a failed start is: a refusal, a crash, or the failure of the run.
+func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err error) error {
+	if len(i.Processes()) == 0 || !i.Ended() {
+		return err
+	}
+	first := i.First()
+	if s.Setup().Refusable() && len(first.Log().Panics(-1)) == 0 {
+		return s.refused(ctx, i, first.Log().Tail(4))
+	}
+	if s.Up() { // a version that cannot start beside the others is a finding
+		s.crash(i, first)
+		err = errors.Join(err, s.killRest(ctx, i))
+	}
+	return err
+}
+
+func (s *Server[P]) refused(ctx context.Context, i *Incarnation[P], why string) error {
+	s.expectEnd(i)
+	s.record(i, history.StateStopping, "it refuses its configuration: "+why)
+	if _, err := s.terminate(ctx, i, ""); err != nil {
+		return err
+	}
+	s.record(i, history.StateStopped, "")
+	s.Status("%s: refuses to start, %s: %s", s.Name, s.Setup(), why)
+	return &scenario.RefusedError{Server: s.Name, Why: why}
+}
+
+// Stop asks a server to end gracefully and returns when it has.
+func (s *Server[P]) Stop(ctx context.Context) error {
+	if err := s.lockRunning("stop"); err != nil {
+		return err
+	}
+	defer s.Unlock()
+	return s.stop(ctx, "")
+}
+
+// stop ends the present incarnation. next is the version that is to replace it, "" if none is.
+func (s *Server[P]) stop(ctx context.Context, next string) error {
+	i := s.Last()
+	s.expectEnd(i)
+	s.record(i, history.StateStopping, "")
+	failed, err := s.terminate(ctx, i, next)
+	if err != nil {
+		return err
+	}
+	if len(failed) > 0 { // it was asked to stop, and died of something else
+		s.crash(i, failed[0])
+		return nil
+	}
+	s.record(i, history.StateStopped, "")
+	s.Status("%s: %s has stopped", s.Name, i.Version)
+	return nil
+}
+
+// terminate asks one process after the other to end gracefully, the last started first, and waits
+// for each. It returns those that did not end in order.
+func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
+	for _, p := range slices.Backward(i.Processes()) {
+		if err := s.Backend.Terminate(ctx, p, next); err != nil {
+			return nil, err
+		}
+		if err := AwaitEnd(ctx, p, s.StopTimeout); err != nil {
+			return nil, err
+		}
+		if _, ok := p.Exit(); !ok {
+			failed = append(failed, p)
+		}
+	}
+	return failed, i.AwaitEnd(ctx, s.StopTimeout)
+}
+
+// Replace stops a server gracefully and starts a version ("" for the same) in its place: same host,
+// same address, same identity, as an upgrade does. A server that has a setup of its own, or is to
+// get one, cannot be replaced: stop, configure and start it.
+func (s *Server[P]) Replace(ctx context.Context, version string) error {
+	if err := s.lockRunning("replace"); err != nil {
+		return err
+	}
+	defer s.Unlock()
+	if s.next != nil || s.Setup() != nil {
+		return fmt.Errorf("replace server %q: it has a setup of its own, or is to get one: stop, configure and start it", s.Name)
+	}
+	version = cmp.Or(version, s.Version)
+	if err := s.stop(ctx, version); err != nil {
+		return err
+	}
+	return s.start(ctx, version)
+}
+
+// Kill ends a server as a power cut would.
+func (s *Server[P]) Kill(ctx context.Context) error {
+	if err := s.lockRunning("kill"); err != nil {
+		return err
+	}
+	defer s.Unlock()
+	i := s.Last()
+	s.expectEnd(i)
+	s.record(i, history.StateKilled, "")
+	if err := s.Backend.Kill(ctx, i.Living()); err != nil {
+		return fmt.Errorf("kill server %q: %w", s.Name, err)
+	}
+	if err := i.AwaitEnd(ctx, s.StopTimeout); err != nil {
+		return err
+	}
+	s.Status("%s: %s was killed", s.Name, i.Version)
+	return nil
+}
+
+// signal pauses or resumes a server. A paused server keeps its connections open and answers
+// nothing.
+func (s *Server[P]) signal(ctx context.Context, verb string, signal syscall.Signal, state history.State) error {
+	if err := s.lockRunning(verb); err != nil {
+		return err
+	}
+	defer s.Unlock()
+	i := s.Last()
+	if err := s.Backend.Signal(ctx, i.Living(), signal); err != nil {
+		return fmt.Errorf("%s server %q: %w", verb, s.Name, err)
+	}
+	s.record(i, state, "")
+	s.Status("%s: %sd", s.Name, verb)
+	return nil
+}
+
+func (s *Server[P]) lockRunning(verb string) error {
+	s.Lock()
+	if !s.Runs() {
+		s.Unlock()
+		return fmt.Errorf("%s server %q: it is not running", verb, s.Name)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// trapping is a process that answers SIGTERM by writing its name into a file before it ends with a code. It returns once that is so.
+func trapping(t *testing.T, name, code, file string) *program {
+	t.Helper()
+	p := shell(t, "trap 'echo "+name+" >> "+file+"; exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
+	awaitUp(t, p)
+	return p
+}
+
+func awaitUp(t *testing.T, p *program) {
+	t.Helper()
+	err := groupOf(p).AwaitReady(t.Context(), p, time.Minute, func(context.Context) error {
+		if p.log.Tail(1) != "up" {
+			return errors.New("not up")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStopEndsTheLastStartedFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "order")
+	s, r := serverOf(t)
+	i := incarnate(s, trapping(t, "apiserver", "0", file), trapping(t, "sidecar", "0", file))
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	order, err := os.ReadFile(file)
+	if err != nil || string(order) != "sidecar\napiserver\n" {
+		t.Errorf("they ended in the order %q, error %v", order, err)
+	}
+	if got := r.states(); !i.Ended() || !slices.Equal(got, []history.State{history.StateStopping, history.StateStopped}) {
+		t.Errorf("ended %v, recorded %v", i.Ended(), got)
+	}
+}
+
+// A server that dies of something else while it stops has crashed, and the rest of it is stopped all the same.
+func TestStopTellsWhichDidNotEndWell(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "order")
+	s, r := serverOf(t)
+	apiserver := trapping(t, "apiserver", "0", file)
+	incarnate(s, apiserver, trapping(t, "sidecar", "7", file))
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStopping, history.StateCrashed}) || !strings.Contains(r.entries[1].Detail, "exit status 7") {
+		t.Errorf("recorded %+v", r.entries)
+	}
+	if _, ok := apiserver.Exit(); !ok {
+		t.Error("the apiserver was not stopped, though its sidecar failed")
+	}
+}
+
+func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
+	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
+	awaitUp(t, p)
+	s, _ := serverOf(t)
+	i := incarnate(s, p)
+	s.StopTimeout = 100 * time.Millisecond
+	if _, err := s.terminate(t.Context(), i, ""); err == nil || !strings.Contains(err.Error(), "still running after 100ms") {
+		t.Errorf("got %v", err)
+	}
+	s.StopTimeout = time.Minute
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.terminate(cancelled, i, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestKillEndsEveryProcessPausedOrNot(t *testing.T) {
+	s, r := serverOf(t)
+	i := incarnate(s, shell(t, "exec sleep 1000"), shell(t, "exec sleep 1000"))
+	all := Servers[*program, *Server[*program]]{s}
+	if err := all.PauseServer(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.KillServer(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.states(); len(i.Living()) > 0 || !slices.Equal(got, []history.State{history.StatePaused, history.StateKilled}) {
+		t.Errorf("alive: %v, recorded %v", i.Living(), got)
+	}
+	if err := all.ResumeServer(t.Context(), "a"); err == nil || err.Error() != `resume server "a": it is not running` {
+		t.Errorf("a server that was killed was resumed: %v", err)
+	}
+	if err := all.KillServer(t.Context(), "b"); err == nil || !strings.Contains(err.Error(), `no server "b": the run has a`) {
+		t.Errorf("got %v, want an error that names the servers", err)
+	}
+}
+
+// started is a server whose programs are scripts; all of them say at once that they are ready.
+func started(t *testing.T, scripts ...string) (*Server[*program], *recording, *signals) {
+	t.Helper()
+	ready := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(ready.Close)
+	s, r := serverOf(t)
+	s.Client = ready.Client()
+	b := &signals{}
+	for _, script := range scripts {
+		b.programs = append(b.programs, Program[*program]{
+			Start: func(context.Context, *Incarnation[*program]) (*program, error) { return shell(t, script), nil },
+			URL:   ready.URL,
+		})
+	}
+	s.Backend = b
+	return s, r, b
+}
+
+func TestReplaceStopsAndStartsAnotherVersionInTheSamePlace(t *testing.T) {
+	s, r, _ := started(t, "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done")
+	if err := s.Start(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "it is running already") {
+		t.Errorf("a server that runs was started: %v", err)
+	}
+	awaitUp(t, s.Last().Processes()[0]) // it has set its trap
+	if err := s.Replace(t.Context(), "v1.38.0"); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Discard()
+	want := []history.State{history.StateStarting, history.StateReady, history.StateStopping, history.StateStopped, history.StateStarting, history.StateReady}
+	if got := r.states(); !slices.Equal(got, want) || s.Ready().Number != 2 || s.Ready().Version != "v1.38.0" {
+		t.Errorf("recorded %v, want %v; ready: %+v", got, want, s.Ready())
+	}
+	s.Configure(&scenario.Setup{Proxy: scenario.Off})
+	if err := s.Replace(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "setup of its own") {
+		t.Errorf("a server that is to get a setup was replaced: %v", err)
+	}
+}
+
+// What cannot work may be refused. A server that ends at its start with a setup by which it should work has crashed.
+func TestOnlyAWrongSetupIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		setup   *scenario.Setup
+		refused bool
+		states  []history.State
+	}{
+		"none":             {nil, false, []history.State{history.StateStarting}},
+		"new certificates": {&scenario.Setup{Serving: scenario.CertificateRotated}, false, []history.State{history.StateStarting}},
+		"another's authority": {&scenario.Setup{PeerCA: scenario.TrustStranger}, true,
+			[]history.State{history.StateStarting, history.StateStopping, history.StateStopped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, b := started(t, "echo 'error: no'; exit 1")
+			b.programs[0].URL = "http://127.0.0.1:0"
+			s.Configure(c.setup)
+			err := s.Start(t.Context(), "")
+			var refused *scenario.RefusedError
+			if err == nil || errors.As(err, &refused) != c.refused {
+				t.Errorf("it ends with %v", err)
+			}
+			if got := r.states(); !slices.Equal(got, c.states) {
+				t.Errorf("recorded: %v, want %v", got, c.states)
+			}
+		})
+	}
+}
+
+// A version that cannot start beside the others is a finding, and leaves nothing behind.
+func TestAFailedStartIsACrashOnceAllServersWereUp(t *testing.T) {
+	s, r, b := started(t, "exec sleep 1000", "echo 'error: no'; exit 1")
+	b.programs[1].URL = "http://127.0.0.1:0"
+	s.MarkUp()
+	if err := s.Start(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "error: no") {
+		t.Errorf("got %v, want an error with the last lines of the log", err)
+	}
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStarting, history.StateCrashed}) || len(s.Last().Living()) > 0 {
+		t.Errorf("recorded %v, alive: %v", got, s.Last().Living())
+	}
+}

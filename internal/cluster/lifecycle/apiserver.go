@@ -1,0 +1,84 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Get copies the answer to a GET. Any status but 200 is an error: so a server says that it is not
+// ready.
+func Get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(into, response.Body)
+	if response.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("GET %s: %s", request.URL.Path, response.Status), err)
+	}
+	return err
+}
+
+// VersionAt asks the kube-apiserver at a URL for its version. It is an error if the server does not
+// emulate the minor version that it should ("" is its own): every verdict would be worthless.
+func VersionAt(ctx context.Context, client *http.Client, url, emulates string) (string, error) {
+	var body bytes.Buffer
+	err := Get(ctx, client, url+"/version", &body)
+	var info version.Info
+	if err == nil {
+		err = json.Unmarshal(body.Bytes(), &info)
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask for its version: %w", err)
+	}
+	if does := info.EmulationMajor + "." + info.EmulationMinor; emulates != "" && does != emulates {
+		return "", fmt.Errorf("it says that it emulates %q, and should emulate %s", does, emulates)
+	}
+	return info.GitVersion, nil
+}
+
+// Identity is the apiserver identity that a kube-apiserver takes on a host of that name, in every
+// incarnation: a hash of two strings, each after its length. Source: NewConfig in
+// k8s.io/apiserver/pkg/server/config.go.
+func Identity(hostname string) string {
+	var data []byte
+	for _, part := range []string{hostname, "kube-apiserver"} {
+		data = binary.BigEndian.AppendUint16(data, uint16(len(part)))
+		data = append(data, part...)
+	}
+	hash := sha256.Sum256(data)
+	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
+}
+
+// Subject is the proxy of a server with a setup, in a run about a subject. A server whose proxy is
+// switched off is a kube-apiserver alone, whatever the subject of the run.
+func Subject(run string, setup *scenario.Setup) string {
+	switch {
+	case setup == nil:
+		return run
+	case setup.Proxy == scenario.Off:
+		return scenario.SubjectNone
+	case setup.Proxy == scenario.On && run == scenario.SubjectNone:
+		return scenario.SubjectBuiltin
+	default:
+		return run
+	}
+}

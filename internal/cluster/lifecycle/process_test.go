@@ -1,0 +1,126 @@
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// program is a process of this machine.
+type program struct {
+	name string
+	cmd  *exec.Cmd
+	log  Log
+	done chan struct{}
+	err  error
+}
+
+func (p *program) Name() string          { return p.name }
+func (p *program) Done() <-chan struct{} { return p.done }
+func (p *program) Log() Log              { return p.log }
+func (p *program) Exit() (string, bool)  { return p.cmd.ProcessState.String(), p.err == nil }
+
+// shell starts a process that is called kube-apiserver "a", with a log of its own.
+func shell(t *testing.T, script string) *program {
+	t.Helper()
+	return shellInto(t, filepath.Join(t.TempDir(), "a.log"), script)
+}
+
+func shellInto(t *testing.T, logPath, script string) *program {
+	t.Helper()
+	file, log, err := OpenLog(logPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Stdout, cmd.Stderr = file, file
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{name: `kube-apiserver "a"`, cmd: cmd, log: log, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-p.done
+	})
+	return p
+}
+
+// ended is a process that has ended.
+func ended(t *testing.T, logPath, script string) *program {
+	t.Helper()
+	p := shellInto(t, logPath, script)
+	<-p.done
+	return p
+}
+
+func groupOf(processes ...*program) *Group[*program] {
+	g := NewGroup[*program]()
+	for _, p := range processes {
+		g.Add(p)
+	}
+	return g
+}
+
+// recording keeps what is recorded.
+type recording struct {
+	mu      sync.Mutex
+	entries []history.Lifecycle
+}
+
+func (r *recording) Lifecycle(l history.Lifecycle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries = append(r.entries, l)
+}
+func (r *recording) Now() history.Time { return time.Second }
+
+// states are those recorded, in order.
+func (r *recording) states() []history.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []history.State
+	for _, e := range r.entries {
+		all = append(all, e.State)
+	}
+	return all
+}
+
+// signals is a backend that signals processes of this machine, and starts the programs that it is given.
+type signals struct{ programs []Program[*program] }
+
+func (b *signals) Programs(string) ([]Program[*program], error) { return b.programs, nil }
+
+func (b *signals) Terminate(ctx context.Context, p *program, _ string) error {
+	return b.Signal(ctx, []*program{p}, syscall.SIGTERM)
+}
+
+func (b *signals) Kill(ctx context.Context, living []*program) error {
+	return b.Signal(ctx, living, syscall.SIGKILL)
+}
+
+func (b *signals) Signal(_ context.Context, living []*program, signal syscall.Signal) error {
+	for _, p := range living {
+		if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
+			return err
+		}
+	}
+	return nil
+}
+
+func serverOf(t *testing.T) (*Server[*program], *recording) {
+	r := &recording{}
+	config := &Config{Recorder: r, Status: t.Logf, ReadyTimeout: time.Minute, StopTimeout: time.Minute, Context: t.Context()}
+	return &Server[*program]{Config: config, Name: "a", Version: "v1.37.1", Backend: &signals{}}, r
+}

@@ -1,0 +1,251 @@
+// Package lifecycle starts, stops, kills, pauses, resumes and replaces apiservers, sees when they
+// are ready or have crashed, and records all that. A backend says how processes are started and
+// signalled; see [Backend].
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Recorder receives what happens to servers. [history.Recorder] is one.
+type Recorder interface {
+	Lifecycle(history.Lifecycle)
+	Now() history.Time
+}
+
+// Config is what the servers of a cluster have in common. All fields but Restarts are needed.
+type Config struct {
+	Recorder Recorder
+	Status   func(format string, args ...any) // one line for people
+	// Client asks servers whether they are ready, around links and faults.
+	Client *http.Client
+	// ReadyTimeout is how long a program may take to become ready; StopTimeout how long a process
+	// may take to end when it was asked to.
+	ReadyTimeout, StopTimeout time.Duration
+	// Context ends with the cluster: crashes after that are not recorded.
+	Context context.Context
+	// Restarts is not nil if something else, such as a kubelet, starts crashed servers again. A
+	// crashed server is waited for until this context ends.
+	Restarts context.Context
+
+	tasks sync.WaitGroup // these watch servers
+	up    atomic.Bool
+}
+
+// MarkUp notes that all servers have been ready at once. A server that fails to start after that
+// has crashed; before, the run has failed.
+func (c *Config) MarkUp() { c.up.Store(true) }
+
+// Up reports whether all servers have been ready at once.
+func (c *Config) Up() bool { return c.up.Load() }
+
+// Wait returns when no server is watched any more. Context must have ended.
+func (c *Config) Wait() { c.tasks.Wait() }
+
+// Backend runs the processes of one server.
+type Backend[P Process] interface {
+	// Programs are those that make the server with that version and [Server.Setup], in the order in
+	// which they are started: each when the one before it is ready. Nothing is started yet.
+	Programs(version string) ([]Program[P], error)
+	// Terminate asks a process to end gracefully and does not wait for it. next is the version that
+	// is to replace the server, "" if none is.
+	Terminate(ctx context.Context, p P, next string) error
+	// Kill ends processes at once. Nothing starts them again.
+	Kill(ctx context.Context, living []P) error
+	// Signal sends a signal to processes.
+	Signal(ctx context.Context, living []P, signal syscall.Signal) error
+}
+
+// Program is one program of a server.
+type Program[P Process] struct {
+	// Start starts the program in an incarnation. If that is adopted, Start waits until something
+	// else has started the program.
+	Start func(ctx context.Context, i *Incarnation[P]) (P, error)
+	// URL is where the program answers, around links and faults. It is ready when URL/readyz says
+	// 200.
+	URL string
+	// Check finds out whether the program that is ready is the right one. nil: it is not checked.
+	Check func(ctx context.Context, i *Incarnation[P]) error
+}
+
+// Server is one apiserver through all its incarnations. Its lock is held through each change of
+// state, which may take long.
+type Server[P Process] struct {
+	sync.Mutex
+	*Config
+	Name    string
+	Version string // of the present incarnation, or the last one; of the first, before that
+	Backend Backend[P]
+
+	incarnations []*Incarnation[P]
+	ready        atomic.Pointer[Incarnation[P]] // the incarnation that is ready; nil if none is
+	setup        atomic.Pointer[scenario.Setup] // of the present incarnation, or the last one
+	next         *scenario.Setup                // of the next start
+}
+
+// Incarnation is one life of a server: its processes, from the start of the first to the end of the
+// last. It is kept as long as its logs are of interest.
+type Incarnation[P Process] struct {
+	*Group[P]
+	Number   int // from 1
+	Version  string
+	Emulates string // the minor version that it is told to behave like, "1.36"; empty: its own
+	Adopted  bool   // something else has started its processes: kubeadm, or a kubelet
+	expected atomic.Bool
+	crashed  atomic.Bool // its end has been recorded as a crash
+}
+
+// Begin makes the next incarnation, of [Server.Version] and [Server.Setup]. It has no processes
+// yet, and nothing is recorded of it.
+func (s *Server[P]) Begin() *Incarnation[P] {
+	i := &Incarnation[P]{Group: NewGroup[P](), Number: len(s.incarnations) + 1, Version: s.Version, Emulates: s.Setup().Like()}
+	s.incarnations = append(s.incarnations, i)
+	return i
+}
+
+// Last is the present incarnation, or the last one; nil before the first.
+func (s *Server[P]) Last() *Incarnation[P] {
+	if len(s.incarnations) == 0 {
+		return nil
+	}
+	return s.incarnations[len(s.incarnations)-1]
+}
+
+// Runs reports whether the present incarnation is alive, ready or not.
+func (s *Server[P]) Runs() bool {
+	last := s.Last()
+	return last != nil && !last.Ended()
+}
+
+// Ready is the incarnation that is ready at this moment, nil if none is. It never waits.
+func (s *Server[P]) Ready() *Incarnation[P] { return s.ready.Load() }
+
+// Setup is that of the present incarnation, or the last one; nil: as the subject of the run says.
+// It never waits.
+func (s *Server[P]) Setup() *scenario.Setup { return s.setup.Load() }
+
+// Configure gives the next incarnation a setup; nil: as the subject of the run says. The caller
+// holds the lock.
+func (s *Server[P]) Configure(setup *scenario.Setup) { s.next = setup }
+
+// ApplySetup makes the setup of the next incarnation that of the present one. A start does this by
+// itself.
+func (s *Server[P]) ApplySetup() {
+	s.setup.Store(s.next)
+	s.next = nil
+}
+
+func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string) {
+	s.Recorder.Lifecycle(history.Lifecycle{
+		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, State: state, At: s.Recorder.Now(), Detail: detail,
+	})
+}
+
+// Discard ends what runs without a record: the run is over.
+func (s *Server[P]) Discard() {
+	s.Lock()
+	defer s.Unlock()
+	if last := s.Last(); last != nil {
+		s.expectEnd(last)
+		_ = s.killRest(context.Background(), last)
+	}
+}
+
+// expectEnd notes that the end of an incarnation is asked for: it is no crash.
+func (s *Server[P]) expectEnd(i *Incarnation[P]) {
+	s.ready.Store(nil)
+	i.expected.Store(true)
+}
+
+// killRest ends the processes of an incarnation that have not ended. If one of them ends by itself
+// meanwhile, the signal fails and that is no error.
+func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
+	if living := i.Living(); len(living) > 0 {
+		_ = s.Backend.Signal(ctx, living, syscall.SIGKILL)
+	}
+	return i.AwaitEnd(ctx, s.StopTimeout)
+}
+
+// watch waits for the end of an incarnation that was ready. If nobody asked for that end, it
+// records a crash and ends the other processes: half a server is nothing that a scenario could
+// mean.
+func (s *Server[P]) watch(i *Incarnation[P]) {
+	select {
+	case <-i.Over():
+	case <-s.Context.Done():
+		return
+	}
+	s.ready.CompareAndSwap(i, nil)
+	if i.expected.Load() {
+		return
+	}
+	s.crash(i, i.First())
+	if err := s.killRest(s.Context, i); err == nil && s.Restarts != nil {
+		s.awaitRestart(i)
+	}
+}
+
+// awaitRestart follows whatever starts a crashed server again, unless a step has started or stopped
+// it meanwhile.
+func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
+	s.Lock()
+	defer s.Unlock()
+	if s.Last() != crashed || crashed.expected.Load() || s.Restarts.Err() != nil {
+		return
+	}
+	if err := s.adopt(s.Restarts); err != nil && s.Restarts.Err() == nil {
+		s.Status("%s: %v", s.Name, err)
+	}
+}
+
+// crash records, once, that an incarnation has ended by the end of p, and that nobody had asked for
+// it.
+func (s *Server[P]) crash(i *Incarnation[P], p P) {
+	detail := p.Name() + ": "
+	if panics := p.Log().Panics(-1); len(panics) > 0 { // the last lines of that log are a stack
+		detail += panics[0] + "; "
+	}
+	detail += Ending(p)
+	if i.crashed.CompareAndSwap(false, true) {
+		s.record(i, history.StateCrashed, detail)
+		s.Status("%s: CRASHED: %s", s.Name, detail)
+	}
+}
+
+// recordPanics records, as crashes at the end of the run, panics that incarnations survived and
+// left in their logs.
+func (s *Server[P]) recordPanics() {
+	s.Lock()
+	defer s.Unlock()
+	for n, i := range s.incarnations {
+		var found []string
+		for _, p := range i.Processes() {
+			found = append(found, p.Log().Panics(logEnd(p.Log(), s.incarnations[n+1:]))...)
+		}
+		if len(found) > 0 && i.crashed.CompareAndSwap(false, true) {
+			s.record(i, history.StateCrashed, fmt.Sprintf("its logs tell of %d panics; the first: %s", len(found), found[0]))
+		}
+	}
+}
+
+// logEnd is the byte at which the output in l ends in its file, which later incarnations share; -1
+// if nothing was written there later.
+func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
+	for _, i := range later {
+		for _, p := range i.Processes() {
+			if next := p.Log(); next.Path == l.Path {
+				return next.From
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,141 @@
+package lifecycle
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// incarnate makes an incarnation of processes.
+func incarnate(s *Server[*program], processes ...*program) *Incarnation[*program] {
+	i := s.Begin()
+	for _, p := range processes {
+		i.Add(p)
+	}
+	return i
+}
+
+func TestACrashOfEitherProcessIsOneCrash(t *testing.T) {
+	for name, scripts := range map[string][2]string{
+		"the kube-apiserver": {"echo 'lost etcd'; exit 3", "exec sleep 1000"},
+		"the sidecar":        {"exec sleep 1000", "echo 'lost etcd'; exit 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r := serverOf(t)
+			i := incarnate(s, shell(t, scripts[0]), shell(t, scripts[1]))
+			s.ready.Store(i)
+			s.watch(i)
+			s.crash(i, i.First()) // must not tell of it twice
+			if s.Ready() != nil {
+				t.Error("it is still said to be ready")
+			}
+			if living := i.Living(); len(living) > 0 {
+				t.Errorf("%d processes are left", len(living))
+			}
+			if len(r.entries) != 1 || r.entries[0].State != history.StateCrashed || !strings.Contains(r.entries[0].Detail, "exit status 3") || !strings.Contains(r.entries[0].Detail, "lost etcd") {
+				t.Errorf("recorded: %+v, want one crash that tells of the process that ended", r.entries)
+			}
+			if err := s.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), `stop server "a": it is not running`) {
+				t.Errorf("got %v, want an error that says that it does not run", err)
+			}
+		})
+	}
+}
+
+func TestACrashNamesThePanicBehindIt(t *testing.T) {
+	s, r := serverOf(t)
+	s.watch(incarnate(s, shell(t, "echo 'panic: nil map'; for i in 1 2 3 4 5 6 7 8 9; do echo stack; done; exit 2")))
+	if len(r.entries) != 1 || !strings.Contains(r.entries[0].Detail, `"a": panic: nil map; exit status 2; last lines`) {
+		t.Errorf("recorded: %+v", r.entries)
+	}
+}
+
+func TestAnEndThatWasAskedForIsNoCrash(t *testing.T) {
+	s, r := serverOf(t)
+	i := incarnate(s, shell(t, "exit 3"), shell(t, "exit 3"))
+	s.expectEnd(i)
+	s.watch(i)
+	if len(r.entries) != 0 {
+		t.Errorf("recorded: %+v", r.entries)
+	}
+}
+
+// The end of a run must not wait for servers, nor take their end for a crash.
+func TestWatchingEndsWithItsContext(t *testing.T) {
+	s, r := serverOf(t)
+	i := incarnate(s, shell(t, "exec sleep 1000"))
+	s.setReady(i)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Context = ctx
+	s.watch(i)
+	if s.Ready() != i || len(r.entries) != 1 {
+		t.Errorf("ready %v, recorded: %+v", s.Ready(), r.entries)
+	}
+}
+
+// A late watcher of an old incarnation must not take the new one for gone.
+func TestTheEndOfAnOldIncarnationLeavesTheNewOneServing(t *testing.T) {
+	s, _ := serverOf(t)
+	old := incarnate(s, shell(t, "exit 0"))
+	<-old.Over()
+	now := incarnate(s, shell(t, "exec sleep 1000"))
+	s.setReady(now)
+	s.watch(old)
+	if s.Ready() != now || !s.Runs() {
+		t.Errorf("ready %v, runs %v", s.Ready(), s.Runs())
+	}
+}
+
+func TestPanicsOfEveryProcessAreRecordedWithTheirIncarnation(t *testing.T) {
+	s, r := serverOf(t)
+	dir := t.TempDir()
+	sidecar := filepath.Join(dir, "sidecar.log")
+	incarnate(s, ended(t, filepath.Join(dir, "a.log"), "echo 'all is well'"), ended(t, sidecar, `echo 'http: panic serving 198.18.0.5:4000: boom'`))
+	incarnate(s, ended(t, sidecar, "echo 'all is well'"))
+	all := Servers[*program, *Server[*program]]{s}
+	all.RecordPanics()
+	all.RecordPanics() // must not tell of it twice
+	if len(r.entries) != 1 || r.entries[0].Incarnation != 1 || !strings.Contains(r.entries[0].Detail, "1 panics; the first: http: panic serving") {
+		t.Errorf("recorded: %+v, want the one panic of the first sidecar", r.entries)
+	}
+}
+
+func TestAServerThatNeverStartedDoesNotRun(t *testing.T) {
+	s, _ := serverOf(t)
+	all := Servers[*program, *Server[*program]]{s}
+	if s.Runs() || s.Last() != nil || all.Serving("a") != 0 || all.Serving("nobody") != 0 {
+		t.Errorf("runs %v, last %v, serving %d", s.Runs(), s.Last(), all.Serving("a"))
+	}
+}
+
+// A kubelet starts a crashed server again. That is its next incarnation, unless the run is over meanwhile.
+func TestACrashedServerIsAwaitedWhereSomethingStartsItAgain(t *testing.T) {
+	s, r, b := started(t, "exit 3")
+	crash, run := b.programs[0], b.programs[0]
+	run.Start = func(_ context.Context, i *Incarnation[*program]) (*program, error) {
+		if !i.Adopted {
+			t.Error("it was started, and not awaited")
+		}
+		return shell(t, "exec sleep 1000"), nil
+	}
+	over, cancel := context.WithCancel(t.Context())
+	s.Restarts = over
+	first := incarnate(s, shell(t, "exit 3"))
+	b.programs = []Program[*program]{run}
+	s.watch(first)
+	defer s.Discard()
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateCrashed, history.StateStarting, history.StateReady}) || s.Ready().Number != 2 {
+		t.Errorf("recorded %v, ready: %+v", got, s.Ready())
+	}
+	cancel()
+	b.programs = []Program[*program]{crash}
+	s.awaitRestart(s.Last())
+	if got := len(s.incarnations); got != 2 {
+		t.Errorf("%d incarnations, want none after the end of the run", got)
+	}
+}

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+)
+
+// adminTransport makes the administrator's connections around links and faults, for readiness and
+// ground truth. It must work with servers that nobody else trusts. So it does not verify the
+// certificate of a server by an authority: the certificate has to be one that the run has issued
+// for a server.
+type adminTransport struct {
+	*http.Transport
+
+	mu     sync.Mutex
+	issued map[[sha256.Size]byte]bool // certificates
+}
+
+// newAdminTransport uses the client certificate in two files. present is where the server at an
+// address listens at present.
+func newAdminTransport(certFile, keyFile string, present func(netip.AddrPort) netip.AddrPort) (*adminTransport, error) {
+	admin, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the administrator's connections: %w", err)
+	}
+	t := &adminTransport{issued: map[[sha256.Size]byte]bool{}}
+	t.Transport = &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			to, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return new(net.Dialer).DialContext(ctx, network, present(to).String())
+		},
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{admin}, InsecureSkipVerify: true, VerifyConnection: t.verify},
+		TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
+	}
+	return t, nil
+}
+
+// accept trusts the certificate in a file, which the run has issued for a server.
+func (t *adminTransport) accept(file string) error {
+	certs, err := cert.CertsFromFile(file)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.issued[sha256.Sum256(certs[0].Raw)] = true
+	return nil
+}
+
+func (t *adminTransport) verify(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("no certificate was shown")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if shown := state.PeerCertificates[0]; !t.issued[sha256.Sum256(shown.Raw)] {
+		return fmt.Errorf("the certificate of %s that was shown is none that this run has issued for a server", shown.Subject)
+	}
+	return nil
+}
+
+// certificateTimeout bounds a handshake that is made to see a certificate.
+const certificateTimeout = 5 * time.Second
+
+func (t *adminTransport) certificateAt(ctx context.Context, at netip.AddrPort) (*x509.Certificate, error) {
+	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: t.TLSClientConfig}).DialContext(ctx, "tcp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("look at the certificate that is shown at %s: %w", at, err)
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+func describe(c *x509.Certificate) string {
+	return fmt.Sprintf("%s by %s, no. %x, until %s", c.Subject, c.Issuer, c.SerialNumber, c.NotAfter.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,85 @@
+package local
+
+import (
+	"errors"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Programs of a run.
+const (
+	ProgramAPIServer = "kube-apiserver"
+	ProgramProxy     = "skewproof proxy"     // the reference proxy as a sidecar; this very executable
+	ProgramExtension = "skewproof extension" // the extension apiserver; this very executable
+)
+
+// Component is one program of a server. It is a description: nothing runs.
+type Component struct {
+	Program string
+	// Args is the command line without the program's name. That of ProgramProxy begins with the
+	// command, proxy.
+	Args []string
+	// Log is the file that gets its output.
+	Log string
+	// URL is where it answers, around the links. It is ready when URL/readyz says 200.
+	URL string
+}
+
+// Components returns the programs that make one server of that version, in the order in which they
+// are started: each when the one before it is ready. It is a function of its arguments alone.
+func Components(version, subject string, p Place, f Files) ([]Component, error) {
+	args, err := APIServerArguments(version, subject, p, f)
+	if err != nil {
+		return nil, err
+	}
+	subject, p = p.configured(subject)
+	all := []Component{{ProgramAPIServer, args, f.log(p.Name), "https://" + p.Own.String()}}
+	if subject == scenario.SubjectReference {
+		all = append(all, Component{ProgramProxy, ProxyArguments(p, f), f.log(p.Name + "-proxy"), "https://" + p.Real.String()})
+	}
+	return all, nil
+}
+
+// binary is the executable of a program; the version is that of a kube-apiserver.
+func (c *Config) binary(program, version string) (string, error) {
+	if program != ProgramAPIServer {
+		if c.Proxy == "" {
+			return "", errors.New("no executable of the proxy was given")
+		}
+		return c.Proxy, nil
+	}
+	if path, ok := c.APIServers[version]; ok {
+		return path, nil
+	}
+	return "", errors.New("no binary of that version was prepared")
+}
+
+// EtcdArguments returns the command line of etcd, without the program's name.
+func EtcdArguments(f Files) []string {
+	return []string{
+		"--name=etcd",
+		"--data-dir=" + f.Data,
+		"--listen-client-urls=https://" + etcdReal.String(),
+		"--advertise-client-urls=https://" + etcdAdvertised.String(),
+		"--listen-peer-urls=http://127.0.0.1:2380", // a single member: nobody dials it, and the sandbox's loopback is private
+		"--client-cert-auth=true",
+		"--trusted-ca-file=" + f.key("etcd-ca.crt"),
+		"--cert-file=" + f.key("etcd-server.crt"),
+		"--key-file=" + f.key("etcd-server.key"),
+		"--log-level=warn",
+	}
+}
+
+// ExtensionArguments returns the command line of the extension apiserver, without the program's
+// name.
+func ExtensionArguments(f Files) []string {
+	return []string{
+		"extension",
+		"--address=" + extensionAddress.String(),
+		"--tls-cert-file=" + f.key("extension.crt"),
+		"--tls-private-key-file=" + f.key("extension.key"),
+		"--requestheader-client-ca-file=" + f.key("front-proxy-ca.crt"),
+		"--requestheader-allowed-name=" + frontProxyName,
+		"--apis=" + f.key("extension-apis.json"),
+	}
+}

@@ -1,0 +1,154 @@
+package local
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/extension"
+	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/internal/sandbox"
+)
+
+// dependency is a program that servers need and that is no server: etcd, or the extension
+// apiserver.
+type dependency struct {
+	*process
+	expected atomic.Bool // its end was asked for
+}
+
+// startDependency starts a program in the run's own namespace and returns when URL/readyz says 200.
+// The program is returned, and may run, even if there is an error.
+func (c *Cluster) startDependency(ctx context.Context, name, binary string, args []string, log, url string, client *http.Client, limit time.Duration) (*dependency, error) {
+	p, err := startProcess(name, binary, args, c.config.Files.log(log), (*exec.Cmd).Start)
+	if err != nil {
+		return nil, err
+	}
+	d := &dependency{process: p}
+	group := lifecycle.NewGroup[*process]()
+	group.Add(p)
+	err = group.AwaitReady(ctx, p, limit, func(ctx context.Context) error { return lifecycle.Get(ctx, client, url+"/readyz", io.Discard) })
+	if err == nil {
+		go c.watch(d)
+	}
+	return d, err
+}
+
+// watch tells the run if a dependency ends by itself: the servers are not to blame for their
+// answers after that.
+func (c *Cluster) watch(d *dependency) {
+	<-d.done
+	if !d.expected.Load() {
+		c.config.Failed(d.name, fmt.Errorf("%s ended though nobody had asked it to: %s", d.name, lifecycle.Ending(d.process)))
+	}
+}
+
+func (d *dependency) stop(ctx context.Context) error {
+	d.expected.Store(true)
+	if err := d.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return lifecycle.AwaitEnd(ctx, d.process, stopTimeout)
+}
+
+func (d *dependency) kill() {
+	d.expected.Store(true)
+	if d.signal(syscall.SIGKILL) == nil {
+		<-d.done
+	}
+}
+
+const extensionTimeout = 20 * time.Second
+
+// extensionServer is the program behind aggregated APIs. It runs while there is an aggregated API.
+type extensionServer struct {
+	mu       sync.Mutex
+	prepared bool // its address and certificate exist
+	program  *dependency
+}
+
+// Extend lets an extension apiserver serve these APIs and no others, and returns its address and
+// authority. It returns when the APIs are served; without any API the program has ended.
+func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address netip.AddrPort, ca []byte, err error) {
+	c.extension.mu.Lock()
+	defer c.extension.mu.Unlock()
+	if err = c.extend(ctx, apis); err == nil {
+		ca, err = os.ReadFile(c.config.Files.key("ca.crt"))
+	}
+	if err != nil {
+		return netip.AddrPort{}, nil, fmt.Errorf("serve aggregated APIs: %w", err)
+	}
+	return extensionAddress, ca, nil
+}
+
+func (c *Cluster) extend(ctx context.Context, apis []extension.API) error {
+	e := &c.extension
+	if err := c.prepareExtension(); err != nil {
+		return err
+	}
+	if err := extension.WriteAPIs(c.config.Files.key("extension-apis.json"), apis); err != nil {
+		return err
+	}
+	if e.program != nil {
+		select {
+		case <-e.program.done:
+			e.program = nil
+		default:
+		}
+	}
+	switch {
+	case len(apis) == 0 && e.program != nil:
+		program := e.program
+		e.program = nil
+		return program.stop(ctx)
+	case len(apis) > 0 && e.program == nil:
+		return c.startExtension(ctx)
+	}
+	return nil
+}
+
+func (c *Cluster) prepareExtension() error {
+	if c.extension.prepared {
+		return nil
+	}
+	if err := sandbox.Own(extensionAddress.Addr()); err != nil {
+		return err
+	}
+	_, err := c.authorities.servers.Issue("extension", pki.Request{
+		CommonName: "extension", Server: true, DNSNames: []string{extension.ServiceName + "." + extension.ServiceNamespace + ".svc"},
+		Addresses: []netip.Addr{extensionAddress.Addr()},
+	})
+	c.extension.prepared = err == nil
+	return err
+}
+
+func (c *Cluster) startExtension(ctx context.Context) error {
+	binary, err := c.config.binary(ProgramExtension, "")
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
+	defer client.CloseIdleConnections()
+	c.extension.program, err = c.startDependency(ctx, ProgramExtension, binary, ExtensionArguments(c.config.Files), "extension",
+		"https://"+extensionAddress.String(), client, extensionTimeout)
+	return err
+}
+
+func (e *extensionServer) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.program != nil {
+		e.program.kill()
+		e.program = nil
+	}
+}

@@ -1,0 +1,53 @@
+package local
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+func dependencyOf(name string, p *process) *dependency {
+	p.name = name
+	return &dependency{process: p}
+}
+
+func TestTheEndOfEtcdIsReported(t *testing.T) {
+	lost := make(chan string, 1)
+	c := &Cluster{config: Config{Failed: func(part string, err error) { lost <- part + ": " + err.Error() }}}
+	go c.watch(dependencyOf(fault.Etcd, shell(t, "echo 'panic: tocommit is out of range'; exit 2")))
+	if got := <-lost; !strings.HasPrefix(got, "etcd: etcd ended though nobody had asked it to: exit status 2") || !strings.Contains(got, "panic: tocommit") {
+		t.Errorf("told: %s", got)
+	}
+}
+
+func TestAnEndOfEtcdThatWasAskedForIsNotReported(t *testing.T) {
+	ended := make(chan string, 2)
+	c := &Cluster{config: Config{Failed: func(part string, _ error) { ended <- part }}}
+	asked, other := dependencyOf(fault.Etcd, shell(t, "exec sleep 1000")), dependencyOf("another", shell(t, "exec sleep 1000"))
+	c.etcd = asked
+	c.Close()
+	c.watch(asked) // returns, since etcd has ended
+	go c.watch(other)
+	if err := other.signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got != "another" {
+		t.Errorf("told of the end of %s", got)
+	}
+}
+
+// closing counts how often it was closed.
+type closing int
+
+func (c *closing) Close() error { *c++; return nil }
+
+// A program that makes one cluster after another must not run out of files.
+func TestCloseClosesTheLogOfTheLinks(t *testing.T) {
+	var log closing
+	(&Cluster{log: &log}).Close()
+	if log != 1 {
+		t.Errorf("it was closed %d times, want once", log)
+	}
+}

@@ -1,0 +1,149 @@
+// Package local runs a control plane of real kube-apiserver processes of any mix of versions around
+// one etcd. Each server has a host of its own inside the run's sandbox.
+package local
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarks between devices. It is
+// routed nowhere: even a packet that escaped would have nowhere to go.
+var (
+	hostBlock       = netip.MustParseAddr("198.18.0.0")   // a /30 for each server: between the run and its host
+	advertisedBlock = netip.MustParseAddr("198.19.0.0")   // an address for each server, which the switch listens at
+	decoyBlock      = netip.MustParseAddr("198.19.254.0") // an address for each server, at which no server is; see decoy
+	// extensionAddress is where the extension apiserver listens: in the run's own namespace, like
+	// etcd. Every host reaches it through its gateway.
+	extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
+	etcdAdvertised   = netip.MustParseAddrPort("198.19.255.1:2379")
+	etcdReal         = netip.MustParseAddrPort("127.0.0.1:2379")
+	loopback         = netip.MustParseAddr("127.0.0.1")
+	toxiproxyAPI     = netip.MustParseAddrPort("127.0.0.1:8474") // toxiproxy's own default
+)
+
+const (
+	securePort = 6443
+	// behindPort is where a kube-apiserver listens that has a sidecar in front of it.
+	behindPort = 6444
+	// decoyPort is a port on which nothing listens.
+	decoyPort = 6440
+	// MaxServers is the room in the address plan; memory ends earlier (about 350 MiB a server).
+	MaxServers = 63
+)
+
+// Place is where a server lives.
+type Place struct {
+	Name string
+	// ID is the apiserver identity: the name of its identity lease.
+	ID string
+	// Subnet is the /30 between the run and the server's host.
+	Subnet netip.Prefix
+	// Advertised is the address that peers and clients dial. The switch listens there.
+	Advertised netip.AddrPort
+	// Real is where the switch leads to: the sidecar if there is one, otherwise the kube-apiserver.
+	Real netip.AddrPort
+	// Own is where the kube-apiserver itself listens.
+	Own netip.AddrPort
+	// Setup is the configuration of the server beside the subject's; nil: none.
+	Setup *scenario.Setup
+}
+
+// Places returns where each server will live, in order.
+func Places(subject string, servers []history.Server) []Place {
+	places := make([]Place, len(servers))
+	for i, s := range servers {
+		places[i] = place(subject, i, s.Name)
+	}
+	return places
+}
+
+func place(subject string, i int, name string) Place {
+	subnet := netip.PrefixFrom(offset(hostBlock, 4*(i+1)), 30)
+	host := subnet.Addr().Next().Next()
+	p := Place{
+		Name:       name,
+		ID:         lifecycle.Identity(name),
+		Subnet:     subnet,
+		Advertised: netip.AddrPortFrom(offset(advertisedBlock, i+1), securePort),
+		Real:       netip.AddrPortFrom(host, securePort),
+		Own:        netip.AddrPortFrom(host, securePort),
+	}
+	if subject == scenario.SubjectReference {
+		p.Own = netip.AddrPortFrom(host, behindPort)
+	}
+	return p
+}
+
+// offset is the n-th address after one whose last octet is 0. A /24 has room for [MaxServers],
+// which a plan is checked for.
+func offset(a netip.Addr, n int) netip.Addr {
+	b := a.As4()
+	if n > 255 {
+		panic(fmt.Sprintf("address plan: %s has no room for %d", a, n))
+	}
+	b[3] = byte(n)
+	return netip.AddrFrom4(b)
+}
+
+// decoy is an address of the run's own network at which there is never a server.
+func (p Place) decoy() netip.AddrPort {
+	octets := p.Advertised.Addr().As4()
+	return netip.AddrPortFrom(offset(decoyBlock, int(octets[3])), securePort)
+}
+
+// setup is that of the place, never nil.
+func (p Place) setup() scenario.Setup {
+	if p.Setup == nil {
+		return scenario.Setup{}
+	}
+	return *p.Setup
+}
+
+// configured is the subject and the place with the setup applied: a kube-apiserver without a
+// sidecar listens at the address that the switch leads to.
+func (p Place) configured(subject string) (string, Place) {
+	subject = lifecycle.Subject(subject, p.Setup)
+	if subject != scenario.SubjectReference {
+		p.Own = p.Real
+	}
+	return subject, p
+}
+
+// featureVersion is the version by which a kube-apiserver decides what flags it takes: the one that
+// it emulates, if it does.
+func (p Place) featureVersion(version string) string {
+	if emulated := p.Setup.Like(); emulated != "" {
+		return "v" + emulated
+	}
+	return version
+}
+
+func (p Place) hostname() string {
+	if of := p.setup().HostnameOf; of != "" {
+		return of
+	}
+	return p.Name
+}
+
+// Files are the paths that servers' arguments refer to.
+type Files struct {
+	Keys string // private keys and certificates, in memory
+	Data string // etcd's data, in memory
+	Logs string // process and audit logs, on disk
+}
+
+func (f Files) key(name string) string          { return filepath.Join(f.Keys, name) }
+func (f Files) log(name string) string          { return filepath.Join(f.Logs, name+".log") }
+func (f Files) audit(server string) string      { return filepath.Join(f.Logs, server+"-audit.jsonl") }
+func (f Files) access(server string) string     { return filepath.Join(f.Logs, server+"-access.jsonl") }
+func (f Files) auditPolicy() string             { return filepath.Join(f.Keys, "audit-policy.yaml") }
+func (f Files) kubeconfig(server string) string { return filepath.Join(f.Keys, "kubeconfig-"+server) }
+func (f Files) ownKubeconfig(server string) string {
+	return filepath.Join(f.Keys, "own-kubeconfig-"+server)
+}

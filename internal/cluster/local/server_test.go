@@ -1,0 +1,168 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+func shell(t *testing.T, script string) *process {
+	t.Helper()
+	p, err := startProcess("kube-apiserver \"a\"", "/bin/sh", []string{"-c", script}, filepath.Join(t.TempDir(), "a.log"), (*exec.Cmd).Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.signal(9)
+		<-p.done
+	})
+	return p
+}
+
+func TestAnEndingTellsTheExitStatusAndTheLog(t *testing.T) {
+	for script, want := range map[string]string{
+		"exit 0":                 "exit status 0; its log is empty",
+		"echo 'no etcd'; exit 3": "exit status 3; last lines of its log:\nno etcd",
+		"kill -KILL $$":          "signal: killed; its log is empty",
+	} {
+		p := shell(t, script)
+		<-p.done
+		if got := lifecycle.Ending(p); got != want {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
+		if err := p.signal(9); err != nil {
+			t.Errorf("a signal for a process that has ended: %v", err)
+		}
+	}
+}
+
+func TestQueuedIsTheTimeOfWaitingOfAllThreads(t *testing.T) {
+	proc := t.TempDir()
+	for thread, line := range map[string]string{"7": "1000 20 3\n", "8": "5000 400 60\n", "9": "unreadable\n"} {
+		dir := filepath.Join(proc, "7", "task", thread)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "schedstat"), []byte(line), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := queued(proc, 7); got != 420 {
+		t.Errorf("%d ns, want 20 and 400", got)
+	}
+}
+
+// unrecorded is a recorder of nothing.
+type unrecorded struct{}
+
+func (unrecorded) Lifecycle(history.Lifecycle) {}
+func (unrecorded) Now() history.Time           { return 0 }
+
+// running is a backend whose processes run already.
+type running struct {
+	*server
+	programs []lifecycle.Program[*process]
+}
+
+func (r running) Programs(string) ([]lifecycle.Program[*process], error) { return r.programs, nil }
+
+// ready makes processes a server of a cluster that is ready.
+func ready(t *testing.T, c *Cluster, processes ...*process) *server {
+	t.Helper()
+	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(answers.Close)
+	c.lifecycle = lifecycle.Config{
+		Recorder: unrecorded{}, Status: t.Logf, Client: answers.Client(), ReadyTimeout: time.Minute, StopTimeout: time.Minute, Context: t.Context(),
+	}
+	s := c.newServer(place(scenario.SubjectBuiltin, 0, "a"), "v1.37.1", nil)
+	c.Servers = append(c.Servers, s)
+	if got := c.Queued("a"); got != 0 {
+		t.Errorf("%s of a server that was never ready", got)
+	}
+	var programs []lifecycle.Program[*process]
+	for _, p := range processes {
+		programs = append(programs, lifecycle.Program[*process]{
+			Start: func(context.Context, *incarnation) (*process, error) { return p, nil }, URL: answers.URL,
+		})
+	}
+	s.Backend = running{s, programs}
+	if err := c.StartServer(t.Context(), "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The waiting time of a server is the sum over its processes.
+func TestQueuedIsOfTheServersProcesses(t *testing.T) {
+	const busy = "while :; do :; done"
+	first, second := shell(t, busy), shell(t, busy)
+	c := &Cluster{}
+	if got := c.Queued("nobody"); got != 0 {
+		t.Errorf("%s of a server that there is not", got)
+	}
+	s := ready(t, c, first, second)
+	if s.Ready() == nil {
+		t.Fatal("the server is not ready")
+	}
+	waited := func(p *process) time.Duration { return queued("/proc", p.cmd.Process.Pid) }
+	if _, err := os.Stat("/proc/self/schedstat"); err == nil {
+		deadline, look := time.After(time.Minute), time.NewTicker(time.Millisecond)
+		defer look.Stop()
+		for waited(first) == 0 || waited(second) == 0 {
+			select {
+			case <-look.C:
+			case <-deadline:
+				t.Fatal("a busy process has not waited for a processor once in a minute")
+			}
+		}
+	}
+	for range 100 { // until nothing is counted between two looks
+		before := waited(first) + waited(second)
+		if got := c.Queued("a"); got == before || got == waited(first)+waited(second) {
+			return
+		}
+	}
+	t.Errorf("the server has waited %s, its processes %s and %s", c.Queued("a"), waited(first), waited(second))
+}
+
+// More threads than processors, all of which want to run, wait for one another.
+func TestQueuedGrowsWhereProcessorsAreWanted(t *testing.T) {
+	if none := queued("/proc", -1); none != 0 {
+		t.Errorf("a process that there is not has waited %s", none)
+	}
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil { // a kernel that does not count
+		if got := queued("/proc", os.Getpid()); got != 0 {
+			t.Errorf("%s, though this kernel does not count", got)
+		}
+		return
+	}
+	before := queued("/proc", os.Getpid())
+	threads := 2*runtime.NumCPU() + 2
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	var enough atomic.Bool
+	defer enough.Store(true)
+	for range threads {
+		go func() {
+			for !enough.Load() {
+			}
+		}()
+	}
+	deadline, look := time.After(time.Minute), time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for queued("/proc", os.Getpid())-before < 50*time.Millisecond {
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("%d threads on %d processors have waited %s in a minute", threads, runtime.NumCPU(), queued("/proc", os.Getpid())-before)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package requestlog
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy/sidecar"
+)
+
+func TestUnlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after requested
+		want          string
+	}{
+		"the same":                              {requested{verb: "list", uri: "/api/v1/pods?limit=5"}, requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
+		"sorted":                                {requested{uri: "/api/v1/pods?watch=1&limit=5"}, requested{uri: "/api/v1/pods?limit=5&watch=1"}, ""},
+		"encoded anew":                          {requested{uri: "/api/v1/pods?labelSelector=a=b,c%20d&x"}, requested{uri: "/api/v1/pods?labelSelector=a%3Db%2Cc+d&x="}, ""},
+		"without what nobody can parse":         {requested{uri: "/api/v1/pods?limit=5&%zz"}, requested{uri: "/api/v1/pods?limit=5"}, ""},
+		"another encoding of the path":          {requested{uri: "/apis/a/v1/namespaces/x/ys/system%3Az"}, requested{uri: "/apis/a/v1/namespaces/x/ys/system:z"}, ""},
+		"another verb":                          {requested{verb: "list", uri: "/api/v1/pods"}, requested{verb: "get", uri: "/api/v1/pods"}, "verb: get rather than list"},
+		"another path":                          {requested{uri: "/api/v1/pods/x?limit=5"}, requested{uri: "/api/v1/pods?limit=5"}, "path: /api/v1/pods rather than /api/v1/pods/x"},
+		"a name of two parts becomes two":       {requested{uri: "/api/v1/pods/x%2Fy"}, requested{uri: "/api/v1/pods/x/y"}, "path: /api/v1/pods/x/y rather than /api/v1/pods/x%2Fy"},
+		"another slash":                         {requested{uri: "/api/v1/pods"}, requested{uri: "/api/v1/pods/"}, "path: /api/v1/pods/ rather than /api/v1/pods"},
+		"a parameter is lost":                   {requested{uri: "/api/v1/pods?dryRun=All&limit=5"}, requested{uri: "/api/v1/pods?limit=5"}, "query: without dryRun=All"},
+		"a value is lost":                       {requested{uri: "/api/v1/pods?x=1&x=2"}, requested{uri: "/api/v1/pods?x=2"}, "query: x=2 rather than x=1&x=2"},
+		"the order of values":                   {requested{uri: "/api/v1/pods?x=1&x=2"}, requested{uri: "/api/v1/pods?x=2&x=1"}, "query: x=2&x=1 rather than x=1&x=2"},
+		"a parameter is added":                  {requested{uri: "/api/v1/pods"}, requested{uri: "/api/v1/pods?timeout=9s"}, "query: with timeout=9s"},
+		"a value that is encoded twice":         {requested{uri: "/api/v1/pods?x=a%2Fb"}, requested{uri: "/api/v1/pods?x=a%252Fb"}, "query: x=a%252Fb rather than x=a%2Fb"},
+		"a watch becomes a list":                {requested{verb: "watch", uri: "/api/v1/pods?watch=1"}, requested{verb: "list", uri: "/api/v1/pods"}, "verb and query: list rather than watch, without watch=1"},
+		"a record without the query":            {requested{verb: "list", uri: "/api/v1/pods", withoutQuery: true}, requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
+		"two of them":                           {requested{uri: "/api/v1/pods", withoutQuery: true}, requested{uri: "/api/v1/nodes", withoutQuery: true}, "path: /api/v1/nodes rather than /api/v1/pods"},
+		"a record that does not say":            {requested{verb: "list", uri: "/api/v1/pods"}, requested{}, ""},
+		"a record that cannot be read as a URI": {requested{uri: "/api/v1/pods"}, requested{uri: "pods"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) { compare(t, c.want, c.after.unlike(c.before)) })
+	}
+}
+
+func TestContrasted(t *testing.T) {
+	sent := func(uri string) handled { return handled{Hop: hop("b", 0, 10, false), requested: requested{uri: uri}} }
+	passed := func(uri, altered string) handled {
+		p := handled{Hop: hop("a", 2, 8, true), requested: requested{uri: uri}}
+		p.Altered = altered
+		return p
+	}
+	other := func(p handled) handled {
+		p.Operation = "x2"
+		return p
+	}
+	const full, short, lost = "/api/v1/pods?limit=5", "/api/v1/pods", "query: without limit=5"
+	for name, all := range map[string][]handled{
+		"as it was sent":                         {sent(full), passed(full, "")},
+		"altered":                                {sent(full), passed(short, lost)},
+		"the peer's log comes first":             {passed(short, lost), sent(full)},
+		"altered at the second attempt":          {sent(full), passed(full, ""), passed(short, lost)},
+		"altered when it was sent again":         {sent(full), passed(full, ""), sent(full), passed(short, lost)},
+		"the requested server's account is lost": {passed(short, "")},
+		"another request":                        {sent(full), other(sent(short)), other(passed(short, "")), passed(full, "")},
+		"two requests of one ID":                 {sent(short), sent(full), passed(full, ""), passed(short, "")},
+		"sent to two servers, which is not ours": {sent(full), sent(short)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []handled
+			for _, p := range all {
+				p.Altered = ""
+				told = append(told, p)
+			}
+			compare(t, all, markAltered(told))
+		})
+	}
+}
+
+// What two kube-apiservers tell of one request, the second of which lacks what the first was requested.
+func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
+	all := accounts(t, "a", "b")
+	requested := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
+	peer := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10"]`)
+	write(t, all[1].Audit, requested.Replace(received), requested.Replace(complete))
+	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
+	all[0].Access, all[1].Access = "", "" // there are no sidecars
+	got, err := Hops(all, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, []history.Hop{told("a", 1000, 1250, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
+}
+
+// told is a hop of the request of these tests, as an audit log tells it.
+func told(server string, from, to int, rerouted bool, altered string) history.Hop {
+	h := hop(server, from, to, rerouted)
+	h.Status, h.Altered, h.Groups = 503, altered, noGroups
+	return h
+}
+
+// On kind a peer comes from the same address as the clients, which an audit record tells of only once.
+func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
+	all := accounts(t, "a", "b")
+	requested := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
+	peer := strings.NewReplacer("10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z", "10:00:01.240000Z")
+	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
+	write(t, all[1].Audit, requested.Replace(received), requested.Replace(complete))
+	all[0].Access, all[1].Access = "", "" // there are no sidecars
+	got, err := Hops(all, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, []history.Hop{told("a", 1001, 1240, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
+}
+
+// Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other one was requested is known in full.
+func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
+	all := accounts(t, "a", "b")
+	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))
+	write(t, all[0].Access, line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z", "/api/v1/pods", "/api/v1/pods?limit=5")
+	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
+	got, err := Hops(all, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := hop("a", 1030, 1260, true)
+	passed.Altered, passed.Groups = "path: /api/v1/pods rather than /api/v1/nodes", noGroups
+	compare(t, []history.Hop{passed, hop("b", 1000, 1300, false)}, got)
+}

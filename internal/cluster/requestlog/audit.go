@@ -1,0 +1,96 @@
+package requestlog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	authnv1 "k8s.io/api/authentication/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// readAuditLog reads a kube-apiserver's audit log and joins the two stages of each request. A
+// killed server leaves requests without their second stage, and may leave a last line that is cut
+// short.
+//
+// sources is how many addresses a request has come through that no peer passed on: its client's,
+// and that of a sidecar if there is one.
+func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([]handled, error) {
+	var all []handled
+	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
+	err := readRecords(log, func(event auditv1.Event) {
+		id := string(event.AuditID)
+		switch event.Stage {
+		case auditv1.StageRequestReceived:
+			start := event.RequestReceivedTimestamp.Sub(epoch)
+			open[id] = append(open[id], len(all))
+			all = append(all, handled{
+				Hop: history.Hop{
+					Operation: id, Server: server, Start: start, End: start,
+					User: event.User.Username, Groups: digestGroups(event.User.Groups), UID: event.User.UID, Extra: digestExtra(event.User.Extra),
+					// A proxy adds the address that it has the request from to X-Forwarded-For.
+					Rerouted: len(event.SourceIPs) > sources,
+				},
+				requested: requested{verb: event.Verb, uri: event.RequestURI},
+			})
+		case auditv1.StageResponseComplete, auditv1.StagePanic:
+			if len(open[id]) == 0 {
+				return // its first stage is not in this log
+			}
+			// Of nested requests with one ID the inner one, received last, ends first.
+			last := len(open[id]) - 1
+			i := open[id][last]
+			open[id] = slices.Delete(open[id], last, last+1)
+			all[i].End = max(all[i].Start, event.StageTimestamp.Sub(epoch))
+			if event.ResponseStatus != nil {
+				all[i].Status = int(event.ResponseStatus.Code)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// digestGroups is the same for the same groups, whatever their order: they are a set
+// (k8s.io/apiserver, user.Info).
+func digestGroups(groups []string) string {
+	sorted := slices.Clone(groups)
+	slices.Sort(sorted)
+	return digest(slices.Compact(sorted))
+}
+
+// digestExtra is the same for the same fields with the same values; "" if there are none. Keys are
+// compared in lower case, as headers carry them from one server to the next (KEP-4020, proxy
+// transport between apiservers and authn; --requestheader-extra-headers-prefix).
+func digestExtra(extra map[string]authnv1.ExtraValue) string {
+	if len(extra) == 0 {
+		return ""
+	}
+	lower := map[string][]string{}
+	for key, values := range extra {
+		key = strings.ToLower(key)
+		lower[key] = append(lower[key], values...)
+	}
+	for _, values := range lower {
+		slices.Sort(values)
+	}
+	return digest(lower)
+}
+
+// digest is a short hash, for comparisons within one run. JSON writes the keys of a map in order.
+func digest(v any) string {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return "" // strings can always be encoded
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:6])
+}

@@ -1,0 +1,149 @@
+// Package requestlog reads what servers log of the requests that they handled: kube-apiservers in
+// audit logs, sidecars in access logs. It merges both into one list, whatever the servers run on.
+package requestlog
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// AuditPolicy makes a kube-apiserver log every request, once when it comes and once when it is
+// answered, and nothing of the bodies: who served what is all that is read.
+const AuditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\nrules:\n- level: Metadata\n"
+
+// Logs are where one server logs the requests that it handled.
+type Logs struct {
+	Server string
+	ID     string // its apiserver identity, by which others name it
+	Audit  string // the kube-apiserver's audit log
+	Access string // the access log of the sidecar in front of it; empty if there is none
+}
+
+// Hops are the requests that the servers of a run handled, by whoever they were sent: one hop for
+// each time that a server handled one, with what a peer altered on the way. epoch is the wall time
+// of the run's start. A log that does not exist is empty.
+func Hops(servers []Logs, epoch time.Time) ([]history.Hop, error) {
+	var all []handled
+	names := map[string]string{}
+	for _, l := range servers {
+		names[l.ID] = l.Server
+		requests, err := l.read(epoch)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, requests...)
+	}
+	return endInOrder(markAltered(markRerouted(all)), names), nil
+}
+
+// markRerouted marks a request as passed on at every server but the first one: a client sends a
+// request to one server only. An audit record alone cannot always tell. It leaves out an address
+// that is the same as the one before (k8s.io/apimachinery, pkg/util/net, SourceIPs), and on kind
+// all connections to a node come from one address; and if the sidecar of one server is switched
+// off, requests of peers reach it over one address less.
+func markRerouted(all []handled) []handled {
+	first := map[string]handled{}
+	for _, r := range all {
+		if f, ok := first[r.Operation]; !ok || r.Start < f.Start {
+			first[r.Operation] = r
+		}
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		f := first[out[i].Operation]
+		out[i].Rerouted = out[i].Rerouted || !f.Rerouted && out[i].Server != f.Server && out[i].Start > f.Start
+	}
+	return out
+}
+
+func (l Logs) read(epoch time.Time) ([]handled, error) {
+	var access, audit []handled
+	sources := 1
+	if l.Access != "" {
+		sources = 2
+		err := readLog(l.Access, func(log io.Reader) (err error) {
+			access, err = readAccessLog(log, l.Server, epoch)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the access log of the sidecar of server %q: %w", l.Server, err)
+		}
+	}
+	err := readLog(l.Audit, func(log io.Reader) (err error) {
+		audit, err = readAuditLog(log, l.Server, sources, epoch)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log of server %q: %w", l.Server, err)
+	}
+	return merge(access, audit), nil
+}
+
+// readLog reads a log. A log that does not exist is empty: its writer was never started.
+func readLog(path string, read func(io.Reader) error) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return read(f)
+}
+
+// readRecords hands each record of a log of JSON lines to do, in order. A killed process may leave
+// a last line that is cut short, and its successor goes on in the same line: the complete records
+// in that line count.
+func readRecords[T any](log io.Reader, do func(T)) error {
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 16<<20)
+	var broken error
+	for n := 1; lines.Scan(); n++ {
+		if broken != nil {
+			return broken
+		}
+		for _, text := range completeRecords(lines.Bytes()) {
+			var record T
+			if err := json.Unmarshal(text, &record); err != nil {
+				broken = fmt.Errorf("line %d: %w", n, err)
+				continue
+			}
+			do(record)
+		}
+	}
+	return lines.Err()
+}
+
+// completeRecords are the records in a line that ends with a record: two if only the newline
+// between them is missing. A line that does not end with a record is returned as it is. Nothing
+// inside a record can be taken for a record: it would not reach to the end of the line.
+func completeRecords(line []byte) [][]byte {
+	if json.Valid(line) {
+		return [][]byte{line}
+	}
+	for from := 1; from < len(line); from++ {
+		next := bytes.IndexByte(line[from:], '{')
+		if next < 0 {
+			break
+		}
+		from += next
+		if !json.Valid(line[from:]) {
+			continue
+		}
+		if json.Valid(line[:from]) {
+			return [][]byte{line[:from], line[from:]}
+		}
+		return [][]byte{line[from:]}
+	}
+	return [][]byte{line}
+}

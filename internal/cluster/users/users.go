@@ -1,0 +1,55 @@
+// Package users makes client configurations for those who ask the servers of a run: the
+// administrator, users with client certificates, anonymous clients, and whoever reads etcd.
+package users
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/pki"
+)
+
+// AdminRequest is for the administrator's certificate, which is issued under the name "admin".
+var AdminRequest = pki.Request{CommonName: "admin", Organization: []string{"system:masters"}, Client: true}
+
+// Users are those whom an authority has issued certificates to.
+type Users struct{ Authority *pki.Authority }
+
+func (u Users) config(certificate, key string) *rest.Config {
+	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: u.Authority.CertFile(), CertFile: certificate, KeyFile: key}}
+}
+
+// Admin is the administrator's identity, without a host.
+func (u Users) Admin() *rest.Config {
+	admin := filepath.Join(u.Authority.Dir, "admin")
+	return u.config(admin+".crt", admin+".key")
+}
+
+// User is the identity of a user with a client certificate, without a host. What the user may do is
+// for others to grant.
+func (u Users) User(name string) (*rest.Config, error) {
+	pair, err := u.Authority.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
+	if err != nil {
+		return nil, err
+	}
+	return u.config(pair.Cert, pair.Key), nil
+}
+
+// Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
+func (u Users) Anonymous() *rest.Config { return u.config("", "") }
+
+// EtcdClient is a client for etcd, with the files etcd-ca.crt, etcd-client.crt and etcd-client.key
+// of a directory.
+func EtcdClient(dir string) (*http.Client, error) {
+	file := func(name string) string { return filepath.Join(dir, name) }
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: file("etcd-ca.crt"), CertFile: file("etcd-client.crt"), KeyFile: file("etcd-client.key"),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("prepare to ask etcd: %w", err)
+	}
+	return &http.Client{Transport: transport}, nil
+}

@@ -1,0 +1,133 @@
+package fabric
+
+import (
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+// The toxics of this file replace toxiproxy's own (v2.12.0) in its registry.
+func init() {
+	toxics.Register(fault.TimeoutToxic, new(timeoutToxic))
+	toxics.Register(fault.ResetToxic, new(resetToxic))
+	toxics.Register(fault.LimitDataToxic, new(limitDataToxic))
+}
+
+// timeoutToxic swallows a stream. toxiproxy's own lets the end of a stream through, starts its
+// timeout anew with each chunk, ends every connection when it is removed, idle ones too, and leaves
+// goroutines behind.
+type timeoutToxic struct{ toxics.TimeoutToxic }
+
+// swallowed is what the toxic has swallowed of a connection.
+type swallowed struct {
+	since time.Time // when the connection met the toxic
+	data  bool
+}
+
+// NewState implements toxics.StatefulToxic.
+func (t *timeoutToxic) NewState() any { return &swallowed{since: time.Now()} }
+
+// Pipe implements toxics.Toxic.
+func (t *timeoutToxic) Pipe(stub *toxics.ToxicStub) {
+	state := stub.State.(*swallowed)
+	var expired <-chan time.Time
+	if t.Timeout > 0 {
+		timer := time.NewTimer(time.Until(state.since.Add(time.Duration(t.Timeout) * time.Millisecond)))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for input := stub.Input; ; {
+		select {
+		case <-stub.Interrupt:
+			return
+		case <-expired:
+			stub.Close()
+			drain(stub.Input)
+			return
+		case chunk := <-input:
+			if chunk == nil {
+				input = nil // the end is swallowed too
+				continue
+			}
+			state.data = true
+		}
+	}
+}
+
+// Cleanup implements toxics.CleanupToxic.
+func (t *timeoutToxic) Cleanup(stub *toxics.ToxicStub) {
+	if stub.State.(*swallowed).data {
+		stub.Close()
+		go drain(stub.Input)
+	}
+}
+
+// resetToxic resets a connection some time after its first data. toxiproxy's own arranges for the
+// RST only when a connection is opened, so that one opened before ends with a FIN; it cannot be
+// healed while it waits, and leaves goroutines behind. Here the outlet makes the RST (see pipe.go).
+type resetToxic struct{ toxics.ResetToxic }
+
+// pendingReset is the data that a connection will be reset after.
+type pendingReset struct {
+	chunk *stream.StreamChunk
+	at    time.Time
+}
+
+// NewState implements toxics.StatefulToxic.
+func (t *resetToxic) NewState() any { return new(pendingReset) }
+
+// Pipe implements toxics.Toxic.
+func (t *resetToxic) Pipe(stub *toxics.ToxicStub) {
+	state := stub.State.(*pendingReset)
+	if state.chunk == nil {
+		select {
+		case <-stub.Interrupt:
+			return
+		case chunk := <-stub.Input:
+			if chunk == nil {
+				stub.Close()
+				return
+			}
+			*state = pendingReset{chunk: chunk, at: time.Now().Add(time.Duration(t.Timeout) * time.Millisecond)}
+		}
+	}
+	timer := time.NewTimer(time.Until(state.at))
+	defer timer.Stop()
+	select {
+	case <-stub.Interrupt: // to be updated, and then run again, or to be healed
+	case <-timer.C:
+		stub.Close()
+		drain(stub.Input)
+	}
+}
+
+// Cleanup implements toxics.CleanupToxic: a connection that was not reset yet goes on with nothing
+// lost.
+func (t *resetToxic) Cleanup(stub *toxics.ToxicStub) {
+	if state := stub.State.(*pendingReset); state.chunk != nil {
+		stub.Output <- state.chunk
+	}
+}
+
+// limitDataToxic ends a connection after a number of bytes. toxiproxy's own stops reading at the
+// limit, and leaves the goroutines in front of it waiting for ever to hand over the next chunk.
+type limitDataToxic struct{ toxics.LimitDataToxic }
+
+// Pipe implements toxics.Toxic.
+func (t *limitDataToxic) Pipe(stub *toxics.ToxicStub) {
+	t.LimitDataToxic.Pipe(stub)
+	if stub.Closed() {
+		drain(stub.Input)
+	}
+}
+
+// drain discards what nobody will read any more, until the stub in front is closed, as it is once
+// the connection is.
+func drain(input <-chan *stream.StreamChunk) {
+	for range input {
+		// Nothing is kept: the connection is being broken.
+	}
+}
