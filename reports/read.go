@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -19,9 +18,6 @@ var runReports = readable[RunReport]{"report", Kind, "judge the saved history ag
 // Read reads a report that was saved as JSON. It refuses a file that is no run report, one of another version and one with
 // fields it does not know; the error names the file and what is wrong with it.
 func Read(path string) (RunReport, error) { return runReports.read(path) }
-
-// Decode is [Read] from a stream.
-func Decode(in io.Reader) (RunReport, error) { return runReports.decode(in) }
 
 // check refuses what the renderings could not show truthfully.
 func (r RunReport) check() error {

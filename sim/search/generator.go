@@ -8,9 +8,6 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// DefaultRequests is how many requests a generated case has where its Spec does not say.
-const DefaultRequests = 20
-
 // Generator makes cases of a spec from seeds. What it makes depends on the seed and on the versions, servers, resources and requests of the
 // spec, never on the policy: so policies can be compared on the same seeds. It is not safe for concurrent use.
 //

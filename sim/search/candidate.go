@@ -5,7 +5,31 @@ import (
 
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
 )
+
+// candidate is a case that may be the smallest.
+type candidate struct {
+	spec Spec
+	sim.Case
+	tape [tape.Streams][]uint32
+}
+
+// clone copies what changes are made to.
+func clone(c sim.Case) sim.Case {
+	c.Servers, c.Steps, c.Requests = slices.Clone(c.Servers), slices.Clone(c.Steps), slices.Clone(c.Requests)
+	for i := range c.Steps {
+		if f := c.Steps[i].Fault; f != nil {
+			copied := *f
+			c.Steps[i].Fault = &copied
+		}
+		if d := c.Steps[i].Definition; d != nil {
+			copied := *d
+			c.Steps[i].Definition = &copied
+		}
+	}
+	return c
+}
 
 // drop leaves out the steps that out says, and those that make no sense without them: a heal without its fault, a start of what runs. Requests
 // keep their place among the steps that are left.
