@@ -24,7 +24,7 @@ const (
 	charWidth   = 6.4 // of the 11.5 px labels, generously
 )
 
-// chart is the timeline laid out: everything has its place, the template only writes it down.
+// chart is the layout of the timeline. The template only writes it down.
 type chart struct {
 	Width, Height       float64
 	Left, Right, Bottom float64
@@ -35,7 +35,7 @@ type chart struct {
 	Versions            []versionKey
 	Peak                int // requests of the fullest bucket: the height of the bars
 	Bucket              Seconds
-	AnyLate             bool // a server let a question of the run's own wait
+	AnyLate             bool // a server answered a probe of the run late
 }
 
 type tick struct {

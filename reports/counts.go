@@ -61,7 +61,7 @@ var classes = []classInWords{
 	{invariant.ClassUnknown, "Unknown", "what was served changed meanwhile, or was not known"},
 }
 
-// classInWords is a class with its name and its meaning for someone who sees it for the first time.
+// classInWords is a class with its name and its meaning, for readers who see it for the first time.
 type classInWords struct {
 	class          invariant.Class
 	title, meaning string
@@ -84,7 +84,7 @@ type matrixRow struct {
 	Counts []int // by server, then over all
 }
 
-// newMatrix lays the counts out as a table: one section per class, one row per answer, one column per server.
+// newMatrix makes a table of the counts: a section for each class, a row for each answer, a column for each server.
 func newMatrix(r RunReport) []matrixSection {
 	columns := map[string]int{}
 	for n, s := range r.Servers {

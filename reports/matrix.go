@@ -116,7 +116,7 @@ func NewMatrix(metadata MatrixMetadata, pairs []VersionPair, cells []MatrixCell)
 	return m
 }
 
-// SetVerdicts takes over what a run came to.
+// SetVerdicts fills in the results of a run.
 func (c *MatrixCell) SetVerdicts(r RunReport) {
 	c.Core, c.Extended, c.Reproduce = r.InProfile(invariant.GradeCore), r.InProfile(invariant.GradeExtended), r.Reproduce
 	c.Trouble = r.Metadata.Error
@@ -151,14 +151,7 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	}
 	tested := len(m.Cells) - controls - free - skipped
 	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(tested, "run"))
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{undecided, "proved nothing"}, {skipped, "were not run"}, {blind, "with no proxy did not, as they must"}} {
-		if part.n > 0 {
-			told += fmt.Sprintf(", %d %s", part.n, part.what)
-		}
-	}
+	told += alsoCounted(undecided, "proved nothing") + alsoCounted(skipped, "were not run") + alsoCounted(blind, "with no proxy did not, as they must")
 	switch {
 	case controls == 0:
 		told += "; none was the negative control, no proxy, so nothing shows that they could have failed"

@@ -6,26 +6,26 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// The parameters of faults. What only delays is kept so short that a request still comes through in the time that every policy allows
-// it: invariants take a link that is slow for one that works.
+// The parameters of faults. Delays are short enough for a request to succeed within the time that every policy allows: invariants treat a slow
+// link as one that works.
 var (
-	delays = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
-	rates  = [...]int64{1_000_000, 100_000, 20_000}
-	limits = [...]int64{100, 256, 300, 1000, 5000}
-	afters = [...]time.Duration{0, 0, 100 * time.Millisecond, 2 * time.Second, 8 * time.Second}
-	ways   = [...]fault.Direction{"", fault.Up, fault.Down}
+	delays     = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
+	rates      = [...]int64{1_000_000, 100_000, 20_000}
+	limits     = [...]int64{100, 256, 300, 1000, 5000}
+	afters     = [...]time.Duration{0, 0, 100 * time.Millisecond, 2 * time.Second, 8 * time.Second}
+	directions = [...]fault.Direction{"", fault.Up, fault.Down}
 )
 
-func (g *Generator) way() fault.Direction { return ways[g.fault(len(ways))] }
+func (g *Generator) direction() fault.Direction { return directions[g.fault(len(directions))] }
 
-// hole is a black hole.
-func (g *Generator) hole(from, to string) fault.Fault {
-	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: g.way(), After: afters[g.fault(len(afters))]}
+// blackHole answers nothing.
+func (g *Generator) blackHole(from, to string) fault.Fault {
+	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: g.direction(), After: afters[g.fault(len(afters))]}
 }
 
-// slow lets everything through, later.
-func (g *Generator) slow(from, to string) fault.Fault {
-	f := fault.Fault{From: from, To: to, Direction: g.way()}
+// delaying lets everything through, but later.
+func (g *Generator) delaying(from, to string) fault.Fault {
+	f := fault.Fault{From: from, To: to, Direction: g.direction()}
 	switch g.fault(6) {
 	case 0, 1, 2:
 		f.Kind, f.Latency = fault.Latency, delays[g.fault(len(delays))]
@@ -42,9 +42,9 @@ func (g *Generator) slow(from, to string) fault.Fault {
 	return f
 }
 
-// broken lets some of what is sent through.
-func (g *Generator) broken(from, to string) fault.Fault {
-	f := fault.Fault{From: from, To: to, Direction: g.way()}
+// truncating resets a connection, or lets only its first bytes through.
+func (g *Generator) truncating(from, to string) fault.Fault {
+	f := fault.Fault{From: from, To: to, Direction: g.direction()}
 	if g.fault(2) == 0 {
 		f.Kind, f.After = fault.Reset, afters[g.fault(len(afters))]
 	} else {
@@ -61,15 +61,15 @@ func (g *Generator) blocking(from, to string) fault.Fault {
 	return fault.Fault{Kind: fault.Timeout, From: from, To: to}
 }
 
-// anything is any fault.
-func (g *Generator) anything(from, to string) fault.Fault {
+// anyFault is any fault.
+func (g *Generator) anyFault(from, to string) fault.Fault {
 	switch g.fault(4) {
 	case 0:
-		return g.slow(from, to)
+		return g.delaying(from, to)
 	case 1:
-		return g.broken(from, to)
+		return g.truncating(from, to)
 	case 2:
-		return g.hole(from, to)
+		return g.blackHole(from, to)
 	default:
 		return g.blocking(from, to)
 	}

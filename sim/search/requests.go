@@ -9,11 +9,11 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// ask adds the requests.
-func (g *Generator) ask() {
+// addRequests adds the requests.
+func (g *Generator) addRequests() {
 	left := g.spec.requests()
-	// Discovery is asked for in few cases, and there often: it costs more than other requests, and whether all servers tell the same is seen
-	// only by asking several of them, one after the other, when all is right.
+	// Few cases ask for discovery, and those ask often: it costs more than other requests, and only answers of several servers, one after
+	// the other, when all is right, show whether they agree.
 	g.plan.discovers = g.work(4) == 3
 	if compared := min(g.spec.Servers, left/4, 4); g.plan.discovers && compared > 1 {
 		path := paths[1-g.work(4)/3]
@@ -29,18 +29,18 @@ func (g *Generator) ask() {
 	}
 }
 
-// moments are how long after its step a request is sent.
-var moments = [...]time.Duration{
+// delaysAfterStep are how long after its step a request is sent.
+var delaysAfterStep = [...]time.Duration{
 	time.Second, 0, 10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 4 * time.Second, 5500 * time.Millisecond,
 	8 * time.Second, 13 * time.Second, 24 * time.Second, 40 * time.Second,
 }
 
-// callers are who asks.
+// callers are the users that requests are sent as.
 var callers = [...]string{"admin", "skewproof-reader", "system:serviceaccount:skewproof:skewproof"}
 
-// request is one request.
+// request draws one request.
 func (g *Generator) request() sim.Request {
-	r := sim.Request{User: callers[g.work(len(callers))], After: moments[g.work(len(moments))]}
+	r := sim.Request{User: callers[g.work(len(callers))], After: delaysAfterStep[g.work(len(delaysAfterStep))]}
 	r.After += r.After / 16 * time.Duration(g.work(8))
 	p := &g.plan
 	switch phase := g.work(16); {
@@ -59,13 +59,13 @@ func (g *Generator) request() sim.Request {
 		r.Server = g.names[g.work(len(g.names))]
 		return r
 	}
-	g.choose(&r)
+	g.chooseTarget(&r)
 	r.Forged = g.work(24) == 23
 	return r
 }
 
-// choose says what is asked for, and of which server: mostly what it has to pass on.
-func (g *Generator) choose(r *sim.Request) {
+// chooseTarget chooses the resource and the server: in most cases one that has to pass the request on.
+func (g *Generator) chooseTarget(r *sim.Request) {
 	t := &g.targets
 	what := &t.shared
 	switch n := g.work(20); {
@@ -85,14 +85,14 @@ func (g *Generator) choose(r *sim.Request) {
 	r.Name = objects[g.work(len(objects))]
 	server := g.work(len(g.names))
 	if one.older != one.newer {
-		server = g.ignorant(one, r.Step, server)
+		server = g.serverWithout(one, r.Step, server)
 	}
 	r.Server = g.names[server]
-	g.act(r)
+	g.chooseVerb(r)
 }
 
-// ignorant is the first server from one on that does not serve a target itself, mostly.
-func (g *Generator) ignorant(one *target, step, from int) int {
+// serverWithout is the first server, counted from one on, that does not serve the target itself; in one of eight cases the one that it begins with.
+func (g *Generator) serverWithout(one *target, step, from int) int {
 	if g.work(8) == 7 {
 		return from
 	}
@@ -105,36 +105,36 @@ func (g *Generator) ignorant(one *target, step, from int) int {
 	return from
 }
 
-// objects are the names of what is written and read: few, so that requests are about the same ones.
+// objects are the names of objects: few, so that requests read what others have written.
 var objects = [...]string{"x", "y", "z"}
 
-// verbs are what is done with a resource and with a subresource, the more usual more often.
+// verbs are the verbs of resources and of subresources, common ones several times.
 var (
 	verbs = [...]string{
 		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch", history.VerbTable, "deletecollection",
 	}
-	subverbs = [...]string{"get", "get", "update", "patch"}
-	lasting  = [...]time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
+	subresourceVerbs = [...]string{"get", "get", "update", "patch"}
+	watchTimes       = [...]time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
 )
 
-// act says what is done with it.
-func (g *Generator) act(r *sim.Request) {
+// chooseVerb chooses the verb.
+func (g *Generator) chooseVerb(r *sim.Request) {
 	if r.Subresource != "" {
-		r.Verb = subverbs[g.work(len(subverbs))]
+		r.Verb = subresourceVerbs[g.work(len(subresourceVerbs))]
 		return
 	}
 	r.Verb = verbs[g.work(len(verbs))]
 	if r.Verb == "watch" {
-		n := g.work(3 * len(lasting))
-		r.For, r.Upgrade = lasting[n/3], n%3 == 2
+		n := g.work(3 * len(watchTimes))
+		r.For, r.Upgrade = watchTimes[n/3], n%3 == 2
 	}
 }
 
-// target is something that can be asked for.
+// target is a resource or a subresource to ask for.
 type target struct {
 	gvr         history.GVR
 	subresource string
-	// older and newer are whether the versions serve it.
+	// older and newer are whether that version serves it.
 	older, newer bool
 }
 
@@ -145,7 +145,7 @@ type targets struct {
 	nobody []target // no version does
 }
 
-// extensions are what definitions bring. Whether a server serves them depends on the steps.
+// extensions are the resources of definitions. Whether a server serves them depends on the steps.
 var extensions = func() (all []target) {
 	for _, d := range definitions {
 		for _, v := range d.Versions {
@@ -155,7 +155,7 @@ var extensions = func() (all []target) {
 	return all
 }()
 
-// newTargets sorts what the spec's resources are by who serves them.
+// newTargets sorts the spec's resources and their subresources by who serves them.
 func newTargets(spec Spec) (targets, error) {
 	t := targets{nobody: []target{
 		{gvr: history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}},

@@ -81,7 +81,7 @@ func newSimulator(spec Spec) (*sim.Simulator, error) {
 	return sim.New(setup), nil
 }
 
-// try runs a candidate of best's spec, and takes it if it is violated alike.
+// try runs a candidate of best's spec, and takes it if it has the same violation.
 func (s *shrinker) try(c candidate) bool { return s.tryOn(s.sim, c) }
 
 func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
@@ -121,7 +121,7 @@ func (s *shrinker) repro() *Repro {
 	return r
 }
 
-// change returns best with a change, to be tried.
+// change returns a copy of best with a change.
 func (s *shrinker) change(do func(c *candidate)) candidate {
 	c := s.best
 	c.Case = clone(c.Case)
@@ -129,8 +129,8 @@ func (s *shrinker) change(do func(c *candidate)) candidate {
 	return c
 }
 
-// without tries to do without stretches of n things, large ones first, those at the end first (Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", 2002). count says how many there are now, and drop leaves out those from one to another.
+// without tries to remove stretches of a list, large ones first, those at the end first (Zeller and Hildebrandt, "Simplifying and Isolating
+// Failure-Inducing Input", 2002). count is the present length of the list, and drop removes the items from one to another.
 func (s *shrinker) without(count func() int, drop func(c *candidate, from, to int)) {
 	for size := (count() + 1) / 2; size > 0; size /= 2 {
 		for to := count(); to > 0; to = min(to-size, count()) {
@@ -140,7 +140,7 @@ func (s *shrinker) without(count func() int, drop func(c *candidate, from, to in
 	}
 }
 
-// shrinkTape makes the choices of the run the healthiest: all, those of a stream, or some.
+// shrinkTape makes choices of the tape 0: all, those of a stream, or some.
 func (s *shrinker) shrinkTape() {
 	if !slices.ContainsFunc(s.best.tape[:], func(r []uint32) bool { return len(r) > 0 }) {
 		return
@@ -182,7 +182,7 @@ func (s *shrinker) shrinkSteps() {
 	})
 }
 
-// shrinkServers does without servers, and begins with a control plane that has settled.
+// shrinkServers removes servers, and lets the case begin with a control plane that has settled.
 func (s *shrinker) shrinkServers() {
 	for i := len(s.best.Servers) - 1; i >= 0 && len(s.best.Servers) > 1; i-- {
 		s.try(s.change(func(c *candidate) { c.leave(c.Servers[i].Name) }))
@@ -192,7 +192,7 @@ func (s *shrinker) shrinkServers() {
 	}
 }
 
-// shrinkResources lets fewer resources be served, the most telling ones.
+// shrinkResources lets fewer resources be served: the first ones of the spec.
 func (s *shrinker) shrinkResources() {
 	all, err := s.best.spec.GVRs()
 	if err != nil {
