@@ -1,17 +1,258 @@
 package reports
 
 import (
+	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
 
-	"github.com/skewproof/skewproof/sim/search"
+	"github.com/skewproof/skewproof/internal/invariant"
 )
+
+// AblationKind identifies the document, with [APIVersion].
+const AblationKind = "Ablation"
+
+// Ablation says which single switch makes which difference between two policies: the older one with one switch as the newer has it, and
+// the newer one with one switch as the older has it, all on the same schedules.
+type Ablation struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [AblationKind].
+	Kind string `json:"kind"`
+	// SkewproofVersion is the version of the program that searched.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// Spec is what was searched; its policy is that of From.
+	Spec SearchSpec `json:"spec"`
+	// To is the name of the other policy.
+	To string `json:"to"`
+	// Schedules is how many were run under each policy, from FirstSeed on.
+	Schedules uint64 `json:"schedules"`
+	FirstSeed uint64 `json:"firstSeed"`
+	// Switches is in how many the policies differ, and Complete is false when it was ended before all had been tried. A row that was cut
+	// short is left out, as are the counts of the policies as they are.
+	Switches int  `json:"switches"`
+	Complete bool `json:"complete"`
+	// Columns are the invariants that were violated under any policy, by the kind of the request, in the order of the catalogue.
+	// Counts are in their order.
+	Columns []AblationColumn `json:"columns"`
+	// FromCounts and ToCounts are of the two policies as they are: how many schedules violated each invariant.
+	FromCounts []uint64 `json:"fromCounts"`
+	ToCounts   []uint64 `json:"toCounts"`
+	// Rows are the switches in which the policies differ, in the order of their declaration.
+	Rows []AblationRow `json:"rows"`
+}
+
+// AblationColumn is an invariant, violated in requests of one kind. The kinds are apart so that a switch about subresources does not hide one about
+// forged hop headers.
+type AblationColumn struct {
+	// Invariant is its name, and Grade who asks for it.
+	Invariant string          `json:"invariant"`
+	Grade     invariant.Grade `json:"grade"`
+	// Asked is the kind of the requests.
+	Asked RequestKind `json:"asked,omitempty"`
+}
+
+// String is the column's head.
+func (c AblationColumn) String() string {
+	if c.Asked == PlainRequest {
+		return c.Invariant
+	}
+	return c.Invariant + ", " + string(c.Asked)
+}
+
+// AblationRow is one switch.
+type AblationRow struct {
+	// Switch is its name, and FromValue and ToValue what it is in the two policies.
+	Switch    string `json:"switch"`
+	FromValue string `json:"fromValue"`
+	ToValue   string `json:"toValue"`
+	// With are the counts of the one policy with this switch alone as in the other; Without those of the other with this switch
+	// alone as in the one.
+	With    []uint64 `json:"with"`
+	Without []uint64 `json:"without"`
+}
 
 // WriteAblation writes the table of an ablation into dir, which is made if it does not exist, as text, Markdown and JSON: all three or, with an error,
 // none, as [WriteAll] does.
-func WriteAblation(dir string, a *search.Ablation) error {
-	return save(dir, a, []rendering[*search.Ablation]{
-		{"ablation.txt", func(w io.Writer, a *search.Ablation) error { return a.WriteText(w) }},
-		{"ablation.md", func(w io.Writer, a *search.Ablation) error { return a.WriteMarkdown(w) }},
-		{"ablation.json", writeIndented[*search.Ablation]},
+func WriteAblation(dir string, a *Ablation) error {
+	return save(dir, a, []rendering[*Ablation]{
+		{"ablation.txt", WriteAblationText}, {"ablation.md", WriteAblationMarkdown}, {"ablation.json", writeIndented[*Ablation]},
 	})
+}
+
+// telling is the least part of a policy's violations that a change must remove to be named for it.
+const telling = 0.05
+
+// rises tells whether a change that violates an invariant in so many more schedules is named for it: by a fifth, and in one schedule of a hundred.
+func (a *Ablation) rises(before, after uint64) bool {
+	return after > before && 5*(after-before) >= before && 100*(after-before) >= a.Schedules
+}
+
+// Findings says in sentences which single change removes which violations, which adds to them, and which is needed; that no single one removes them only
+// if all were tried.
+func (a *Ablation) Findings() []string {
+	var all []string
+	for i, inv := range a.Columns {
+		if a.FromCounts[i] == 0 {
+			continue
+		}
+		alone := 0
+		for _, r := range a.Rows {
+			if part := share(a.FromCounts[i], r.With[i]); part >= telling {
+				alone++
+				all = append(all, fmt.Sprintf("%s: %s=%s alone, in %s, removes %s of the violations (%d of %d schedules are left).",
+					inv, r.Switch, shortValue(r.ToValue), a.Spec, percent(part), r.With[i], a.FromCounts[i]))
+			}
+		}
+		if alone == 0 && a.Complete {
+			all = append(all, fmt.Sprintf("%s: no single change of %s removes as much as %s of the violations in %d schedules.",
+				inv, a.Spec, percent(telling), a.FromCounts[i]))
+		}
+	}
+	for i, inv := range a.Columns {
+		for _, r := range a.Rows {
+			if a.rises(a.FromCounts[i], r.With[i]) {
+				all = append(all, fmt.Sprintf("%s: %s=%s alone, in %s, adds to the violations (%d of %d schedules, rather than %d).",
+					inv, r.Switch, shortValue(r.ToValue), a.Spec, r.With[i], a.Schedules, a.FromCounts[i]))
+			}
+		}
+	}
+	for i, inv := range a.Columns {
+		for _, r := range a.Rows {
+			if r.Without[i] > a.ToCounts[i] {
+				all = append(all, fmt.Sprintf("%s: %s with %s=%s, rather than %s, violates it in %d of %d schedules, as it is in %d.",
+					inv, a.To, r.Switch, shortValue(r.FromValue), shortValue(r.ToValue), r.Without[i], a.Schedules, a.ToCounts[i]))
+			}
+		}
+	}
+	return all
+}
+
+// percent does not round up to all of them.
+func percent(part float64) string {
+	if part >= 1 {
+		return "all"
+	}
+	if rounded := fmt.Sprintf("%.0f %%", 100*part); rounded != "100 %" {
+		return rounded
+	}
+	return "more than 99 %"
+}
+
+// share is how much of a policy's violations a change removes, from 0 to 1; less than 0 if it adds to them.
+func share(before, after uint64) float64 {
+	if before == 0 {
+		return 0
+	}
+	return 1 - float64(after)/float64(before)
+}
+
+// title says what was compared.
+func (a *Ablation) title() string {
+	ended := ""
+	if !a.Complete {
+		ended = ", " + a.Ended()
+	}
+	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on under each policy%s; "+
+		"the figures are schedules that violate the invariant",
+		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed, ended)
+}
+
+// Ended says of an ablation that is not complete how far it came.
+func (a *Ablation) Ended() string {
+	noun := "switches"
+	if a.Switches == 1 {
+		noun = "switch"
+	}
+	return fmt.Sprintf("ended after %d of %d %s", len(a.Rows), a.Switches, noun)
+}
+
+// ablationTable is one of the two tables, with the head and the policy as it is in its first two rows.
+type ablationTable struct {
+	title string
+	rows  [][]string
+}
+
+func (a *Ablation) tables() []ablationTable {
+	head := []string{"change"}
+	for _, c := range a.Columns {
+		name := c.String()
+		if c.Grade == invariant.GradeExtended {
+			name += " (extended)"
+		}
+		head = append(head, name)
+	}
+	with := ablationTable{fmt.Sprintf("%s with one switch as in %s", a.Spec, a.To), [][]string{head, cells(a.Spec.String()+" as it is", a.FromCounts, nil)}}
+	without := ablationTable{fmt.Sprintf("%s with one switch as in %s", a.To, a.Spec), [][]string{head, cells(a.To+" as it is", a.ToCounts, nil)}}
+	for _, r := range a.Rows {
+		with.rows = append(with.rows, cells(r.Switch+"="+shortValue(r.ToValue), r.With, a.FromCounts))
+		without.rows = append(without.rows, cells(r.Switch+"="+shortValue(r.FromValue), r.Without, a.ToCounts))
+	}
+	return []ablationTable{with, without}
+}
+
+// shortValue cuts a value to a readable length.
+func shortValue(value string) string {
+	const longest = 32
+	if runes := []rune(value); len(runes) > longest {
+		return string(runes[:longest-1]) + "…"
+	}
+	return value
+}
+
+// cells are a row. A count that is as in base is a dot, so that the eye finds the others; base is nil in the row of the policy as it is.
+func cells(name string, counts, base []uint64) []string {
+	row := []string{name}
+	for i, n := range counts {
+		if base != nil && n == base[i] {
+			row = append(row, "·")
+		} else {
+			row = append(row, fmt.Sprint(n))
+		}
+	}
+	return row
+}
+
+// WriteAblationText writes the tables for a terminal.
+func WriteAblationText(w io.Writer, a *Ablation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", a.title())
+	for _, table := range a.tables() {
+		fmt.Fprintf(&b, "\n%s\n", table.title)
+		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		for _, row := range table.rows {
+			fmt.Fprintln(t, strings.Join(row, "\t"))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if said := a.Findings(); len(said) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", strings.Join(said, "\n"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteAblationMarkdown writes the tables for a page.
+func WriteAblationMarkdown(w io.Writer, a *Ablation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Ablation: %s to %s\n\n%s.\nA dot is a figure that the change leaves as it is.\n", a.Spec, a.To, a.title())
+	for _, table := range a.tables() {
+		fmt.Fprintf(&b, "\n## %s\n\n", table.title)
+		for n, row := range table.rows {
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+			if n == 0 {
+				fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(a.Columns)))
+			}
+		}
+	}
+	for i, f := range a.Findings() {
+		if i == 0 {
+			b.WriteString("\n## What this says\n\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", f)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -1,16 +1,162 @@
 package reports
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
-	"github.com/skewproof/skewproof/sim/search"
+	"github.com/skewproof/skewproof/internal/golden"
+	"github.com/skewproof/skewproof/internal/invariant"
 )
+
+// TestAblationPage holds the sentences of docs/ablation.md to its tables, which take hours to make.
+func TestAblationPage(t *testing.T) {
+	const path = "../docs/ablation.md"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if err := WriteAblationMarkdown(&again, readAblation(t, string(page))); err != nil {
+		t.Fatal(err)
+	}
+	golden.Hold(t, path, again.String())
+}
+
+// readAblation reads what [WriteAblationMarkdown] wrote.
+func readAblation(t *testing.T, page string) *Ablation {
+	t.Helper()
+	a := Ablation{Complete: true}
+	lines := strings.Split(page, "\n")
+	title := strings.NewReplacer(",", "", ":", "").Replace(lines[2])
+	if _, err := fmt.Sscanf(title, "%s → %s %s and %s %d servers %d schedules from seed %d on",
+		&a.Spec.Policy, &a.To, &a.Spec.From, &a.Spec.To, &a.Spec.Servers, &a.Schedules, &a.FirstSeed); err != nil {
+		t.Fatalf("its title %q: %v", lines[2], err)
+	}
+	tables := 0
+	var base []uint64
+	for _, line := range lines {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
+		name, value, _ := strings.Cut(cells[0], "=")
+		switch {
+		case !strings.HasPrefix(line, "| "):
+		case name == "change":
+			tables, base, a.Columns = tables+1, nil, readColumns(cells[1:])
+		case base == nil:
+			base = readCounts(t, cells[1:], nil)
+			if tables == 1 {
+				a.FromCounts = base
+			} else {
+				a.ToCounts = base
+			}
+		case tables == 1:
+			a.Rows = append(a.Rows, AblationRow{Switch: name, ToValue: value, With: readCounts(t, cells[1:], base)})
+		default:
+			for i := range a.Rows {
+				if r := &a.Rows[i]; r.Switch == name {
+					r.FromValue, r.Without = value, readCounts(t, cells[1:], base)
+				}
+			}
+		}
+	}
+	return &a
+}
+
+func readColumns(heads []string) (columns []AblationColumn) {
+	for _, head := range heads {
+		grade := invariant.GradeCore
+		if name, extended := strings.CutSuffix(head, " (extended)"); extended {
+			head, grade = name, invariant.GradeExtended
+		}
+		name, asked, _ := strings.Cut(head, ", ")
+		columns = append(columns, AblationColumn{Invariant: name, Grade: grade, Asked: RequestKind(asked)})
+	}
+	return columns
+}
+
+func readCounts(t *testing.T, cells []string, base []uint64) (counts []uint64) {
+	t.Helper()
+	for i, cell := range cells {
+		if cell == "·" {
+			counts = append(counts, base[i])
+			continue
+		}
+		n, err := strconv.ParseUint(cell, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, n)
+	}
+	return counts
+}
+
+func TestWhatAnAblationSays(t *testing.T) {
+	a := Ablation{
+		Spec: SearchSpec{Policy: "old"}, To: "new", Schedules: 1000, Switches: 1, Complete: true, FromCounts: []uint64{278, 0, 27, 482}, ToCounts: make([]uint64, 4),
+		Columns: []AblationColumn{{Invariant: "Converges"}, {Invariant: "TrueNotFound"}, {Invariant: "Available"}, {Invariant: "NoFalseNotFound"}},
+		Rows:    []AblationRow{{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{1, 13, 43, 523}, Without: make([]uint64, 4)}},
+	}
+	said := strings.Join(a.Findings(), "\n")
+	for _, want := range []string{
+		"Converges: A.B=true alone, in old, removes more than 99 % of the violations (1 of 278 schedules are left).",
+		"TrueNotFound: A.B=true alone, in old, adds to the violations (13 of 1000 schedules, rather than 0).",
+		"Available: A.B=true alone, in old, adds to the violations (43 of 1000 schedules, rather than 27).",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "523") {
+		t.Errorf("482 and 523 are too much alike to be named:\n%s", said)
+	}
+}
+
+// What was not tried removes nothing, which says nothing.
+func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
+	const none, ended = "Converges: no single change of old removes as much as 5 % of the violations in 278 schedules.", ", ended after "
+	for name, c := range map[string]struct {
+		complete       bool
+		switches, rows int
+		says, not      []string
+	}{
+		"complete":  {true, 1, 1, []string{none, "under each policy; the figures"}, []string{ended}},
+		"one of 36": {false, 36, 1, []string{"under each policy, ended after 1 of 36 switches; the figures"}, []string{"no single change", "What this says"}},
+		"none of 1": {false, 1, 0, []string{"under each policy, ended after 0 of 1 switch; the figures"}, []string{"no single change", "What this says"}},
+	} {
+		a := Ablation{
+			Spec: SearchSpec{Policy: "old"}, To: "new", Schedules: 1000, Switches: c.switches, Complete: c.complete,
+			Columns: []AblationColumn{{Invariant: "Converges"}}, FromCounts: []uint64{278}, ToCounts: []uint64{0},
+		}
+		for range c.rows {
+			a.Rows = append(a.Rows, AblationRow{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{278}, Without: []uint64{0}})
+		}
+		var text, markdown bytes.Buffer
+		if err := errors.Join(WriteAblationText(&text, &a), WriteAblationMarkdown(&markdown, &a)); err != nil {
+			t.Fatal(err)
+		}
+		for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
+			for _, want := range c.says {
+				if !strings.Contains(page, want) {
+					t.Errorf("%s: the %s does not say %q:\n%s", name, what, want, page)
+				}
+			}
+			for _, wrong := range c.not {
+				if strings.Contains(page, wrong) {
+					t.Errorf("%s: the %s says %q:\n%s", name, what, wrong, page)
+				}
+			}
+		}
+	}
+}
 
 func TestAnAblationIsWrittenWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteAblation(dir, &search.Ablation{}); err != nil {
+	if err := WriteAblation(dir, &Ablation{}); err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"ablation.txt", "ablation.md", "ablation.json"}
@@ -19,14 +165,14 @@ func TestAnAblationIsWrittenWholeOrNotAtAll(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := WriteAblation("/dev/null/there", &search.Ablation{}); err == nil {
+	if err := WriteAblation("/dev/null/there", &Ablation{}); err == nil {
 		t.Error("no error where no directory can be")
 	}
 	blocked := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(blocked, "ablation.txt", "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteAblation(blocked, &search.Ablation{}); err == nil {
+	if err := WriteAblation(blocked, &Ablation{}); err == nil {
 		t.Error("no error where the text cannot be")
 	}
 	for _, name := range names[1:] {

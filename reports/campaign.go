@@ -1,15 +1,18 @@
 package reports
 
 import (
-	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"html/template"
-	"io"
-	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/sim/search"
+	"github.com/skewproof/skewproof/internal/shell"
 )
+
+// CampaignKind identifies a campaign, together with [APIVersion]. [ReadCampaign] refuses any other.
+const CampaignKind = "Campaign"
 
 // The names of the files of a campaign. Beside them are the repro files of its findings.
 const (
@@ -17,87 +20,346 @@ const (
 	CampaignJSON = "campaign.json"
 )
 
-var campaignPage = template.Must(template.New("campaign.html.tmpl").Funcs(template.FuncMap{
-	"sign":    sign,
-	"capital": capital,
-	"counted": counted,
-	"covered": covered,
-	"next":    func(n int) int { return n + 1 },
-	"count":   func(n uint64) string { return grouped(int(n)) },
-}).ParseFS(assets, "assets/campaign/*.tmpl"))
+// Method is how the schedules of a campaign were chosen.
+type Method string
 
-// campaignDocument is what the template is given.
-type campaignDocument struct {
-	*search.Campaign
-	Style        template.CSS
-	Policy       string
-	Command      string
-	ErrorPercent float64
-	JSON         string
+// The methods.
+const (
+	MethodRandom Method = "random" // each drawn from its seed
+	MethodAll    Method = "all"    // every schedule of a bounded scope
+)
+
+// Campaign is what a search found: one shard of it, or all of them merged.
+type Campaign struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [CampaignKind].
+	Kind string `json:"kind"`
+	// SkewproofVersion is the version of the program that searched.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// Spec is what was searched.
+	Spec SearchSpec `json:"spec"`
+	// Method is how the schedules were chosen.
+	Method Method `json:"method"`
+	// Scope is what a campaign that runs every schedule chose from.
+	Scope *Scope `json:"scope,omitempty"`
+	// FirstSeed is the seed of the first schedule of all shards, and Wanted how many schedules they were to run; 0 if they were
+	// to go on for a time.
+	FirstSeed uint64 `json:"firstSeed"`
+	Wanted    uint64 `json:"wanted"`
+	// Shards are the parts that this document covers; Of is how many there are.
+	Shards []Shard `json:"shards"`
+	Of     int     `json:"of"`
+	// Complete is false when a shard was ended before it had run all its schedules.
+	Complete bool `json:"complete"`
+	// Strict is true when extended invariants count towards the verdict like core ones.
+	Strict bool `json:"strict"`
+
+	// Schedules is how many were run.
+	Schedules uint64 `json:"schedules"`
+	// ElapsedSeconds is how long the slowest shard took, shrinking excepted; SchedulesPerSecond is what all shards ran in one second.
+	ElapsedSeconds     float64 `json:"elapsedSeconds"`
+	SchedulesPerSecond float64 `json:"schedulesPerSecond"`
+	// Traces is how many different traces there were, and Shapes how many if times are ignored: estimates with a standard error of
+	// [DistinctError]. TracesSketch and ShapesSketch are what they are estimated from, for merging.
+	Traces       uint64 `json:"traces"`
+	Shapes       uint64 `json:"shapes"`
+	TracesSketch []byte `json:"tracesSketch"`
+	ShapesSketch []byte `json:"shapesSketch"`
+	// PassedOn is how many schedules had a request that was passed on to a peer. With none, nothing was tested.
+	PassedOn uint64 `json:"passedOn"`
+	// Reached are all interesting states with the schedules that reached them, 0 included.
+	Reached []Reach `json:"reached"`
+	// Invariants are all that there are, with the schedules that violated each.
+	Invariants []InvariantCount `json:"invariants"`
+	// Judged is how many histories were judged in full. In the others, no answer was such that an invariant could object to it.
+	Judged uint64 `json:"judged"`
+	// Findings are the violations, one for each signature, what the KEP demands first.
+	Findings []CampaignFinding `json:"findings"`
+	// Checks are what the search did to check itself.
+	Checks SelfChecks `json:"checks"`
+	// Troubles are schedules that could not be run.
+	Troubles []Trouble `json:"troubles,omitempty"`
+	// Verdict is what follows from all of it.
+	Verdict CampaignVerdict `json:"verdict"`
 }
 
-// WriteCampaignHTML writes what a search came to as one self-contained page, under the rules of [WriteHTML]. It has no script at all.
-func WriteCampaignHTML(w io.Writer, c *search.Campaign) error {
-	style, err := assets.ReadFile("assets/report.css")
-	if err != nil {
-		return err
-	}
-	d := campaignDocument{
-		Campaign: c, Style: template.CSS(style), Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + source(style),
-		Command: c.Command(), ErrorPercent: 100 * search.DistinctError, JSON: CampaignJSON,
-	}
-	var b bytes.Buffer
-	if err := campaignPage.Execute(&b, d); err != nil {
-		return err
-	}
-	_, err = w.Write(b.Bytes())
-	return err
+// DistinctError is the standard error of Traces and Shapes, as a part of them: that of HyperLogLog with 2^14 registers.
+const DistinctError = 1.04 / 128
+
+// SearchSpec says what is searched: a policy, with changes, on a control plane of two versions.
+type SearchSpec struct {
+	// Policy is the name of a preset, or "none" for the feature switched off.
+	Policy string `json:"policy"`
+	// Changes are switches of the policy that are set otherwise, such as "Knowledge.KeepLastGood=true".
+	Changes []string `json:"changes,omitempty"`
+	// From and To are the versions whose recorded documents the servers serve.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Servers is how many there are.
+	Servers int `json:"servers"`
+	// Resources is how many of the resources in which the versions differ most are served; 0 is all that both serve.
+	Resources int `json:"resources"`
+	// Requests is how many requests a random schedule has; 0 is the default.
+	Requests int `json:"requests,omitempty"`
 }
 
-// Lead says in a sentence what was searched.
-func (d campaignDocument) Lead() string {
-	resources := "all resources of both versions"
-	if n := d.Spec.Resources; n > 0 {
-		resources = counted(n, "resource") + " that tell the versions apart"
-	}
-	how := "Random schedules of faults, restarts and upgrades"
-	if d.Method == search.MethodAll {
-		how = "Every schedule of a bounded number of events"
-		if d.Scope != nil && d.Schedules != d.Scope.Schedules {
-			how = covered(d.Campaign) + " schedules of a bounded number of events"
+// String is the policy with its changes.
+func (s SearchSpec) String() string {
+	return strings.Join(append([]string{s.Policy}, s.Changes...), ", ")
+}
+
+// Shard is a part of a campaign that one process searched.
+type Shard struct {
+	// Index counts from 1.
+	Index int `json:"index"`
+	// Schedules is how many it ran, in ElapsedSeconds, with so many Workers, on a Machine.
+	Schedules      uint64  `json:"schedules"`
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+	Workers        int     `json:"workers"`
+	Machine        string  `json:"machine"`
+}
+
+// Scope is what a campaign that runs every schedule chooses from.
+type Scope struct {
+	// Events is the most events of a schedule.
+	Events int `json:"events"`
+	// Alphabet are the events that there are. Not every one is possible in every state.
+	Alphabet []string `json:"alphabet"`
+	// Schedules is how many there are.
+	Schedules uint64 `json:"schedules"`
+}
+
+// Reach is an interesting state.
+type Reach struct {
+	// State is its name, and Schedules how many reached it.
+	State     string `json:"state"`
+	Schedules uint64 `json:"schedules"`
+	// Impossible is why no schedule can reach it under this policy; empty if some can.
+	Impossible string `json:"impossible,omitempty"`
+}
+
+// InvariantCount is an invariant with the number of schedules that violated it.
+type InvariantCount struct {
+	// Name is the name in the catalogue, Grade who asks for it, and Sentence what must hold.
+	Name     string          `json:"name"`
+	Grade    invariant.Grade `json:"grade"`
+	Sentence string          `json:"sentence"`
+	// Exercised is in how many of the histories that were judged in full it had something to judge. With 0, the search says nothing about it.
+	Exercised uint64 `json:"exercised"`
+	// Violated is how many schedules violated it, whatever the cause, and Requests the same by the kind of the request.
+	Violated uint64         `json:"violated"`
+	Requests []RequestCount `json:"requests"`
+}
+
+// RequestCount is how many schedules violated an invariant in a request of one kind. A schedule that did so in several kinds counts in each.
+type RequestCount struct {
+	// Asked is the kind of the request; empty for plain ones.
+	Asked RequestKind `json:"asked,omitempty"`
+	// Violated is how many schedules.
+	Violated uint64 `json:"violated"`
+}
+
+// RequestKind is what sets a request apart from plain ones.
+type RequestKind string
+
+// The kinds of requests.
+const (
+	PlainRequest       RequestKind = ""
+	SubresourceRequest RequestKind = "asked for a subresource"
+	ForgedRequest      RequestKind = "asked with a forged hop header"
+)
+
+// RequestKinds are all kinds, in the order in which they are shown.
+var RequestKinds = [...]RequestKind{PlainRequest, SubresourceRequest, ForgedRequest}
+
+// Circumstance is what had happened to processes when an invariant was violated. The first that applies counts.
+type Circumstance string
+
+// The circumstances.
+const (
+	CircumstanceAsked   Circumstance = "after the asked server came or went"
+	CircumstanceServing Circumstance = "after one that serves it came or went"
+	CircumstanceOther   Circumstance = "after another server came or went"
+	CircumstanceNone    Circumstance = ""
+)
+
+// Signature is what violations of one kind have in common, whatever the servers are called and whenever it happens. A search shows one violation
+// of each signature, and shrinking keeps it.
+type Signature struct {
+	// Invariant is what is violated, and Grade who asks for it.
+	Invariant string          `json:"invariant"`
+	Grade     invariant.Grade `json:"grade"`
+	// Cause is that of the verdict's evidence, with S for every server.
+	Cause string `json:"cause"`
+	// Asked is the kind of the request.
+	Asked RequestKind `json:"asked,omitempty"`
+	// Circumstance says, of a plain request, whose process came or went shortly before, or while a fault was on.
+	Circumstance Circumstance `json:"circumstance,omitempty"`
+}
+
+// String is the signature in a line.
+func (s Signature) String() string {
+	text := s.Invariant + ": " + s.Cause
+	for _, more := range []string{string(s.Asked), string(s.Circumstance)} {
+		if more != "" {
+			text += ", " + more
 		}
 	}
-	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
+	return text
 }
 
-// First is the id of the first finding about an invariant; empty if there is none.
-func (d campaignDocument) First(invariant string) string {
-	for n, f := range d.Findings {
-		if f.Signature.Invariant == invariant {
-			return fmt.Sprintf("finding-%d", n+1)
+// Compare orders signatures: what the KEP demands comes first.
+func (s Signature) Compare(o Signature) int {
+	return cmp.Or(cmp.Compare(s.Grade, o.Grade), cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Cause, o.Cause), cmp.Compare(s.Asked, o.Asked),
+		cmp.Compare(s.Circumstance, o.Circumstance))
+}
+
+// CampaignFinding is a violation that a search found.
+type CampaignFinding struct {
+	Signature
+	// Schedules is how many showed it.
+	Schedules uint64 `json:"schedules"`
+	// Seed is the first that did.
+	Seed uint64 `json:"seed"`
+	// Sentence tells one in full: of the smallest schedule, if there is one.
+	Sentence string `json:"sentence"`
+	// Disturbances is how many steps of the smallest schedule harm or change the control plane, and Story is that schedule in words.
+	Disturbances int      `json:"disturbances,omitempty"`
+	Story        []string `json:"story,omitempty"`
+	// File is the name of the repro file, and Repro its content; both empty if it was not written.
+	File  string          `json:"file,omitempty"`
+	Repro json.RawMessage `json:"repro,omitempty"`
+	// Shrunk is false when there was no time to look for the smallest schedule.
+	Shrunk bool `json:"shrunk"`
+}
+
+// SelfChecks are what a search does to check itself.
+type SelfChecks struct {
+	// Repeated is how many schedules were run twice, and Differed how many of them gave another trace.
+	Repeated uint64 `json:"repeated"`
+	Differed uint64 `json:"differed"`
+	// Doubted is how many histories that needed no judging were judged all the same, and Wrong how many of them had a violation.
+	Doubted uint64 `json:"doubted"`
+	Wrong   uint64 `json:"wrong"`
+	// FirstDiffered and FirstWrong are seeds; 0 if there is none.
+	FirstDiffered uint64 `json:"firstDiffered,omitempty"`
+	FirstWrong    uint64 `json:"firstWrong,omitempty"`
+}
+
+// Trouble is why schedules could not be run, or ended in a panic.
+type Trouble struct {
+	// Sentence says what went wrong.
+	Sentence string `json:"sentence"`
+	// Schedules is how many it happened to, the first with Seed.
+	Schedules uint64 `json:"schedules"`
+	Seed      uint64 `json:"seed"`
+}
+
+// CampaignVerdict is the verdict on a campaign.
+type CampaignVerdict struct {
+	// Outcome is "pass", "fail" or "inconclusive".
+	Outcome invariant.Outcome `json:"outcome"`
+	// Sentence says why, in one sentence.
+	Sentence string `json:"sentence"`
+}
+
+// FewestStates is how many of the interesting states a random search must have reached to pass.
+const FewestStates = 8
+
+// Conclude fills in the verdict, which follows from all other fields.
+func (c *Campaign) Conclude() { c.Verdict = c.conclusion() }
+
+func (c *Campaign) conclusion() CampaignVerdict {
+	inconclusive := func(format string, args ...any) CampaignVerdict {
+		return CampaignVerdict{invariant.OutcomeInconclusive, fmt.Sprintf(format, args...)}
+	}
+	var violated []string
+	core := 0
+	for _, f := range c.Findings {
+		if c.Decides(f.Grade) {
+			core++
+			violated = appendNew(violated, f.Invariant)
 		}
 	}
-	return ""
+	states := c.States()
+	switch {
+	case core > 0:
+		return CampaignVerdict{invariant.OutcomeFail, fmt.Sprintf("%s violated, in %d different ways", strings.Join(violated, ", "), core)}
+	case c.Checks.Differed > 0:
+		return inconclusive("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed, c.Checks.Repeated)
+	case c.Checks.Wrong > 0:
+		return inconclusive("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong, c.Checks.Doubted)
+	case len(c.Troubles) > 0:
+		return inconclusive("some schedules could not be carried out: %s", c.Troubles[0].Sentence)
+	case c.Schedules == 0:
+		return inconclusive("nothing was run")
+	case c.PassedOn == 0:
+		return inconclusive("in %d schedules no request was passed on to a peer", c.Schedules)
+	case c.Method == MethodRandom && states < FewestStates:
+		return inconclusive("only %d of the interesting states were reached in %d schedules; want at least %d", states, c.Schedules, FewestStates)
+	case !c.Complete:
+		return inconclusive("it was ended after %d schedules, without a violation until then", c.Schedules)
+	case len(c.Shards) < c.Of:
+		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of)}
+	default:
+		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules", c.Schedules)}
+	}
 }
 
 // Decides reports whether an invariant of that grade counts towards the verdict.
-func (d campaignDocument) Decides(g invariant.Grade) bool {
-	return g == invariant.GradeCore || d.Strict
+func (c *Campaign) Decides(g invariant.Grade) bool { return g == invariant.GradeCore || c.Strict }
+
+// States is how many of the interesting states were reached.
+func (c *Campaign) States() int { return c.states(func(r Reach) bool { return r.Schedules > 0 }) }
+
+// PossibleStates is how many of them can be reached under the policy.
+func (c *Campaign) PossibleStates() int {
+	return c.states(func(r Reach) bool { return r.Impossible == "" })
 }
 
-// WriteCampaign writes a campaign into dir, which is made if it does not exist, as [CampaignJSON] and [CampaignHTML], and the repro file
-// of each finding. As with [WriteAll] no reader ever sees half a file.
-func WriteCampaign(dir string, c *search.Campaign) error {
-	var files []file
-	for _, f := range c.Findings {
-		if f.Repro == nil {
-			continue
+func (c *Campaign) states(of func(Reach) bool) (n int) {
+	for _, r := range c.Reached {
+		if of(r) {
+			n++
 		}
-		body, err := f.Repro.Encode()
-		if err != nil {
-			return err
-		}
-		files = append(files, file{filepath.Join(dir, f.File), body})
 	}
-	return save(dir, c, []rendering[*search.Campaign]{{CampaignJSON, writeIndented[*search.Campaign]}, {CampaignHTML, WriteCampaignHTML}}, files...)
+	return n
+}
+
+// Command is the command line that runs the search again, whatever its defaults become.
+func (c *Campaign) Command() string {
+	s := c.Spec
+	words := []string{"skewproof", "explore"}
+	if c.Method == MethodAll {
+		words = []string{"skewproof", "exhaust"}
+	}
+	words = append(words, "--policy", s.Policy)
+	for _, change := range s.Changes {
+		words = append(words, "--change", change)
+	}
+	words = append(words, "--from", s.From, "--to", s.To, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
+	if c.Method == MethodAll {
+		words = append(words, "--events", strconv.Itoa(c.Events()))
+	} else {
+		if s.Requests > 0 {
+			words = append(words, "--requests", strconv.Itoa(s.Requests))
+		}
+		words = append(words, "--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10))
+	}
+	if c.Of > len(c.Shards) {
+		words = append(words, "--shard", fmt.Sprintf("%d/%d", c.Shards[0].Index, c.Of))
+	}
+	if c.Strict {
+		words = append(words, "--strict")
+	}
+	return shell.Line(words...)
+}
+
+// Events is the most events of a schedule, where every schedule is run; 0 where they are random.
+func (c *Campaign) Events() int {
+	if c.Scope == nil {
+		return 0
+	}
+	return c.Scope.Events
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"encoding/json"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -11,57 +12,55 @@ import (
 
 	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/search"
 )
 
 // smallCampaign is what a search may come to, with something in every section.
-func smallCampaign() *search.Campaign {
-	signature := search.Signature{Invariant: "NoFalseNotFound", Grade: invariant.GradeCore, Cause: "404 though S served it, out of reach", Circumstance: search.CircumstanceOther}
-	c := &search.Campaign{
-		APIVersion: search.CampaignVersion, Kind: search.CampaignKind, SkewproofVersion: "v0.1.0",
-		Spec:   search.Spec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6},
-		Method: search.MethodRandom, FirstSeed: 1, Wanted: 20000, Of: 2,
-		Shards: []search.Shard{
+func smallCampaign() *Campaign {
+	signature := Signature{Invariant: "NoFalseNotFound", Grade: invariant.GradeCore, Cause: "404 though S served it, out of reach", Circumstance: CircumstanceOther}
+	c := &Campaign{
+		APIVersion: APIVersion, Kind: CampaignKind, SkewproofVersion: "v0.1.0",
+		Spec:   SearchSpec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6, Requests: 20},
+		Method: MethodRandom, FirstSeed: 1, Wanted: 20000, Of: 2,
+		Shards: []Shard{
 			{Index: 1, Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"}, {Index: 2, Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
 		},
 		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, Traces: 19987, Shapes: 19321, PassedOn: 18000, Judged: 9000,
-		Reached: []search.Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}, {State: "crashed", Impossible: "a failed fetch does not end a server"}},
-		Invariants: []search.InvariantCount{
+		Reached: []Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}, {State: "crashed", Impossible: "a failed fetch does not end a server"}},
+		Invariants: []InvariantCount{
 			{
 				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Exercised: 8000, Violated: 240,
-				Requests: []search.RequestCount{{Violated: 200}, {Asked: search.PeculiarSubresource, Violated: 41}, {Asked: search.PeculiarForged}},
+				Requests: []RequestCount{{Violated: 200}, {Asked: SubresourceRequest, Violated: 41}, {Asked: ForgedRequest}},
 			},
 			{Name: "Available", Grade: invariant.GradeExtended, Sentence: "No request fails.", Exercised: 9000, Violated: 12},
 			{Name: "NoLoop", Grade: invariant.GradeCore, Sentence: "A request is passed on at most once.", Exercised: 7000},
 			{Name: "WatchesLast", Grade: invariant.GradeExtended, Sentence: "A watch lasts."},
 		},
-		Findings: []search.Finding{
+		Findings: []CampaignFinding{
 			{
 				Signature: signature, Schedules: 240, Seed: 77, Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
 				Story: []string{"servers a (v1.37.1), b (v1.36.3), c (v1.36.3)", "1. cut, b→a", "2. restart c", "   1s later, ask b to list resource.k8s.io/v1/devicetaintrules"},
 				File:  "NoFalseNotFound-1.json",
-				Repro: &search.Repro{Schema: search.ReproSchema, Invariant: "NoFalseNotFound", Case: sim.Case{}, Hash: "0"},
+				Repro: json.RawMessage(`{"schema":"skewproof/repro/v1alpha1","invariant":"NoFalseNotFound","sentence":"b → <a>","hash":"0"}`),
 			},
-			{Signature: search.Signature{Invariant: "Available", Grade: invariant.GradeExtended, Cause: "503 though S could be reached"}, Schedules: 12, Seed: 5, Sentence: "b was asked."},
+			{Signature: Signature{Invariant: "Available", Grade: invariant.GradeExtended, Cause: "503 though S could be reached"}, Schedules: 12, Seed: 5, Sentence: "b was asked."},
 		},
-		Checks:   search.Checks{Repeated: 200, Doubted: 90, Differed: 1, FirstDiffered: 300, Wrong: 1, FirstWrong: 400},
-		Troubles: []search.Trouble{{Sentence: "panic: of a test", Schedules: 2, Seed: 9}},
-		Verdict:  search.CampaignVerdict{Outcome: invariant.OutcomeFail, Sentence: "NoFalseNotFound violated, in 1 different ways"},
+		Checks:   SelfChecks{Repeated: 200, Doubted: 90, Differed: 1, FirstDiffered: 300, Wrong: 1, FirstWrong: 400},
+		Troubles: []Trouble{{Sentence: "panic: of a test", Schedules: 2, Seed: 9}},
+		Verdict:  CampaignVerdict{Outcome: invariant.OutcomeFail, Sentence: "NoFalseNotFound violated, in 1 different ways"},
 	}
 	return c
 }
 
 // everything is one that ran every schedule, and found nothing.
-func everything() *search.Campaign {
+func everything() *Campaign {
 	c := smallCampaign()
-	c.Method, c.Scope = search.MethodAll, &search.Scope{Events: 2, Alphabet: []string{"restart a", "restart b"}, Schedules: 20000}
-	c.Findings, c.Troubles, c.Checks = nil, nil, search.Checks{Repeated: 200, Doubted: 90}
-	c.Verdict = search.CampaignVerdict{Outcome: invariant.OutcomePass, Sentence: "no violation in 20000 schedules"}
+	c.Method, c.Scope = MethodAll, &Scope{Events: 2, Alphabet: []string{"restart a", "restart b"}, Schedules: 20000}
+	c.Findings, c.Troubles, c.Checks = nil, nil, SelfChecks{Repeated: 200, Doubted: 90}
+	c.Verdict = CampaignVerdict{Outcome: invariant.OutcomePass, Sentence: "no violation in 20000 schedules"}
 	return c
 }
 
-func renderCampaign(t *testing.T, c *search.Campaign) *html.Node {
+func renderCampaign(t *testing.T, c *Campaign) *html.Node {
 	t.Helper()
 	return parsed(t, WriteCampaignHTML, c)
 }
@@ -71,7 +70,7 @@ func TestCampaignGolden(t *testing.T) {
 	if err := WriteCampaignHTML(&page, smallCampaign()); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*search.Campaign{smallCampaign(), everything()} {
+	for _, c := range []*Campaign{smallCampaign(), everything()} {
 		if err := WriteCampaignSummary(&summary, c, SummaryOptions{Dir: "_out"}); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +83,7 @@ func TestCampaignGolden(t *testing.T) {
 // A reviewer must find what was searched, what was found, how to see it again, and why to believe it.
 func TestACampaignPageSaysWhatMatters(t *testing.T) {
 	for name, c := range map[string]struct {
-		page *search.Campaign
+		page *Campaign
 		says []string
 	}{
 		"random": {smallCampaign(), []string{
@@ -108,7 +107,7 @@ func TestAPartOfEverySchedule(t *testing.T) {
 	early.Of, early.Complete, early.Shards, early.Schedules = 1, false, early.Shards[:1], 2592
 	shard.Shards, shard.Schedules = shard.Shards[:1], 10000
 	for name, c := range map[string]struct {
-		campaign        *search.Campaign
+		campaign        *Campaign
 		line, lead, not string
 	}{
 		"ended early":     {early, "2,592 of the 20,000 schedules of up to 2", "2,592 of the 20,000 schedules of a bounded number of events on", "ll 20,000"},
@@ -135,7 +134,7 @@ func TestHostileCampaignsStayText(t *testing.T) {
 	poisoned := smallCampaign()
 	poison(reflect.ValueOf(poisoned).Elem(), hostile)
 	staysText(t, renderCampaign(t, smallCampaign()), renderCampaign(t, poisoned))
-	for _, c := range []*search.Campaign{smallCampaign(), poisoned} {
+	for _, c := range []*Campaign{smallCampaign(), poisoned} {
 		for _, n := range elements(renderCampaign(t, c), "a") {
 			for _, a := range n.Attr {
 				if a.Key == "href" && a.Val != CampaignJSON && !strings.HasPrefix(a.Val, "#") {

@@ -6,8 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// circumstances says what was going on in a window of time: the faults that were on and what became of processes
-// meanwhile; without any, the steps.
+// circumstances says what happened in a window of time: the faults that were on, and the processes that were replaced or restarted
+// while they were; without any fault, the steps.
 func circumstances(r RunReport, start, end Seconds) string {
 	var faults []Fault
 	since := start
@@ -38,7 +38,7 @@ func circumstances(r RunReport, start, end Seconds) string {
 		}
 	}
 	switch {
-	case len(steps) > 0 && !within && before != "": // it had begun before: the steps are not the cause
+	case len(steps) > 0 && !within && before != "": // the window began before these steps, so they are not the cause
 		return "after “" + before + "”"
 	case len(steps) > 0 && !within:
 		return "from the start on"

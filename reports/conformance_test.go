@@ -140,7 +140,7 @@ func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	} {
 		want := poisoned(s)
 		document := encodedConformance(t, want)
-		got, err := DecodeConformance(strings.NewReader(document))
+		got, err := conformanceReports.decode(strings.NewReader(document))
 		if err != nil {
 			t.Errorf("%q: %v", s, err)
 			continue
@@ -175,7 +175,7 @@ func TestReadConformanceRefuses(t *testing.T) {
 			if c.document == good {
 				t.Fatal("the document was not broken: this test would prove nothing")
 			}
-			if _, err := DecodeConformance(strings.NewReader(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := conformanceReports.decode(strings.NewReader(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})

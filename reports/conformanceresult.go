@@ -11,7 +11,7 @@ import (
 // NotReached is the reason of what was chosen and had not had its turn when the suite ended.
 const NotReached = "not run: the suite was ended before it, or focused on others"
 
-// InProfile is what a judged run came to in one profile: in the invariants of that grade.
+// InProfile is the result of a judged run in one profile: in the invariants of that grade.
 func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	p := ProfileResult{Result: ResultSkipped}
 	var reasons []string
@@ -44,7 +44,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	case !r.Metadata.Complete || r.Metadata.Error != "":
 		p.Result, p.Reason = ResultInconclusive, "the run ended early: "+r.Metadata.Error
 	case p.Result == ResultPassed && grade == invariant.GradeCore && r.Verdict.Outcome == invariant.OutcomeInconclusive && !r.Verdict.Strict:
-		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // whatever made it so: a part never passes where the whole does not
+		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // a profile never passes where the whole run does not
 	case p.Result == ResultSkipped:
 		p.Reason = "the run showed nothing that an invariant of this profile is about"
 		if grade == invariant.GradeCore { // what the KEP demands cannot be beside the point
@@ -69,7 +69,7 @@ func profile(name invariant.Grade, all []ConformanceScenario, result func(Confor
 	p := Profile{Name: name}
 	notRun := false
 	for _, s := range all {
-		notRun = notRun || s.Core.Reason == NotReached
+		notRun = notRun || s.notRun()
 		switch result(s) {
 		case ResultPassed:
 			p.Passed++
@@ -116,15 +116,9 @@ func (c *ConformanceReport) conclusion() (Result, string) {
 		result = extended.Result
 	}
 	told := fmt.Sprintf("%d of %d scenarios passed core", core.Passed, len(c.Scenarios))
-	notRun := len(c.named(func(s ConformanceScenario) bool { return s.Core.Reason == NotReached }))
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{core.Failed, "failed"}, {core.Inconclusive, "proved nothing"}, {core.Skipped - notRun, "skipped"}, {notRun, "not run"}} {
-		if part.n > 0 {
-			told += fmt.Sprintf(", %d %s", part.n, part.what)
-		}
-	}
+	notRun := len(c.named(ConformanceScenario.notRun))
+	told += alsoCounted(core.Failed, "failed") + alsoCounted(core.Inconclusive, "proved nothing") +
+		alsoCounted(core.Skipped-notRun, "skipped") + alsoCounted(notRun, "not run")
 	switch {
 	case !c.Metadata.Complete && c.Control.Result != ResultPassed && c.Control.Result != ResultFailed:
 		return ResultInconclusive, "the run was ended early, before its negative control was done; " + told

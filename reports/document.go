@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxDocument bounds the size of a document that is read, in bytes: real ones are well below 1 MiB.
-const maxDocument = 16 << 20
+// maxDocument bounds the size of a document that is read, in bytes. Those of runs are well below 1 MiB; a campaign has a repro in each finding.
+const maxDocument = 64 << 20
 
 // readable is a kind of documents that are read back.
 type readable[T any] struct {

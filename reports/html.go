@@ -14,26 +14,77 @@ import (
 //go:embed assets
 var assets embed.FS
 
-var page = template.Must(template.New("report.html.tmpl").Funcs(template.FuncMap{
-	"clock":   clock,
-	"lasting": lasting,
-	"grouped": grouped,
-	"counted": counted,
-	"times":   times,
-	"sign":    sign,
-	"capital": capital,
-	"next":    func(n int) int { return n + 1 },
-}).ParseFS(assets, "assets/*.tmpl"))
+// asset is the content of an embedded file.
+func asset(name string) []byte {
+	content, err := assets.ReadFile("assets/" + name)
+	if err != nil { // names are constant
+		panic(err)
+	}
+	return content
+}
 
-// document is what the template is given: the report, and what is laid out beforehand.
-type document struct {
+// newPage parses the template of a page; the name is that of its file below assets, without ".html.tmpl".
+func newPage(folder, name string) *template.Template {
+	return template.Must(template.New(name+".html.tmpl").Funcs(template.FuncMap{
+		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
+		"clock": clock, "lasting": lasting, "grouped": grouped, "counted": counted, "times": times, "covered": covered,
+		"next":    func(n int) int { return n + 1 },
+		"count":   func(n uint64) string { return grouped(int(n)) },
+		"outcome": func(r Result) invariant.Outcome { return outcomes[r] },
+	}).ParseFS(assets, "assets/"+folder+"*.tmpl"))
+}
+
+// head is what every page has in its head: style and script, which it contains, and a content security policy that forbids all others.
+type head struct {
+	Style  template.CSS
+	Script template.JS
+	Policy string
+}
+
+// newHead makes the head of a page with a script, which may be empty, and the style of all pages and more.
+func newHead(script []byte, more ...string) head {
+	style := asset("report.css")
+	for _, name := range more {
+		style = append(style, asset(name)...)
+	}
+	h := head{
+		Style: template.CSS(style), Script: template.JS(script),
+		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + source(style),
+	}
+	if len(script) > 0 {
+		h.Policy += "; script-src " + source(script)
+	}
+	return h
+}
+
+// source is the hash source of an inline block (Content Security Policy Level 3, "Source Lists").
+func source(block []byte) string {
+	sum := sha256.Sum256(block)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// writePage renders a page. A page is small, and a template error must not leave half of it in w.
+func writePage(w io.Writer, page *template.Template, document any) error {
+	var b bytes.Buffer
+	if err := page.Execute(&b, document); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+var (
+	runPage = newPage("", "report")
+	runHead = newHead(asset("report.js"))
+)
+
+// runDocument is what the template of a run is given: the report, and what is laid out beforehand.
+type runDocument struct {
 	RunReport
+	head
 	Chart      chart
 	Matrix     []matrixSection
 	Violations []violated
-	Style      template.CSS
-	Script     template.JS
-	Policy     string
 	Files      struct{ JSON, JUnit string }
 }
 
@@ -56,40 +107,17 @@ type instance struct {
 // Every string of a report is taken for hostile, since servers under test wrote some of them: html/template escapes
 // them, and a content security policy that names the page's own style and script by hash forbids everything else.
 func WriteHTML(w io.Writer, r RunReport) error {
-	style, err := assets.ReadFile("assets/report.css")
-	if err != nil {
-		return err
-	}
-	script, err := assets.ReadFile("assets/report.js")
-	if err != nil {
-		return err
-	}
-	d := document{
-		RunReport: r, Chart: newChart(r), Matrix: newMatrix(r),
-		Style: template.CSS(style), Script: template.JS(script),
-		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + source(style) + "; script-src " + source(script),
-	}
+	d := runDocument{RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r)}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
 	for _, i := range r.Invariants {
-		if i.Verdict == invariant.OutcomeFail {
-			v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}
-			for _, e := range i.Evidence {
-				v.Shown = append(v.Shown, instance{e, circumstances(r, e.FirstSeconds, e.FirstSeconds)})
-			}
-			d.Violations = append(d.Violations, v)
+		if i.Verdict != invariant.OutcomeFail {
+			continue
 		}
+		v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}
+		for _, e := range i.Evidence {
+			v.Shown = append(v.Shown, instance{e, circumstances(r, e.FirstSeconds, e.FirstSeconds)})
+		}
+		d.Violations = append(d.Violations, v)
 	}
-	// The page is small; a template error must not leave half of it in w.
-	var b bytes.Buffer
-	if err := page.Execute(&b, d); err != nil {
-		return err
-	}
-	_, err = w.Write(b.Bytes())
-	return err
-}
-
-// source is the hash source of an inline block (Content Security Policy Level 3, "Source Lists").
-func source(block []byte) string {
-	sum := sha256.Sum256(block)
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return writePage(w, runPage, d)
 }

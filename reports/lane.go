@@ -95,9 +95,9 @@ func newState(b StateBand, s scale, top float64, versions []versionKey) stateVie
 }
 
 func newLate(b LateBand, s scale, y float64) rect {
-	title := fmt.Sprintf("a question around all faults waited, %s to %s", clock(b.StartSeconds), clock(b.EndSeconds))
+	title := fmt.Sprintf("a probe that avoids all faults was answered late, %s to %s", clock(b.StartSeconds), clock(b.EndSeconds))
 	if b.QueuedSeconds > 0 {
-		title += fmt.Sprintf("; threads of the server waited %s for a processor, all together", lasting(b.QueuedSeconds))
+		title += fmt.Sprintf("; the server's threads waited %s for a CPU, all together", lasting(b.QueuedSeconds))
 	}
 	return rect{X: s.x(b.StartSeconds), Y: y, W: s.width(b.StartSeconds, b.EndSeconds), H: 4, Class: "late", Title: title}
 }

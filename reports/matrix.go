@@ -1,74 +1,206 @@
 package reports
 
 import (
-	"net/http"
+	"fmt"
+	"io"
 	"slices"
-	"strconv"
-	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// matrixSection is one class of requests of the table of counts.
-type matrixSection struct {
-	Title, Meaning string
-	Rows           []matrixRow
-	Totals         []int // by server, then over all
+// MatrixKind identifies a version matrix, together with [APIVersion].
+const MatrixKind = "VersionMatrix"
+
+// The names of the files of a version matrix.
+const (
+	MatrixHTML = "matrix.html"
+	MatrixJSON = "matrix.json"
+	MatrixText = "matrix.txt"
+)
+
+// VersionMatrix is what a set of scenarios came to on several subjects in several pairs of versions.
+type VersionMatrix struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [MatrixKind].
+	Kind string `json:"kind"`
+	// Metadata says when it was run, by what and on what.
+	Metadata MatrixMetadata `json:"metadata"`
+	// Result is "failed" if any subject but the negative control violated what the KEP demands; else "inconclusive" if any run proved
+	// nothing, if the negative control did not fail or was not among the runs, or if nothing else was; else "passed".
+	Result Result `json:"result"`
+	// Sentence says in one sentence what it came to.
+	Sentence string `json:"sentence"`
+	// Invariants are those that every run was held against, in the order of the catalogue.
+	Invariants []MatrixInvariant `json:"invariants"`
+	// Pairs are the pairs of versions, in the order in which they were asked for.
+	Pairs []VersionPair `json:"pairs"`
+	// Cells are the runs, by pair, scenario and subject.
+	Cells []MatrixCell `json:"cells"`
+	// Reproduce is the command line that repeats the whole matrix.
+	Reproduce string `json:"reproduce"`
+	// Environment lists what the runs depended on; one fact per entry.
+	Environment []string `json:"environment,omitempty"`
 }
 
-// matrixRow is one kind of answer: how often each server gave it.
-type matrixRow struct {
-	Answer string
-	Counts []int // by server, then over all
+// MatrixMetadata says when a matrix was run, by what and on what.
+type MatrixMetadata struct {
+	// StartedAt is the wall time of the start.
+	StartedAt time.Time `json:"startedAt"`
+	// DurationSeconds is how long it took until the last run was over; several may have been under way at a time.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// SkewproofVersion is the version of the program that ran it.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// Backend is what the servers ran on.
+	Backend string `json:"backend"`
+	// Complete is false when it was ended before every run had its turn.
+	Complete bool `json:"complete"`
 }
 
-// newMatrix lays the counts out as a table: one section per class, one row per answer, one column per server.
-func newMatrix(r RunReport) []matrixSection {
-	columns := map[string]int{}
-	for n, s := range r.Servers {
-		columns[s.Name] = n
+// MatrixInvariant is one column.
+type MatrixInvariant struct {
+	// Name is the name in the catalogue; Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
+	Name  string          `json:"name"`
+	Grade invariant.Grade `json:"grade"`
+	// Sentence says what must hold.
+	Sentence string `json:"sentence"`
+}
+
+// VersionPair is the versions of one part of the matrix.
+type VersionPair struct {
+	// From and To are as 'skewproof run' takes them.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Note says what is special about the pair; empty for two minors that follow each other.
+	Note string `json:"note,omitempty"`
+}
+
+// String is "v1.36.3 → v1.37.1".
+func (p VersionPair) String() string { return p.From + " → " + p.To }
+
+// MatrixCell is one run.
+type MatrixCell struct {
+	// Pair is the index of the pair of versions, counted from 0.
+	Pair int `json:"pair"`
+	// Scenario and Subject are as 'skewproof run' takes them.
+	Scenario string `json:"scenario"`
+	Subject  string `json:"subject"`
+	// MustFail is true of a negative control: a scenario that fails where there is no proxy, on the subject none. Others say nothing about it.
+	MustFail bool `json:"mustFail,omitempty"`
+	// Core and Extended are the results by profile.
+	Core     ProfileResult `json:"core"`
+	Extended ProfileResult `json:"extended"`
+	// Verdicts are one for each of the invariants of the matrix, in their order; empty where the run was not judged.
+	Verdicts []invariant.Outcome `json:"verdicts,omitempty"`
+	// Trouble says that the run did not go to its end: a server that crashed or could not start, a hang, or what kept it from being run.
+	Trouble string `json:"trouble,omitempty"`
+	// DurationSeconds is how long it took; 0 if nothing was run.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// Directory holds the evidence: history, logs and the full report, relative to this file; empty if nothing was run.
+	Directory string `json:"directory,omitempty"`
+	// Reproduce is the command line that repeats the run.
+	Reproduce string `json:"reproduce,omitempty"`
+}
+
+// subjectNone is the negative control.
+const subjectNone = "none"
+
+// NewMatrix makes a matrix of cells that have been run.
+func NewMatrix(metadata MatrixMetadata, pairs []VersionPair, cells []MatrixCell) VersionMatrix {
+	m := VersionMatrix{APIVersion: APIVersion, Kind: MatrixKind, Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: []MatrixInvariant{}}
+	for _, i := range invariant.All() {
+		m.Invariants = append(m.Invariants, MatrixInvariant{Name: i.Name, Grade: i.Grade, Sentence: i.Sentence})
 	}
-	width := len(r.Servers) + 1
-	var sections []matrixSection
-	for _, class := range classes {
-		section := matrixSection{Title: class.title, Meaning: class.meaning, Totals: make([]int, width)}
-		counts := slices.Clone(r.Counts)
-		slices.SortStableFunc(counts, func(a, b Count) int { return a.Status - b.Status })
-		for _, c := range counts {
-			column, ok := columns[c.Server]
-			if c.Class != class.class || !ok {
-				continue
-			}
-			answer := c.answer()
-			n := slices.IndexFunc(section.Rows, func(row matrixRow) bool { return row.Answer == answer })
-			if n < 0 {
-				n = len(section.Rows)
-				section.Rows = append(section.Rows, matrixRow{answer, make([]int, width)})
-			}
-			for _, at := range []int{column, width - 1} {
-				section.Rows[n].Counts[at] += c.Count
-				section.Totals[at] += c.Count
-			}
-		}
-		if len(section.Rows) > 0 {
-			sections = append(sections, section)
-		}
-	}
-	return sections
+	m.Result, m.Sentence = m.conclusion()
+	return m
 }
 
-func (c Count) answer() string {
+// SetVerdicts fills in the results of a run.
+func (c *MatrixCell) SetVerdicts(r RunReport) {
+	c.Core, c.Extended, c.Reproduce = r.InProfile(invariant.GradeCore), r.InProfile(invariant.GradeExtended), r.Reproduce
+	c.Trouble = r.Metadata.Error
+	c.Verdicts = nil
+	for _, i := range invariant.All() {
+		verdict := invariant.OutcomeInconclusive
+		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
+			verdict = r.Invariants[n].Verdict
+		}
+		c.Verdicts = append(c.Verdicts, verdict)
+	}
+}
+
+func (m *VersionMatrix) conclusion() (Result, string) {
+	var failed, undecided, skipped, blind, controls, free int
+	for _, c := range m.Cells {
+		switch {
+		case c.Core.Result == ResultSkipped:
+			skipped++
+		case c.Subject == subjectNone && !c.MustFail:
+			free++
+		case c.Subject == subjectNone:
+			controls++
+			if c.Core.Result != ResultFailed {
+				blind++
+			}
+		case c.Core.Result == ResultFailed:
+			failed++
+		case c.Core.Result == ResultInconclusive:
+			undecided++
+		}
+	}
+	tested := len(m.Cells) - controls - free - skipped
+	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(tested, "run"))
+	told += alsoCounted(undecided, "proved nothing") + alsoCounted(skipped, "were not run") + alsoCounted(blind, "with no proxy did not, as they must")
 	switch {
-	case c.Status == 0:
-		return strings.TrimSpace("no response " + parenthesized(c.Detail))
-	case c.Status == 404 && c.Detail != "":
-		return "404 " + c.Detail + " not found"
+	case controls == 0:
+		told += "; none was the negative control, no proxy, so nothing shows that they could have failed"
+	case blind == 0:
+		told += fmt.Sprintf("; with no proxy %d of %d did, as they must", controls, controls)
+	}
+	switch {
+	case failed > 0:
+		return ResultFailed, told
+	case undecided+blind > 0 || controls == 0 || tested == 0 || !m.Metadata.Complete:
+		return ResultInconclusive, told
 	default:
-		return strings.TrimSpace(strconv.Itoa(c.Status) + " " + http.StatusText(c.Status) + " " + parenthesized(c.Detail))
+		return ResultPassed, told
 	}
 }
 
-func parenthesized(s string) string {
-	if s == "" {
-		return ""
+// SaveMatrix writes the matrix into dir, which is made if it does not exist, as [MatrixJSON], [MatrixText] and [MatrixHTML]. As with
+// [WriteAll] no reader ever sees half a file.
+func SaveMatrix(dir string, m VersionMatrix) error {
+	return save(dir, m, []rendering[VersionMatrix]{
+		{MatrixJSON, writeIndented[VersionMatrix]},
+		{MatrixText, func(w io.Writer, m VersionMatrix) error { return WriteMatrixText(w, m, SummaryOptions{}) }},
+		{MatrixHTML, WriteMatrixHTML},
+	})
+}
+
+var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", inJSON, VersionMatrix.check}
+
+// ReadMatrix reads a version matrix that was saved as JSON. It refuses any other document, one with fields it does not know, and one whose
+// result does not follow from its runs; the error names the file and what is wrong with it.
+func ReadMatrix(path string) (VersionMatrix, error) { return matrices.read(path) }
+
+// check refuses what the renderings could not show truthfully.
+func (m VersionMatrix) check() error {
+	for n, c := range m.Cells {
+		if c.Pair < 0 || c.Pair >= len(m.Pairs) || len(c.Verdicts) != 0 && len(c.Verdicts) != len(m.Invariants) {
+			return fmt.Errorf("cells[%d] is of no pair of versions, or has not one verdict for each invariant", n)
+		}
+		if i := slices.IndexFunc(c.Verdicts, unknown); i >= 0 {
+			return fmt.Errorf("cells[%d]: verdict %q is not pass, fail or inconclusive", n, c.Verdicts[i])
+		}
+		for _, p := range []ProfileResult{c.Core, c.Extended} {
+			if err := p.check(); err != nil {
+				return fmt.Errorf("cells[%d] %w", n, err)
+			}
+		}
 	}
-	return "(" + s + ")"
+	if result, _ := m.conclusion(); m.Result != result {
+		return fmt.Errorf("result is %q, and its runs make it %q: the file was altered", m.Result, result)
+	}
+	return nil
 }

@@ -58,6 +58,14 @@ func counted(n int, noun string) string {
 	return grouped(n) + " " + noun
 }
 
+// alsoCounted continues a list of counts: ", 3 failed"; "" for none.
+func alsoCounted(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
+}
+
 // grouped writes 18234 as "18,234".
 func grouped(n int) string {
 	s := strconv.Itoa(n)
@@ -67,7 +75,7 @@ func grouped(n int) string {
 	return s
 }
 
-// sign is the outcome as a sign that does not depend on colour.
+// sign is the sign of an outcome, for readers who see no colour.
 func sign(o invariant.Outcome) string {
 	switch o {
 	case invariant.OutcomePass:

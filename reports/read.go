@@ -2,13 +2,12 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// What lies beyond these bounds is a broken file.
+// A file with values beyond these bounds is broken.
 const (
 	latest = 1e8           // seconds: three years
 	most   = 1_000_000_000 // requests in one bucket
@@ -19,9 +18,6 @@ var runReports = readable[RunReport]{"report", Kind, "judge the saved history ag
 // Read reads a report that was saved as JSON. It refuses a file that is no run report, one of another version and one with
 // fields it does not know; the error names the file and what is wrong with it.
 func Read(path string) (RunReport, error) { return runReports.read(path) }
-
-// Decode is [Read] from a stream.
-func Decode(in io.Reader) (RunReport, error) { return runReports.decode(in) }
 
 // check refuses what the renderings could not show truthfully.
 func (r RunReport) check() error {
@@ -35,7 +31,7 @@ func (r RunReport) check() error {
 		}
 	}
 	if outcome := r.outcome(); outcome != r.Verdict.Outcome {
-		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: they come to %q; %s", r.Verdict.Outcome, outcome, altered)
+		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: they make it %q; %s", r.Verdict.Outcome, outcome, altered)
 	}
 	for n, s := range r.Steps {
 		if err := window(s.StartSeconds, s.EndSeconds); err != nil {
@@ -69,10 +65,10 @@ func (i Invariant) check(whole bool) error {
 	return nil
 }
 
-// altered is what to do about a report that contradicts itself.
+// altered says what to do about a report that contradicts itself.
 const altered = "the file was altered, or a skewproof wrote it that counts otherwise; judge the saved history again"
 
-// outcome is what the verdicts on the invariants come to again, by what counts of them.
+// outcome computes the outcome of the run again, from the verdicts on the invariants.
 func (r RunReport) outcome() invariant.Outcome {
 	verdicts := make([]invariant.Verdict, len(r.Invariants))
 	for n, i := range r.Invariants {

@@ -113,7 +113,7 @@ func TestReadRefusesAnotherOutcome(t *testing.T) {
 				right := r.Verdict.Outcome
 				for _, outcome := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {
 					r.Verdict.Outcome = outcome
-					_, err := Decode(strings.NewReader(encoded(t, r)))
+					_, err := runReports.decode(strings.NewReader(encoded(t, r)))
 					if (err == nil) != (outcome == right) {
 						t.Errorf("core %+v, extended %+v, strict %v: read as %s, which it is not (%s): %v", core, extended, strict, outcome, right, err)
 					}
@@ -147,7 +147,7 @@ func unwrapAll(err error) error {
 
 func TestDecodeBoundsLength(t *testing.T) {
 	endless := io.MultiReader(strings.NewReader("{"), blanks{})
-	if _, err := Decode(endless); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, err := runReports.decode(endless); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("Decode of an endless document gave the error %v", err)
 	}
 }
@@ -168,7 +168,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport"}`))
 	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport","verdict":{"outcome":"inconclusive"},"timeline":{"endSeconds":9,"bucketSeconds":1e-9,"lanes":[{"server":"a","buckets":[{"startSeconds":-3,"other":1}],"marks":[{"invariant":"X"}]}]},"counts":[{"server":"a","count":-1}]}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
-		r, err := Decode(bytes.NewReader(document))
+		r, err := runReports.decode(bytes.NewReader(document))
 		if err != nil {
 			return
 		}
@@ -186,7 +186,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		first := encoded(t, r)
-		again, err := Decode(strings.NewReader(first))
+		again, err := runReports.decode(strings.NewReader(first))
 		if err != nil {
 			t.Fatalf("an accepted report is refused when written again: %v", err)
 		}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -17,26 +18,63 @@ type SummaryOptions struct {
 	Dir string
 }
 
+// terminal collects a text for a terminal.
+type terminal struct {
+	strings.Builder
+	SummaryOptions
+}
+
+// verdict begins the text with what was found.
+func (t *terminal) verdict(o invariant.Outcome, name, sentence string) {
+	fmt.Fprintf(t, "%s %s\n\n", t.paint(o, strings.ToUpper(name)+":"), plain(sentence))
+}
+
+// sign is the coloured sign of an outcome.
+func (t *terminal) sign(o invariant.Outcome) string { return t.paint(o, sign(o)) }
+
+func (t *terminal) paint(o invariant.Outcome, s string) string {
+	if !t.Color {
+		return s
+	}
+	color := map[invariant.Outcome]string{invariant.OutcomePass: "32", invariant.OutcomeFail: "31"}[o]
+	return "\x1b[" + cmp.Or(color, "33") + "m" + s + "\x1b[0m"
+}
+
+// end names the files that say more, and writes the text.
+func (t *terminal) end(w io.Writer, files ...string) error {
+	if t.Dir != "" {
+		t.WriteString("\n")
+		for _, f := range files {
+			fmt.Fprintln(t, filepath.Join(t.Dir, f))
+		}
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// plain replaces control characters, with which escape sequences begin, by spaces: what servers wrote must not steer the terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
 // WriteSummary writes what someone at a terminal wants to know: the verdict, a line for each invariant, where to read on.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n\n", paint(opts, r.Verdict.Outcome, strings.ToUpper(string(r.Verdict.Outcome))+":"), plain(r.Verdict.Sentence))
+	t := &terminal{SummaryOptions: opts}
+	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
 	width := 0
 	for _, i := range r.Invariants {
 		width = max(width, len(i.Name))
 	}
 	for _, i := range r.Invariants {
-		line := fmt.Sprintf("%s %-*s  %s", paint(opts, i.Verdict, sign(i.Verdict)), width, plain(i.Name), plain(shortReason(r, i)))
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Verdict), width, plain(i.Name), plain(shortReason(r, i)))
+		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
-	if opts.Dir != "" {
-		b.WriteString("\n")
-		for _, f := range []string{HTMLFile, JSONFile, JUnitFile} {
-			fmt.Fprintf(&b, "%s\n", filepath.Join(opts.Dir, f))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return t.end(w, HTMLFile, JSONFile, JUnitFile)
 }
 
 func shortReason(r RunReport, i Invariant) string {
@@ -56,26 +94,4 @@ func shortReason(r RunReport, i Invariant) string {
 		s += " (beyond the KEP)"
 	}
 	return s
-}
-
-// plain keeps what servers wrote from steering the terminal: control characters, which escape sequences begin with, are
-// shown as spaces.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-func paint(opts SummaryOptions, o invariant.Outcome, s string) string {
-	if !opts.Color {
-		return s
-	}
-	color := map[invariant.Outcome]string{invariant.OutcomePass: "32", invariant.OutcomeFail: "31"}[o]
-	if color == "" {
-		color = "33"
-	}
-	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }

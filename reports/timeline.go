@@ -32,7 +32,7 @@ type Lane struct {
 	Faults []FaultBand `json:"faults,omitempty"`
 	// Buckets are the outcomes of the requests it was asked, by the time of the answer. Buckets without any are left out.
 	Buckets []Bucket `json:"buckets,omitempty"`
-	// Late are the times in which it let a question of the run's own wait that was put to it around all links and faults.
+	// Late are the times in which it answered a probe of the run late. Probes avoid all links and faults.
 	Late []LateBand `json:"late,omitempty"`
 	// Marks are where invariants were violated on this server.
 	Marks []Mark `json:"marks,omitempty"`
@@ -47,14 +47,14 @@ type FaultBand struct {
 	EndSeconds   Seconds `json:"endSeconds"`
 }
 
-// LateBand is a time in which a server let a question of the run's own wait. If all servers do so at once, or its threads have waited for a
-// processor for half of that time, the machine did not keep up.
+// LateBand is a time in which a server answered a probe of the run late. If all servers do so at once, or its threads were runnable for half of
+// that time without getting a CPU, the machine was overloaded.
 type LateBand struct {
 	// StartSeconds and EndSeconds bound the band.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// QueuedSeconds is for how long the server's threads could have run meanwhile, and no processor ran them: the sum over all threads. 0 where
-	// that is not known.
+	// QueuedSeconds is how long the server's threads were runnable in that time without getting a CPU: the sum over all threads. 0 if
+	// that is unknown.
 	QueuedSeconds Seconds `json:"queuedSeconds,omitempty"`
 }
 

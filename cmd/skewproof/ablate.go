@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -25,31 +24,24 @@ the second with that switch alone as in the first. The table is printed, and wri
   skewproof ablate --from-policy upstream-1.36 --to-policy upstream-1.37 --seeds 500`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.options.Seeds < 1 {
-				return usage("--seeds %d: want at least 1", f.options.Seeds)
-			}
-			if err := f.check(""); err != nil {
+			progress := cmd.ErrOrStderr()
+			if err := f.complete(progress); err != nil {
 				return err
 			}
-			if _, err := proxy.PresetNamed(to); err != nil {
-				return usage("--to-policy: %w", err)
-			}
-			if err := search.CheckAblation(f.spec, to); err != nil {
+			ablation, err := search.Ablate(f.spec, to, f.options)
+			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			progress := cmd.ErrOrStderr()
-			dir, err := f.prepare("ablate", progress)
+			dir, err := f.prepare("ablate")
 			if err != nil {
 				return err
 			}
-			a, err := search.Ablate(cmd.Context(), f.spec, to, f.options, func(policy string, done, of int) {
-				fmt.Fprintf(progress, "%d of %d: %s\n", done+1, of, policy)
-			})
+			a, err := ablation.Run(cmd.Context(), func(policy string, done, of int) { fmt.Fprintf(progress, "%d of %d: %s\n", done+1, of, policy) })
 			if err != nil {
 				return notRun(err)
 			}
 			out := cmd.OutOrStdout()
-			if err := tell(out, dir, reports.WriteAblation(dir, a), func(reports.SummaryOptions) error { return a.WriteText(out) }); err != nil {
+			if err := tell(out, dir, reports.WriteAblation(dir, a), func(reports.SummaryOptions) error { return reports.WriteAblationText(out, a) }); err != nil {
 				return err
 			}
 			if !a.Complete {
@@ -62,10 +54,7 @@ the second with that switch alone as in the first. The table is printed, and wri
 	f.register(flags, "ablate")
 	flags.StringVar(&f.spec.Policy, "from-policy", "upstream-1.37", "the policy to begin with")
 	flags.StringVar(&to, "to-policy", "reference", "the policy to compare it with")
-	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
-	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
-	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
+	f.registerRandom(flags)
 	flags.Uint64Var(&f.options.Seeds, "seeds", search.DefaultAblationSeeds, "how many schedules are run under each policy")
-	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
 	return cmd
 }

@@ -2,14 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"os"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/shell"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/replay"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -73,38 +82,125 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 	return f.replaySimulated(r, out)
 }
 
-func verdictOn(verdicts []invariant.Verdict, name string) invariant.Verdict {
-	for _, v := range verdicts {
-		if v.Invariant == name {
-			return v
+// replaySimulated runs the file in the simulator and tells what happened.
+func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
+	result, verdicts, err := r.Replay(f.trace != "")
+	if err != nil {
+		return notRun(err)
+	}
+	v := replay.VerdictOn(verdicts, r)
+	replay.WriteStory(out, r, result.History, v)
+	fmt.Fprintf(out, "\n%s\n%s\n", replay.Recognise(r, v), replay.CompareTraces(r, result.Hash, version()))
+	if f.trace != "" {
+		if err := writeTrace(f.trace, result); err != nil {
+			return notRun(err)
+		}
+		fmt.Fprintf(out, "The trace is in %s.\n", f.trace)
+	}
+	if f.out != "" {
+		if err := f.save(r, result, out); err != nil {
+			return err
 		}
 	}
-	return invariant.Verdict{Invariant: name, Outcome: invariant.OutcomeInconclusive, Reason: "this skewproof has no invariant of that name"}
+	return outcomeError(v.Outcome)
 }
 
-// judged says what became of the violation of the file.
-func judged(r *search.Repro, v invariant.Verdict) string {
-	switch {
-	case v.Outcome == invariant.OutcomeFail && sameWay(r, v):
-		return fmt.Sprintf("%s is violated, in the same way as in the file: %s.", r.Invariant, r.Cause)
-	case v.Outcome == invariant.OutcomeFail:
-		var ways []string
-		for _, e := range v.Evidence {
-			ways = append(ways, e.Cause)
-		}
-		return fmt.Sprintf("%s is violated, but in another way (%s) than in the file (%s).", r.Invariant, strings.Join(ways, "; "), r.Cause)
-	case v.Outcome == invariant.OutcomePass:
-		return fmt.Sprintf("%s is not violated.", r.Invariant)
-	default:
-		return fmt.Sprintf("%s is not seen to be violated: %s.", r.Invariant, v.Reason)
+// save writes history and reports.
+func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) error {
+	dir, err := newRunDir(f.out, "replay", r.Spec.Policy, time.Now())
+	if err != nil {
+		return err
 	}
+	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
+	defer dir.tidy()
+	result.History.Run.Reproduce = shell.Line("skewproof", "replay", f.file)
+	result.History.Run.Environment = []string{simulatedHere}
+	if err := saveHistory(dir, result.History); err != nil {
+		return notRun(err)
+	}
+	if err := judgeRun(dir, false, io.Discard); isNotRun(err) {
+		return err
+	}
+	fmt.Fprintf(out, "History and reports are in %s.\n", dir)
+	return nil
 }
 
-func sameWay(r *search.Repro, v invariant.Verdict) bool {
-	for _, e := range v.Evidence {
-		if e.Cause == r.Cause {
-			return true
-		}
+// writeTrace writes the trace to a file. A regular file that could not be written whole is removed; a device or a pipe stays.
+func writeTrace(path string, result *sim.Result) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the trace: %w", err)
 	}
-	return false
+	defer func() {
+		if err = errors.Join(err, file.Close()); err == nil {
+			return
+		}
+		err = fmt.Errorf("write the trace: %w; free some space, or choose another file with --trace", err)
+		if info, statErr := os.Lstat(path); statErr == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}()
+	return result.WriteTrace(file)
+}
+
+// replayReal carries out the steps of the file on real kube-apiservers, and says whether the same invariant is violated in the same way.
+func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, progress io.Writer) error {
+	plan, err := f.realPlan(r)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	for _, s := range plan.Refused {
+		fmt.Fprintln(out, "Left out:", s)
+	}
+	for _, s := range plan.Changed {
+		fmt.Fprintln(out, "Changed:", s)
+	}
+	run := f.describe(scenario.Scenario{
+		Name:    "replay",
+		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
+		About:   []string{r.Invariant},
+	}, plan.Plan)
+	if err := f.environmentOverrides(); err != nil {
+		return err
+	}
+	run.Reproduce = f.commandLine()
+	dir, ran := f.runReal(ctx, run, plan.Plan, out, progress)
+	if dir == "" || ctx.Err() != nil && isNotRun(ran) {
+		return ran
+	}
+	h, err := history.ReadFile(dir.history())
+	if err != nil {
+		return errors.Join(ran, notRun(err))
+	}
+	outcome := replay.JudgeReal(out, r, h)
+	if outcome != invariant.OutcomeFail && isNotRun(ran) {
+		return ran
+	}
+	return outcomeError(outcome)
+}
+
+// realPlan makes the plan, fills in the flags that the file decides, and checks the others.
+func (f *replayFlags) realPlan(r *search.Repro) (*replay.Plan, error) {
+	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: presetOf})
+	if err != nil {
+		return nil, err
+	}
+	f.subject, f.from, f.to, f.servers, f.seed = plan.Subject, r.Spec.From, r.Spec.To, len(plan.Servers), r.Seed
+	if err := f.checkQPS(); err != nil {
+		return nil, err
+	}
+	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
+		return nil, fmt.Errorf("--etcd: %w", err)
+	}
+	return plan, f.checkBackend(plan.Plan)
+}
+
+// commandLine repeats the run.
+func (f *replayFlags) commandLine() string {
+	words := append([]string{"skewproof", "replay", f.file, "--backend", f.backend, "--etcd", f.etcd, "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64)},
+		f.binaryWords()...)
+	if f.lenient {
+		words = append(words, "--lenient")
+	}
+	return shell.Line(words...)
 }

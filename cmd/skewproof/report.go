@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/sim/search"
 )
 
 // rendered are the documents that reports are rendered from, by the names of their files, in the order in which they are looked for.
@@ -73,7 +72,7 @@ func runAgain(dir string, out io.Writer) error {
 }
 
 func campaignAgain(dir string, out io.Writer) error {
-	c, err := search.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
+	c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
 	if err != nil {
 		return notRun(err)
 	}

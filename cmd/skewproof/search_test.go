@@ -30,7 +30,7 @@ func TestExploreLeavesWhatItFound(t *testing.T) {
 	if code := exitCodeOf(err); code != exitFail {
 		t.Fatalf("exit code %d, error %v:\n%s", code, err, out)
 	}
-	c, err := search.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
+	c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +148,8 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 
 // The command line in a report must repeat the search: it is parsed here by the program itself.
 func TestTheReproducingCommandIsTheSearch(t *testing.T) {
-	spec := search.Spec{Policy: "upstream-1.37", Changes: []string{"Knowledge.KeepLastGood=true", "Routing.Attempts=3"}, From: "v1.35.4", To: "v1.36.3", Servers: 5, Resources: 4, Requests: 9}
-	c := search.Campaign{Spec: spec, Method: search.MethodRandom, FirstSeed: 12, Wanted: 345, Of: 3, Shards: []search.Shard{{Index: 2}}, Strict: true}
+	spec := reports.SearchSpec{Policy: "upstream-1.37", Changes: []string{"Knowledge.KeepLastGood=true", "Routing.Attempts=3"}, From: "v1.35.4", To: "v1.36.3", Servers: 5, Resources: 4, Requests: 9}
+	c := reports.Campaign{Spec: spec, Method: reports.MethodRandom, FirstSeed: 12, Wanted: 345, Of: 3, Shards: []reports.Shard{{Index: 2}}, Strict: true}
 	words := strings.Fields(c.Command())
 	command, rest, err := newRoot().Find(words[1:])
 	if err != nil || command.Name() != "explore" {

@@ -75,7 +75,7 @@ func Names() []string {
 // A release with some of its APIs switched off ([release.Parse]) is made of the whole one, once.
 func Get(name string) (*Version, error) {
 	if release.Of(name) != name {
-		return less(name)
+		return reduce(name)
 	}
 	read, ok := releases()[name]
 	if !ok {
@@ -117,4 +117,53 @@ func parse(name string, bodies [2][]byte) (*Version, error) {
 	var err error
 	v.Document, err = traffic.ParseRoots(bodies[proxy.RootCore], bodies[proxy.RootGroups])
 	return v, err
+}
+
+// reduced are the releases with some of their APIs switched off, by name.
+var reduced struct {
+	mu   sync.Mutex
+	made map[string]*Version
+}
+
+// reduce makes a release with some of its APIs switched off of the whole one.
+func reduce(name string) (*Version, error) {
+	r, err := release.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := Get(r.Version)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range r.Without {
+		if !slices.ContainsFunc(whole.Document.Resources, func(o history.Resource) bool { return o.GVR.Group+"/"+o.GVR.Version == w }) {
+			return nil, fmt.Errorf("release %s has no %s that could be switched off", r.Version, w)
+		}
+	}
+	reduced.mu.Lock()
+	defer reduced.mu.Unlock()
+	if v := reduced.made[name]; v != nil {
+		return v, nil
+	}
+	v, err := whole.only(name, func(gvr history.GVR) bool { return r.Serves(gvr.Group, gvr.Version) })
+	if err != nil {
+		return nil, fmt.Errorf("make release %s: %w", name, err)
+	}
+	if reduced.made == nil {
+		reduced.made = map[string]*Version{}
+	}
+	reduced.made[name] = v
+	return v, nil
+}
+
+// only makes a version that serves some of the resources of v.
+func (v *Version) only(name string, keep func(history.GVR) bool) (*Version, error) {
+	var bodies [2][]byte
+	for root, body := range v.Bodies {
+		var err error
+		if bodies[root], err = cut(body, keep); err != nil {
+			return nil, err
+		}
+	}
+	return parse(name, bodies)
 }

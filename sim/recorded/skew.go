@@ -50,7 +50,7 @@ func Skew(from, to string) ([]history.GVR, error) {
 	if err != nil {
 		return nil, err
 	}
-	served := func(gvr history.GVR) bool { return older.find(gvr) != nil || newer.find(gvr) != nil }
+	served := func(gvr history.GVR) bool { return older.Find(gvr) != nil || newer.Find(gvr) != nil }
 
 	diff := changeOf(older, newer)
 	others, err := elsewhere(served)
@@ -89,7 +89,7 @@ type change struct{ came, went, changed []history.GVR }
 func changeOf(older, newer *Version) change {
 	var came, went, changed []history.Resource
 	for _, r := range newer.Document.Resources {
-		switch before := older.find(r.GVR); {
+		switch before := older.Find(r.GVR); {
 		case before == nil:
 			came = append(came, r)
 		case !slices.EqualFunc(before.Subresources, r.Subresources, func(a, b history.Subresource) bool { return a.Name == b.Name }):
@@ -97,15 +97,15 @@ func changeOf(older, newer *Version) change {
 		}
 	}
 	for _, r := range older.Document.Resources {
-		if newer.find(r.GVR) == nil {
+		if newer.Find(r.GVR) == nil {
 			went = append(went, r)
 		}
 	}
 	return change{came: ranked(came), went: ranked(went), changed: ranked(changed)}
 }
 
-// find returns what the release lists of a resource, or nil.
-func (v *Version) find(gvr history.GVR) *history.Resource {
+// Find returns what the release lists of a resource, or nil.
+func (v *Version) Find(gvr history.GVR) *history.Resource {
 	i := slices.IndexFunc(v.Document.Resources, func(r history.Resource) bool { return r.GVR == gvr })
 	if i < 0 {
 		return nil

@@ -110,7 +110,7 @@ func TestSharedIsServedByAll(t *testing.T) {
 	for _, name := range Names() {
 		v := mustGet(t, name)
 		for _, gvr := range shared {
-			if r := v.find(gvr); r == nil || hardship(*r) != 1 {
+			if r := v.Find(gvr); r == nil || hardship(*r) != 1 {
 				t.Errorf("%s: %s is %+v", name, gvr, r)
 			}
 		}

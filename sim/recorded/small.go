@@ -37,27 +37,14 @@ func (v *Version) Small(resources []history.GVR) *Version {
 	defer v.cuts.mu.Unlock()
 	small, ok := v.cuts.made[string(key)]
 	if !ok {
-		small = v.cut(resources)
+		var err error
+		if small, err = v.only(v.Name, func(gvr history.GVR) bool { return slices.Contains(resources, gvr) }); err != nil {
+			panic(fmt.Sprintf("recorded: %s: %v", v.Name, err)) // parse has read the same bytes
+		}
 		if v.cuts.made == nil || len(v.cuts.made) >= maxCuts {
 			v.cuts.made = map[string]*Version{}
 		}
 		v.cuts.made[string(key)] = small
-	}
-	return small
-}
-
-func (v *Version) cut(resources []history.GVR) *Version {
-	keep := func(gvr history.GVR) bool { return slices.Contains(resources, gvr) }
-	var bodies [2][]byte
-	var err error
-	for root, body := range v.Bodies {
-		if bodies[root], err = cut(body, keep); err != nil {
-			panic(fmt.Sprintf("recorded: %s: %v", v.Name, err)) // parse has read the same bytes
-		}
-	}
-	small, err := parse(v.Name, bodies)
-	if err != nil {
-		panic(fmt.Sprintf("recorded: %s: %v", v.Name, err)) // a part of what parse has read
 	}
 	return small
 }

@@ -151,7 +151,8 @@ func BenchmarkSmall(b *testing.B) {
 	b.Run("made", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			v.cut(resources)
+			v.cuts.made = nil
+			v.Small(resources)
 		}
 	})
 }

@@ -2,221 +2,157 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
 )
 
-// AblationKind identifies the document, with [CampaignVersion].
-const AblationKind = "Ablation"
+// DefaultAblationSeeds is how many schedules are run under each policy by default.
+const DefaultAblationSeeds = 2000
 
-// Ablation says which single switch makes which difference between two policies: the older one with one switch as the newer has it, and
-// the newer one with one switch as the older has it, all on the same schedules.
+// Ablation is a comparison of two policies, switch by switch, to be run.
 type Ablation struct {
-	// APIVersion is always [CampaignVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [AblationKind].
-	Kind string `json:"kind"`
-	// SkewproofVersion is the version of the program that searched.
-	SkewproofVersion string `json:"skewproofVersion"`
-	// Spec is what was searched; its policy is that of From.
-	Spec Spec `json:"spec"`
-	// To is the name of the other policy.
-	To string `json:"to"`
-	// Schedules is how many were run under each policy, from FirstSeed on.
-	Schedules uint64 `json:"schedules"`
-	FirstSeed uint64 `json:"firstSeed"`
-	// Switches is in how many the policies differ, and Complete is false when it was ended before all had been tried. What was cut short is left
-	// out: a row, or, with no row, the counts of the policies as they are.
-	Switches int  `json:"switches"`
-	Complete bool `json:"complete"`
-	// Columns are the invariants that were violated under any policy, by what was peculiar about the request, in the order of the catalogue.
-	// Counts are in their order.
-	Columns []AblationColumn `json:"columns"`
-	// FromCounts and ToCounts are of the two policies as they are: how many schedules violated each invariant.
-	FromCounts []uint64 `json:"fromCounts"`
-	ToCounts   []uint64 `json:"toCounts"`
-	// Rows are the switches in which the policies differ, in the order of their declaration.
-	Rows []AblationRow `json:"rows"`
+	from, to Spec
+	options  Options
+	// there are the changes that make from of to, one switch each, and back those that undo them.
+	there, back []string
 }
 
-// AblationColumn is an invariant, violated in requests of one kind: a switch that is about forged hop headers is not to be hidden by one that
-// is about subresources.
-type AblationColumn struct {
-	Invariant string          `json:"invariant"`
-	Grade     invariant.Grade `json:"grade"`
-	Asked     Peculiarity     `json:"asked,omitempty"`
-}
-
-// String is the column's head.
-func (c AblationColumn) String() string {
-	s := c.Invariant
-	if c.Asked != PeculiarNothing {
-		s += ", " + string(c.Asked)
+// Ablate prepares the comparison of the policy of a spec with another policy. The error says what is wrong with them or with the options.
+// ShrinkRuns is not used, and an ablation has no shards.
+func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
+	a := &Ablation{from: spec, to: spec, options: o}
+	a.to.Policy, a.to.Changes = to, nil
+	a.options.ShrinkRuns = -1
+	switch {
+	case o.Seeds == 0:
+		return nil, errors.New("--seeds 0: want at least 1")
+	case o.Shards > 1:
+		return nil, errors.New("an ablation cannot be sharded")
 	}
-	return s
-}
-
-// AblationRow is one switch.
-type AblationRow struct {
-	// Switch is its name, and FromValue and ToValue what it is in the two policies.
-	Switch    string `json:"switch"`
-	FromValue string `json:"fromValue"`
-	ToValue   string `json:"toValue"`
-	// With are the counts of the one policy with this switch alone as in the other; Without those of the other with this switch
-	// alone as in the one.
-	With    []uint64 `json:"with"`
-	Without []uint64 `json:"without"`
-}
-
-// Ablate compares a spec's policy with another one, switch by switch. ShrinkRuns and shards are not used. progress, if set, is told each policy
-// that is begun.
-func Ablate(ctx context.Context, spec Spec, to string, o Options, progress func(change string, done, of int)) (*Ablation, error) {
-	if o.Shards > 1 || o.Seeds == 0 {
-		return nil, fmt.Errorf("an ablation needs a number of schedules, and cannot be sharded")
+	if _, err := Explore(spec, a.options); err != nil {
+		return nil, err
 	}
-	there, back, err := ablated(spec, to)
+	from, on, err := a.from.Build()
 	if err != nil {
 		return nil, err
 	}
-	other := spec
-	other.Policy, other.Changes = to, nil
-	a := &Ablation{
-		APIVersion: CampaignVersion, Kind: AblationKind, SkewproofVersion: o.Version, Spec: spec, To: to, Schedules: o.Seeds, FirstSeed: max(o.First, 1),
-		Switches: len(there),
-	}
-	runs := counting{ctx: ctx, options: o, progress: progress, of: 2 + 2*len(there)}
-	a.FromCounts, a.ToCounts = runs.count(spec), runs.count(other)
-	if ctx.Err() != nil {
-		a.FromCounts, a.ToCounts = nil, nil
-	}
-	for i := range there {
-		name, value := cutChange(there[i])
-		_, was := cutChange(back[i])
-		row := AblationRow{Switch: name, FromValue: was, ToValue: value}
-		row.With, row.Without = runs.count(changed(spec, there[i])), runs.count(changed(other, back[i]))
-		if runs.err != nil || ctx.Err() != nil {
-			break
-		}
-		a.Rows = append(a.Rows, row)
-	}
-	a.Complete = len(a.Rows) == len(there)
-	a.narrow()
-	return a, runs.err
-}
-
-// CheckAblation reports why two policies cannot be compared.
-func CheckAblation(spec Spec, to string) error {
-	if _, err := NewGenerator(spec); err != nil {
-		return err
-	}
-	_, _, err := ablated(spec, to)
-	return err
-}
-
-// ablated lists the changes from a spec's policy to another one, and those back.
-func ablated(spec Spec, to string) (there, back []string, err error) {
-	from, on, err := spec.Build()
+	target, also, err := a.to.Build()
 	if err != nil {
-		return nil, nil, err
-	}
-	target, also, err := Spec{Policy: to}.Build()
-	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("--to-policy: %w", err)
 	}
 	if !on || !also {
-		return nil, nil, fmt.Errorf("policy %s has no switches", None)
+		return nil, fmt.Errorf("policy %s has no switches", None)
 	}
-	there, back = Differences(from, target), Differences(target, from)
-	if len(there) == 0 {
-		return nil, nil, fmt.Errorf("policies %s and %s are the same", spec, to)
+	a.there, a.back = differences(from, target), differences(target, from)
+	if len(a.there) == 0 {
+		return nil, fmt.Errorf("policies %s and %s are the same", spec, to)
 	}
-	return there, back, nil
+	return a, nil
 }
 
-// counting runs the same schedules under several policies.
-type counting struct {
-	ctx      context.Context
-	options  Options
-	progress func(change string, done, of int)
-	done, of int
-	err      error
-}
-
-// count is how many schedules violate each invariant, in the order of the catalogue, and for each kind of request.
-func (r *counting) count(spec Spec) []uint64 {
-	if r.err != nil {
-		return nil
+// Run runs the same schedules under both policies, and under each with one switch as in the other. Before each policy it calls progress, if that
+// is set.
+func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, of int)) (*reports.Ablation, error) {
+	o := a.options
+	r := &reports.Ablation{
+		APIVersion: reports.APIVersion, Kind: reports.AblationKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(a.from), To: a.to.Policy,
+		Schedules: o.Seeds, FirstSeed: max(o.First, 1), Switches: len(a.there),
 	}
-	if r.progress != nil {
-		r.progress(spec.String(), r.done, r.of)
+	done := 0
+	count := func(spec Spec) ([]uint64, error) {
+		if progress != nil {
+			progress(spec.String(), done, 2+2*len(a.there))
+		}
+		done++
+		return violating(ctx, spec, o)
 	}
-	r.done++
-	o := r.options
-	o.ShrinkRuns, o.Progress = -1, nil
-	c, err := Explore(r.ctx, spec, o)
+	from, err := count(a.from)
 	if err != nil {
-		r.err = err
-		return nil
+		return nil, err
 	}
-	if len(c.Troubles) > 0 && r.ctx.Err() == nil {
-		r.err = fmt.Errorf("policy %s, seed %d: %s", spec, c.Troubles[0].Seed, c.Troubles[0].Sentence)
+	to, err := count(a.to)
+	if err != nil {
+		return nil, err
 	}
-	counts := make([]uint64, 0, len(c.Invariants))
+	if ctx.Err() == nil {
+		r.FromCounts, r.ToCounts = from, to
+	}
+	for i := range a.there {
+		row := reports.AblationRow{}
+		row.Switch, row.ToValue, _ = strings.Cut(a.there[i], "=")
+		_, row.FromValue, _ = strings.Cut(a.back[i], "=")
+		if row.With, err = count(a.from.with(a.there[i])); err == nil {
+			row.Without, err = count(a.to.with(a.back[i]))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	r.Complete = len(r.Rows) == len(a.there)
+	dropEmptyColumns(r)
+	return r, nil
+}
+
+// violating counts the schedules that violate each invariant, by the kind of the request, in the order of the catalogue.
+func violating(ctx context.Context, spec Spec, o Options) ([]uint64, error) {
+	o.Progress = nil
+	s, err := Explore(spec, o)
+	if err != nil {
+		return nil, err
+	}
+	c := s.Run(ctx)
+	if len(c.Troubles) > 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("policy %s, seed %d: %s", spec, c.Troubles[0].Seed, c.Troubles[0].Sentence)
+	}
+	var all []uint64
 	for _, i := range c.Invariants {
 		for _, r := range i.Requests {
-			counts = append(counts, r.Violated)
+			all = append(all, r.Violated)
 		}
 	}
-	return counts
+	return all, nil
 }
 
-// narrow leaves out the columns of which there is no violation.
-func (a *Ablation) narrow() {
-	var kept []int
-	var all []AblationColumn
+// dropEmptyColumns names the columns, and leaves out those without a violation.
+func dropEmptyColumns(r *reports.Ablation) {
+	lists := []*[]uint64{&r.FromCounts, &r.ToCounts}
+	for i := range r.Rows {
+		lists = append(lists, &r.Rows[i].With, &r.Rows[i].Without)
+	}
+	kept := make([][]uint64, len(lists))
+	column := 0
 	for _, inv := range invariant.All() {
-		for _, p := range peculiarities {
-			all = append(all, AblationColumn{inv.Name, inv.Grade, p})
+		for _, kind := range reports.RequestKinds {
+			sum := uint64(0)
+			for _, l := range lists {
+				sum += at(*l, column)
+			}
+			if sum > 0 {
+				r.Columns = append(r.Columns, reports.AblationColumn{Invariant: inv.Name, Grade: inv.Grade, Asked: kind})
+				for i, l := range lists {
+					kept[i] = append(kept[i], at(*l, column))
+				}
+			}
+			column++
 		}
 	}
-	for i, column := range all {
-		sum := at(a.FromCounts, i) + at(a.ToCounts, i)
-		for _, r := range a.Rows {
-			sum += at(r.With, i) + at(r.Without, i)
-		}
-		if sum > 0 {
-			kept = append(kept, i)
-			a.Columns = append(a.Columns, column)
-		}
-	}
-	pick := func(counts []uint64) []uint64 {
-		some := make([]uint64, len(kept))
-		for j, i := range kept {
-			some[j] = at(counts, i)
-		}
-		return some
-	}
-	a.FromCounts, a.ToCounts = pick(a.FromCounts), pick(a.ToCounts)
-	for i := range a.Rows {
-		a.Rows[i].With, a.Rows[i].Without = pick(a.Rows[i].With), pick(a.Rows[i].Without)
+	for i, l := range lists {
+		*l = append([]uint64{}, kept[i]...)
 	}
 }
 
-func at(counts []uint64, i int) uint64 {
-	if i < len(counts) {
-		return counts[i]
+// at is a count; 0 in a list that was left out.
+func at(list []uint64, i int) uint64 {
+	if i < len(list) {
+		return list[i]
 	}
 	return 0
 }
-
-// share is how much of what a policy violates a change removes, from 0 to 1; less than 0 if it adds to it.
-func share(before, after uint64) float64 {
-	if before == 0 {
-		return 0
-	}
-	return 1 - float64(after)/float64(before)
-}
-
-// DefaultAblationSeeds is how many schedules are run under each policy where nothing else is asked for.
-const DefaultAblationSeeds = 2000

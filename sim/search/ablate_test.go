@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/reports"
 )
 
 // The switch that keeps what was learnt is one that false 404s hang on. The policies differ in two switches only, so that this is quick.
@@ -13,22 +15,24 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	spec := specOf("reference", 3)
 	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.FailClosed=false"}
 	begun := 0
-	a, err := Ablate(t.Context(), spec, "reference", Options{Seeds: 80}, func(string, int, int) { begun++ })
+	ablation, err := Ablate(spec, "reference", Options{Seeds: 80})
 	if err != nil {
 		t.Fatal(err)
 	}
-	differences, _, err := ablated(spec, "reference")
+	a, err := ablation.Run(t.Context(), func(string, int, int) { begun++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Complete || len(a.Rows) != len(differences) || begun != 2+2*len(differences) {
-		t.Fatalf("%d rows of %d, complete %t, %d policies begun", len(a.Rows), len(differences), a.Complete, begun)
+	if !a.Complete || len(a.Rows) != len(ablation.there) || begun != 2+2*len(ablation.there) {
+		t.Fatalf("%d rows of %d, complete %t, %d policies begun", len(a.Rows), len(ablation.there), a.Complete, begun)
 	}
-	column := slices.IndexFunc(a.Columns, func(c AblationColumn) bool { return c.Invariant == "NoFalseNotFound" && c.Asked == PeculiarNothing })
+	column := slices.IndexFunc(a.Columns, func(c reports.AblationColumn) bool {
+		return c.Invariant == "NoFalseNotFound" && c.Asked == reports.PlainRequest
+	})
 	if column < 0 {
 		t.Fatalf("no false 404 was found: %+v", a.Columns)
 	}
-	row := slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.KeepLastGood" })
+	row := slices.IndexFunc(a.Rows, func(r reports.AblationRow) bool { return r.Switch == "Knowledge.KeepLastGood" })
 	if row < 0 {
 		t.Fatal("KeepLastGood is not among the switches")
 	}
@@ -39,15 +43,15 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	if keep.With[column] >= a.FromCounts[column] {
 		t.Errorf("without both it is violated in %d schedules, with KeepLastGood in %d", a.FromCounts[column], keep.With[column])
 	}
-	closed := a.Rows[slices.IndexFunc(a.Rows, func(r AblationRow) bool { return r.Switch == "Knowledge.FailClosed" })]
+	closed := a.Rows[slices.IndexFunc(a.Rows, func(r reports.AblationRow) bool { return r.Switch == "Knowledge.FailClosed" })]
 	if closed.Without[column] <= a.ToCounts[column] {
 		t.Errorf("the reference violates it in %d schedules, without FailClosed in %d", a.ToCounts[column], closed.Without[column])
 	}
 	var text, markdown bytes.Buffer
-	if err := a.WriteText(&text); err != nil {
+	if err := reports.WriteAblationText(&text, a); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.WriteMarkdown(&markdown); err != nil {
+	if err := reports.WriteAblationMarkdown(&markdown, a); err != nil {
 		t.Fatal(err)
 	}
 	for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
@@ -69,7 +73,11 @@ func TestWhatAnAblationWasEndedInIsLeftOut(t *testing.T) {
 		defer cancel()
 		spec := specOf("upstream-1.37", 3)
 		spec.Resources = 2
-		a, err := Ablate(ctx, spec, "reference", Options{Seeds: 10}, func(_ string, done, _ int) {
+		ablation, err := Ablate(spec, "reference", Options{Seeds: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := ablation.Run(ctx, func(_ string, done, _ int) {
 			if done == begun {
 				cancel()
 			}
@@ -77,12 +85,8 @@ func TestWhatAnAblationWasEndedInIsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, _, err := ablated(spec, "reference")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rows := max(begun-2, 0) / 2; a.Complete || a.Switches != len(differences) || len(a.Rows) != rows || (len(a.Columns) > 0) != (begun > 1) {
-			t.Errorf("ended at policy %d: complete %t, %d rows of %d, %d columns; want %d of %d", begun+1, a.Complete, len(a.Rows), a.Switches, len(a.Columns), rows, len(differences))
+		if rows := max(begun-2, 0) / 2; a.Complete || a.Switches != len(ablation.there) || len(a.Rows) != rows || (len(a.Columns) > 0) != (begun > 1) {
+			t.Errorf("ended at policy %d: complete %t, %d rows of %d, %d columns; want %d of %d", begun+1, a.Complete, len(a.Rows), a.Switches, len(a.Columns), rows, len(ablation.there))
 		}
 	}
 }
@@ -95,7 +99,7 @@ func TestWhatCannotBeComparedIsRefused(t *testing.T) {
 		"the same": {"reference", "reference", Options{Seeds: 1}}, "none": {None, "reference", Options{Seeds: 1}}, "unknown": {"reference", "mine", Options{Seeds: 1}},
 		"no seeds": {"upstream-1.37", "reference", Options{}}, "a shard": {"upstream-1.37", "reference", Options{Seeds: 1, Shard: 1, Shards: 2}},
 	} {
-		if _, err := Ablate(t.Context(), specOf(c.from, 3), c.to, c.o, nil); err == nil {
+		if _, err := Ablate(specOf(c.from, 3), c.to, c.o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The events of an exhaustive search. Each is a switch: in any state there is at most one thing that it does.
+// The kinds of events of an exhaustive search. Each is a switch: in any state it does at most one thing.
 type eventKind uint8
 
 const (
@@ -73,7 +73,7 @@ type stage struct {
 	defined bool
 }
 
-// possible reports whether an event can be carried out, and returns what comes of it.
+// possible reports whether an event can be carried out, and returns the stage after it.
 func (s stage) possible(e event) (stage, bool) {
 	p := &s.process[e.from]
 	switch e.kind {
@@ -107,7 +107,7 @@ func (s stage) possible(e event) (stage, bool) {
 	return s, true
 }
 
-// step is what the event does on a stage.
+// step is the step that an event is on a stage.
 func (s stage) step(e event, version func(newer bool) string) scenario.Step {
 	name := scenario.ServerName(e.from)
 	switch e.kind {
@@ -145,8 +145,8 @@ func cutStep(from, to string, is bool) scenario.Step {
 	return scenario.Step{Action: scenario.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 }
 
-// mend are the steps after which everything is as it should be again.
-func (s stage) mend(servers int) []scenario.Step {
+// heal are the steps that heal every link and start every server again.
+func (s stage) heal(servers int) []scenario.Step {
 	var steps []scenario.Step
 	for from := range servers {
 		for to, is := range s.cut[from] {

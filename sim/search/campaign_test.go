@@ -1,8 +1,6 @@
 package search
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,31 +9,37 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
 )
 
-// written is a campaign as it is read back from its file.
-func written(t *testing.T, c *Campaign) (*Campaign, error) {
+// written is a campaign as it is read back from its file, to be merged.
+func written(t *testing.T, c *reports.Campaign) (*reports.Campaign, error) {
 	t.Helper()
-	body, err := json.Marshal(c)
-	if err != nil {
+	dir := t.TempDir()
+	if err := reports.WriteCampaign(dir, c); err != nil {
 		t.Fatal(err)
 	}
-	return DecodeCampaign(bytes.NewReader(body))
+	return ReadShard(filepath.Join(dir, reports.CampaignJSON))
 }
 
 func TestACampaignIsReadBack(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 20, Version: "v1", Machine: "one"})
-	body, err := json.Marshal(c)
+	dir := t.TempDir()
+	if err := reports.WriteCampaign(dir, c); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadShard(filepath.Join(dir, reports.CampaignJSON))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "campaign.json")
-	if err := os.WriteFile(path, body, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	again, err := ReadCampaign(path)
-	if err != nil {
-		t.Fatal(err)
+	for _, f := range c.Findings { // the repro file is that of the campaign, as its Encode writes it
+		body, err := os.ReadFile(filepath.Join(dir, f.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := reproOf(t, f).Encode(); err != nil || string(body) != string(want) {
+			t.Errorf("%s is\n%s\nwant\n%s\nerror %v", f.File, body, want, err)
+		}
 	}
 	if a, b := encoded(t, c), encoded(t, again); a != b {
 		t.Errorf("written\n%s\nread back\n%s", a, b)
@@ -57,34 +61,41 @@ func TestACampaignSaysWhatItExercised(t *testing.T) {
 
 func TestABrokenCampaignIsRefused(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 5})
-	for what, change := range map[string]func(c *Campaign){
-		"another kind":             func(c *Campaign) { c.Kind = "RunReport" },
-		"another version":          func(c *Campaign) { c.APIVersion = "skewproof/v2" },
-		"no shards":                func(c *Campaign) { c.Shards = nil },
-		"a shard too many":         func(c *Campaign) { c.Shards = append(c.Shards, c.Shards[0]) },
-		"more shards than any has": func(c *Campaign) { c.Of = MaxShards + 1 },
-		"another sum":              func(c *Campaign) { c.Schedules++ },
-		"a verdict that is none":   func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
-		"another state":            func(c *Campaign) { c.Reached[0].State = "bliss" },
-		"another invariant":        func(c *Campaign) { c.Invariants[0].Name = "NoSuch" },
-		"fewer states":             func(c *Campaign) { c.Reached = c.Reached[1:] },
-		"a finding of none":        func(c *Campaign) { c.Findings[0].Invariant = "../../x" },
-		"a file elsewhere":         func(c *Campaign) { c.Findings[0].File = "../../etc/passwd" },
+	for what, change := range map[string]func(c *reports.Campaign){
+		"another kind":             func(c *reports.Campaign) { c.Kind = "RunReport" },
+		"another version":          func(c *reports.Campaign) { c.APIVersion = "skewproof/v2" },
+		"no shards":                func(c *reports.Campaign) { c.Shards = nil },
+		"a shard too many":         func(c *reports.Campaign) { c.Shards = append(c.Shards, c.Shards[0]) },
+		"more shards than any has": func(c *reports.Campaign) { c.Of = reports.MaxShards + 1 },
+		"another sum":              func(c *reports.Campaign) { c.Schedules++ },
+		"a verdict that is none":   func(c *reports.Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
+		"half a sketch":            func(c *reports.Campaign) { c.TracesSketch = c.TracesSketch[1:] },
+		"an impossible sketch":     func(c *reports.Campaign) { c.ShapesSketch[0] = 99 },
+		"another state":            func(c *reports.Campaign) { c.Reached[0].State = "bliss" },
+		"another invariant":        func(c *reports.Campaign) { c.Invariants[0].Name = "NoSuch" },
+		"fewer states":             func(c *reports.Campaign) { c.Reached = c.Reached[1:] },
+		"a finding of none":        func(c *reports.Campaign) { c.Findings[0].Invariant = "../../x" },
+		"a file elsewhere":         func(c *reports.Campaign) { c.Findings[0].File = "../../etc/passwd" },
 	} {
 		altered, err := written(t, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(altered)
-		if _, err := written(t, altered); err == nil {
+		path := filepath.Join(t.TempDir(), reports.CampaignJSON)
+		if err := os.WriteFile(path, []byte(encoded(t, altered)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadShard(path); err == nil {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	for _, text := range []string{
-		"", "{}", "[1]", `{"apiVersion":"skewproof/v1alpha1","kind":"Campaign","more":true}`,
-		`{"apiVersion":"skewproof/v1alpha1","kind":"Campaign","tracesSketch":"AAAA"}`,
-	} {
-		if _, err := DecodeCampaign(strings.NewReader(text)); err == nil {
+	path := filepath.Join(t.TempDir(), reports.CampaignJSON)
+	for _, text := range []string{"", "{}", "[1]", `{"apiVersion":"skewproof/v1alpha1","kind":"Campaign","more":true}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadShard(path); err == nil {
 			t.Errorf("%s: accepted", text)
 		}
 	}
@@ -95,7 +106,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 	spec := specOf("upstream-1.37", 3)
 	o := Options{Seeds: 53, ShrinkRuns: -1, Version: "v1"}
 	whole := explored(t, spec, o)
-	var parts []*Campaign
+	var parts []*reports.Campaign
 	for i := 3; i > 0; i-- {
 		o.Shard, o.Shards = i, 3
 		part, err := written(t, explored(t, spec, o))
@@ -104,7 +115,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 		}
 		parts = append(parts, part)
 	}
-	merged, err := MergeCampaigns(parts)
+	merged, err := MergeShards(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +136,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 }
 
 func TestWhatDoesNotBelongTogetherIsNotMerged(t *testing.T) {
-	shard := func(i, n int, change func(spec *Spec, o *Options)) *Campaign {
+	shard := func(i, n int, change func(spec *Spec, o *Options)) *reports.Campaign {
 		spec, o := specOf("reference", 2), Options{Seeds: 6, Shard: i, Shards: n, ShrinkRuns: -1, Version: "v1"}
 		if change != nil {
 			change(&spec, &o)
@@ -134,22 +145,22 @@ func TestWhatDoesNotBelongTogetherIsNotMerged(t *testing.T) {
 	}
 	one := shard(1, 2, nil)
 	for what, c := range map[string]struct {
-		parts []*Campaign
+		parts []*reports.Campaign
 		says  string
 	}{
 		"nothing":           {nil, "nothing to merge"},
-		"one of two":        {[]*Campaign{one}, "2/2 are missing"},
-		"two of a dozen":    {[]*Campaign{shard(2, 12, nil), shard(11, 12, nil)}, "shards 1/12, 3/12, 4/12, 5/12, 6/12, 7/12, 8/12, 9/12 and 2 more are missing"},
-		"one twice":         {[]*Campaign{one, one}, "shard 1 of 2 is given twice"},
-		"another policy":    {[]*Campaign{one, shard(2, 2, func(s *Spec, _ *Options) { s.Policy = "upstream-1.37" })}, "different specs"},
-		"other requests":    {[]*Campaign{one, shard(2, 2, func(s *Spec, _ *Options) { s.Requests = 7 })}, "different specs"},
-		"another program":   {[]*Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.Version = "v2" })}, "different versions of skewproof"},
-		"other seeds":       {[]*Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.First = 99 })}, "different first seeds"},
-		"another number":    {[]*Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.Seeds = 9 })}, "different numbers of schedules"},
-		"of another number": {[]*Campaign{one, shard(2, 3, nil)}, "different numbers of shards"},
-		"strict":            {[]*Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.Strict = true })}, "--strict"},
+		"one of two":        {[]*reports.Campaign{one}, "2/2 are missing"},
+		"two of a dozen":    {[]*reports.Campaign{shard(2, 12, nil), shard(11, 12, nil)}, "shards 1/12, 3/12, 4/12, 5/12, 6/12, 7/12, 8/12, 9/12 and 2 more are missing"},
+		"one twice":         {[]*reports.Campaign{one, one}, "shard 1 of 2 is given twice"},
+		"another policy":    {[]*reports.Campaign{one, shard(2, 2, func(s *Spec, _ *Options) { s.Policy = "upstream-1.37" })}, "different specs"},
+		"other requests":    {[]*reports.Campaign{one, shard(2, 2, func(s *Spec, _ *Options) { s.Requests = 7 })}, "different specs"},
+		"another program":   {[]*reports.Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.Version = "v2" })}, "different versions of skewproof"},
+		"other seeds":       {[]*reports.Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.First = 99 })}, "different first seeds"},
+		"another number":    {[]*reports.Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.Seeds = 9 })}, "different numbers of schedules"},
+		"of another number": {[]*reports.Campaign{one, shard(2, 3, nil)}, "different numbers of shards"},
+		"strict":            {[]*reports.Campaign{one, shard(2, 2, func(_ *Spec, o *Options) { o.Strict = true })}, "--strict"},
 	} {
-		if _, err := MergeCampaigns(c.parts); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := MergeShards(c.parts); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want an error that says %q", what, err, c.says)
 		}
 	}
@@ -157,7 +168,7 @@ func TestWhatDoesNotBelongTogetherIsNotMerged(t *testing.T) {
 
 func TestDistinctThingsAreCounted(t *testing.T) {
 	for _, n := range []uint64{0, 1, 10, 1000, 20_000, 300_000} {
-		var a, b, both Distinct
+		var a, b, both sketch
 		for i := range n {
 			both.Add(i)
 			both.Add(i) // again
@@ -167,20 +178,15 @@ func TestDistinctThingsAreCounted(t *testing.T) {
 				b.Add(i)
 			}
 		}
-		a.Merge(&b)
+		a.Merge(b)
 		if a.Count() != both.Count() {
 			t.Errorf("%d: %d merged, %d at once", n, a.Count(), both.Count())
 		}
-		if off := math.Abs(float64(both.Count()) - float64(n)); off > 4*DistinctError*float64(n) {
+		if off := math.Abs(float64(both.Count()) - float64(n)); off > 4*reports.DistinctError*float64(n) {
 			t.Errorf("%d things are counted as %d", n, both.Count())
 		}
-		text, err := both.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var again Distinct
-		if err := again.UnmarshalText(text); err != nil || again.Count() != both.Count() {
-			t.Errorf("%d things are read back as %d, error %v", both.Count(), again.Count(), err)
+		if again := sketch(both.bytes()); again.check() != nil || again.Count() != both.Count() {
+			t.Errorf("%d things are read back as %d, error %v", both.Count(), again.Count(), again.check())
 		}
 	}
 }

@@ -1,41 +1,37 @@
 package search
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// What an exhaustive search is bounded by. Schedules are made beforehand, eight bytes each.
+// The bounds of an exhaustive search. Its schedules are made beforehand, eight bytes each.
 const (
 	mostExhausted   = 3          // servers
 	MostEvents      = 6          // of a schedule
-	MostSchedules   = 20_000_000 // of a search
+	mostSchedules   = 20_000_000 // of a search
 	mostForAll      = 2          // resources
 	exhaustSoak     = 7 * time.Second
-	exhaustAskAfter = 6 * time.Second // longer than ignorance is excused
+	exhaustAskAfter = 6 * time.Second // longer than the staleness bound
 )
 
-// Exhaust runs every schedule of up to so many events: 2 or 3 servers, of which the first is of the newer version, 1 or 2 resources, and the events
-// of the alphabet that the campaign's Scope lists. After each event there are 7 s, and 6 s after it every server is asked for every resource. In
-// the end everything is healed and started, and 25 s later every server is asked again, for discovery too. All choices of the tape are
-// the healthiest.
+// Exhaust prepares a search of every schedule of up to so many events: 2 or 3 servers, of which the first is of the newer version, 1 or 2
+// resources, and the events of the alphabet that the campaign's Scope lists. Each event is followed by 7 s; 6 s after it every server is
+// asked for every resource. In the end everything is healed and started, and 25 s later every server is asked again, for discovery too. All
+// choices of the tape are the healthiest.
 //
-// No schedule is left out for being like another: servers are told apart by name and order, so that it cannot be proved that two that look alike
-// come to the same. How many there are is counted without making them and compared. Seeds are the places of schedules, from 1, the
-// shorter ones first. Options.First and Options.For are not used.
-func Exhaust(ctx context.Context, spec Spec, events int, o Options) (*Campaign, error) {
-	if err := CheckScope(spec, events); err != nil {
-		return nil, err
-	}
-	count := countSchedules(spec.Servers, events)
-	o.First, o.For, o.Seeds = 1, 0, count
-	if err := o.check(); err != nil {
+// No schedule is left out for being like another: servers are told apart by name and order, so it cannot be proved that two schedules that look
+// alike have the same result. How many there are is counted without making them, and compared. The seed of a schedule is its place, from 1, the
+// shorter ones first. Options.First and Options.For are not used. The error says what is wrong with spec, events or options.
+func Exhaust(spec Spec, events int, o Options) (*Search, error) {
+	count, err := scopeSize(spec, events)
+	if err != nil {
 		return nil, err
 	}
 	gvrs, err := spec.GVRs()
@@ -43,36 +39,41 @@ func Exhaust(ctx context.Context, spec Spec, events int, o Options) (*Campaign, 
 		return nil, err
 	}
 	letters := alphabet(spec.Servers)
-	all := enumerate(spec.Servers, letters, events)
+	all := enumerate(letters, events)
 	if uint64(len(all)) != count {
 		return nil, fmt.Errorf("%d schedules were made, and there are %d: this is a defect of skewproof", len(all), count)
 	}
-	s := newSearch(spec, o.withDefaults(), MethodAll, func() source { return &exhaustive{spec: spec, gvrs: gvrs, letters: letters, all: all} })
-	s.scope = &Scope{Events: events, Schedules: count}
+	o.First, o.For, o.Seeds = 1, 0, count
+	s, err := newSearch(spec, o, reports.MethodAll, func() source { return &exhaustive{spec: spec, gvrs: gvrs, letters: letters, all: all} })
+	if err != nil {
+		return nil, err
+	}
+	s.scope = &reports.Scope{Events: events, Schedules: count}
 	for _, l := range letters {
 		s.scope.Alphabet = append(s.scope.Alphabet, l.String())
 	}
-	return s.run(ctx)
+	return s, nil
 }
 
-// CheckScope reports why every schedule cannot be run.
-func CheckScope(spec Spec, events int) error {
+// scopeSize counts the schedules of a scope, and reports why they cannot all be run.
+func scopeSize(spec Spec, events int) (uint64, error) {
 	switch {
 	case spec.Servers < 2 || spec.Servers > mostExhausted:
-		return fmt.Errorf("%d servers: every schedule can be run with 2 to %d", spec.Servers, mostExhausted)
+		return 0, fmt.Errorf("%d servers: every schedule can be run with 2 to %d", spec.Servers, mostExhausted)
 	case spec.Resources < 1 || spec.Resources > mostForAll:
-		return fmt.Errorf("%d resources: every schedule can be run with 1 to %d", spec.Resources, mostForAll)
+		return 0, fmt.Errorf("%d resources: every schedule can be run with 1 to %d", spec.Resources, mostForAll)
 	case events < 1 || events > MostEvents:
-		return fmt.Errorf("%d events: every schedule can be run with 1 to %d", events, MostEvents)
+		return 0, fmt.Errorf("%d events: every schedule can be run with 1 to %d", events, MostEvents)
 	}
-	if count := countSchedules(spec.Servers, events); count > MostSchedules {
-		return fmt.Errorf("there are %d schedules of up to %d events with %d servers: more than %d; take fewer", count, events, spec.Servers, MostSchedules)
+	count := countSchedules(spec.Servers, events)
+	if count > mostSchedules {
+		return 0, fmt.Errorf("there are %d schedules of up to %d events with %d servers: more than %d; take fewer", count, events, spec.Servers, mostSchedules)
 	}
-	return nil
+	return count, nil
 }
 
 // enumerate makes every schedule: one letter in each byte, counted from 1, the first event in the lowest.
-func enumerate(servers int, letters []event, events int) []uint64 {
+func enumerate(letters []event, events int) []uint64 {
 	var all []uint64
 	var walk func(s stage, word uint64, length, at int)
 	walk = func(s stage, word uint64, length, at int) {
@@ -87,19 +88,19 @@ func enumerate(servers int, letters []event, events int) []uint64 {
 		}
 	}
 	for length := range events + 1 {
-		walk(firstStage(servers), 0, length, 0)
+		walk(firstStage(), 0, length, 0)
 	}
 	return all
 }
 
 // firstStage is a healthy control plane in which one server is of the newer version.
-func firstStage(int) stage {
+func firstStage() stage {
 	var s stage
 	s.newer[0] = true
 	return s
 }
 
-// countSchedules counts without making any: of a server only matters whether it runs, is paused or is killed, and links and the custom
+// countSchedules counts the schedules without making any: it needs to know only how many servers run, are paused or are killed. Links and the custom
 // resource can always be switched.
 func countSchedules(servers, events int) uint64 {
 	type census struct{ events, running, paused, killed uint64 }
@@ -147,7 +148,7 @@ type exhaustive struct {
 func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 	x.c.Settled = true
 	x.c.Servers, x.c.Steps, x.c.Requests = x.c.Servers[:0], x.c.Steps[:0], x.c.Requests[:0]
-	s := firstStage(x.spec.Servers)
+	s := firstStage()
 	for i := range x.spec.Servers {
 		x.c.Servers = append(x.c.Servers, scenario.Server{Name: scenario.ServerName(i), Version: x.version(s.newer[i])})
 	}
@@ -158,7 +159,7 @@ func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 		x.ask(exhaustAskAfter)
 		x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Soak, For: exhaustSoak})
 	}
-	x.c.Steps = append(x.c.Steps, s.mend(x.spec.Servers)...)
+	x.c.Steps = append(x.c.Steps, s.heal(x.spec.Servers)...)
 	x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
 	x.ask(0)
 	for i := range x.spec.Servers {

@@ -14,7 +14,7 @@ func TestEveryScheduleIsCounted(t *testing.T) {
 	}
 	for _, servers := range []int{2, 3} {
 		for events := range 4 {
-			made, counted := len(enumerate(servers, alphabet(servers), events)), countSchedules(servers, events)
+			made, counted := len(enumerate(alphabet(servers), events)), countSchedules(servers, events)
 			if uint64(made) != counted {
 				t.Errorf("%d servers, %d events: %d made, %d counted", servers, events, made, counted)
 			}
@@ -30,7 +30,7 @@ func TestEveryScheduleCanBeCarriedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	letters := alphabet(3)
-	x := &exhaustive{spec: spec, gvrs: gvrs, letters: letters, all: enumerate(3, letters, 3)}
+	x := &exhaustive{spec: spec, gvrs: gvrs, letters: letters, all: enumerate(letters, 3)}
 	seen := map[string]bool{}
 	for place := range x.all {
 		c, _ := x.Case(uint64(place) + 1)
@@ -49,10 +49,11 @@ func TestEveryScheduleCanBeCarriedOut(t *testing.T) {
 // The negative control: with the feature switched off, the very first schedule, in which nothing happens, shows it.
 func TestExhaustJudges(t *testing.T) {
 	spec := Spec{Policy: None, From: older, To: newer, Servers: 2, Resources: 2}
-	c, err := Exhaust(t.Context(), spec, 1, Options{})
+	s, err := Exhaust(spec, 1, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := s.Run(t.Context())
 	if c.Schedules != 14 || c.Scope.Schedules != 14 || !c.Complete || len(c.Scope.Alphabet) != 13 {
 		t.Errorf("%d schedules of %+v, complete %t", c.Schedules, c.Scope, c.Complete)
 	}
@@ -72,7 +73,7 @@ func TestWhatCannotBeExhaustedIsRefused(t *testing.T) {
 		"one server": {1, 1, 1}, "four servers": {4, 1, 1}, "all resources": {2, 0, 1}, "three resources": {2, 3, 1}, "no event": {2, 1, 0}, "too many": {3, 1, 6},
 	} {
 		spec := Spec{Policy: "reference", From: older, To: newer, Servers: c.servers, Resources: c.resources}
-		if _, err := Exhaust(t.Context(), spec, c.events, Options{}); err == nil {
+		if _, err := Exhaust(spec, c.events, Options{}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

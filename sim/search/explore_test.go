@@ -12,18 +12,20 @@ import (
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
 func init() { utilruntime.ErrorHandlers = nil } // answers that cannot be written are what faults are for
 
-func explored(t *testing.T, spec Spec, o Options) *Campaign {
+func explored(t *testing.T, spec Spec, o Options) *reports.Campaign {
 	t.Helper()
-	c, err := Explore(t.Context(), spec, o)
+	s, err := Explore(spec, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := s.Run(t.Context())
 	for _, r := range c.Reached {
 		if r.Impossible != "" && r.Schedules > 0 {
 			t.Errorf("%s: %d schedules came to %s, which is said to be impossible: %s", c.Spec, r.Schedules, r.State, r.Impossible)
@@ -40,10 +42,11 @@ func (panicking) Case(uint64) (*sim.Case, *tape.Tape) { panic("broken") }
 // Each panic leaves coroutines behind: a search that goes on and on with them would take all memory.
 func TestPanicsWithoutEndEndASearch(t *testing.T) {
 	o := Options{Seeds: 100 * mostPanics, Workers: 2, ShrinkRuns: -1}
-	c, err := newSearch(specOf("reference", 2), o.withDefaults(), MethodRandom, func() source { return panicking{} }).run(t.Context())
+	s, err := newSearch(specOf("reference", 2), o, reports.MethodRandom, func() source { return panicking{} })
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := s.Run(t.Context())
 	if len(c.Troubles) != 1 || c.Troubles[0].Schedules != 2*mostPanics || c.Complete || c.Verdict.Outcome != invariant.OutcomeInconclusive {
 		t.Errorf("%+v, complete %t, %s; want %d panics of two workers, inconclusive", c.Troubles, c.Complete, c.Verdict.Outcome, 2*mostPanics)
 	}
@@ -54,7 +57,7 @@ func TestEveryShardChecksItself(t *testing.T) {
 	for first := range uint64(3) {
 		for shards := 1; shards <= 100; shards++ {
 			for shard := 1; shard <= shards; shard++ {
-				s := &search{options: Options{First: first, Shard: shard, Shards: shards}}
+				s := &Search{options: Options{First: first, Shard: shard, Shards: shards}}
 				checks := 0
 				for place := range uint64(2 * checkEvery) {
 					if s.sampled(s.seed(place)) {
@@ -70,7 +73,7 @@ func TestEveryShardChecksItself(t *testing.T) {
 }
 
 // deterministic leaves out what a clock says.
-func deterministic(t *testing.T, c *Campaign) string {
+func deterministic(t *testing.T, c *reports.Campaign) string {
 	t.Helper()
 	copied := *c
 	copied.Shards, copied.ElapsedSeconds, copied.SchedulesPerSecond = nil, 0, 0
@@ -102,15 +105,19 @@ func TestACampaignDependsOnItsSeedsAlone(t *testing.T) {
 }
 
 // found looks for the smallest finding of an invariant whose schedule is of a shape.
-func found(c *Campaign, name string, shape func(disturbing []scenario.Step, asked sim.Request) bool) *Finding {
-	var smallest *Finding
+func found(t *testing.T, c *reports.Campaign, name string, shape func(disturbing []scenario.Step, asked sim.Request) bool) *reports.CampaignFinding {
+	var smallest *reports.CampaignFinding
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		if f.Invariant != name || !f.Shrunk || len(f.Repro.Case.Requests) == 0 {
+		if f.Invariant != name || !f.Shrunk {
 			continue
 		}
-		steps := slices.DeleteFunc(slices.Clone(f.Repro.Case.Steps), func(s scenario.Step) bool { return !s.Disturbs() })
-		if shape(steps, f.Repro.Case.Requests[len(f.Repro.Case.Requests)-1]) {
+		c := reproOf(t, *f).Case
+		if len(c.Requests) == 0 {
+			continue
+		}
+		steps := slices.DeleteFunc(slices.Clone(c.Steps), func(s scenario.Step) bool { return !s.Disturbs() })
+		if shape(steps, c.Requests[len(c.Requests)-1]) {
 			if smallest == nil || f.Disturbances < smallest.Disturbances {
 				smallest = f
 			}
@@ -120,16 +127,15 @@ func found(c *Campaign, name string, shape func(disturbing []scenario.Step, aske
 }
 
 // shrinkPlain shrinks what concerns plain requests, so that this is quick.
-func shrinkPlain(t *testing.T, c *Campaign) {
+func shrinkPlain(t *testing.T, c *reports.Campaign) {
 	t.Helper()
-	s := newSearch(c.Spec, Options{ShrinkRuns: 800}.withDefaults(), MethodRandom, func() source { return generator(t, c.Spec) })
-	var err error
-	if s.setup, err = c.Spec.Setup(); err != nil {
+	s, err := Explore(Spec(c.Spec), Options{Seeds: 1, ShrinkRuns: 800})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		if f.Asked == PeculiarNothing && (f.Invariant == "NoFalseNotFound" || f.Invariant == "Available") {
+		if f.Asked == reports.PlainRequest && (f.Invariant == "NoFalseNotFound" || f.Invariant == "Available") {
 			s.shrinkOne(t.Context(), f)
 		}
 	}
@@ -148,16 +154,16 @@ func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
 	blocked := func(steps []scenario.Step, from string) bool {
 		return slices.ContainsFunc(steps, func(s scenario.Step) bool { return s.Fault != nil && s.Fault.From == from })
 	}
-	for what, f := range map[string]*Finding{
-		"a false 404 after a restart of a server that has nothing to do with it": found(c, "NoFalseNotFound", func(steps []scenario.Step, r sim.Request) bool {
+	for what, f := range map[string]*reports.CampaignFinding{
+		"a false 404 after a restart of a server that has nothing to do with it": found(t, c, "NoFalseNotFound", func(steps []scenario.Step, r sim.Request) bool {
 			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenario.Step) bool {
 				return comesAndGoes(s) && s.Server != r.Server && !slices.ContainsFunc(steps, func(o scenario.Step) bool { return o.Fault != nil && o.Fault.To == s.Server })
 			})
 		}),
-		"ready, but a false 404": found(c, "NoFalseNotFound", func(steps []scenario.Step, r sim.Request) bool {
+		"ready, but a false 404": found(t, c, "NoFalseNotFound", func(steps []scenario.Step, r sim.Request) bool {
 			return blocked(steps, r.Server) && slices.ContainsFunc(steps, func(s scenario.Step) bool { return comesAndGoes(s) && s.Server == r.Server })
 		}),
-		"no failover": found(c, "Available", func(steps []scenario.Step, r sim.Request) bool {
+		"no failover": found(t, c, "Available", func(steps []scenario.Step, r sim.Request) bool {
 			return len(steps) == 1 && steps[0].Action == scenario.Kill && steps[0].Server != r.Server
 		}),
 	} {
@@ -177,6 +183,16 @@ func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
 	}
 }
 
+// reproOf is the repro of a finding.
+func reproOf(t *testing.T, f reports.CampaignFinding) *Repro {
+	t.Helper()
+	r, err := decoded(f.Repro)
+	if err != nil {
+		t.Fatalf("%s: %v", f.Signature, err)
+	}
+	return r
+}
+
 // A repro must give the same violation, and the same trace to the byte, when it is read back.
 func TestAReproOfASearchCanBeReplayed(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 60})
@@ -184,17 +200,7 @@ func TestAReproOfASearchCanBeReplayed(t *testing.T) {
 		t.Fatal("nothing found")
 	}
 	for _, f := range c.Findings {
-		if f.Repro == nil {
-			t.Fatalf("%s: no repro", f.Signature)
-		}
-		body, err := f.Repro.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := decoded(body)
-		if err != nil {
-			t.Fatalf("%s: %v", f.Signature, err)
-		}
+		r := reproOf(t, f)
 		result, verdicts, err := r.Replay(false)
 		if err != nil {
 			t.Fatal(err)
@@ -231,12 +237,16 @@ func TestAnEmptySearchIsInconclusive(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	c, err := Explore(ended, specOf("reference", 3), Options{Seeds: 50})
-	if err != nil || c.Verdict.Outcome != invariant.OutcomeInconclusive || c.Complete {
-		t.Errorf("ended before it began: %+v, complete %t, error %v", c.Verdict, c.Complete, err)
+	s, err := Explore(specOf("reference", 3), Options{Seeds: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Run(ended)
+	if c.Verdict.Outcome != invariant.OutcomeInconclusive || c.Complete {
+		t.Errorf("ended before it began: %+v, complete %t", c.Verdict, c.Complete)
 	}
 	few := explored(t, specOf("reference", 3), Options{Seeds: 1})
-	if few.States() < fewestStates && few.Verdict.Outcome != invariant.OutcomeInconclusive {
+	if few.States() < reports.FewestStates && few.Verdict.Outcome != invariant.OutcomeInconclusive {
 		t.Errorf("one schedule: %+v", few.Verdict)
 	}
 }
@@ -246,14 +256,18 @@ func TestASearchCanBeEndedWhileItsWorkersAreMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	made := 0
 	o := Options{Seeds: 50, Workers: 8, ShrinkRuns: -1}
-	c, err := newSearch(specOf("reference", 2), o.withDefaults(), MethodRandom, func() source {
+	s, err := newSearch(specOf("reference", 2), o, reports.MethodRandom, func() source {
 		if made++; made == 2 {
 			cancel()
 		}
 		return panicking{}
-	}).run(ctx)
-	if err != nil || made != 2 || c.Schedules != 0 || c.Complete || len(c.Troubles) > 0 {
-		t.Errorf("%d workers were made, of which the second ended it: %d schedules, complete %t, troubles %v, error %v", made, c.Schedules, c.Complete, c.Troubles, err)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Run(ctx)
+	if made != 2 || c.Schedules != 0 || c.Complete || len(c.Troubles) > 0 {
+		t.Errorf("%d workers were made, of which the second ended it: %d schedules, complete %t, troubles %v", made, c.Schedules, c.Complete, c.Troubles)
 	}
 }
 
@@ -267,9 +281,9 @@ func TestATimeEndsASearch(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]Options{
 		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "too many workers": {Seeds: 1, Workers: MaxWorkers + 1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3},
-		"too many shards": {Seeds: 1, Shard: 1, Shards: MaxShards + 1}, "time": {For: -1, Seeds: 1},
+		"too many shards": {Seeds: 1, Shard: 1, Shards: reports.MaxShards + 1}, "time": {For: -1, Seeds: 1},
 	} {
-		if _, err := Explore(t.Context(), specOf("reference", 3), o); err == nil {
+		if _, err := Explore(specOf("reference", 3), o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -279,10 +293,11 @@ func TestOptionsAreChecked(t *testing.T) {
 func BenchmarkExplore(b *testing.B) {
 	for _, policy := range []string{"reference", "upstream-1.37"} {
 		b.Run(policy, func(b *testing.B) {
-			c, err := Explore(b.Context(), specOf(policy, 3), Options{Seeds: uint64(b.N), ShrinkRuns: -1})
+			s, err := Explore(specOf(policy, 3), Options{Seeds: uint64(b.N), ShrinkRuns: -1})
 			if err != nil {
 				b.Fatal(err)
 			}
+			c := s.Run(b.Context())
 			b.ReportMetric(c.SchedulesPerSecond, "schedules/s")
 			b.ReportMetric(float64(c.Judged)/float64(c.Schedules), "judged/schedule")
 		})

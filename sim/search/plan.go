@@ -5,7 +5,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// plan is what is known, while a case is being made, of the control plane after the steps so far.
+// plan is the state of the control plane after the steps so far, while a case is being made.
 type plan struct {
 	rolling bool // servers are replaced one after the other
 	last    bool // and the last of them first
@@ -19,11 +19,11 @@ type plan struct {
 
 	after []bool // newer after every step, one row for each, the first before any
 	first int    // the step that disturbs first; what was before it is quiet
-	heals int    // the step from which on all is mended
+	heals int    // the step from which on all is healed
 	ends  int    // the step after which all must be right
 }
 
-// processState is what a process will be doing, by the steps.
+// processState is the state of a process after the steps.
 type processState uint8
 
 const (
@@ -61,7 +61,7 @@ func (p *plan) newerAfter(step, server int) bool { return p.after[step*len(p.new
 // maxFaults bounds the faults of a case.
 const maxFaults = 64
 
-// faultArena is where the faults of a case live. Steps point at them.
+// faultArena holds the faults of a case, to which its steps point.
 type faultArena struct {
 	used int
 	all  [maxFaults]fault.Fault

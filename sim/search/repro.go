@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -18,7 +20,7 @@ import (
 // ReproSchema names the layout of a repro file. Readers refuse any other.
 const ReproSchema = "skewproof/repro/v1alpha1"
 
-// Repro is a run that broke an invariant, with all that is needed to run it again: the same case on the same tape gives the same trace.
+// Repro is a run that violated an invariant, with all that is needed to run it again: the same case on the same tape gives the same trace.
 type Repro struct {
 	Schema string `json:"schema"`
 	// Commit is that of the skewproof that wrote the file, "" if it was not built from a repository.
@@ -26,7 +28,7 @@ type Repro struct {
 	Spec   Spec   `json:"spec"`
 	// Seed is what the case was generated from, before it was shrunk.
 	Seed uint64 `json:"seed"`
-	// Invariant is what is broken, Cause how, as in the verdict's evidence, and Sentence the evidence in full.
+	// Invariant is what is violated, Cause is the cause in the verdict's evidence, and Sentence is the evidence in full.
 	Invariant string `json:"invariant"`
 	Cause     string `json:"cause"`
 	Sentence  string `json:"sentence"`
@@ -40,36 +42,22 @@ type Repro struct {
 // Bounds are the times that invariants allow in the simulator: those of real runs.
 var Bounds = history.DefaultBounds
 
-// Replay runs the file and judges what came of it. trace keeps the trace.
+// Replay runs the case on the tape and judges the history. trace keeps the trace.
 func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
-	setup, err := r.Spec.Setup()
+	s, err := newSimulator(r.Spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := sim.New(setup)
 	defer s.Close()
-	result, err := s.Run(&r.Case, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
+	var records [tape.Streams][]uint32
+	for s := range tape.Streams {
+		records[s] = r.Tape[s.String()]
+	}
+	result, err := s.Run(&r.Case, tape.Of(records), sim.Options{Trace: trace, Run: r.run()})
 	if err != nil {
 		return nil, nil, err
 	}
 	return result, invariant.Judge(result.History), nil
-}
-
-func (r *Repro) records() [tape.Streams][]uint32 {
-	var all [tape.Streams][]uint32
-	for s := range tape.Streams {
-		all[s] = r.Tape[s.String()]
-	}
-	return all
-}
-
-// streams are those of a tape.
-func streams() []tape.Stream {
-	all := make([]tape.Stream, tape.Streams)
-	for i := range all {
-		all[i] = tape.Stream(i)
-	}
-	return all
 }
 
 // run is what the history of a repro begins with.
@@ -94,13 +82,25 @@ const maxRepro = 16
 
 // ReadRepro reads a file and checks that it can be run.
 func ReadRepro(path string) (*Repro, error) {
-	return readFile("repro file", path, decodeRepro)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the repro file: %w", err)
+	}
+	defer f.Close()
+	r, err := decodeRepro(f)
+	if err != nil {
+		return nil, fmt.Errorf("read the repro file %s: %w", path, err)
+	}
+	return r, nil
 }
 
 func decodeRepro(from io.Reader) (*Repro, error) {
-	body, err := readBounded(from, maxRepro)
+	body, err := io.ReadAll(io.LimitReader(from, maxRepro<<20+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(body) > maxRepro<<20 {
+		return nil, fmt.Errorf("it is longer than %d MiB", maxRepro)
 	}
 	r := &Repro{}
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -117,9 +117,13 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	if _, err := invariantNamed(r.Invariant); err != nil {
 		return nil, err
 	}
-	for name := range r.Tape {
-		if !slices.ContainsFunc(streams(), func(s tape.Stream) bool { return s.String() == name }) {
-			return nil, fmt.Errorf("its tape has a stream %q, which there is not", name)
+	var streams []string
+	for s := range tape.Streams {
+		streams = append(streams, s.String())
+	}
+	for name := range r.Tape { // in any order
+		if !slices.Contains(streams, name) {
+			return nil, fmt.Errorf("unknown tape stream %q (known: %s)", name, strings.Join(streams, ", "))
 		}
 	}
 	if _, err := strconv.ParseUint(r.Hash, 16, 64); err != nil {
@@ -131,11 +135,63 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	return r, r.Case.Validate()
 }
 
-// Encode writes the file's content.
+// Encode returns the content of the file.
 func (r *Repro) Encode() ([]byte, error) {
 	body, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode a repro: %w", err)
 	}
 	return append(body, '\n'), nil
+}
+
+// story tells a case in words, in lines, and counts the steps that harm or change the control plane.
+func story(c *sim.Case) (lines []string, disturbances int) {
+	var servers []string
+	for _, s := range c.Servers {
+		servers = append(servers, s.Name+" ("+s.Version+")")
+	}
+	lines = append(lines, "servers "+strings.Join(servers, ", "))
+	for i := 0; i <= len(c.Steps); i++ {
+		if i > 0 {
+			step := c.Steps[i-1]
+			lines = append(lines, fmt.Sprintf("%d. %s", i, step.String()))
+			if step.Disturbs() {
+				disturbances++
+			}
+		}
+		requests := slices.DeleteFunc(slices.Clone(c.Requests), func(r sim.Request) bool { return r.Step != i })
+		slices.SortStableFunc(requests, func(a, b sim.Request) int { return int(a.After - b.After) })
+		for _, r := range requests {
+			lines = append(lines, "   "+asked(r))
+		}
+	}
+	return lines, disturbances
+}
+
+// asked tells a request in words.
+func asked(r sim.Request) string {
+	what := r.GVR.String()
+	if r.Subresource != "" {
+		what += "/" + r.Subresource
+	}
+	if what == "" {
+		what = r.Path
+	}
+	s := fmt.Sprintf("%s later, ask %s to %s %s", r.After, r.Server, r.Verb, what)
+	if r.After == 0 {
+		s = fmt.Sprintf("at once, ask %s to %s %s", r.Server, r.Verb, what)
+	}
+	if r.User != "" {
+		s += " as " + r.User
+	}
+	if r.Upgrade {
+		s += ", by WebSocket"
+	}
+	if r.Forged {
+		s += ", with a forged hop header"
+	}
+	if r.Denied {
+		s += ", with a hop header that says no"
+	}
+	return s
 }

@@ -1,11 +1,15 @@
 package search
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -16,17 +20,17 @@ const DefaultShrinkRuns = 1000
 // Shrink looks for the smallest case that violates the same invariant in the same way as a case that does: fewer requests, steps, servers and
 // resources, plainer faults, rounder times, a tape of zeros. What it returns violates it, if the given case does on the given tape; else
 // there is an error. It ends after so many runs, or with ctx, with the smallest that it has found. Deterministic as long as ctx lasts.
-func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want Signature, runs int) (*Repro, error) {
+func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.Signature, runs int) (*Repro, error) {
 	s := &shrinker{ctx: ctx, want: want, left: runs}
 	var err error
 	if s.invariant, err = invariantNamed(want.Invariant); err != nil {
 		return nil, err
 	}
 	first := candidate{spec: spec, Case: clone(c), tape: on}
-	if s.probe, err = newProbe(spec); err != nil {
+	if s.sim, err = newSimulator(spec); err != nil {
 		return nil, err
 	}
-	defer func() { s.probe.Close() }()
+	defer func() { s.sim.Close() }()
 	if s.left++; !s.try(first) {
 		return nil, fmt.Errorf("shrink: the case does not show %s", want)
 	}
@@ -48,22 +52,15 @@ func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint3
 // shrinker holds the smallest case so far.
 type shrinker struct {
 	ctx       context.Context
-	want      Signature
+	want      reports.Signature
 	invariant invariant.Invariant
-	probe     *sim.Simulator // of best's spec
+	sim       *sim.Simulator // of best's spec
 	left      int            // runs
 	taken     int            // changes that were kept
 
 	best  candidate
 	found Violation // in best
 	hash  uint64
-}
-
-// candidate is a case that may be the smallest.
-type candidate struct {
-	spec Spec
-	sim.Case
-	tape [tape.Streams][]uint32
 }
 
 func invariantNamed(name string) (invariant.Invariant, error) {
@@ -75,7 +72,8 @@ func invariantNamed(name string) (invariant.Invariant, error) {
 	return invariant.Invariant{}, fmt.Errorf("there is no invariant %q", name)
 }
 
-func newProbe(spec Spec) (*sim.Simulator, error) {
+// newSimulator makes a simulator of a spec.
+func newSimulator(spec Spec) (*sim.Simulator, error) {
 	setup, err := spec.Setup()
 	if err != nil {
 		return nil, err
@@ -83,15 +81,15 @@ func newProbe(spec Spec) (*sim.Simulator, error) {
 	return sim.New(setup), nil
 }
 
-// try runs a candidate of best's spec, and takes it if it is violated alike.
-func (s *shrinker) try(c candidate) bool { return s.tryOn(s.probe, c) }
+// try runs a candidate of best's spec, and takes it if it has the same violation.
+func (s *shrinker) try(c candidate) bool { return s.tryOn(s.sim, c) }
 
-func (s *shrinker) tryOn(probe *sim.Simulator, c candidate) bool {
+func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 	if s.left <= 0 || s.ctx.Err() != nil || c.Validate() != nil {
 		return false
 	}
 	s.left--
-	result, err := probe.Run(&c.Case, tape.Of(c.tape), sim.Options{Run: c.spec.history(0)})
+	result, err := simulator.Run(&c.Case, tape.Of(c.tape), sim.Options{Run: c.spec.history(0)})
 	if err != nil {
 		return false
 	}
@@ -123,7 +121,7 @@ func (s *shrinker) repro() *Repro {
 	return r
 }
 
-// change returns best with a change, to be tried.
+// change returns a copy of best with a change.
 func (s *shrinker) change(do func(c *candidate)) candidate {
 	c := s.best
 	c.Case = clone(c.Case)
@@ -131,24 +129,8 @@ func (s *shrinker) change(do func(c *candidate)) candidate {
 	return c
 }
 
-// clone copies what changes are made to.
-func clone(c sim.Case) sim.Case {
-	c.Servers, c.Steps, c.Requests = slices.Clone(c.Servers), slices.Clone(c.Steps), slices.Clone(c.Requests)
-	for i := range c.Steps {
-		if f := c.Steps[i].Fault; f != nil {
-			copied := *f
-			c.Steps[i].Fault = &copied
-		}
-		if d := c.Steps[i].Definition; d != nil {
-			copied := *d
-			c.Steps[i].Definition = &copied
-		}
-	}
-	return c
-}
-
-// without tries to do without stretches of n things, large ones first, those at the end first (Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", 2002). count says how many there are now, and drop leaves out those from one to another.
+// without tries to remove stretches of a list, large ones first, those at the end first (Zeller and Hildebrandt, "Simplifying and Isolating
+// Failure-Inducing Input", 2002). count is the present length of the list, and drop removes the items from one to another.
 func (s *shrinker) without(count func() int, drop func(c *candidate, from, to int)) {
 	for size := (count() + 1) / 2; size > 0; size /= 2 {
 		for to := count(); to > 0; to = min(to-size, count()) {
@@ -158,7 +140,7 @@ func (s *shrinker) without(count func() int, drop func(c *candidate, from, to in
 	}
 }
 
-// shrinkTape makes the choices of the run the healthiest: all, those of a stream, or some.
+// shrinkTape makes choices of the tape 0: all, those of a stream, or some.
 func (s *shrinker) shrinkTape() {
 	if !slices.ContainsFunc(s.best.tape[:], func(r []uint32) bool { return len(r) > 0 }) {
 		return
@@ -200,7 +182,7 @@ func (s *shrinker) shrinkSteps() {
 	})
 }
 
-// shrinkServers does without servers, and begins with a control plane that has settled.
+// shrinkServers removes servers, and lets the case begin with a control plane that has settled.
 func (s *shrinker) shrinkServers() {
 	for i := len(s.best.Servers) - 1; i >= 0 && len(s.best.Servers) > 1; i-- {
 		s.try(s.change(func(c *candidate) { c.leave(c.Servers[i].Name) }))
@@ -210,7 +192,7 @@ func (s *shrinker) shrinkServers() {
 	}
 }
 
-// shrinkResources lets fewer resources be served, the most telling ones.
+// shrinkResources lets fewer resources be served: the first ones of the spec.
 func (s *shrinker) shrinkResources() {
 	all, err := s.best.spec.GVRs()
 	if err != nil {
@@ -218,15 +200,84 @@ func (s *shrinker) shrinkResources() {
 	}
 	for n := 1; n < len(all) && n <= 8; n++ {
 		c := s.change(func(c *candidate) { c.spec.Resources = n })
-		probe, err := newProbe(c.spec)
+		simulator, err := newSimulator(c.spec)
 		if err != nil {
 			return
 		}
-		if s.tryOn(probe, c) {
-			s.probe.Close()
-			s.probe = probe
+		if s.tryOn(simulator, c) {
+			s.sim.Close()
+			s.sim = simulator
 			return
 		}
-		probe.Close()
+		simulator.Close()
 	}
+}
+
+// shrinkAll shrinks every finding, several at once. When ctx is done, the others stay as they are.
+func (s *Search) shrinkAll(ctx context.Context, c *reports.Campaign) {
+	if len(c.Findings) == 0 {
+		return
+	}
+	var next, shrunk atomic.Int64
+	s.inParallel(func(int) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(c.Findings) {
+				return
+			}
+			s.shrinkOne(ctx, &c.Findings[i])
+			shrunk.Add(1)
+		}
+	}, func() Progress { return Progress{Shrunk: int(shrunk.Load()), ToShrink: len(c.Findings)} })
+	nameRepros(c)
+}
+
+// nameRepros gives the repro files their names.
+func nameRepros(c *reports.Campaign) {
+	names := map[string]int{}
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		f.File = ""
+		if f.Repro != nil {
+			names[f.Invariant]++
+			f.File = fmt.Sprintf("%s-%d.json", f.Invariant, names[f.Invariant])
+		}
+	}
+}
+
+// shrinkOne makes the repro of one finding. After a panic it has none.
+func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
+	defer func() { _ = recover() }() // its seed says enough
+	runs := s.options.ShrinkRuns
+	if ctx.Err() != nil || runs < 0 {
+		ctx, runs = context.WithoutCancel(ctx), 0
+	}
+	c, on, err := s.recorded(f.Seed)
+	if err != nil {
+		return
+	}
+	repro, err := Shrink(ctx, s.spec, *c, on, f.Signature, runs)
+	if err != nil {
+		return
+	}
+	repro.Seed, repro.Commit = f.Seed, s.options.Version
+	var encoded bytes.Buffer
+	e := json.NewEncoder(&encoded)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(repro); err != nil {
+		return
+	}
+	f.Repro, f.Sentence = bytes.TrimSpace(encoded.Bytes()), repro.Sentence
+	f.Story, f.Disturbances = story(&repro.Case)
+	f.Shrunk = runs > 0 && ctx.Err() == nil
+}
+
+// recorded is the case of a seed with the choices that its run made.
+func (s *Search) recorded(seed uint64) (*sim.Case, [tape.Streams][]uint32, error) {
+	c, t := s.source().Case(seed)
+	t.Record(true)
+	simulator := sim.New(s.setup)
+	defer simulator.Close()
+	_, err := simulator.Run(c, t, sim.Options{Run: s.spec.history(seed)})
+	return c, t.Recorded(), err
 }

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -9,74 +8,18 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Signature is what violations of one kind have in common, whatever the servers are called and whenever it happens. A search shows one violation
-// of each, and shrinking keeps it.
-type Signature struct {
-	// Invariant is what is violated, and Grade who asks for it.
-	Invariant string          `json:"invariant"`
-	Grade     invariant.Grade `json:"grade"`
-	// Cause is that of the verdict's evidence, with S for every server. Of one that could be reached, but not asked what it serves, it says so.
-	Cause string `json:"cause"`
-	// Asked is what is peculiar about the request, if anything is.
-	Asked Peculiarity `json:"asked,omitempty"`
-	// Circumstance says, of a plain request, whose process came or went shortly before, or while a fault was on. With Asked it tells apart
-	// what has the same cause and other reasons.
-	Circumstance Circumstance `json:"circumstance,omitempty"`
-}
-
-// Peculiarity is what sets a request apart from the plain ones.
-type Peculiarity string
-
-// The peculiarities.
-const (
-	PeculiarNothing     Peculiarity = ""
-	PeculiarSubresource Peculiarity = "asked for a subresource"
-	PeculiarForged      Peculiarity = "asked with a forged hop header"
-)
-
-// peculiarities are all, in the order in which they are shown.
-var peculiarities = [...]Peculiarity{PeculiarNothing, PeculiarSubresource, PeculiarForged}
-
-// Circumstance is what had happened to processes when an invariant was violated. The first that applies counts.
-type Circumstance string
-
-// The circumstances.
-const (
-	CircumstanceAsked   Circumstance = "after the asked server came or went"
-	CircumstanceServing Circumstance = "after one that serves it came or went"
-	CircumstanceOther   Circumstance = "after another server came or went"
-	CircumstanceNone    Circumstance = ""
-)
-
-// String is the signature in a line.
-func (s Signature) String() string {
-	text := s.Invariant + ": " + s.Cause
-	if s.Asked != "" {
-		text += ", " + string(s.Asked)
-	}
-	if s.Circumstance != "" {
-		text += ", " + string(s.Circumstance)
-	}
-	return text
-}
-
-// compare puts what the KEP demands first.
-func (s Signature) compare(o Signature) int {
-	return cmp.Or(cmp.Compare(s.Grade, o.Grade), cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Cause, o.Cause), cmp.Compare(s.Asked, o.Asked),
-		cmp.Compare(s.Circumstance, o.Circumstance))
-}
-
-// Violation is one that was found in a run.
+// Violation is a violation in a run.
 type Violation struct {
-	Signature
+	reports.Signature
 	// Sentence is that of the evidence, and CauseInFull its cause, with the servers' own names.
 	Sentence, CauseInFull string
 }
 
-// violations lists those of a run, each signature once.
+// violations lists the violations of a run, each signature once.
 func violations(h *history.History, verdicts []invariant.Verdict) []Violation {
 	var all []Violation
 	for i := range verdicts {
@@ -86,8 +29,8 @@ func violations(h *history.History, verdicts []invariant.Verdict) []Violation {
 		}
 		for j := range v.Evidence {
 			e := &v.Evidence[j]
-			one := Violation{Signature{Invariant: v.Invariant, Grade: v.Grade, Cause: cause(h, e), Asked: peculiarity(e)}, e.Sentence, e.Cause}
-			if one.Asked == PeculiarNothing {
+			one := Violation{reports.Signature{Invariant: v.Invariant, Grade: v.Grade, Cause: cause(h, e), Asked: requestKind(e)}, e.Sentence, e.Cause}
+			if one.Asked == reports.PlainRequest {
 				one.Circumstance = circumstance(h, e)
 			}
 			if !slices.ContainsFunc(all, func(o Violation) bool { return o.Signature == one.Signature }) {
@@ -102,15 +45,15 @@ func violations(h *history.History, verdicts []invariant.Verdict) []Violation {
 func cause(h *history.History, e *invariant.Evidence) string {
 	text := anonymous(e.Cause, h.Run.Servers)
 	for _, c := range e.Candidates {
-		if c.Server != e.Asked && !onlySpoiled(c.Obstacle) {
+		if c.Server != e.Asked && !discoveryFails(c.Obstacle) {
 			return text
 		}
 	}
 	return strings.Replace(text, "out of reach", "its discovery failing", 1)
 }
 
-// onlySpoiled reports whether nothing hindered a server but that its discovery documents failed.
-func onlySpoiled(obstacle string) bool {
+// discoveryFails reports whether a server could be reached, and only its discovery documents failed.
+func discoveryFails(obstacle string) bool {
 	for _, o := range strings.Split(obstacle, "; ") {
 		if !strings.Contains(o, ", "+string(scenario.BreakDiscovery)+" ") {
 			return false
@@ -119,7 +62,7 @@ func onlySpoiled(obstacle string) bool {
 	return true
 }
 
-// anonymous writes S for every server of a cause, and once for a list of them.
+// anonymous writes S for every server of a cause, and one S for a list of servers.
 func anonymous(cause string, servers []history.Server) string {
 	var b strings.Builder
 	for len(cause) > 0 {
@@ -151,24 +94,24 @@ func isWord(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-func peculiarity(e *invariant.Evidence) Peculiarity {
+func requestKind(e *invariant.Evidence) reports.RequestKind {
 	switch {
 	case len(e.Operations) == 0:
 	case e.Operations[0].Client == sim.Forger:
-		return PeculiarForged
+		return reports.ForgedRequest
 	case e.Operations[0].Subresource != "":
-		return PeculiarSubresource
+		return reports.SubresourceRequest
 	}
-	return PeculiarNothing
+	return reports.PlainRequest
 }
 
-// lately is how long before a violation things may have happened that it comes from.
+// lately is how long before a violation its cause may have happened.
 const lately = 30 * time.Second
 
-// circumstance looks what had become of processes in the time before a violation, and since the first fault began that was on in that time.
-func circumstance(h *history.History, e *invariant.Evidence) Circumstance {
+// circumstance says whose process came or went in the time before a violation. That time begins with the first fault that was on in it.
+func circumstance(h *history.History, e *invariant.Evidence) reports.Circumstance {
 	if len(e.Operations) == 0 {
-		return CircumstanceNone
+		return reports.CircumstanceNone
 	}
 	at := e.Operations[0].Start
 	from := at - lately
@@ -185,7 +128,7 @@ func circumstance(h *history.History, e *invariant.Evidence) Circumstance {
 		}
 		switch {
 		case l.Server == e.Asked:
-			return CircumstanceAsked
+			return reports.CircumstanceAsked
 		case slices.ContainsFunc(e.Candidates, func(c invariant.Candidate) bool { return c.Server == l.Server }):
 			serving = true
 		default:
@@ -194,9 +137,9 @@ func circumstance(h *history.History, e *invariant.Evidence) Circumstance {
 	}
 	switch {
 	case serving:
-		return CircumstanceServing
+		return reports.CircumstanceServing
 	case other:
-		return CircumstanceOther
+		return reports.CircumstanceOther
 	}
-	return CircumstanceNone
+	return reports.CircumstanceNone
 }

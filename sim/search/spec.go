@@ -1,34 +1,25 @@
-// Package search looks for schedules under which a policy breaks an invariant: it generates cases from seeds, runs them in the simulator, judges
-// them, shrinks what fails to the smallest case that fails alike, and writes it down so that anybody can run it again.
+// Package search looks for schedules under which a policy violates an invariant: it generates cases from seeds, runs them in the simulator, judges
+// them, shrinks those that fail to the smallest case that fails in the same way, and writes that as a repro file, which anybody can run again.
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // Spec says what is searched: a policy, with changes, on a control plane of two versions.
-type Spec struct {
-	// Policy is the name of a preset, or "none" for the feature switched off.
-	Policy string `json:"policy"`
-	// Changes are switches of the policy that are set otherwise, such as "Knowledge.KeepLastGood=true".
-	Changes []string `json:"changes,omitempty"`
-	// From and To are the versions whose recorded documents the servers serve.
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Servers is how many there are.
-	Servers int `json:"servers"`
-	// Resources is how many of the resources that tell the versions apart are served, the most telling first; 0 is all that is served.
-	Resources int `json:"resources"`
-	// Requests is how many requests a generated case has; 0 is DefaultRequests.
-	Requests int `json:"requests,omitempty"`
-}
+type Spec reports.SearchSpec
+
+// DefaultRequests is how many requests a generated case has where its Spec does not say.
+const DefaultRequests = 20
 
 // MaxServers and MaxRequests bound what is searched.
 const (
@@ -37,21 +28,18 @@ const (
 )
 
 // String is the policy with its changes.
-func (s Spec) String() string { return strings.Join(append([]string{s.Policy}, s.Changes...), ", ") }
+func (s Spec) String() string { return reports.SearchSpec(s).String() }
 
-// changed is the spec with one more change.
-func changed(s Spec, change string) Spec {
+// with is the spec with one more change.
+func (s Spec) with(change string) Spec {
 	s.Changes = append(slices.Clip(s.Changes), change)
 	return s
 }
 
-// cutChange splits a change into its switch and its value.
-func cutChange(change string) (name, value string) {
-	name, value, _ = strings.Cut(change, "=")
-	return name, value
-}
+// requests is how many requests a generated case has.
+func (s Spec) requests() int { return cmp.Or(s.Requests, DefaultRequests) }
 
-// check reports what is wrong with the numbers of a spec that is to be searched. Its names are for [Spec.Setup] to check.
+// check reports what is wrong with the numbers of a spec. [Spec.Setup] checks its names.
 func (s Spec) check() error {
 	switch {
 	case s.Servers < 1 || s.Servers > MaxServers:
@@ -86,7 +74,7 @@ func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 	return policy, true, nil
 }
 
-// impossible are the states that no schedule can come to, with the reasons.
+// impossible are the states that no schedule can reach, with the reasons.
 func (s Spec) impossible() map[sim.State]string {
 	policy, on, err := s.Build()
 	if err != nil || !on {
@@ -128,7 +116,7 @@ func (s Spec) Setup() (sim.Setup, error) {
 	}, nil
 }
 
-// GVRs are the resources that are asked for, the most telling first.
+// GVRs are the resources that are requested: those in which the versions differ most first.
 func (s Spec) GVRs() ([]history.GVR, error) {
 	all, err := recorded.Skew(s.From, s.To)
 	if err != nil {

@@ -115,8 +115,8 @@ func parseExtensions(text string) (proxy.ExtensionPolicy, error) {
 	return proxy.ParseExtensionPolicy(text)
 }
 
-// Differences are the changes that turn the switches of one policy, each by itself, to what they are in another.
-func Differences(from, to proxy.Policy) []string {
+// differences are the changes that turn the switches of one policy, each by itself, to what they are in another.
+func differences(from, to proxy.Policy) []string {
 	a, b := switches(&from), switches(&to)
 	var all []string
 	for i := range a {

@@ -17,7 +17,7 @@ func TestChangesAreReadWhole(t *testing.T) {
 		if err := change(&p, text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		name, _ := cutChange(text)
+		name, _, _ := strings.Cut(text, "=")
 		for _, s := range switches(&p) {
 			if s.Name == name && s.String() != want {
 				t.Errorf("%s makes it %s", text, s)
@@ -51,7 +51,7 @@ func TestDifferencesAreChanges(t *testing.T) {
 	for _, from := range proxy.Presets() {
 		for _, to := range proxy.Presets() {
 			p := from
-			for _, c := range Differences(from, to) {
+			for _, c := range differences(from, to) {
 				if err := change(&p, c); err != nil {
 					t.Fatalf("%s to %s: %v", from.Name, to.Name, err)
 				}

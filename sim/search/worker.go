@@ -6,36 +6,37 @@ import (
 	"sync"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// checkEvery is of how many schedules one is run twice, and one that needs no judging is judged. It is a prime, because the seeds of a shard are
-// as far from each other as there are shards: so every shard has its part, and all together have what one search would have.
+// checkEvery is in how many schedules one is run twice, and judged whatever it shows. It is a prime, so that every shard has its part of them: the
+// seeds of a shard are as far apart as there are shards.
 const checkEvery = 101
 
-// sampled reports whether the schedule of a seed is one of those.
-func (s *search) sampled(seed uint64) bool { return (seed-s.options.First)%checkEvery == 0 }
+// sampled reports whether the schedule of a seed is one of them.
+func (s *Search) sampled(seed uint64) bool { return (seed-s.options.First)%checkEvery == 0 }
 
 // worker runs schedules, one after the other.
 type worker struct {
-	search *search
+	search *Search
 	source source
 	sim    *sim.Simulator
-	spare  *sim.Simulator // for running a schedule again: what one simulator keeps from earlier runs, another has not
+	spare  *sim.Simulator // runs a schedule again: another simulator, which has kept other things from earlier runs
 
-	mu    sync.Mutex // of tally, which is looked at while the worker is at work
-	tally tally
+	mu     sync.Mutex // of counts, which are read while the worker runs
+	counts *counts
 
 	panics int
 }
 
-// mostPanics is after how many panics a worker ends. Each leaves behind what a run keeps: its coroutines cannot be unwound, because nobody knows
-// what state they are in.
+// mostPanics is after how many panics a worker ends. Each leaves the coroutines of its run behind: they cannot be unwound, since their state is
+// unknown.
 const mostPanics = 100
 
-func newWorker(s *search) *worker {
-	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), tally: newTally()}
+func newWorker(s *Search) *worker {
+	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), counts: newCounts(s.spec)}
 }
 
 func (w *worker) run(ctx context.Context) {
@@ -57,19 +58,19 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// one runs the schedule of a seed and looks what came of it. A panic is a trouble of that schedule.
+// one runs the schedule of a seed, and judges it if an invariant might object. A panic is a trouble of that schedule.
 func (w *worker) one(seed uint64) {
 	defer func() {
 		if r := recover(); r != nil {
 			w.panics++
-			w.sim, w.spare = sim.New(w.search.setup), sim.New(w.search.setup) // nobody knows what state they are in
-			w.note(func(t *tally) { t.trouble(fmt.Sprintf("panic: %v", r), seed) })
+			w.sim, w.spare = sim.New(w.search.setup), sim.New(w.search.setup) // their state is unknown
+			w.note(func(n *counts) { n.trouble(fmt.Sprintf("panic: %v", r), seed) })
 		}
 	}()
 	c, t := w.source.Case(seed)
 	result, err := w.sim.Run(c, t, sim.Options{Run: w.search.spec.history(seed)})
 	if err != nil {
-		w.note(func(t *tally) { t.trouble(err.Error(), seed) })
+		w.note(func(n *counts) { n.trouble(err.Error(), seed) })
 		return
 	}
 	sampled := w.search.sampled(seed)
@@ -81,17 +82,16 @@ func (w *worker) one(seed uint64) {
 		verdicts = invariant.Judge(result.History)
 		found = violations(result.History, verdicts)
 	}
-	w.note(func(t *tally) {
-		t.count(result)
+	w.note(func(n *counts) {
+		n.run(result)
 		if sampled {
-			t.checks.repeated(seed, differs)
+			n.repeated(seed, differs)
 		}
 		if judged {
-			t.judge(verdicts)
-			t.find(seed, found)
+			n.judge(seed, verdicts, found)
 		}
 		if judged && !result.Suspect {
-			t.checks.doubted(seed, len(found) > 0)
+			n.doubted(seed, len(found) > 0)
 		}
 	})
 	if !judged {
@@ -108,16 +108,25 @@ func (w *worker) again(c *sim.Case, seed uint64) uint64 {
 	return result.Hash
 }
 
-// tapeOf is the tape that a schedule is run on: drawn from its seed, or, where every schedule is run, of zeros.
-func tapeOf(method Method, seed uint64) *tape.Tape {
-	if method == MethodAll {
+// tapeOf is the tape that a schedule is run on: drawn from its seed, or of zeros where every schedule is run.
+func tapeOf(method reports.Method, seed uint64) *tape.Tape {
+	if method == reports.MethodAll {
 		return &tape.Tape{}
 	}
 	return tape.Seeded(seed)
 }
 
-func (w *worker) note(do func(t *tally)) {
+func (w *worker) note(do func(n *counts)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	do(&w.tally)
+	do(w.counts)
+}
+
+// total is what all workers have counted so far.
+func (s *Search) total() *counts {
+	total := newCounts(s.spec)
+	for _, w := range s.workers {
+		w.note(total.add)
+	}
+	return total
 }

@@ -17,7 +17,7 @@ func TestAReleaseWithoutAnAPI(t *testing.T) {
 	}
 	var gone []string
 	for _, r := range whole.Document.Resources {
-		if less.find(r.GVR) == nil {
+		if less.Find(r.GVR) == nil {
 			gone = append(gone, r.GVR.String())
 		}
 	}

@@ -167,7 +167,7 @@ func TestReadMatrixRefuses(t *testing.T) {
 			if c.document == good {
 				t.Fatal("the document was not broken: this test would prove nothing")
 			}
-			if _, err := DecodeMatrix(strings.NewReader(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := matrices.decode(strings.NewReader(c.document)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})

@@ -8,21 +8,17 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// DefaultRequests is how many requests a generated case has where its Spec does not say.
-const DefaultRequests = 20
-
 // Generator makes cases of a spec from seeds. What it makes depends on the seed and on the versions, servers, resources and requests of the
 // spec, never on the policy: so policies can be compared on the same seeds. It is not safe for concurrent use.
 //
-// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of faults exist at all, since what all kinds together
-// keep from happening some of them bring about. Everything is drawn from the tape's streams of workload and faults, so that a tape of
-// zeros is a control plane to which nothing happens.
+// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of faults exist in it, since some faults hide what
+// others show. Everything is drawn from the tape's streams of workload and faults, so that a tape of zeros gives a case without disturbances.
 type Generator struct {
 	spec    Spec
 	names   []string
 	targets targets
 
-	// What is being made. It is used again for the next case.
+	// The case that is being made. Its memory is used again for the next one.
 	tape   *tape.Tape
 	c      sim.Case
 	plan   plan
@@ -45,21 +41,21 @@ func NewGenerator(spec Spec) (*Generator, error) {
 	return g, nil
 }
 
-// Case makes the case of a seed and the tape that it is to be run on. Both are the generator's, and hold until the next call.
+// Case makes the case of a seed and the tape that it is to be run on. Both are valid until the next call.
 func (g *Generator) Case(seed uint64) (*sim.Case, *tape.Tape) {
 	g.tape.Reset(seed)
 	g.draw()
-	g.tape.Reset(seed) // what was drawn for the case is no part of the record of its run
+	g.tape.Reset(seed) // the record of the run begins without the choices of the case
 	return &g.c, g.tape
 }
 
-// draw makes a case of what the tape says.
+// draw makes a case by the choices of the tape.
 func (g *Generator) draw() {
-	g.begin()
-	g.lay()
+	g.clear()
+	g.assignVersions()
 	g.disturb()
 	g.recover()
-	g.ask()
+	g.addRequests()
 }
 
 // chance is a choice of faults that is true once in n, and never on a tape of zeros.
@@ -71,8 +67,8 @@ func (g *Generator) fault(n int) int { return g.tape.Choose(tape.Faults, n) }
 // work is a choice of the workload among n.
 func (g *Generator) work(n int) int { return g.tape.Choose(tape.Workload, n) }
 
-// begin empties what is being made.
-func (g *Generator) begin() {
+// clear empties the case.
+func (g *Generator) clear() {
 	g.c.Servers, g.c.Steps, g.c.Requests = g.c.Servers[:0], g.c.Steps[:0], g.c.Requests[:0]
 	g.c.Settled = !g.chance(10)
 	g.faults.reset()
@@ -90,8 +86,8 @@ const (
 	layouts
 )
 
-// lay says which server begins with which version.
-func (g *Generator) lay() {
+// assignVersions chooses the version that each server begins with.
+func (g *Generator) assignVersions() {
 	layout := firstIsNewer
 	if g.chance(2) {
 		layout = g.fault(layouts)
@@ -133,8 +129,8 @@ func (g *Generator) add(s scenario.Step) {
 	g.plan.remember()
 }
 
-// soaks are the waits between steps, and longSoaks those that are rare: virtual time costs real time, since servers keep asking each other. The
-// first, which a tape of zeros takes, is longer than ignorance is excused.
+// soaks are the waits between steps. longSoaks are rare: virtual time costs real time, since servers keep asking each other. The first, which a
+// tape of zeros takes, is longer than the staleness bound.
 var (
 	soaks = [...]time.Duration{
 		6 * time.Second, 6 * time.Second, 6 * time.Second, 10 * time.Second, 3 * time.Second, 3 * time.Second, time.Second, time.Second, time.Second,
@@ -143,7 +139,7 @@ var (
 	longSoaks = [...]time.Duration{20 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute}
 )
 
-// soak waits before the next step, or does not.
+// soak adds a wait before the next step, or none.
 func (g *Generator) soak() {
 	d := soaks[g.fault(len(soaks))]
 	switch {

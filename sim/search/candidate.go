@@ -5,14 +5,38 @@ import (
 
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// drop leaves out the steps that out says, and those that make no sense without them: a heal without its fault, a start of what runs. Requests
-// keep their place among the steps that are left.
+// candidate is a case that may be smaller and show the same violation.
+type candidate struct {
+	spec Spec
+	sim.Case
+	tape [tape.Streams][]uint32
+}
+
+// clone copies what shrinking changes.
+func clone(c sim.Case) sim.Case {
+	c.Servers, c.Steps, c.Requests = slices.Clone(c.Servers), slices.Clone(c.Steps), slices.Clone(c.Requests)
+	for i := range c.Steps {
+		if f := c.Steps[i].Fault; f != nil {
+			copied := *f
+			c.Steps[i].Fault = &copied
+		}
+		if d := c.Steps[i].Definition; d != nil {
+			copied := *d
+			c.Steps[i].Definition = &copied
+		}
+	}
+	return c
+}
+
+// drop removes the steps for which out is true, and those that are not possible without them: a heal without its fault, a start of a server that
+// runs. Requests keep their place among the other steps.
 func (c *candidate) drop(out func(i int) bool) {
 	r := newRehearsal(c.Servers)
 	kept := c.Steps[:0:0]
-	place := make([]int, len(c.Steps)+1) // where a request goes, by where it was
+	place := make([]int, len(c.Steps)+1) // the new step of a request, by its old step
 	for i, s := range c.Steps {
 		if !out(i) && r.sensible(&s) {
 			kept = append(kept, s)
@@ -25,7 +49,7 @@ func (c *candidate) drop(out func(i int) bool) {
 	}
 }
 
-// leave does without a server and all that is about it.
+// leave removes a server with its steps and requests.
 func (c *candidate) leave(name string) {
 	c.Servers = slices.DeleteFunc(c.Servers, func(s scenario.Server) bool { return s.Name == name })
 	c.Requests = slices.DeleteFunc(c.Requests, func(r sim.Request) bool { return r.Server == name })
@@ -37,7 +61,7 @@ func (c *candidate) leave(name string) {
 	c.spec.Servers = len(c.Servers)
 }
 
-// rehearsal goes through steps with the states of processes, faults and definitions that they lead to.
+// rehearsal is the account of processes, faults and definitions, step by step.
 type rehearsal struct {
 	processes map[string]processState
 	labels    map[string]bool
@@ -53,7 +77,7 @@ func newRehearsal(servers []scenario.Server) rehearsal {
 	return r
 }
 
-// sensible reports whether a step does anything, and takes it.
+// sensible reports whether a step is possible and has an effect, and takes it.
 func (r *rehearsal) sensible(s *scenario.Step) bool {
 	is := r.processes[s.Server]
 	next := isRunning

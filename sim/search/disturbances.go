@@ -7,26 +7,26 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A kind of disturbance exists in a case or does not.
+// The kinds of disturbances. The swarm of a case has some of them.
 const (
 	kindCut       = iota // one way between two servers
-	kindPartition        // both ways between two servers, or all ways of one
-	kindHole             // a black hole between two servers
+	kindPartition        // both directions between two servers, or all directions of one
+	kindBlackHole        // a black hole between two servers
 	kindSlow             // between two servers
-	kindBroken           // answers that are reset or break off between two servers
+	kindTruncate         // answers that are reset or break off between two servers
 	kindEtcd             // between a server and etcd
 	kindClient           // between clients and a server
 	kindKill
 	kindStop
 	kindPause
 	kindRestart
-	kindReplace // by the other version
-	kindDefine  // custom resources and aggregated APIs
-	kindSpoil   // a discovery document of a server fails
+	kindReplace   // by the other version
+	kindDefine    // custom resources and aggregated APIs
+	kindDiscovery // a discovery document of a server fails
 	kinds
 )
 
-// Of how many disturbances a case consists, beside what is undone.
+// The number of disturbances in a case. Those that undo one are not counted.
 const (
 	fewestSteps = 1
 	mostSteps   = 6
@@ -37,7 +37,7 @@ const mostReplaced = 8
 
 // disturb adds the steps that harm or change the control plane.
 func (g *Generator) disturb() {
-	g.settle()
+	g.soakFirst()
 	var there []int
 	var room [kinds]int
 	there = room[:0]
@@ -47,7 +47,7 @@ func (g *Generator) disturb() {
 		}
 	}
 	g.plan.first = len(g.c.Steps)
-	upgrade := 0 // servers that a rolling upgrade has yet to come to
+	upgrade := 0 // servers that the rolling upgrade replaces
 	if g.plan.rolling {
 		upgrade = min(g.spec.Servers, mostReplaced)
 	}
@@ -58,36 +58,36 @@ func (g *Generator) disturb() {
 	for done, replaced := 0, 0; done < steps || replaced < upgrade; {
 		switch {
 		case replaced < upgrade && (done == steps || g.chance(2)):
-			g.replace(g.turn(replaced))
+			g.replace(g.nthReplaced(replaced))
 			replaced++
 		case g.chance(4) && g.undo():
 		default:
 			done++
-			g.strike(there[g.fault(len(there))])
+			g.disturbOnce(there[g.fault(len(there))])
 		}
 		g.soak()
 	}
 }
 
-// turn is the server whose turn it is in a rolling upgrade.
-func (g *Generator) turn(i int) int {
+// nthReplaced is the i-th server that a rolling upgrade replaces.
+func (g *Generator) nthReplaced(i int) int {
 	if g.plan.last {
 		return g.spec.Servers - 1 - i
 	}
 	return i
 }
 
-// settle waits a while at the beginning, mostly.
-func (g *Generator) settle() {
+// soakFirst adds a wait before the first disturbance, in most cases.
+func (g *Generator) soakFirst() {
 	if !g.c.Settled || g.chance(4) {
 		g.soak()
 	}
 }
 
-// strike adds a disturbance of a kind. Where it cannot be, nothing is added: the swarm has other seeds.
-func (g *Generator) strike(kind int) {
-	if kind <= kindBroken {
-		g.hinder(kind)
+// disturbOnce adds a disturbance of a kind, or nothing where it is not possible.
+func (g *Generator) disturbOnce(kind int) {
+	if kind <= kindTruncate {
+		g.disturbLink(kind)
 		return
 	}
 	server := g.fault(g.spec.Servers)
@@ -96,11 +96,11 @@ func (g *Generator) strike(kind int) {
 	case kindEtcd:
 		g.inject(g.blocking(name, fault.Etcd))
 	case kindClient:
-		g.inject(g.anything(fault.Client, name))
+		g.inject(g.anyFault(fault.Client, name))
 	case kindDefine:
 		g.define(g.fault(len(definitions)))
-	case kindSpoil:
-		g.spoil(server, g.fault(2))
+	case kindDiscovery:
+		g.toggleDiscovery(server, g.fault(2))
 	case kindKill:
 		if !state.ended() {
 			g.process(scenario.Kill, server, isKilled)
@@ -122,8 +122,8 @@ func (g *Generator) strike(kind int) {
 	}
 }
 
-// hinder disturbs what two servers have to say to each other.
-func (g *Generator) hinder(kind int) {
+// disturbLink adds a fault on the links between two servers.
+func (g *Generator) disturbLink(kind int) {
 	n := g.spec.Servers
 	if n < 2 {
 		return
@@ -139,19 +139,19 @@ func (g *Generator) hinder(kind int) {
 		g.inject(fault.Fault{Kind: fault.Cut, From: a, To: b})
 	case kindPartition:
 		g.partition(from, to)
-	case kindHole:
-		g.inject(g.hole(a, b))
+	case kindBlackHole:
+		g.inject(g.blackHole(a, b))
 	case kindSlow:
-		g.inject(g.slow(a, b))
-	case kindBroken:
-		g.inject(g.broken(a, b))
+		g.inject(g.delaying(a, b))
+	case kindTruncate:
+		g.inject(g.truncating(a, b))
 	}
 }
 
-// isolates is up to how many servers one of them is cut off from all others.
+// isolates is the largest number of servers of which one is cut off from all others.
 const isolates = 5
 
-// partition cuts both ways between two servers, or off one from all, or all from one.
+// partition cuts both directions between two servers, or off one from all, or all from one.
 func (g *Generator) partition(a, b int) {
 	shape := g.fault(3)
 	if shape == 0 || g.spec.Servers > isolates {
@@ -192,7 +192,7 @@ func (g *Generator) replace(server int) {
 // paths are those of the discovery documents, by the index of the root.
 var paths = [2]string{"/api", "/apis"}
 
-func (g *Generator) spoil(server, root int) {
+func (g *Generator) toggleDiscovery(server, root int) {
 	action := scenario.BreakDiscovery
 	if g.plan.spoiled[server][root] {
 		action = scenario.RestoreDiscovery
@@ -201,7 +201,7 @@ func (g *Generator) spoil(server, root int) {
 	g.add(scenario.Step{Action: action, Server: g.names[server], Path: paths[root]})
 }
 
-// undo takes back one thing, and reports whether there was one.
+// undo heals one fault or brings back one server, and reports whether there was any.
 func (g *Generator) undo() bool {
 	n := len(g.plan.on)
 	for _, s := range g.plan.state {
@@ -223,7 +223,7 @@ func (g *Generator) undo() bool {
 			continue
 		}
 		if which == 0 {
-			g.revive(server)
+			g.bringBack(server)
 			return true
 		}
 		which--
@@ -231,8 +231,8 @@ func (g *Generator) undo() bool {
 	return false
 }
 
-// revive lets a server go on, or starts it.
-func (g *Generator) revive(server int) {
+// bringBack resumes or starts a server.
+func (g *Generator) bringBack(server int) {
 	action := scenario.Start
 	if g.plan.state[server] == isPaused {
 		action = scenario.Resume
@@ -240,11 +240,10 @@ func (g *Generator) revive(server int) {
 	g.process(action, server, isRunning)
 }
 
-// margin is how long after the bound of convergence everything is looked at.
+// margin is how long after the convergence bound the last requests are sent.
 const margin = 5 * time.Second
 
-// recover mends everything and waits until all must be right again. A server that was stopped in good order may stay away: nobody
-// is to miss it.
+// recover undoes everything and waits until all must be right again. A server that was stopped gracefully may stay stopped.
 func (g *Generator) recover() {
 	g.plan.heals = len(g.c.Steps)
 	for len(g.plan.on) > 0 {
@@ -253,13 +252,13 @@ func (g *Generator) recover() {
 	for server := range g.plan.state {
 		for root, spoiled := range g.plan.spoiled[server] {
 			if spoiled {
-				g.spoil(server, root)
+				g.toggleDiscovery(server, root)
 			}
 		}
 		switch state := g.plan.state[server]; {
 		case state == isRunning, state == isStopped && g.chance(3):
 		default:
-			g.revive(server)
+			g.bringBack(server)
 		}
 	}
 	g.add(scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})

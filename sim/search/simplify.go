@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// plainSteps puts plainer disturbances in the place of those that there are.
+// plainSteps replaces disturbances by simpler ones.
 func (s *shrinker) plainSteps() {
 	for i := 0; i < len(s.best.Steps); i++ {
 		step := s.best.Steps[i]
@@ -31,7 +31,7 @@ func (s *shrinker) plainSteps() {
 	}
 }
 
-// plainFault takes a cut for a fault, or at least leaves out what it can of its parameters.
+// plainFault replaces a fault by a cut, or removes parameters of it.
 func (s *shrinker) plainFault(i int) {
 	f := *s.best.Steps[i].Fault
 	if f.Kind == fault.Cut {
@@ -55,7 +55,7 @@ func (s *shrinker) plainFault(i int) {
 	}
 }
 
-// restart makes one step of an end and the start after it.
+// restart makes one restart of a kill or stop and the next start.
 func (s *shrinker) restart(i int) {
 	steps := s.best.Steps
 	if a := steps[i].Action; a != scenario.Kill && a != scenario.Stop {
@@ -73,7 +73,7 @@ func (s *shrinker) restart(i int) {
 	}
 }
 
-// oneSoak makes one wait of two.
+// oneSoak joins two waits.
 func (s *shrinker) oneSoak(i int) {
 	if i+1 >= len(s.best.Steps) || s.best.Steps[i].Action != scenario.Soak || s.best.Steps[i+1].Action != scenario.Soak {
 		return
@@ -84,7 +84,7 @@ func (s *shrinker) oneSoak(i int) {
 	}))
 }
 
-// plainRequests asks for the plainest that still shows it.
+// plainRequests replaces requests by simpler ones.
 func (s *shrinker) plainRequests() {
 	for i := range s.best.Requests {
 		for _, plainer := range []func(r *sim.Request){
@@ -107,7 +107,7 @@ func (s *shrinker) plainRequests() {
 	}
 }
 
-// round are the times that a reader likes best, first those that cost least.
+// round are times that are easy to read, the shortest first.
 var round = [...]time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour,
 }

@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// tellStory tells what happened in a run: the steps, what became of servers beside them, and what violates the invariant.
-func tellStory(out io.Writer, r *search.Repro, h *history.History, v invariant.Verdict) {
+// WriteStory writes what happened in a run of a file: the steps, the crashes of servers, and what violates the invariant.
+func WriteStory(out io.Writer, r *search.Repro, h *history.History, v invariant.Verdict) {
 	var servers []string
 	for _, s := range r.Case.Servers {
 		servers = append(servers, s.Name+" "+s.Version)
@@ -29,7 +29,7 @@ func tellStory(out io.Writer, r *search.Repro, h *history.History, v invariant.V
 	}
 }
 
-// line is something that happened.
+// line is one event of a story.
 type line struct {
 	at   history.Time
 	text string
@@ -70,7 +70,7 @@ func storyLines(h *history.History, v invariant.Verdict) []line {
 		}
 		all = append(all, line{at, text})
 	}
-	// What differs by less than a microsecond is of one instant, and stands in the order in which it was added.
+	// Lines that are less than a microsecond apart keep the order in which they were added.
 	slices.SortStableFunc(all, func(a, b line) int {
 		return cmp.Compare(a.at.Truncate(time.Microsecond), b.at.Truncate(time.Microsecond))
 	})

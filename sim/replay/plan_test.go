@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"slices"
@@ -8,14 +8,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
+
+var onlyNewer = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
+
+func cutOff(from, to string) scenario.Step {
+	return scenario.Step{Action: scenario.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
+}
+
+// preset is that of the version's minor.
+func preset(version string) (proxy.Policy, error) {
+	return proxy.PresetNamed("upstream-" + strings.TrimPrefix(semver.MajorMinor(version), "v"))
+}
 
 func repro(steps []scenario.Step, requests ...sim.Request) *search.Repro {
 	return &search.Repro{Case: sim.Case{
@@ -87,7 +100,7 @@ func TestAPlanForRealProcesses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := repro(c.steps, c.requests...)
-			plan := newRealPlan(r)
+			plan := planOf(r)
 			if diff := cmp.Diff(c.want, sentences(plan.Steps)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -118,7 +131,7 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 		{Action: scenario.Heal, Label: "black hole"},
 		inject("third hole", fault.Fault{Kind: fault.LimitData, Bytes: 5, Direction: fault.Down}),
 	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer, Forged: true})
-	plan := newRealPlan(r)
+	plan := planOf(r)
 	want := []string{"request 1", "step 4, timeout"}
 	if len(plan.Refused) != len(want) {
 		t.Fatalf("refused %d, want %d: %q", len(plan.Refused), len(want), plan.Refused)
@@ -142,10 +155,10 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 	}
 }
 
-// What fails at the end of a file is mended before the plan asks that all be right.
-func TestWhatIsSpoiltIsMended(t *testing.T) {
+// A discovery document that still fails at the end of a file is restored before the plan waits for convergence.
+func TestFailingDiscoveryIsRestored(t *testing.T) {
 	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
-	plan := newRealPlan(repro([]scenario.Step{
+	plan := planOf(repro([]scenario.Step{
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis"},
 		{Action: scenario.Define, Definition: aggregated},
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
@@ -178,16 +191,16 @@ func TestWhatIsSpoiltIsMended(t *testing.T) {
 func TestSubjectsOfPolicies(t *testing.T) {
 	both := []string{"v1.36.3", "v1.37.1"}
 	for policy, want := range map[string]string{"upstream-1.37": "builtin", "upstream-1.36": "builtin", "reference": "reference", "none": "none"} {
-		subject, doubts, err := subjectOf(search.Spec{Policy: policy}, both)
-		if err != nil || subject != want || len(doubts) > 0 {
-			t.Errorf("%s: %s, %q, %v; want %s without doubt", policy, subject, doubts, err, want)
+		subject, unlike, err := subjectOf(search.Spec{Policy: policy}, both, preset)
+		if err != nil || subject != want || len(unlike) > 0 {
+			t.Errorf("%s: %s, %q, %v; want %s without a difference", policy, subject, unlike, err, want)
 		}
 	}
-	_, doubts, err := subjectOf(search.Spec{Policy: "upstream-1.37"}, []string{"v1.34.4", "v1.35.4"})
-	if err != nil || len(doubts) != 2 || !strings.Contains(doubts[0], "in kube-apiserver v1.34.4: its own proxy behaves like upstream-1.34") {
-		t.Errorf("a policy that those versions do not have: %q, %v", doubts, err)
+	_, unlike, err := subjectOf(search.Spec{Policy: "upstream-1.37"}, []string{"v1.34.4", "v1.35.4"}, preset)
+	if err != nil || len(unlike) != 2 || !strings.Contains(unlike[0], "in kube-apiserver v1.34.4: its own proxy behaves like upstream-1.34") {
+		t.Errorf("a policy that those versions do not have: %q, %v", unlike, err)
 	}
-	if _, _, err := subjectOf(search.Spec{Policy: "alpha-1.28"}, both); err == nil {
+	if _, _, err := subjectOf(search.Spec{Policy: "alpha-1.28"}, both, preset); err == nil {
 		t.Error("real processes have a subject for alpha-1.28")
 	}
 }
@@ -209,7 +222,7 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &history.History{Operations: append([]history.Operation{asked, document}, others...)}
-			onlyAskedFor(h, repro(nil, c.request))
+			keepRequested(h, repro(nil, c.request))
 			if len(h.Operations) != 1 || h.Operations[0].ID != c.want {
 				t.Errorf("kept %+v, want %s", h.Operations, c.want)
 			}
@@ -221,7 +234,7 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 func TestOtherRequestsArePressureToo(t *testing.T) {
 	r := repro(nil, sim.Request{Verb: "list", GVR: onlyNewer})
 	r.Invariant = "NoFalseNotFound"
-	story := func(others int) *history.History {
+	withOthers := func(others int) *history.History {
 		pods := history.GVR{Version: "v1", Resource: "pods"}
 		h := &history.History{
 			Run:       history.Run{About: []string{r.Invariant}, Pressure: history.Pressure{Operations: 50}},
@@ -241,7 +254,7 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 		return h
 	}
 	for others, want := range map[int]invariant.Outcome{49: invariant.OutcomePass, 48: invariant.OutcomeInconclusive} {
-		if v := verdictOn(judgeAskedFor(story(others), r), r.Invariant); v.Outcome != want {
+		if v := VerdictOn(judgeRequested(withOthers(others), r), r); v.Outcome != want {
 			t.Errorf("with %d other requests it is %s (%s), want %s", others, v.Outcome, v.Reason, want)
 		}
 	}

@@ -37,7 +37,7 @@ func WriteConformance(w io.Writer, c ConformanceReport) error {
 	return err
 }
 
-// escaped is JSON that is YAML too, which has more characters that break a line.
+// escaped makes YAML of JSON, by escaping the characters that break a line in YAML only.
 func escaped(encoded []byte) []byte {
 	var b bytes.Buffer
 	for _, r := range string(encoded) {
@@ -50,10 +50,10 @@ func escaped(encoded []byte) []byte {
 	return b.Bytes()
 }
 
-// plainWord is what certainly is the same string to every reader of YAML when it stands without quotes.
+// plainWord matches strings that every reader of YAML reads as the same string without quotes.
 var plainWord = regexp.MustCompile(`^[A-Za-z/“(][^:#\x00-\x1f\x7f-\x{a0}\x{2028}\x{2029}\x{feff}]*[^:#\s\x00-\x1f\x7f-\x{a0}]$`)
 
-// lay lays a document out as people write it: one thing a line, and quotes only where they are needed.
+// lay lays a document out as people write it: one value a line, and quotes only where they are needed.
 func lay(n *yamlnode.Node) {
 	n.Style &^= yamlnode.FlowStyle
 	if n.Kind == yamlnode.ScalarNode && n.Tag == "!!str" && plainWord.MatchString(n.Value) && !oldWord[strings.ToLower(n.Value)] {
@@ -64,7 +64,7 @@ func lay(n *yamlnode.Node) {
 	}
 }
 
-// oldWord are strings that some readers of YAML take for something else.
+// oldWord are strings that some readers of YAML take for a boolean, null or a number.
 var oldWord = map[string]bool{"no": true, "yes": true, "on": true, "off": true, "true": true, "false": true, "null": true, "nan": true, "inf": true}
 
 // SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML], and junit,
@@ -85,24 +85,18 @@ var conformanceReports = readable[ConformanceReport]{
 // and one whose results do not follow from each other; the error names the file and what is wrong with it.
 func ReadConformance(path string) (ConformanceReport, error) { return conformanceReports.read(path) }
 
-// DecodeConformance is [ReadConformance] from a stream.
-func DecodeConformance(in io.Reader) (ConformanceReport, error) { return conformanceReports.decode(in) }
-
-// check refuses a report that says something other than its parts do: passed must not be a matter of editing one line.
+// check refuses a report whose results do not follow from its parts: passed must not be a matter of editing one line.
 func (c ConformanceReport) check() error {
 	for n, s := range c.Scenarios {
-		for name, p := range map[string]ProfileResult{"core": s.Core, "extended": s.Extended} {
-			switch p.Result {
-			case ResultPassed:
-				if err := p.checkPassed(); err != nil {
-					return fmt.Errorf("scenarios[%d] (%s): %s %w", n, s.Name, name, err)
-				}
-			case ResultFailed, ResultInconclusive, ResultSkipped:
-				if p.Reason == "" {
-					return fmt.Errorf("scenarios[%d] (%s): %s is %s without a reason", n, s.Name, name, p.Result)
-				}
-			default:
-				return fmt.Errorf("scenarios[%d] (%s): %s.result %q is not passed, failed, inconclusive or skipped", n, s.Name, name, p.Result)
+		for _, p := range []struct {
+			name string
+			ProfileResult
+		}{{"core", s.Core}, {"extended", s.Extended}} {
+			if err := p.check(); err != nil {
+				return fmt.Errorf("scenarios[%d] (%s): %s %w", n, s.Name, p.name, err)
+			}
+			if p.Result != ResultPassed && p.Reason == "" {
+				return fmt.Errorf("scenarios[%d] (%s): %s is %s without a reason", n, s.Name, p.name, p.Result)
 			}
 		}
 	}
@@ -110,17 +104,20 @@ func (c ConformanceReport) check() error {
 	again.Conclude()
 	switch {
 	case c.Control.Result != again.Control.Result:
-		return fmt.Errorf("control.result is %q, and its runs come to %q: the file was altered", c.Control.Result, again.Control.Result)
+		return fmt.Errorf("control.result is %q, and its runs make it %q: the file was altered", c.Control.Result, again.Control.Result)
 	case c.Result != again.Result:
-		return fmt.Errorf("result is %q, and its scenarios come to %q: the file was altered", c.Result, again.Result)
+		return fmt.Errorf("result is %q, and its scenarios make it %q: the file was altered", c.Result, again.Result)
 	case !reflect.DeepEqual(c.Profiles, again.Profiles):
 		return errors.New("profiles do not count the scenarios that follow: the file was altered")
 	}
 	return nil
 }
 
-// checkPassed refuses what passed and says itself that it did not.
-func (p ProfileResult) checkPassed() error {
+// check refuses a result that is none, and one that is passed with a reason why it is not.
+func (p ProfileResult) check() error {
+	if _, ok := outcomes[p.Result]; !ok {
+		return fmt.Errorf("result %q is not passed, failed, inconclusive or skipped", p.Result)
+	}
 	if p.Result == ResultPassed && (p.Reason != "" || len(p.Violated) > 0) {
 		return fmt.Errorf("is passed, with the reason %q why it is not, and [%s] violated: the file was altered", p.Reason, strings.Join(p.Violated, ", "))
 	}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios/conformance"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// searchFlags are the flags that all searches have.
+type searchFlags struct {
+	spec    search.Spec
+	options search.Options
+	shard   string
+	out     string
+	// given tells which flags the command line has.
+	given func(name string) bool
+}
+
+// register declares them for the command of that name.
+func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
+	f.given = flags.Changed
+	flags.StringVar(&f.spec.From, "from", conformance.DefaultFrom, "the older version; what it serves must be recorded")
+	flags.StringVar(&f.spec.To, "to", conformance.DefaultTo, "the newer version")
+	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
+	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
+	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
+}
+
+// registerPolicy declares the flags of searches of one policy.
+func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
+	f.register(flags, command)
+	flags.StringVar(&f.spec.Policy, "policy", "reference", "what the proxies of all servers do: a preset, or none for the feature switched off")
+	flags.StringVar(&f.shard, "shard", "", "search part I of N, as I/N; 'skewproof report merge' puts the parts together")
+	flags.BoolVar(&f.options.Strict, "strict", false, "let invariants beyond the KEP count as well")
+}
+
+// registerRandom declares the flags of searches of random schedules.
+func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
+	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
+	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
+	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
+	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
+}
+
+// complete fills in the options that are no flags, and reports what only the flags show to be wrong.
+func (f *searchFlags) complete(progress io.Writer) error {
+	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
+		return &exitError{exitUsage, wrongOrder(f.spec.From, f.spec.To, f.given)}
+	}
+	if f.shard != "" {
+		first, second, _ := strings.Cut(f.shard, "/")
+		i, err := strconv.Atoi(first)
+		n, also := strconv.Atoi(second)
+		if err != nil || also != nil || i < 1 {
+			return usage("--shard %q: want I/N, such as 1/8", f.shard)
+		}
+		f.options.Shard, f.options.Shards = i, n
+	}
+	f.options.Version, f.options.Machine = version(), strings.Join(environment(), ", ")
+	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
+	return nil
+}
+
+// prepare makes the directory, and gives the process what a search needs.
+func (f *searchFlags) prepare(kind string) (dir string, err error) {
+	utilruntime.ErrorHandlers = nil                // simulated apiservers cannot write all their answers: that is what faults are for
+	debug.SetGCPercent(1600)                       // a run makes much garbage, and little of it lives on: collecting it often would take half of the time
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // the environment (GOMEMLIMIT) says nothing
+		debug.SetMemoryLimit(1 << 30) // above it, garbage is collected more often
+	}
+	return newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now())
+}
+
+// newCampaignDir creates out, or checks that it is empty. An empty name means one below _out, made of the name and the time.
+func newCampaignDir(out, name string, now time.Time) (string, error) {
+	if out == "" {
+		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
+	}
+	_, err := freshDir(out, "searches")
+	return out, err
+}
+
+// run carries out a search of one policy and writes its campaign.
+func (f *searchFlags) run(ctx context.Context, kind string, out, progress io.Writer, prepared func() (*search.Search, error)) error {
+	if err := f.complete(progress); err != nil {
+		return err
+	}
+	s, err := prepared()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	dir, err := f.prepare(kind)
+	if err != nil {
+		return err
+	}
+	return finish(dir, s.Run(ctx), out)
+}
+
+// finish writes a campaign and turns its verdict into an exit code.
+func finish(dir string, c *reports.Campaign, out io.Writer) error {
+	err := tell(out, dir, reports.WriteCampaign(dir, c), func(shown reports.SummaryOptions) error {
+		return reports.WriteCampaignSummary(out, c, shown)
+	})
+	if err != nil {
+		return err
+	}
+	return outcomeError(c.Verdict.Outcome)
+}
+
+func newExplore() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use:   "explore",
+		Short: "Search random schedules in the simulator for one that violates an invariant",
+		Long: `Search random schedules of faults, restarts, upgrades and custom resources in the simulator for one that violates an invariant.
+
+Each seed gives a schedule: the same one under every policy, on every machine. What is found stops nothing: at the end one violation of each
+kind is shrunk to a small schedule and written as a repro file, which 'skewproof replay' runs again. One schedule in a hundred is run
+twice and compared. Ctrl-C ends the search, and what was found until then is written.`,
+		Example: `  skewproof explore                                    # the reference, for a minute
+  skewproof explore --policy upstream-1.37 --seeds 20000
+  skewproof explore --policy upstream-1.37 --change Knowledge.KeepLastGood=true --for 5m
+  skewproof explore --seeds 1000000 --shard 3/8 --out shard-3`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := &f.options
+			switch seeds, forTime := f.given("seeds"), f.given("for"); {
+			case seeds && forTime:
+				return usage("--seeds and --for: give how many schedules, or for how long, and not both")
+			case seeds && o.Seeds < 1:
+				return usage("--seeds %d: want at least 1", o.Seeds)
+			case forTime && o.For <= 0:
+				return usage("--for %s: want a time above 0", o.For)
+			case seeds:
+				o.For = 0
+			}
+			return f.run(cmd.Context(), "explore", cmd.OutOrStdout(), cmd.ErrOrStderr(), func() (*search.Search, error) { return search.Explore(f.spec, *o) })
+		},
+	}
+	flags := cmd.Flags()
+	f.registerPolicy(flags, "explore")
+	f.registerRandom(flags)
+	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards, rather than for how long")
+	flags.DurationVar(&f.options.For, "for", time.Minute, "for how long schedules are run, where --seeds does not say how many")
+	return cmd
+}
+
+func newExhaust() *cobra.Command {
+	var f searchFlags
+	var events int
+	cmd := &cobra.Command{
+		Use:   "exhaust",
+		Short: "Run every schedule of a few servers, resources and events in the simulator",
+		Long: `Run every schedule of a few servers, resources and events in the simulator.
+
+The events are: cutting what one server dials of another or of etcd, and healing it; killing and starting; pausing and resuming; restarting;
+replacing by the other version; defining and deleting a custom resource. After each there are seven seconds, and six seconds after it every
+server is asked for every resource. In the end everything is healed, and everything is asked again.`,
+		Example: `  skewproof exhaust --servers 2 --resources 2 --events 4
+  skewproof exhaust --policy upstream-1.37 --servers 3 --events 2`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), "exhaust", cmd.OutOrStdout(), cmd.ErrOrStderr(), func() (*search.Search, error) { return search.Exhaust(f.spec, events, f.options) })
+		},
+	}
+	flags := cmd.Flags()
+	f.registerPolicy(flags, "exhaust")
+	flags.IntVar(&f.spec.Servers, "servers", 2, "number of apiservers, 2 or 3; the first is of the newer version")
+	flags.IntVar(&f.spec.Resources, "resources", 2, "how many resources are served, 1 or 2")
+	flags.IntVar(&events, "events", 3, fmt.Sprintf("the most events of a schedule, 1 to %d", search.MostEvents))
+	return cmd
+}
+
+func newMerge() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "merge FILE...",
+		Short: "Put the shards of a search together",
+		Long: `Put the shards of a search together: the files campaign.json that 'skewproof explore --shard I/N' or 'skewproof exhaust --shard I/N' wrote, all
+N of them, by the same skewproof with the same flags.`,
+		Example: "  skewproof report merge shard-*/campaign.json --out _out/campaign",
+		Args:    args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			var parts []*reports.Campaign
+			for _, file := range files {
+				c, err := search.ReadShard(file)
+				if err != nil {
+					return notRun(err)
+				}
+				parts = append(parts, c)
+			}
+			merged, err := search.MergeShards(parts)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			dir, err := newCampaignDir(out, "merged-"+merged.Spec.Policy, time.Now())
+			if err != nil {
+				return err
+			}
+			return finish(dir, merged, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "directory for the whole (default _out/merged-POLICY-TIME)")
+	return cmd
+}

@@ -1,0 +1,130 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+var (
+	matrixPage = newPage("matrix/", "matrix")
+	matrixHead = newHead(nil, "matrix/matrix.css")
+)
+
+// matrixDocument is what the template is given.
+type matrixDocument struct {
+	VersionMatrix
+	head
+	Parts []matrixPart
+	JSON  string
+}
+
+// matrixPart is one pair of versions with its runs.
+type matrixPart struct {
+	VersionPair
+	Cells []MatrixCell
+	// Told are the cells that say more than their verdicts.
+	Told []MatrixCell
+}
+
+// WriteMatrixHTML writes the matrix as one self-contained page, under the rules of [WriteHTML]. It has no script at all. Its links lead to the
+// reports of the runs beside it.
+func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
+	d := matrixDocument{VersionMatrix: m, head: matrixHead, JSON: MatrixJSON}
+	for n, pair := range m.Pairs {
+		part := matrixPart{VersionPair: pair}
+		for _, c := range m.Cells {
+			if c.Pair != n {
+				continue
+			}
+			part.Cells = append(part.Cells, c)
+			if c.Trouble != "" || c.Core.Result != ResultPassed && !c.AsItMust() {
+				part.Told = append(part.Told, c)
+			}
+		}
+		d.Parts = append(d.Parts, part)
+	}
+	return writePage(w, matrixPage, d)
+}
+
+// AsItMust reports whether the cell is the negative control and failed.
+func (c MatrixCell) AsItMust() bool { return c.Subject == subjectNone && c.Core.Result == ResultFailed }
+
+// Page is where the report of the run lies; empty if there is none.
+func (c MatrixCell) Page() string {
+	if c.Directory == "" || len(c.Verdicts) == 0 {
+		return ""
+	}
+	return filepath.ToSlash(filepath.Join(c.Directory, HTMLFile))
+}
+
+// WriteMatrixText writes the matrix for a terminal: a table for each pair of versions, with a column for each invariant. It names no files.
+func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
+	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
+	t.verdict(outcomes[m.Result], string(m.Result), m.Sentence)
+	for n, i := range m.Invariants {
+		beyond := ""
+		if i.Grade != invariant.GradeCore {
+			beyond = " (beyond the KEP)"
+		}
+		fmt.Fprintf(t, "  %s  %s%s\n", column(n), i.Name, beyond)
+	}
+	t.WriteString("  ✓ held   ✗ violated   · nothing could be said\n")
+	for n, pair := range m.Pairs {
+		fmt.Fprintf(t, "\n%s", plain(pair.String()))
+		if pair.Note != "" {
+			fmt.Fprintf(t, " (%s)", plain(pair.Note))
+		}
+		fmt.Fprintf(t, "\n  %-26s %-10s %-13s ", "scenario", "subject", "core")
+		for i := range m.Invariants {
+			t.WriteString(column(i))
+		}
+		t.WriteString("\n")
+		for _, c := range m.Cells {
+			if c.Pair == n {
+				t.cell(c)
+			}
+		}
+	}
+	return t.end(w)
+}
+
+func (t *terminal) cell(c MatrixCell) {
+	result := string(c.Core.Result)
+	if len(c.Verdicts) > 0 {
+		result = fmt.Sprintf("%-14s", result)
+	}
+	fmt.Fprintf(t, "  %-26s %-10s %s", plain(c.Scenario), plain(c.Subject), t.paint(outcomes[c.Core.Result], result))
+	for _, v := range c.Verdicts {
+		t.WriteString(t.paint(v, mark(v)))
+	}
+	t.WriteString("\n")
+	switch {
+	case c.Trouble != "":
+		fmt.Fprintf(t, "    %s\n    evidence: %s\n", plain(firstLine(c.Trouble)), plain(c.Directory))
+	case c.Core.Result == ResultInconclusive || c.Core.Result == ResultSkipped:
+		fmt.Fprintf(t, "    %s\n", plain(c.Core.Reason))
+	}
+}
+
+// column is the letter of a column: a to z, then A to Z.
+func column(n int) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return letters[n%len(letters) : n%len(letters)+1]
+}
+
+// mark is the sign of a verdict where nothing but the sign is shown.
+func mark(o invariant.Outcome) string {
+	if o == invariant.OutcomeInconclusive {
+		return "·"
+	}
+	return sign(o)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

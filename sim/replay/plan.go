@@ -1,0 +1,291 @@
+// Package replay runs a repro file of a search again: in the simulator or on real kube-apiservers. It makes the plan for the real servers, tells what
+// happened, and says whether it is what the file says.
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// settledBefore is how long, in addition to the staleness bound, the control plane is left alone before the first step.
+const settledBefore = 4 * time.Second
+
+// Options say what the real servers of a plan can do.
+type Options struct {
+	// File is the name of the repro file, for errors.
+	File string
+	// MaxServers is how many servers the backend has room for.
+	MaxServers int
+	// Lenient leaves out what real servers cannot be made to do. Without it, a file with such a step or request is refused.
+	Lenient bool
+	// Preset returns the policy that the proxy of a kube-apiserver of that version behaves like.
+	Preset func(version string) (proxy.Policy, error)
+}
+
+// Plan is a case of the simulator as a plan for real servers: the same servers and steps, real waits between them, and the load
+// of scenarios instead of the case's requests. At its end all is healed and has time to converge.
+type Plan struct {
+	scenario.Plan
+	// Subject is what behaves like the policy of the file.
+	Subject string
+	// Refused is what real servers cannot be made to do. The plan goes without it.
+	Refused []string
+	// Changed says what else is not as in the file.
+	Changed []string
+
+	on     []scenario.Step // faults
+	spoilt []scenario.Step // documents
+	paused []string        // servers
+	ended  []string
+	left   []string // labels of faults that were refused
+}
+
+// NewPlan makes the plan of a repro file. The error says why real servers cannot carry it out.
+func NewPlan(r *search.Repro, o Options) (*Plan, error) {
+	fail := func(err error) (*Plan, error) { return nil, fmt.Errorf("replay %s on real servers: %w", o.File, err) }
+	if n := len(r.Case.Servers); n > o.MaxServers {
+		return fail(fmt.Errorf("it has %d servers, and there is room for %d", n, o.MaxServers))
+	}
+	p := planOf(r)
+	subject, unlike, err := subjectOf(r.Spec, p.Versions(), o.Preset)
+	if err != nil {
+		return fail(err)
+	}
+	p.Subject, p.Refused = subject, append(unlike, p.Refused...)
+	if len(p.Refused) > 0 && !o.Lenient {
+		return fail(fmt.Errorf("they cannot be made to do all of it; --lenient does the rest:\n  %s", strings.Join(p.Refused, "\n  ")))
+	}
+	if err := p.Validate(); err != nil {
+		return fail(err)
+	}
+	return p, nil
+}
+
+// subjectOf returns the subject of real runs that a policy of the simulator stands for, and in what the servers of those versions differ from it.
+func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.Policy, error)) (subject string, unlike []string, err error) {
+	for _, c := range spec.Changes {
+		unlike = append(unlike, "change "+c+": the policy of a real kube-apiserver, and of a run's sidecar, cannot be changed")
+	}
+	switch spec.Policy {
+	case search.None:
+		return scenario.SubjectNone, unlike, nil
+	case "reference":
+		return scenario.SubjectReference, unlike, nil
+	case "alpha-1.28":
+		return "", nil, fmt.Errorf("policy %s: the backend local has no subject that works by StorageVersion objects; it has %s",
+			spec.Policy, strings.Join(scenario.Subjects, ", "))
+	}
+	searched, _, err := search.Spec{Policy: spec.Policy}.Build()
+	if err != nil {
+		return "", nil, err
+	}
+	for _, v := range versions {
+		own, err := preset(v)
+		if err != nil {
+			return "", nil, err
+		}
+		name := own.Name
+		if own.Name = searched.Name; !reflect.DeepEqual(own, searched) {
+			unlike = append(unlike, fmt.Sprintf("policy %s in kube-apiserver %s: its own proxy behaves like %s", spec.Policy, v, name))
+		}
+	}
+	return scenario.SubjectBuiltin, unlike, nil
+}
+
+// planOf makes the plan without looking at what real servers can do beyond one fault after the other.
+func planOf(r *search.Repro) *Plan {
+	p := &Plan{Plan: scenario.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
+	for i, request := range r.Case.Requests {
+		if request.Upgrade {
+			p.Traffic = scenario.UpgradeTraffic
+		}
+		if request.Forged {
+			p.refuse("request %d, %s: the load forges nothing", i+1, request)
+		}
+	}
+	all := moments(&r.Case)
+	for i, m := range all {
+		least := time.Duration(0)
+		if m.index < 0 {
+			least = p.Bounds.Staleness + settledBefore
+		} else {
+			p.step(m.index, r.Case.Steps[m.index])
+		}
+		if i == len(all)-1 {
+			least = max(least, observed)
+		}
+		p.wait(max(least, m.scaled()))
+		if m.wait > longestWait {
+			p.Changed = append(p.Changed, fmt.Sprintf("after step %d it waits %s, not %s", m.index+1, longestWait, m.wait))
+		}
+	}
+	p.restore()
+	p.add(scenario.Step{Action: scenario.Outlast, For: p.Bounds.Convergence + 5*time.Second})
+	return p
+}
+
+func (p *Plan) refuse(format string, args ...any) {
+	p.Refused = append(p.Refused, fmt.Sprintf(format, args...))
+}
+
+func (p *Plan) add(s scenario.Step) { p.Steps = append(p.Steps, s) }
+
+// wait adds a wait, or lengthens the one that is there: the step between may have been refused.
+func (p *Plan) wait(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	if n := len(p.Steps); n > 0 && p.Steps[n-1].Action == scenario.Soak {
+		p.Steps[n-1].For = max(p.Steps[n-1].For, d)
+		return
+	}
+	p.add(scenario.Step{Action: scenario.Soak, For: d})
+}
+
+// step adds the i-th step of the case, unless it must be refused.
+func (p *Plan) step(i int, s scenario.Step) {
+	if s.Action == scenario.Heal && slices.Contains(p.left, s.Label) { // of a fault that was refused
+		p.left = without(p.left, s.Label)
+		return
+	}
+	if s.Action == scenario.Inject {
+		if other := p.clash(s.Fault); other != "" {
+			p.left = append(p.left, s.Label)
+			p.refuse("step %d, %s: %s is on that link, and only one fault of a link can end connections", i+1, s, other)
+			return
+		}
+	}
+	p.add(s)
+	p.note(s)
+}
+
+// clash returns a fault that is on and cannot share its link with f; "" if there is none. A toxic that ends connections must be the
+// only one of its direction.
+func (p *Plan) clash(f *fault.Fault) string {
+	ends := []fault.Kind{fault.Timeout, fault.Reset, fault.LimitData}
+	for _, s := range p.on {
+		o := s.Fault
+		if o.From == f.From && o.To == f.To && slices.Contains(ends, o.Kind) && slices.Contains(ends, f.Kind) && meet(o.Direction, f.Direction) {
+			return o.Detail()
+		}
+	}
+	return ""
+}
+
+func meet(a, b fault.Direction) bool {
+	a, b = cmp.Or(a, fault.Both), cmp.Or(b, fault.Both)
+	return a == fault.Both || b == fault.Both || a == b
+}
+
+// note keeps account of what a step leaves behind.
+func (p *Plan) note(s scenario.Step) {
+	switch s.Action {
+	case scenario.Inject:
+		p.on = append(p.on, s)
+	case scenario.Heal:
+		p.on = slices.DeleteFunc(p.on, func(o scenario.Step) bool { return o.Label == s.Label })
+	case scenario.BreakDiscovery:
+		p.spoilt = append(p.spoilt, s)
+	case scenario.RestoreDiscovery:
+		p.spoilt = slices.DeleteFunc(p.spoilt, func(o scenario.Step) bool { return o.Server == s.Server && o.Path == s.Path })
+	case scenario.Pause:
+		p.paused = append(p.paused, s.Server)
+	case scenario.Kill, scenario.Stop:
+		p.ended = append(p.ended, s.Server)
+		p.paused = without(p.paused, s.Server)
+	case scenario.Resume:
+		p.paused = without(p.paused, s.Server)
+	case scenario.Start:
+		p.ended = without(p.ended, s.Server)
+	}
+}
+
+// restore undoes what the case leaves behind.
+func (p *Plan) restore() {
+	for _, s := range p.on {
+		p.add(scenario.Step{Action: scenario.Heal, Label: s.Label})
+	}
+	for _, s := range p.spoilt {
+		p.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: s.Server, Path: s.Path})
+	}
+	for _, name := range p.paused {
+		p.add(scenario.Step{Action: scenario.Resume, Server: name})
+	}
+	for _, name := range p.ended {
+		p.add(scenario.Step{Action: scenario.Start, Server: name})
+	}
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return n == name })
+}
+
+// The bounds of the waits between two steps of a plan. Real leases and retries need real time, and nobody waits for an hour.
+const (
+	shortestWait = 2 * time.Second
+	longestWait  = time.Minute
+	// observed is how long the load goes on after the time of a request of the file. The load asks for all resources by turns, and needs
+	// this long to come to the one of the file.
+	observed = 15 * time.Second
+)
+
+// moment is a step of a case other than a wait; the first moment is the beginning.
+type moment struct {
+	index int // of the step; -1 is the beginning
+	at    time.Duration
+	// wait is how long the case waits after the step. until is when the last request of that wait has been observed, counted from the
+	// step; 0 if there is no request.
+	wait, until time.Duration
+}
+
+// moments lists the steps of a case other than waits. A step is taken to need no time itself.
+func moments(c *sim.Case) []moment {
+	all := []moment{{index: -1}}
+	ends := make([]time.Duration, len(c.Steps)+1) // of the steps, counted from 1
+	now := time.Duration(0)
+	for i, s := range c.Steps {
+		last := &all[len(all)-1]
+		switch s.Action {
+		case scenario.Soak:
+			now += s.For
+			last.wait = now - last.at
+		case scenario.Outlast: // of the last disturbance, which the last moment mostly is
+			now = max(now, last.at+s.For)
+			last.wait = now - last.at
+		default:
+			all = append(all, moment{index: i, at: now})
+		}
+		ends[i+1] = now
+	}
+	for _, r := range c.Requests {
+		sent := ends[r.Step] + r.After
+		n := 0
+		for i, m := range all {
+			if m.index < r.Step || m.at < sent { // it follows that step, or is sent when that one has long been done
+				n = i
+			}
+		}
+		all[n].until = max(all[n].until, sent-all[n].at+observed)
+	}
+	return all
+}
+
+// scaled is how long a plan waits after a moment.
+func (m moment) scaled() time.Duration {
+	d := max(m.wait, m.until)
+	if d == 0 {
+		return 0
+	}
+	return min(max(d, shortestWait), longestWait)
+}

@@ -1,0 +1,220 @@
+package search
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// counts are what schedules came to: those of a worker, of all workers, or of shards.
+type counts struct {
+	schedules, judged uint64
+	reached           []reports.Reach          // by state
+	invariants        []reports.InvariantCount // in the order of the catalogue
+	traces, shapes    sketch
+	found             map[reports.Signature]*finding
+	troubles          map[string]*reports.Trouble
+	checks            reports.SelfChecks
+}
+
+// finding is a violation, with the seed of the schedule that it is shown by.
+type finding struct {
+	reports.CampaignFinding
+	shownBy uint64
+}
+
+func newCounts(spec Spec) *counts {
+	n := &counts{found: map[reports.Signature]*finding{}, troubles: map[string]*reports.Trouble{}}
+	impossible := spec.impossible()
+	for _, state := range sim.States() {
+		n.reached = append(n.reached, reports.Reach{State: state.String(), Impossible: impossible[state]})
+	}
+	for _, inv := range invariant.All() {
+		count := reports.InvariantCount{Name: inv.Name, Grade: inv.Grade, Sentence: inv.Sentence}
+		for _, kind := range reports.RequestKinds {
+			count.Requests = append(count.Requests, reports.RequestCount{Asked: kind})
+		}
+		n.invariants = append(n.invariants, count)
+	}
+	return n
+}
+
+// run counts a schedule that was run.
+func (n *counts) run(r *sim.Result) {
+	n.schedules++
+	n.traces.Add(r.Hash)
+	n.shapes.Add(r.Shape)
+	for state := range n.reached {
+		if r.Reached.Has(sim.State(state)) {
+			n.reached[state].Schedules++
+		}
+	}
+}
+
+// judge counts the invariants that a schedule tested and violated, and its violations. A history that is about no invariant has one verdict for
+// each of the catalogue.
+func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []Violation) {
+	n.judged++
+	for i := range n.invariants {
+		count := &n.invariants[i]
+		if verdicts[i].Checked > 0 || verdicts[i].Violations > 0 {
+			count.Exercised++
+		}
+		if verdicts[i].Outcome != invariant.OutcomeFail {
+			continue
+		}
+		count.Violated++
+		for j, kind := range reports.RequestKinds {
+			if slices.ContainsFunc(violations, func(v Violation) bool { return v.Invariant == count.Name && v.Asked == kind }) {
+				count.Requests[j].Violated++
+			}
+		}
+	}
+	for _, v := range violations {
+		if n.found[v.Signature] == nil && len(n.found) >= mostKinds {
+			n.trouble("there are more kinds of violations than are told apart", seed)
+			continue
+		}
+		n.addFinding(finding{reports.CampaignFinding{Signature: v.Signature, Schedules: 1, Seed: seed, Sentence: v.Sentence}, seed})
+	}
+}
+
+// mostKinds bounds the signatures and the troubles that are told apart: a defect that has a different text each time must not fill the memory.
+const mostKinds = 1000
+
+// trouble counts a schedule that could not be run.
+func (n *counts) trouble(text string, seed uint64) {
+	if n.troubles[text] == nil && len(n.troubles) >= mostKinds {
+		text = "others"
+	}
+	n.addTrouble(reports.Trouble{Sentence: text, Schedules: 1, Seed: seed})
+}
+
+// repeated counts a schedule that was run twice.
+func (n *counts) repeated(seed uint64, differs bool) {
+	n.checks.Repeated++
+	if differs {
+		n.checks.Differed++
+		n.checks.FirstDiffered = earlier(n.checks.FirstDiffered, seed)
+	}
+}
+
+// doubted counts a history that was judged though no invariant seemed to object to it.
+func (n *counts) doubted(seed uint64, wrong bool) {
+	n.checks.Doubted++
+	if wrong {
+		n.checks.Wrong++
+		n.checks.FirstWrong = earlier(n.checks.FirstWrong, seed)
+	}
+}
+
+// earlier is the smaller of two seeds, of which 0 is none.
+func earlier(a, b uint64) uint64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// add adds the counts of another worker or shard.
+func (n *counts) add(o *counts) {
+	n.schedules, n.judged = n.schedules+o.schedules, n.judged+o.judged
+	for i, r := range o.reached {
+		n.reached[i].Schedules += r.Schedules
+	}
+	for i, count := range o.invariants {
+		mine := &n.invariants[i]
+		mine.Exercised, mine.Violated = mine.Exercised+count.Exercised, mine.Violated+count.Violated
+		for j, r := range count.Requests {
+			mine.Requests[j].Violated += r.Violated
+		}
+	}
+	n.traces.Merge(o.traces)
+	n.shapes.Merge(o.shapes)
+	c, d := &n.checks, o.checks
+	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
+	c.Doubted, c.Wrong, c.FirstWrong = c.Doubted+d.Doubted, c.Wrong+d.Wrong, earlier(c.FirstWrong, d.FirstWrong)
+	for _, f := range o.found { // in any order: the smallest is kept
+		n.addFinding(*f)
+	}
+	for _, x := range o.troubles { // in any order
+		n.addTrouble(*x)
+	}
+}
+
+// addFinding adds the schedules of a finding, and shows it by the smaller of both schedules.
+func (n *counts) addFinding(f finding) {
+	mine := n.found[f.Signature]
+	if mine == nil {
+		n.found[f.Signature] = &f
+		return
+	}
+	schedules, seed := mine.Schedules+f.Schedules, min(mine.Seed, f.Seed)
+	if f.smallerThan(mine) {
+		*mine = f
+	}
+	mine.Schedules, mine.Seed = schedules, seed
+}
+
+// smallerThan reports whether the schedule of a finding is smaller than that of another. One without a repro is the largest.
+func (f *finding) smallerThan(o *finding) bool {
+	if (f.Repro == nil) != (o.Repro == nil) {
+		return f.Repro != nil
+	}
+	return cmp.Or(cmp.Compare(f.Disturbances, o.Disturbances), cmp.Compare(len(f.Story), len(o.Story)), cmp.Compare(f.shownBy, o.shownBy)) < 0
+}
+
+func (n *counts) addTrouble(x reports.Trouble) {
+	mine := n.troubles[x.Sentence]
+	if mine == nil {
+		n.troubles[x.Sentence] = &x
+		return
+	}
+	mine.Schedules, mine.Seed = mine.Schedules+x.Schedules, min(mine.Seed, x.Seed)
+}
+
+// fill fills in what a campaign counts. Its shards are there already.
+func (n *counts) fill(c *reports.Campaign) {
+	c.Schedules, c.ElapsedSeconds, c.SchedulesPerSecond = n.schedules, 0, 0
+	for _, s := range c.Shards {
+		c.ElapsedSeconds = max(c.ElapsedSeconds, s.ElapsedSeconds)
+		if s.ElapsedSeconds > 0 {
+			c.SchedulesPerSecond += float64(s.Schedules) / s.ElapsedSeconds
+		}
+	}
+	c.Traces, c.Shapes = min(n.traces.Count(), n.schedules), min(n.shapes.Count(), n.schedules)
+	c.TracesSketch, c.ShapesSketch = n.traces.bytes(), n.shapes.bytes()
+	c.PassedOn, c.Judged, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.judged, n.checks
+	c.Reached, c.Invariants = n.reached, n.invariants
+	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
+	for _, f := range n.found { // in any order
+		c.Findings = append(c.Findings, f.CampaignFinding)
+	}
+	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b.Signature) })
+	c.Troubles = nil
+	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
+		c.Troubles = append(c.Troubles, *n.troubles[text])
+	}
+	slices.SortStableFunc(c.Troubles, func(a, b reports.Trouble) int { return cmp.Compare(a.Seed, b.Seed) })
+}
+
+// countsOf are the counts that a campaign was filled in with.
+func countsOf(c *reports.Campaign) *counts {
+	n := newCounts(Spec(c.Spec))
+	o := &counts{
+		schedules: c.Schedules, judged: c.Judged, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch), shapes: sketch(c.ShapesSketch),
+		checks: c.Checks, found: map[reports.Signature]*finding{}, troubles: map[string]*reports.Trouble{},
+	}
+	for i := range c.Findings {
+		o.found[c.Findings[i].Signature] = &finding{c.Findings[i], c.Findings[i].Seed}
+	}
+	for i := range c.Troubles {
+		o.troubles[c.Troubles[i].Sentence] = &c.Troubles[i]
+	}
+	n.add(o)
+	return n
+}

@@ -1,0 +1,76 @@
+package search
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+// The parameters of faults. Delays are short enough for a request to succeed within the time that every policy allows: invariants treat a slow
+// link as one that works.
+var (
+	delays     = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
+	rates      = [...]int64{1_000_000, 100_000, 20_000}
+	limits     = [...]int64{100, 256, 300, 1000, 5000}
+	afters     = [...]time.Duration{0, 0, 100 * time.Millisecond, 2 * time.Second, 8 * time.Second}
+	directions = [...]fault.Direction{"", fault.Up, fault.Down}
+)
+
+func (g *Generator) direction() fault.Direction { return directions[g.fault(len(directions))] }
+
+// blackHole answers nothing.
+func (g *Generator) blackHole(from, to string) fault.Fault {
+	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: g.direction(), After: afters[g.fault(len(afters))]}
+}
+
+// delaying lets everything through, but later.
+func (g *Generator) delaying(from, to string) fault.Fault {
+	f := fault.Fault{From: from, To: to, Direction: g.direction()}
+	switch g.fault(6) {
+	case 0, 1, 2:
+		f.Kind, f.Latency = fault.Latency, delays[g.fault(len(delays))]
+		if g.chance(2) {
+			f.Jitter = f.Latency / 2
+		}
+	case 3:
+		f.Kind, f.Rate = fault.Bandwidth, rates[g.fault(len(rates))]
+	case 4:
+		f.Kind, f.Size, f.Delay = fault.Slicer, 500, time.Millisecond
+	default:
+		f.Kind, f.Delay = fault.SlowClose, delays[g.fault(len(delays))]
+	}
+	return f
+}
+
+// truncating resets a connection, or lets only its first bytes through.
+func (g *Generator) truncating(from, to string) fault.Fault {
+	f := fault.Fault{From: from, To: to, Direction: g.direction()}
+	if g.fault(2) == 0 {
+		f.Kind, f.After = fault.Reset, afters[g.fault(len(afters))]
+	} else {
+		f.Kind, f.Bytes = fault.LimitData, limits[g.fault(len(limits))]
+	}
+	return f
+}
+
+// blocking lets nothing through.
+func (g *Generator) blocking(from, to string) fault.Fault {
+	if g.fault(3) < 2 {
+		return fault.Fault{Kind: fault.Cut, From: from, To: to}
+	}
+	return fault.Fault{Kind: fault.Timeout, From: from, To: to}
+}
+
+// anyFault is any fault.
+func (g *Generator) anyFault(from, to string) fault.Fault {
+	switch g.fault(4) {
+	case 0:
+		return g.delaying(from, to)
+	case 1:
+		return g.truncating(from, to)
+	case 2:
+		return g.blackHole(from, to)
+	default:
+		return g.blocking(from, to)
+	}
+}

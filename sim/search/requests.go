@@ -1,0 +1,208 @@
+package search
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// addRequests adds the requests.
+func (g *Generator) addRequests() {
+	left := g.spec.requests()
+	// Few cases ask for discovery, and those ask often: it costs more than other requests, and only answers of several servers, one after
+	// the other, when all is right, show whether they agree.
+	g.plan.discovers = g.work(4) == 3
+	if compared := min(g.spec.Servers, left/4, 4); g.plan.discovers && compared > 1 {
+		path := paths[1-g.work(4)/3]
+		for i := range compared {
+			g.c.Requests = append(g.c.Requests, sim.Request{
+				Step: g.plan.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i], Verb: history.VerbDiscovery, Path: path,
+			})
+		}
+		left -= compared
+	}
+	for range left {
+		g.c.Requests = append(g.c.Requests, g.request())
+	}
+}
+
+// delaysAfterStep are how long after its step a request is sent.
+var delaysAfterStep = [...]time.Duration{
+	time.Second, 0, 10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 4 * time.Second, 5500 * time.Millisecond,
+	8 * time.Second, 13 * time.Second, 24 * time.Second, 40 * time.Second,
+}
+
+// callers are the users that requests are sent as.
+var callers = [...]string{"admin", "skewproof-reader", "system:serviceaccount:skewproof:skewproof"}
+
+// request draws one request.
+func (g *Generator) request() sim.Request {
+	r := sim.Request{User: callers[g.work(len(callers))], After: delaysAfterStep[g.work(len(delaysAfterStep))]}
+	r.After += r.After / 16 * time.Duration(g.work(8))
+	p := &g.plan
+	switch phase := g.work(16); {
+	case phase < 9: // while it is disturbed
+		r.Step = p.first + g.work(p.heals-p.first+1)
+	case phase < 10: // before
+		r.Step = g.work(p.first + 1)
+	case phase < 13: // while it recovers
+		r.Step = p.heals + g.work(p.ends-p.heals)
+	default: // afterwards
+		r.Step = p.ends
+		r.After = min(r.After, 4*time.Second)
+	}
+	if g.plan.discovers && g.work(5) == 4 {
+		r.Verb, r.Path = history.VerbDiscovery, paths[1-g.work(4)/3]
+		r.Server = g.names[g.work(len(g.names))]
+		return r
+	}
+	g.chooseTarget(&r)
+	r.Forged = g.work(24) == 23
+	return r
+}
+
+// chooseTarget chooses the resource and the server: in most cases one that has to pass the request on.
+func (g *Generator) chooseTarget(r *sim.Request) {
+	t := &g.targets
+	what := &t.shared
+	switch n := g.work(20); {
+	case n < 13:
+		what = &t.skewed
+	case n < 16:
+	case n < 18:
+		what = &extensions
+	default:
+		what = &t.nobody
+	}
+	if len(*what) == 0 {
+		what = &t.nobody
+	}
+	one := &(*what)[g.work(len(*what))]
+	r.GVR, r.Subresource = one.gvr, one.subresource
+	r.Name = objects[g.work(len(objects))]
+	server := g.work(len(g.names))
+	if one.older != one.newer {
+		server = g.serverWithout(one, r.Step, server)
+	}
+	r.Server = g.names[server]
+	g.chooseVerb(r)
+}
+
+// serverWithout is the first server, counted from one on, that does not serve the target itself; in one of eight cases the one that it begins with.
+func (g *Generator) serverWithout(one *target, step, from int) int {
+	if g.work(8) == 7 {
+		return from
+	}
+	for i := range g.names {
+		server := (from + i) % len(g.names)
+		if newer := g.plan.newerAfter(step, server); newer && !one.newer || !newer && !one.older {
+			return server
+		}
+	}
+	return from
+}
+
+// objects are the names of objects: few, so that requests read what others have written.
+var objects = [...]string{"x", "y", "z"}
+
+// verbs are the verbs of resources and of subresources, common ones several times.
+var (
+	verbs = [...]string{
+		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch", history.VerbTable, "deletecollection",
+	}
+	subresourceVerbs = [...]string{"get", "get", "update", "patch"}
+	watchTimes       = [...]time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
+)
+
+// chooseVerb chooses the verb.
+func (g *Generator) chooseVerb(r *sim.Request) {
+	if r.Subresource != "" {
+		r.Verb = subresourceVerbs[g.work(len(subresourceVerbs))]
+		return
+	}
+	r.Verb = verbs[g.work(len(verbs))]
+	if r.Verb == "watch" {
+		n := g.work(3 * len(watchTimes))
+		r.For, r.Upgrade = watchTimes[n/3], n%3 == 2
+	}
+}
+
+// target is a resource or a subresource to ask for.
+type target struct {
+	gvr         history.GVR
+	subresource string
+	// older and newer are whether that version serves it.
+	older, newer bool
+}
+
+// targets are what the requests of a spec ask for.
+type targets struct {
+	skewed []target // one version serves it and the other does not
+	shared []target // both do
+	nobody []target // no version does
+}
+
+// extensions are the resources of definitions. Whether a server serves them depends on the steps.
+var extensions = func() (all []target) {
+	for _, d := range definitions {
+		for _, v := range d.Versions {
+			all = append(all, target{gvr: history.GVR{Group: d.Group, Version: v, Resource: d.Resource}})
+		}
+	}
+	return all
+}()
+
+// newTargets sorts the spec's resources and their subresources by who serves them.
+func newTargets(spec Spec) (targets, error) {
+	t := targets{nobody: []target{
+		{gvr: history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}},
+		{gvr: history.GVR{Version: "v1", Resource: "ghosts"}},
+	}}
+	gvrs, err := spec.GVRs()
+	if err != nil {
+		return t, err
+	}
+	older, err := recorded.Get(spec.From)
+	if err != nil {
+		return t, err
+	}
+	newer, err := recorded.Get(spec.To)
+	if err != nil {
+		return t, err
+	}
+	for _, gvr := range gvrs {
+		for _, sub := range subresources(gvr, older, newer) {
+			one := target{gvr, sub, serves(older, gvr, sub), serves(newer, gvr, sub)}
+			switch {
+			case one.older != one.newer:
+				t.skewed = append(t.skewed, one)
+			case one.older:
+				t.shared = append(t.shared, one)
+			}
+		}
+		t.nobody = append(t.nobody, target{gvr: gvr, subresource: "ghost"})
+	}
+	return t, nil
+}
+
+// subresources are those of a resource in any of the versions, after "", the resource itself.
+func subresources(gvr history.GVR, versions ...*recorded.Version) []string {
+	all := []string{""}
+	for _, v := range versions {
+		r := v.Find(gvr)
+		for i := 0; r != nil && i < len(r.Subresources); i++ {
+			if name := r.Subresources[i].Name; !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+func serves(v *recorded.Version, gvr history.GVR, subresource string) bool {
+	r := v.Find(gvr)
+	return r != nil && (subresource == "" || slices.ContainsFunc(r.Subresources, func(s history.Subresource) bool { return s.Name == subresource }))
+}
