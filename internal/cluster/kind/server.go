@@ -136,9 +136,9 @@ func (s *server) Terminate(ctx context.Context, p *process, next string) error {
 	return s.removeManifests(ctx, "", p.pod)
 }
 
-// Kill implements [lifecycle.Backend]. The manifests go too, or the kubelet would start the pods
-// again.
-func (s *server) Kill(ctx context.Context, living []*process) error {
+// KillProcesses implements [lifecycle.Backend]. The manifests go too, or the kubelet would start
+// the pods again.
+func (s *server) KillProcesses(ctx context.Context, living []*process) error {
 	return s.removeManifests(ctx, "kill -KILL "+strings.Join(pids(living), " ")+"\n", s.pods()...)
 }
 

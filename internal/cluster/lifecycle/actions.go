@@ -199,7 +199,7 @@ func (s *Server[P]) Kill(ctx context.Context) error {
 	i := s.Last()
 	s.expectEnd(i)
 	s.record(i, history.StateKilled, "")
-	if err := s.Backend.Kill(ctx, i.Living()); err != nil {
+	if err := s.Backend.KillProcesses(ctx, i.Living()); err != nil {
 		return fmt.Errorf("kill server %q: %w", s.Name, err)
 	}
 	if err := i.AwaitEnd(ctx, s.StopTimeout); err != nil {

@@ -106,7 +106,7 @@ func (b *signals) Terminate(ctx context.Context, p *program, _ string) error {
 	return b.Signal(ctx, []*program{p}, syscall.SIGTERM)
 }
 
-func (b *signals) Kill(ctx context.Context, living []*program) error {
+func (b *signals) KillProcesses(ctx context.Context, living []*program) error {
 	return b.Signal(ctx, living, syscall.SIGKILL)
 }
 

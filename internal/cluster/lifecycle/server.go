@@ -59,8 +59,8 @@ type Backend[P Process] interface {
 	// Terminate asks a process to end gracefully and does not wait for it. next is the version that
 	// is to replace the server, "" if none is.
 	Terminate(ctx context.Context, p P, next string) error
-	// Kill ends processes at once. Nothing starts them again.
-	Kill(ctx context.Context, living []P) error
+	// KillProcesses ends processes at once. Nothing starts them again.
+	KillProcesses(ctx context.Context, living []P) error
 	// Signal sends a signal to processes.
 	Signal(ctx context.Context, living []P, signal syscall.Signal) error
 }

@@ -80,8 +80,8 @@ func (s *server) Terminate(_ context.Context, p *process, _ string) error {
 	return p.signal(syscall.SIGTERM)
 }
 
-// Kill implements [lifecycle.Backend].
-func (s *server) Kill(ctx context.Context, living []*process) error {
+// KillProcesses implements [lifecycle.Backend].
+func (s *server) KillProcesses(ctx context.Context, living []*process) error {
 	return s.Signal(ctx, living, syscall.SIGKILL)
 }
 
