@@ -37,22 +37,23 @@ var (
 	scale    = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )
 
-// What a control plane of two versions violates without any proxy. These name only what has many chances
-// to be seen: a control that fails to fail by chance makes a whole conformance run inconclusive.
+// What a control plane of two versions violates without any proxy. These name only what has many
+// chances to be seen: a control that fails to fail by chance makes a whole conformance run
+// inconclusive.
 var (
 	// mixedToTheEnd is for plans that end with mixed versions, for longer than Bounds.Convergence.
 	mixedToTheEnd = scenario.Control{
 		Subject:    scenario.SubjectNone,
 		Invariants: []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Converges"},
 	}
-	// mixedForAWhile is for plans in which versions are mixed without disturbance for some seconds at a
-	// time, and that end with one version.
+	// mixedForAWhile is for plans in which versions are mixed without disturbance for some seconds
+	// at a time, and that end with one version.
 	mixedForAWhile = scenario.Control{
 		Subject:    scenario.SubjectNone,
 		Invariants: []string{"NoFalseNotFound", "DiscoveryComplete", "DiscoveryAccessible"},
 	}
-	// outOfReach is for plans of mixedToTheEnd in which a server cannot reach, for long enough, any server
-	// that serves what it does not.
+	// outOfReach is for plans of mixedToTheEnd in which a server cannot reach, for long enough, any
+	// server that serves what it does not.
 	outOfReach = scenario.Control{
 		Subject: scenario.SubjectNone,
 		Invariants: []string{
@@ -63,8 +64,8 @@ var (
 	withoutSteadyState = scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoFalseNotFound"}}
 )
 
-// notOnNodes is for scenarios that give a server certificates, authorities or addresses of its own. A
-// test checks it against what the kind backend can do.
+// notOnNodes is for scenarios that give a server certificates, authorities or addresses of its own.
+// A test checks it against what the kind backend can do.
 var notOnNodes = scenario.Limits{
 	Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 	Reason: "because the kubelet, the etcd member and the load balancer of a kind cluster also depend on the certificates, authorities and " +

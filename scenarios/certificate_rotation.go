@@ -26,9 +26,9 @@ var certificateRotation = scenario.Scenario{
 	Plan: func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(p.Newest)
 		plan.Settle(4 * time.Second)
-		// The run checks that a started server presents its new serving certificate. It cannot check the
-		// front-proxy certificate, which no log of a kube-apiserver shows, but a server has no other one
-		// that its peers would accept.
+		// The run checks that a started server presents its new serving certificate. It cannot
+		// check the front-proxy certificate, which no log of a kube-apiserver shows, but a server
+		// has no other one that its peers would accept.
 		for _, s := range plan.Servers {
 			plan.SetUp(s.Name, scenario.Setup{Serving: scenario.CertificateRotated, FrontProxy: scenario.CertificateRotated})
 			plan.Settle(4 * time.Second)

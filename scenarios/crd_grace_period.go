@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// gracePeriod is how long upstream remembers a deleted group version of a custom resource or aggregated
-// API, so as not to take it for one that a peer serves (defaultExclusionGracePeriod in
+// gracePeriod is how long upstream remembers a deleted group version of a custom resource or
+// aggregated API, so as not to take it for one that a peer serves (defaultExclusionGracePeriod in
 // k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
 const gracePeriod = 5 * time.Minute
 

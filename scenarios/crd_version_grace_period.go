@@ -22,8 +22,8 @@ var crdVersionGracePeriod = scenario.Scenario{
 	Plan:       func(p scenario.Parameters) scenario.Plan { return losesAVersion(p, widgets) },
 }
 
-// losesAVersion removes one version of a definition that the servers know of each other, and waits until
-// they forget it. In crd-grace-period the whole definition, and so its group, is removed.
+// losesAVersion removes one version of a definition that the servers know of each other, and waits
+// until they forget it. In crd-grace-period the whole definition, and so its group, is removed.
 func losesAVersion(p scenario.Parameters, of func(versions ...string) scenario.Definition) scenario.Plan {
 	plan := p.Cluster(p.Newest)
 	plan.Settle(2 * time.Second)

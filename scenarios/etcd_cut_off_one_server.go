@@ -26,7 +26,8 @@ var etcdCutOffOneServer = scenario.Scenario{
 		heal := plan.Suffer(cut("a", fault.Etcd))
 		plan.Soak(25 * time.Second)
 		heal()
-		// The etcd client of a kube-apiserver waits before it connects again, for up to 24 s after such a cut.
+		// The etcd client of a kube-apiserver waits before it connects again, for up to 24 s after
+		// such a cut.
 		plan.ConvergeAfter(24 * time.Second)
 		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300}
 		return *plan

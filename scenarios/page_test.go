@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// TestCataloguePage holds docs/scenarios.md to the catalogue.
+// TestCataloguePage checks that docs/scenarios.md is made from the catalogue.
 func TestCataloguePage(t *testing.T) {
 	golden.Hold(t, "../docs/scenarios.md", cataloguePage())
 }
@@ -18,10 +18,10 @@ func cataloguePage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Scenarios
 
-All %d, as the catalogue in [scenarios/](../scenarios) has them; this page is made from it. FROM is the older version, TO the newer one. Each is judged by every
-[invariant](invariants.md); those named are what it is about. A run in which one of them that the KEP demands stays inconclusive proves nothing; one that goes beyond the KEP
-(extended, see [conformance](conformance.md)) may stay so, unless --strict lets it count. *Control* is a subject, or a planted defect, on which it must fail,
-by violating all that is named: the proof that it can.
+This page is made from the catalogue in [scenarios/](../scenarios), which has %d scenarios. FROM is the older version, TO the newer one. Every
+[invariant](invariants.md) judges every scenario; *About* names those that the scenario tests. A run proves nothing if one of them that the KEP
+demands stays inconclusive. An extended one, which demands more than the KEP (see [conformance](conformance.md)), may stay inconclusive, unless
+`+"`--strict`"+` is given. *Control* is the proof that a scenario can fail: a subject, or a planted defect, that must violate all the named invariants.
 `, len(All()))
 	family := scenario.Family("")
 	for _, s := range All() {

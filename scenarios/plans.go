@@ -19,8 +19,8 @@ func gauges(versions ...string) scenario.Definition {
 	return scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: versions, Aggregated: true}
 }
 
-// lifecycle defines something, adds a version, removes the first one, and removes the definition. It
-// waits after each change, for watchGone after those that remove something.
+// lifecycle defines something, adds a version, removes the first one, and removes the definition.
+// It waits after each change, for watchGone after those that remove something.
 func lifecycle(plan *scenario.Plan, of func(versions ...string) scenario.Definition, watch, watchGone time.Duration) {
 	plan.Define(of("v1"))
 	plan.Settle(watch)
@@ -32,8 +32,8 @@ func lifecycle(plan *scenario.Plan, of func(versions ...string) scenario.Definit
 	plan.Settle(watchGone)
 }
 
-// misconfigured is the plan of scenarios that restart one server with a wrong setup. unreachable is the
-// pressure of that name, for setups that make servers unreachable for certain.
+// misconfigured is the plan of scenarios that restart one server with a wrong setup. unreachable is
+// the pressure of that name, for setups that make servers unreachable for certain.
 func misconfigured(server string, setup scenario.Setup, unreachable int) func(scenario.Parameters) scenario.Plan {
 	return func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(p.Newest)
@@ -68,8 +68,8 @@ func bothWays(faults []fault.Fault) []fault.Fault {
 	return all
 }
 
-// around puts the fault on the links between each server and the next, in both directions. The first
-// server comes after the last.
+// around puts the fault on the links between each server and the next, in both directions. The
+// first server comes after the last.
 func around(servers []string, f fault.Fault) []fault.Fault {
 	var all []fault.Fault
 	for i, s := range servers {

@@ -24,10 +24,11 @@ var restartDuringPartition = scenario.Scenario{
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Soak(5 * time.Second)
 		plan.Restart("c")
-		// From when c begins to stop, and again when c comes back, upstream retries after waits that double
-		// from 5 ms on (k8s.io/apiserver, pkg/util/peerproxy/peer_discovery.go): the last retry is at most
-		// 36 s after that, and the next not before 61 s. If the link were healed near a retry, chance would
-		// decide whether b is seen to know less than the others although it could know better.
+		// From when c begins to stop, and again when c comes back, upstream retries after waits
+		// that double from 5 ms on (k8s.io/apiserver, pkg/util/peerproxy/peer_discovery.go): the
+		// last retry is at most 36 s after that, and the next not before 61 s. If the link were
+		// healed near a retry, chance would decide whether b is seen to know less than the others
+		// although it could know better.
 		plan.Soak(35 * time.Second)
 		plan.Heal("b to a")
 		plan.Converge()

@@ -23,8 +23,8 @@ var startupDuringPartition = scenario.Scenario{
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Restart("b")
-		// Heal when no retry is due (see restart-during-partition): retries are 20 s and 41 s after b's first
-		// attempt.
+		// Heal when no retry is due (see restart-during-partition): retries are 20 s and 41 s after
+		// b's first attempt.
 		plan.Soak(24 * time.Second)
 		plan.Heal("b to a")
 		plan.Converge()

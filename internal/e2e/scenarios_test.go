@@ -76,7 +76,7 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 		}
 	}
 	v := verdict(t, report, "TrueNotFound")
-	figures := regexp.MustCompile(`too little pressure: [0-9]+ of at least 50 operations on resources that nobody serves`)
+	figures := regexp.MustCompile(`too little pressure: [0-9]+ of at least 50 operations on resources that no server serves`)
 	if v.Verdict != invariant.OutcomeInconclusive || !figures.MatchString(v.Reason) {
 		t.Errorf("TrueNotFound: %s (%s), want inconclusive, with a reason like %q", v.Verdict, v.Reason, figures)
 	}

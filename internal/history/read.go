@@ -137,13 +137,17 @@ func (h *History) check() error {
 	for _, s := range h.Run.Servers {
 		servers[s.Name] = true
 	}
+	var wrong error
+	ordered := func(what string, start, end Time) {
+		if end < start && wrong == nil {
+			wrong = fmt.Errorf("%s ends at %s, before it starts at %s", what, end, start)
+		}
+	}
 	for _, o := range h.Operations {
 		if !servers[o.Server] {
 			return fmt.Errorf("operation %s was sent to server %q, which the run does not list", o.ID, o.Server)
 		}
-		if o.End < o.Start {
-			return fmt.Errorf("operation %s ends at %s, before it starts at %s", o.ID, o.End, o.Start)
-		}
+		ordered("operation "+o.ID, o.Start, o.End)
 	}
 	for _, s := range h.Served {
 		if !servers[s.Server] {
@@ -158,16 +162,12 @@ func (h *History) check() error {
 		}
 	}
 	for _, p := range h.SlowProbes {
-		if p.End < p.Start {
-			return fmt.Errorf("a slow probe of %q ends at %s, before it starts at %s", p.Server, p.End, p.Start)
-		}
+		ordered("a slow probe of server "+p.Server, p.Start, p.End)
 	}
 	for _, f := range h.Faults {
-		if f.End < f.Start {
-			return fmt.Errorf("fault %d ends at %s, before it starts at %s", f.ID, f.End, f.Start)
-		}
+		ordered(fmt.Sprintf("fault %d", f.ID), f.Start, f.End)
 	}
-	return nil
+	return wrong
 }
 
 func (h *History) sort() {

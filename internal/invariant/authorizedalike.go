@@ -82,7 +82,7 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 		}
 	}
 	if refusing == 0 && t.verdict.Checked > 0 {
-		t.doubt("no user was refused anything, so nobody could be refused by one server and not by another")
+		t.doubt("no user was refused anything, so no refusal could depend on the server")
 	}
 	t.fact("kinds of requests that users were refused", refusing)
 	t.fact("servers that were asked", len(servers))

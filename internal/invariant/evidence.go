@@ -65,23 +65,16 @@ func clock(t history.Time) string { return t.Round(time.Millisecond).String() }
 
 // candidates are the servers that could have served the operation, the asked one included.
 func (f *Facts) candidates(o *observation, s situation) []Candidate {
+	capable := slices.Clone(s.capable)
+	if o.resource != nil && s.local == claimYes {
+		capable = append(capable, peer{o.asked, s.localSince})
+		slices.SortFunc(capable, func(a, b peer) int { return cmp.Compare(a.server.index, b.server.index) })
+	}
 	var out []Candidate
-	for _, srv := range f.servers {
-		since, capable := history.Time(0), false
-		if srv == o.asked {
-			since, capable = s.localSince, o.resource != nil && s.local == claimYes
-		}
-		for _, p := range s.capable {
-			if p.server == srv {
-				since, capable = p.since, true
-			}
-		}
-		if !capable {
-			continue
-		}
-		c := Candidate{Server: srv.name, Version: srv.line.at(o.op.Start).version, Since: max(since, 0), Reachable: true}
-		if srv != o.asked {
-			r, obstacle := f.reach(o.op.Server, srv.name, f.untilBound(o))
+	for _, p := range capable {
+		c := Candidate{Server: p.server.name, Version: p.server.line.at(o.op.Start).version, Since: max(p.since, 0), Reachable: true}
+		if p.server != o.asked {
+			r, obstacle := f.reach(o.op.Server, p.server.name, f.untilBound(o))
 			c.Reachable, c.Obstacle = r == reachOpen, obstacle
 		}
 		out = append(out, c)

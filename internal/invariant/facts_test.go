@@ -205,7 +205,7 @@ func TestQuietWindows(t *testing.T) {
 		t.Error("truths before and after the upgrade are to differ, before and after the cut to be equal")
 	}
 	if f.steadyAt(window{sec(49), sec(50)}) != nil || f.steadyAt(window{sec(49), sec(49.9)}) != f.steady[0] {
-		t.Error("an operation is in a quiet window only if all of it is")
+		t.Error("an operation is in a steady window only if all of it is")
 	}
 }
 

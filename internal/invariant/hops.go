@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// identified yields the operations whose hops can be told from those of others.
+// identified yields the operations that share their ID with no other, so that their hops are known.
 func (f *Facts) identified() iter.Seq[*observation] {
 	return func(yield func(*observation) bool) {
 		for _, o := range f.observations {

@@ -19,7 +19,7 @@ var (
 	operations  = pressure{"answered operations", func(p history.Pressure) int { return p.Operations }}
 	skewed      = pressure{"skewed operations", func(p history.Pressure) int { return p.Skewed }}
 	unreachable = pressure{"operations whose every capable server was out of reach", func(p history.Pressure) int { return p.Unreachable }}
-	unserved    = pressure{"operations on resources that nobody serves", func(p history.Pressure) int { return p.Unserved }}
+	unserved    = pressure{"operations on resources that no server serves", func(p history.Pressure) int { return p.Unserved }}
 )
 
 // Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic,

@@ -16,7 +16,7 @@ type observation struct {
 	resource *resource // nil if the operation is not about anything that discovery can list
 	window   window
 	hops     []history.Hop // the servers' own records of the operation
-	shared   bool          // other operations have the same ID, so hops cannot be told apart
+	shared   bool          // other operations have the same ID, so the hops are unknown
 	situation
 }
 

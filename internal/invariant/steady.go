@@ -162,7 +162,7 @@ func (f *Facts) doubtTruth(relied map[*steadyWindow]bool) []string {
 				if a.minor == b.minor || !a.doc.sameResources(b.doc) {
 					continue
 				}
-				doubt := fmt.Sprintf("%s (%s) and %s (%s) say that they serve exactly the same: their nopeer documents cannot be told from merged ones",
+				doubt := fmt.Sprintf("%s (%s) and %s (%s) say that they serve exactly the same: their nopeer documents may be merged ones",
 					a.server, a.version, b.server, b.version)
 				if !slices.Contains(out, doubt) {
 					out = append(out, doubt)

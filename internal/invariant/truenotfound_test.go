@@ -81,6 +81,6 @@ func TestTrueNotFound(t *testing.T) {
 		{"half of it is known", tell(name).ask(20, "b", ghosts, 404).stop("c", 30).startUnknown("c", 33).ask(50, "b", ghosts, 404),
 			want{outcome: OutcomePass, checked: 1, unjudgeable: 1}},
 		{"too few", tell(name).need(history.Pressure{Unserved: 2}).ask(20, "b", ghosts, 404),
-			want{outcome: OutcomeInconclusive, checked: 1, reason: "1 of at least 2 operations on resources that nobody serves"}},
+			want{outcome: OutcomeInconclusive, checked: 1, reason: "1 of at least 2 operations on resources that no server serves"}},
 	})
 }
