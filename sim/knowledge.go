@@ -94,13 +94,13 @@ func (srv *server) told(about *server, now lease) {
 	was := srv.view[about.index]
 	srv.view[about.index] = now
 	var events []proxy.Event
-	if !srv.sidecar() {
-		events = addressEvents(about, was, now)
-	}
-	if srv.roster != nil {
-		events = append(events, srv.enrol(about, was, now)...)
-	} else {
-		events = append(events, identityEvents(about, was, now)...)
+	switch {
+	case srv.sidecar():
+		events = srv.enrol(about, was, now)
+	case srv.roster != nil:
+		events = append(addressEvents(about, was, now), srv.enrol(about, was, now)...)
+	default:
+		events = identityEvents(addressEvents(about, was, now), about, was, now)
 	}
 	srv.observe(events...)
 }
@@ -117,15 +117,15 @@ func addressEvents(about *server, was, now lease) []proxy.Event {
 	return []proxy.Event{proxy.PeerAddress{ID: about.id}}
 }
 
-// identityEvents takes every identity lease for a live server, as upstream does.
-func identityEvents(about *server, was, now lease) []proxy.Event {
+// identityEvents adds what a kube-apiserver learns of a peer's identity lease: each is a live server.
+func identityEvents(events []proxy.Event, about *server, was, now lease) []proxy.Event {
 	switch {
 	case now.identity && (!was.identity || was.holder != now.holder):
-		return []proxy.Event{proxy.PeerAppeared{ID: about.id, Incarnation: itoa(now.holder)}}
+		return append(events, proxy.PeerAppeared{ID: about.id, Incarnation: itoa(now.holder)})
 	case was.identity && !now.identity:
-		return []proxy.Event{proxy.PeerGone{ID: about.id}}
+		return append(events, proxy.PeerGone{ID: about.id})
 	}
-	return nil
+	return events
 }
 
 // observe tells the table, and then the schedule, as the sidecar's sources do.
