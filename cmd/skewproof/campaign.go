@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/semver"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -32,8 +32,8 @@ type searchFlags struct {
 // register declares them for the command of that name.
 func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	f.given = flags.Changed
-	flags.StringVar(&f.spec.From, "from", conformance.DefaultFrom, "the older version; what it serves must be recorded")
-	flags.StringVar(&f.spec.To, "to", conformance.DefaultTo, "the newer version")
+	flags.StringVar(&f.spec.From, "from", run.DefaultFrom, "the older version; what it serves must be recorded")
+	flags.StringVar(&f.spec.To, "to", run.DefaultTo, "the newer version")
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
@@ -50,7 +50,7 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string, shard
 // check reports everything that can be known to be wrong before anything is run.
 func (f *searchFlags) check(shard string) error {
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
-		return &exitError{exitUsage, wrongOrder(f.spec.From, f.spec.To, f.given)}
+		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
 	}
 	if _, err := f.spec.Setup(); err != nil {
 		return &exitError{exitUsage, err}
@@ -76,7 +76,7 @@ func (f *searchFlags) prepare(kind string, progress io.Writer) (dir string, err 
 	if dir, err = newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now()); err != nil {
 		return "", err
 	}
-	f.options.Version, f.options.Machine = version(), strings.Join(environment(), ", ")
+	f.options.Version, f.options.Machine = run.Version(), strings.Join(run.Machine(), ", ")
 	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
 	utilruntime.ErrorHandlers = nil                // simulated apiservers cannot write all their answers: that is what faults are for
 	debug.SetGCPercent(1600)                       // a run's garbage is large, and what lives on is small: collecting it all the time would take half of the time
@@ -94,7 +94,7 @@ func newCampaignDir(out, name string, now time.Time) (string, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
 	}
-	_, err := freshDir(out, "searches")
+	_, err := run.FreshDir(out, "searches")
 	return out, err
 }
 

@@ -8,21 +8,24 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// replayFlags are the flags of 'skewproof replay'. Those of runFlags that the file decides are filled in from it.
+// replayFlags are the flags of 'skewproof replay'. What the file decides is filled into the Spec from it.
 type replayFlags struct {
-	runFlags
+	spec    run.Spec
+	backend string
+	out     string
+	given   func(name string) bool
 	file    string
 	trace   string
 	lenient bool
 }
 
 func newReplay() *cobra.Command {
-	f := replayFlags{runFlags: runFlags{overrides: binaries.Overrides{}}}
+	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Run a schedule again that broke an invariant: in the simulator, or on real kube-apiservers",
@@ -41,6 +44,11 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.file, f.given = args[0], cmd.Flags().Changed
+			if f.backend == backendLocal {
+				if err := checkGiven(cmd.Flags(), f.spec); err != nil {
+					return err
+				}
+			}
 			return f.replay(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -49,7 +57,7 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	flags.StringVar(&f.out, "out", "", "directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
 	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local only)")
-	f.registerReal(flags, backendLocal)
+	registerReal(flags, &f.spec, backendLocal)
 	return cmd
 }
 

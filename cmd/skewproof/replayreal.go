@@ -7,15 +7,13 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -25,23 +23,17 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 	if err != nil {
 		return err
 	}
-	run := f.describe(scenario.Scenario{
+	f.spec.Own = &run.Own{
 		Name:    "replay",
 		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
-		About:   []string{r.Invariant},
-	}, plan)
-	if err := f.environmentOverrides(); err != nil {
-		return err
+		About:   []string{r.Invariant}, Plan: plan, Command: f.words(),
 	}
-	run.Reproduce = f.commandLine()
-	dir, ran := f.runReal(ctx, run, plan, out, progress)
-	if dir == "" || isInterrupted(ctx, ran) {
+	result, ran := f.spec.Run(ctx, run.Console{Out: out, Progress: progress, Color: isTerminal(out)})
+	if result.Dir == "" || ran != nil && ctx.Err() != nil {
 		return ran
 	}
-	return f.recognise(r, dir, ran, out)
+	return f.recognise(r, result.Dir, ran, out)
 }
-
-func isInterrupted(ctx context.Context, ran error) bool { return ctx.Err() != nil && isNotRun(ran) }
 
 // realPlan makes the plan, checks that real processes can carry it out, and says what is not as in the file.
 func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenario.Plan, error) {
@@ -59,17 +51,11 @@ func (f *replayFlags) realPlan(r *search.Repro, out io.Writer) (scenario.Plan, e
 		return fail(fmt.Errorf("replay %s on real processes: they cannot be made to do all of it; --lenient does the rest:\n  %s",
 			f.file, strings.Join(refused, "\n  ")))
 	}
-	f.subject, f.from, f.to, f.servers, f.seed = subject, r.Spec.From, r.Spec.To, len(plan.Servers), r.Seed
-	if err := plan.Validate(); err != nil {
-		return fail(fmt.Errorf("replay %s on real processes: %w", f.file, err))
-	}
-	if err := f.checkQPS(); err != nil {
-		return fail(err)
-	}
-	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
-		return fail(fmt.Errorf("--etcd: %w", err))
-	}
-	if err := f.checkBackend(plan.Plan); err != nil {
+	f.spec.Backend, f.spec.Out, f.spec.Subject, f.spec.From, f.spec.To = f.backend, f.out, subject, r.Spec.From, r.Spec.To
+	f.spec.Servers, f.spec.Seed = len(plan.Servers), &r.Seed
+	checked := f.spec
+	checked.Own = &run.Own{Name: "replay of " + f.file, Plan: plan.Plan}
+	if _, err := checked.Plan(); err != nil {
 		return fail(err)
 	}
 	for _, s := range refused {
@@ -100,7 +86,7 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 		return "", nil, err
 	}
 	for _, v := range versions {
-		own, err := presetOf(v)
+		own, err := run.PresetOf(v)
 		if err != nil {
 			return "", nil, err
 		}
@@ -112,20 +98,19 @@ func subjectOf(spec search.Spec, versions []string) (subject string, doubts []st
 	return scenario.SubjectBuiltin, doubts, nil
 }
 
-// commandLine repeats the run.
-func (f *replayFlags) commandLine() string {
-	words := append([]string{"skewproof", "replay", f.file, "--backend", f.backend, "--etcd", f.etcd, "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64)},
-		f.binaryWords()...)
+// words are the command that makes the plan, to which the flags of the Spec are added.
+func (f *replayFlags) words() []string {
+	words := []string{"replay", f.file}
 	if f.lenient {
 		words = append(words, "--lenient")
 	}
-	return shell.Line(words...)
+	return words
 }
 
 // recognise says whether the run shows the violation of the file: of the same invariant, in the same way, on what the file asks for. Real
 // kube-apiservers serve much that the file does not ask for, and may fail at that in ways of their own.
-func (f *replayFlags) recognise(r *search.Repro, dir runDir, ran error, out io.Writer) error {
-	h, err := history.ReadFile(dir.history())
+func (f *replayFlags) recognise(r *search.Repro, dir run.Dir, ran error, out io.Writer) error {
+	h, err := history.ReadFile(dir.History())
 	if err != nil {
 		return errors.Join(ran, notRun(err))
 	}
@@ -140,7 +125,7 @@ func (f *replayFlags) recognise(r *search.Repro, dir runDir, ran error, out io.W
 	switch {
 	case v.Outcome == invariant.OutcomeFail:
 		return &exitError{code: exitFail}
-	case isNotRun(ran):
+	case ran != nil:
 		return ran
 	case v.Outcome == invariant.OutcomePass:
 		return nil

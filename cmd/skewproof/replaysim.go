@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
@@ -38,7 +39,7 @@ func compareTraces(r *search.Repro, result *sim.Result) string {
 		by = "skewproof " + r.Commit
 	}
 	return fmt.Sprintf("The trace is another (%s, in the file %s): code or policy have changed since the file was written, by %s. "+
-		"This is skewproof %s.", hash, r.Hash, by, version())
+		"This is skewproof %s.", hash, r.Hash, by, run.Version())
 }
 
 // save writes what was asked for. A trace that could not be written whole is removed, unless it was to go to a device or a pipe.
@@ -52,18 +53,17 @@ func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) e
 	if f.out == "" {
 		return nil
 	}
-	dir, err := newRunDir(f.out, "replay", r.Spec.Policy, time.Now())
+	dir, err := run.NewDir(f.out, "replay", r.Spec.Policy, time.Now())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
-	defer dir.tidy()
+	defer dir.Tidy()
 	result.History.Run.Reproduce = shell.Line("skewproof", "replay", f.file)
-	result.History.Run.Environment = []string{simulatedHere}
-	if err := saveHistory(dir, result.History); err != nil {
+	result.History.Run.Environment = []string{run.Simulated}
+	if err := dir.SaveHistory(result.History); err != nil {
 		return notRun(err)
 	}
-	if err := judgeRun(dir, false, io.Discard); isNotRun(err) {
+	if _, err := dir.Judge(false, run.Console{Out: io.Discard}); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "History and reports are in %s.\n", dir)

@@ -1,10 +1,9 @@
-package main
+package run
 
 import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,35 +12,36 @@ import (
 )
 
 // runOf is the directory of a run with that history.
-func runOf(t *testing.T, lines ...string) runDir {
+func runOf(t *testing.T, lines ...string) Dir {
 	t.Helper()
-	dir := runDir(t.TempDir())
-	if err := os.WriteFile(dir.history(), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+	dir := Dir(t.TempDir())
+	if err := os.WriteFile(dir.History(), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
+
+var silent = Console{Out: io.Discard, Progress: io.Discard}
 
 const recordOfARun = `{"run":{"schema":"skewproof/history/v1alpha1","scenario":"quiet","servers":[{"name":"a","version":"v1.37.1"}]}}`
 
 // The sandboxed half was killed, or had no room left, in the middle of a line.
 func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 	dir := runOf(t, recordOfARun, `{"lifecycle":{"server":"a","incarnation":1,"sta`)
-	var f runFlags
-	err := f.judge(dir, false, io.Discard)
-	if exitCodeOf(err) != exitNotRun || !strings.Contains(err.Error(), "not carried out to its end") || strings.Contains(err.Error(), "read history") {
+	outcome, err := dir.judge(false, silent, dir.cutUnless(false))
+	if err == nil || outcome != "" || KindOf(err) != KindNotRun || !strings.Contains(err.Error(), "not carried out to its end") || strings.Contains(err.Error(), "read history") {
 		t.Errorf("it is judged with %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(string(dir), "report.json")); err != nil {
+	if _, err := os.Stat(dir.File("report.json")); err != nil {
 		t.Errorf("no report: %v", err)
 	}
 }
 
 func TestARunThatCannotBeJudgedSaysWhy(t *testing.T) {
-	var f runFlags
-	err := f.judge(runOf(t, recordOfARun, "hello", ""), false, io.Discard)
+	dir := runOf(t, recordOfARun, "hello", "")
+	_, err := dir.judge(false, silent, dir.cutUnless(false))
 	for _, want := range []string{"not carried out to its end", "line 2: not a history record"} {
-		if exitCodeOf(err) != exitNotRun || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it is judged with %v, want %q in it", err, want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 	var file strings.Builder
 	recorder := history.NewRecorder(&file, history.Run{}, nil)
 	why := errors.New("etcd ended")
-	if err := lose(recorder, fault.Etcd, why); !errors.Is(err, why) {
+	if err := recordLoss(recorder, fault.Etcd, why); !errors.Is(err, why) {
 		t.Errorf("the run is over because of %v", err)
 	}
 	if err := recorder.Close(why); err != nil {
@@ -64,5 +64,12 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 	}
 	if len(h.Faults) != 1 || h.Faults[0].To != fault.Etcd || !h.Faults[0].Blocks || !h.Faults[0].Bit() || h.Faults[0].End != history.Forever {
 		t.Errorf("faults %+v", h.Faults)
+	}
+}
+
+func TestARunWithoutAHistoryIsNotJudged(t *testing.T) {
+	dir := Dir(t.TempDir())
+	if _, err := dir.judge(false, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
+		t.Errorf("it is judged with %v", err)
 	}
 }

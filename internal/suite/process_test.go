@@ -1,8 +1,9 @@
-package conformance
+package suite
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,47 +16,32 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
 )
 
 // acts are what a program may do that no scenario can be made to do.
-var acts = map[string]func(words []string) int{
-	"cannot run": func([]string) int {
+var acts = map[string]func(dir string) int{
+	"cannot run": func(string) int {
 		fmt.Fprintln(os.Stderr, "skewproof: start etcd: no space left")
 		return 3
 	},
-	"wrong usage": func([]string) int {
+	"wrong usage": func(string) int {
 		fmt.Fprintln(os.Stderr, "skewproof: --subject \"builtin\": not in this version")
 		return 4
 	},
-	"cannot even say so": func([]string) int { // a log on a full disk
+	"cannot even say so": func(string) int { // a log on a full disk
 		if err := os.Stderr.Truncate(0); err != nil {
 			return 1
 		}
 		return 3
 	},
-	"fails beyond the KEP": func(words []string) int {
-		dir := words[len(words)-1]
-		held := core("NoLoop", invariant.OutcomePass)
-		held.Checked = 1
-		left := report(invariant.OutcomeFail, held, reports.Invariant{
-			Name: "Available", Grade: invariant.GradeExtended, Verdict: invariant.OutcomeFail, Checked: 1, Violations: 1,
-		})
-		left.APIVersion, left.Kind, left.Timeline.BucketSeconds = reports.APIVersion, reports.Kind, 1
-		left.Verdict.Strict, left.Verdict.Failed, left.Verdict.Sentence = true, []string{"Available"}, "c answered 503."
-		if os.Mkdir(dir, 0o700) != nil || reports.WriteAll(dir, *left) != nil {
-			return 3
-		}
-		return codeFail
-	},
-	"says pass and leaves nothing": func([]string) int { return 0 },
-	"dies":                         func([]string) int { panic("of a test") },
+	"says pass and leaves nothing": func(string) int { return 0 },
+	"dies":                         func(string) int { panic("of a test") },
 	"waits to be released":         waitToBeReleased,
-	"is told to end when it is over": func(words []string) int {
+	"is told to end when it is over": func(dir string) int {
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
-		dir := words[len(words)-1]
 		left := report(invariant.OutcomeInconclusive) // of nothing at all
 		left.APIVersion, left.Kind, left.Timeline.BucketSeconds = reports.APIVersion, reports.Kind, 1
 		if os.Mkdir(dir, 0o700) != nil || reports.WriteAll(dir, *left) != nil || os.WriteFile(dir+".begun", nil, 0o600) != nil {
@@ -64,14 +50,14 @@ var acts = map[string]func(words []string) int{
 		<-ended
 		return 2
 	},
-	"hangs": func(words []string) int {
+	"hangs": func(dir string) int {
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
-		if err := os.WriteFile(words[len(words)-1]+".begun", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		if err := os.WriteFile(dir+".begun", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 			return 1
 		}
 		<-ended
-		if err := os.WriteFile(words[len(words)-1]+".tidied", nil, 0o600); err != nil {
+		if err := os.WriteFile(dir+".tidied", nil, 0o600); err != nil {
 			return 1
 		}
 		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once\nskewproof: interrupted before there was a verdict")
@@ -88,13 +74,13 @@ func act(t *testing.T, ctx context.Context, limit time.Duration, what string) (F
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "runs", "quiet")
-	return Program{Path: self}.Run(ctx, limit, dir, "quiet"), dir
+	return carryOut(ctx, self, limit, run.Spec{Scenario: "quiet", Out: dir}), dir
 }
 
 func TestRunsThatGoWrong(t *testing.T) {
 	for what, problem := range map[string]string{
 		"cannot run":                   "exit code 3: start etcd: no space left",
-		"cannot even say so":           "exit code 3: it left no word",
+		"cannot even say so":           "exit code 3: its log is empty",
 		"wrong usage":                  "exit code 4: --subject",
 		"says pass and leaves nothing": "no readable report",
 		"dies":                         "exit code 2, and no readable report",
@@ -109,7 +95,7 @@ func TestRunsThatGoWrong(t *testing.T) {
 			}
 		})
 	}
-	if f := (Program{Path: filepath.Join(t.TempDir(), "nothing")}).Run(t.Context(), time.Minute, filepath.Join(t.TempDir(), "run"), "quiet"); f.Code != -1 || f.Problem == "" {
+	if f := carryOut(t.Context(), filepath.Join(t.TempDir(), "nothing"), time.Minute, run.Spec{Out: filepath.Join(t.TempDir(), "run")}); f.Code != -1 || f.Problem == "" {
 		t.Errorf("a program that is not there: code %d, %q", f.Code, f.Problem)
 	}
 }
@@ -132,7 +118,7 @@ func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	kept := false
 	for goroutine := range strings.SplitSeq(string(stacks), "\n\n") {
 		head, calls, _ := strings.Cut(goroutine, "\n")
-		kept = kept || strings.Contains(calls, "conformance.Program.run(") && strings.Contains(head, "locked to thread")
+		kept = kept || strings.Contains(calls, "suite.process(") && strings.Contains(head, "locked to thread")
 	}
 	if !kept {
 		t.Errorf("no goroutine that waits for a run is locked to its thread:\n%s", stacks)
@@ -151,7 +137,7 @@ func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <
 	}
 	dir = filepath.Join(t.TempDir(), "quiet")
 	over := make(chan Finished, 1)
-	go func() { over <- Program{Path: self}.Run(ctx, time.Minute, dir, "quiet") }()
+	go func() { over <- carryOut(ctx, self, time.Minute, run.Spec{Scenario: "quiet", Out: dir}) }()
 	for _, err := os.Stat(dir + ".begun"); err != nil; _, err = os.Stat(dir + ".begun") {
 		select {
 		case f := <-over:
@@ -222,8 +208,9 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 		"hung with a verdict: fail": {Finished{Code: -1, Problem: "not over", Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s reports.ConformanceScenario
-			judgeScenario(&s, c.run)
+			k := Case{Outcome: Outcome{Scenario: &reports.ConformanceScenario{}}}
+			s := k.Scenario
+			k.Finish(c.run, true)
 			if s.Core.Result != c.want || !strings.Contains(s.Core.Reason, c.reason) {
 				t.Errorf("%s (%s), want %s with a reason like %q", s.Core.Result, s.Core.Reason, c.want, c.reason)
 			}
@@ -263,7 +250,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}
-			judgeControl(&run, c.run)
+			(&Case{Outcome: Outcome{Control: &run}}).Finish(c.run, true)
 			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
 			}
@@ -273,41 +260,69 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 
 // A kind cluster is removed by nobody once its run was killed.
 func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
-	for line, want := range map[string]time.Duration{
-		"run quiet --backend local --subject kind": goodbye, "run quiet": goodbye, "run quiet --backend kind": kindGoodbye, "run --backend": goodbye,
-	} {
-		if got := goodbyeOf(strings.Fields(line)); got != want || grace <= got || spare <= got {
-			t.Errorf("%s: %s to end; Ginkgo gives it %s, and %s beyond its limit", line, got, grace, spare)
+	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": KindShutdownGrace} {
+		if got := shutdownGraceOf(run.Spec{Backend: backend}); got != want {
+			t.Errorf("%s: %s to end, want %s", backend, got, want)
 		}
 	}
 }
 
+// What binaries runs need is got before the first of them, and what the user has is not got from elsewhere.
 func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\" >> "+filepath.Join(dir, "asked")+"\n"), 0o700); err != nil {
+	own := func(name, says string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho "+says+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	plan, err := run.Spec{Scenario: "quiet", From: "v1.36.3", To: "v1.37.1+without.batch.v1", Subject: "reference"}.Plan()
+	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Out: filepath.Join(dir, "out"), Program: program, Backend: scenario.BackendLocal, From: "v1.36.3", To: "v1.37.1+without.batch.v1"}
-	if err := o.prepare(t.Context()); err != nil {
-		t.Fatal(err)
+	plan.Spec.Binaries = binaries.Overrides{
+		{Component: binaries.KubeAPIServer, Version: "v1.36.3"}: own("old", "Kubernetes v1.36.3"),
+		{Component: binaries.KubeAPIServer, Version: "v1.37.1"}: own("new", "Kubernetes v1.37.1"),
+		{Component: binaries.Etcd, Version: "v3.6.8"}:           own("etcd", "etcd Version: 3.6.7"),
 	}
-	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
-	if want := "binaries get v1.36.3 v1.37.1\nbinaries get --component etcd " + binaries.DefaultEtcd + "\n"; err != nil || string(asked) != want {
-		t.Errorf("the program was asked for %q, error %v; want %q", asked, err, want)
+	o := Options{Out: filepath.Join(t.TempDir(), "out"), Console: silent}
+	if err := o.Prepare(t.Context(), "quiet", []*run.Plan{plan}); err == nil || !strings.Contains(err.Error(), "3.6.7") {
+		t.Errorf("error %v, want one about etcd, which is got last", err)
+	}
+	if _, err := os.Stat(o.Out); err == nil {
+		t.Error("a directory is left in which nothing was run")
 	}
 }
 
 // A suite that is run again into the directory of an earlier one would take its runs for refused, and the reports that lie there for theirs.
 func TestPreparingRefusesADirectoryThatHoldsAReport(t *testing.T) {
-	o := Options{Out: t.TempDir(), Program: "skewproof", Backend: scenario.BackendSim}
-	if err := o.prepare(t.Context()); err != nil {
+	o := Options{Out: t.TempDir(), Console: silent}
+	if err := o.Prepare(t.Context(), "quiet", nil); err != nil {
 		t.Errorf("an empty directory is refused: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(o.Out, reports.ConformanceFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "is not empty: it would mix two reports") {
+	if err := o.Prepare(t.Context(), "quiet", nil); err == nil || !strings.Contains(err.Error(), "is not empty: it would mix two reports") {
 		t.Errorf("error %v, want one that says that the directory is not empty", err)
 	}
+}
+
+var silent = run.Console{Out: io.Discard, Progress: io.Discard}
+
+// actVariable tells a copy of this test binary what to do in the place of skewproof.
+const actVariable = "SKEWPROOF_SUITE_ACT"
+
+func TestMain(m *testing.M) {
+	act := os.Getenv(actVariable)
+	if act == "" {
+		os.Exit(m.Run())
+	}
+	spec, err := run.ReadSpec(os.Stdin)
+	if err != nil || os.Args[1] != RunSpecCommand {
+		panic(fmt.Sprint(os.Args, err))
+	}
+	os.Exit(acts[act](spec.Out))
 }

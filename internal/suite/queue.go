@@ -1,23 +1,26 @@
-package conformance
+package suite
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/run"
 )
 
-// Queue carries out runs in the order in which they are added, and so many at a time. Runs do not disturb each other: each is a process of its own,
-// in namespaces of its own. What a machine has not the processors for is seen by the runs themselves, and makes them inconclusive.
+// Queue carries out runs in the order in which they are added, several at a time. Each run is a process of its own, in namespaces
+// of its own, so that runs do not disturb each other. If the machine has too few processors for them, the runs notice it and are
+// inconclusive.
 //
-// A queue is safe for concurrent use, but that nothing may be added while it is being closed.
+// A Queue is safe for concurrent use, but nothing may be added while it is being closed.
 type Queue struct {
-	program Program
+	program string
 	ctx     context.Context
 	cancel  context.CancelFunc
-	lanes   sync.WaitGroup
+	workers sync.WaitGroup
 
 	mu      sync.Mutex
-	free    int // lanes that are not in use
+	idle    int // how many more workers there may be
 	waiting []*Queued
 }
 
@@ -25,21 +28,20 @@ type Queue struct {
 type Queued struct {
 	takeTurn func()
 	cancel   context.CancelFunc
-	over     chan struct{} // closed when it is known what follows
+	over     chan struct{} // closed when the fields below are final
 	finished Finished
 	begun    bool
 }
 
-// NewQueue makes a queue whose runs are carried out by the program, up to atOnce at a time; below 1 is 1. The end of ctx is that of its runs. It must be
-// closed.
-func NewQueue(ctx context.Context, program Program, atOnce int) *Queue {
+// NewQueue makes a queue whose runs are carried out by program, which is skewproof, up to parallel at a time; below 1 is 1. When
+// ctx ends, its runs are ended. The queue must be closed.
+func NewQueue(ctx context.Context, program string, parallel int) *Queue {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Queue{program: program, ctx: ctx, cancel: cancel, free: max(1, atOnce)}
+	return &Queue{program: program, ctx: ctx, cancel: cancel, idle: max(1, parallel)}
 }
 
-// Add adds a run, which is what [Program.Run] takes. It is begun as soon as all that were added before have begun, and fewer than the queue may carry
-// out at a time are under way.
-func (q *Queue) Add(limit time.Duration, dir string, words ...string) *Queued {
+// Add adds a run, which is ended after limit. Spec.Out must be set.
+func (q *Queue) Add(limit time.Duration, spec run.Spec) *Queued {
 	ctx, cancel := context.WithCancel(q.ctx)
 	r := &Queued{cancel: cancel, over: make(chan struct{})}
 	r.takeTurn = func() {
@@ -49,37 +51,37 @@ func (q *Queue) Add(limit time.Duration, dir string, words ...string) *Queued {
 			r.finished = Finished{Code: -1, Problem: "ended before it had begun"}
 			return
 		}
-		r.begun, r.finished = true, q.program.Run(ctx, limit, dir, words...)
+		r.begun, r.finished = true, carryOut(ctx, q.program, limit, spec)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, r)
-	if q.free > 0 {
-		q.free--
-		q.lanes.Go(q.lane)
+	if q.idle > 0 {
+		q.idle--
+		q.workers.Go(q.work)
 	}
 	return r
 }
 
-// Close ends what is under way, begins nothing more, and waits until all processes are gone. It may be called more than once.
+// Close ends the runs that are under way, begins no more, and waits until all processes are gone. It may be called more than once.
 func (q *Queue) Close() {
 	q.cancel()
-	q.lanes.Wait()
+	q.workers.Wait()
 }
 
-// lane carries out one run after the other, until none is waiting.
-func (q *Queue) lane() {
+// work carries out one run after the other, until none is waiting.
+func (q *Queue) work() {
 	for r := q.next(); r != nil; r = q.next() {
 		r.takeTurn()
 	}
 }
 
-// next takes the run whose turn it is. If there is none, the lane is free again.
+// next takes the first run that is waiting. If there is none, the worker that calls it is to end.
 func (q *Queue) next() *Queued {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
-		q.free++
+		q.idle++
 		return nil
 	}
 	r := q.waiting[0]
@@ -87,8 +89,8 @@ func (q *Queue) next() *Queued {
 	return r
 }
 
-// Wait waits for a run to be over, and tells what it came to, and whether it had begun at all. When ctx ends first, the run is ended, or is not begun
-// when it is its turn.
+// Wait waits until a run is over. It returns what the run came to, and whether it had begun at all. When ctx ends first, the run is
+// ended, or not begun when its turn comes.
 func (r *Queued) Wait(ctx context.Context) (f Finished, begun bool) {
 	defer context.AfterFunc(ctx, r.cancel)()
 	<-r.over

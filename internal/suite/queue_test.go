@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/run"
 )
 
 // waitToBeReleased plays a run that says when it begins and ends when it is told to, with the exit code 4; 1 if more than two are under way.
-func waitToBeReleased(words []string) int {
-	dir := words[len(words)-1]
+func waitToBeReleased(dir string) int {
 	underWay := dir + ".begun"
 	if err := os.WriteFile(underWay, nil, 0o600); err != nil {
 		return 1
@@ -42,14 +43,14 @@ func queued(t *testing.T, what string, atOnce, n int) (q *Queue, runs []*Queued,
 		t.Fatal(err)
 	}
 	base := t.TempDir() // cleaned up last: runs that are being ended still write there
-	q = NewQueue(t.Context(), Program{Path: self}, atOnce)
+	q = NewQueue(t.Context(), self, atOnce)
 	t.Cleanup(q.Close)
 	for i := range n {
 		dir := filepath.Join(base, strconv.Itoa(i))
 		if err := syscall.Mkfifo(dir+".release", 0o600); err != nil {
 			t.Fatal(err)
 		}
-		runs, dirs = append(runs, q.Add(time.Hour, dir, "quiet")), append(dirs, dir)
+		runs, dirs = append(runs, q.Add(time.Hour, run.Spec{Scenario: "quiet", Out: dir})), append(dirs, dir)
 	}
 	return q, runs, dirs
 }

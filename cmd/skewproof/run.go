@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/extension"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/suite"
+)
+
+// The backends that commands name.
+const (
+	backendLocal = scenario.BackendLocal
+	backendSim   = scenario.BackendSim
+)
+
+func newRun() *cobra.Command {
+	var s run.Spec
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "run NAME",
+		Short: "Carry out a scenario, judge what was recorded, and leave a report",
+		Long: `Carry out a scenario on a control plane of several versions, judge what was recorded, and leave a report.
+
+On the backend local the control plane is made of real kube-apiservers in Linux namespaces of their own: no root, no Docker, no port of
+this machine, and nothing can leave it. Binaries that are not in the cache are downloaded, or built from the published Go modules
+(4 to 5 minutes each, once).
+
+On the backend kind it is a kind cluster whose control-plane nodes run different versions; it needs a Docker engine, and node images made by
+'make kind-images'.
+
+On the backend sim the real proxy code runs on a virtual clock and a simulated network, in seconds and without binaries; what each
+version serves was recorded from real ones. The same --seed gives the same run, to the byte.
+
+On the backend existing the servers are those that a kubeconfig names, a context for each. They are only read: scenarios that change or
+harm a control plane are refused, and what cannot be seen without its logs is not judged.`,
+		Example: `  skewproof run rolling-upgrade
+  skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
+  skewproof run rolling-upgrade --subject reference
+  skewproof run rolling-upgrade --subject none     # the negative control: it must fail
+  skewproof run rolling-upgrade --backend kind
+  skewproof run peer-partition --backend sim --servers 20
+  skewproof run quiet --backend existing --kubeconfig FILE --contexts cp-1,cp-2,cp-3
+  skewproof run quiet --keep                       # look around with 'skewproof shell'`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.Scenario = args[0]
+			if err := checkGiven(cmd.Flags(), s); err != nil {
+				return err
+			}
+			if !dryRun {
+				return carryOut(cmd, s)
+			}
+			plan, err := s.Plan()
+			if err != nil {
+				return err
+			}
+			return plan.DryRun(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	registerRun(flags, &s)
+	registerExisting(flags, &s)
+	flags.Lookup("qps").Usage += fmt.Sprintf("; with --backend existing %d unless it is given", run.GentleQPS)
+	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
+	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
+	flags.BoolVar(&dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
+	return cmd
+}
+
+// carryOut carries out a run. Its verdict is the exit code.
+func carryOut(cmd *cobra.Command, s run.Spec) error {
+	result, err := s.Run(cmd.Context(), console(cmd))
+	if err != nil {
+		return err
+	}
+	return outcomeError(result.Outcome)
+}
+
+func newShell() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell DIR [-- COMMAND…]",
+		Short: "Enter the sandbox of a run that was started with --keep",
+		Long: `Enter the sandbox of a run that was started with --keep. A kubeconfig for each server lies in $SKEWPROOF_KEYS
+(kubeconfig-a, kubeconfig-b, …); KUBECONFIG lists them all, one context a server. Toxiproxy's own client finds the
+links at $TOXIPROXY_URL.`,
+		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
+  skewproof shell DIR -- kubectl --context b get --raw /apis
+  skewproof shell DIR -- toxiproxy-cli list`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			absolute, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return run.Dir(absolute).Shell(args[1:])
+		},
+	}
+}
+
+// newHidden returns the commands that people never call: skewproof starts itself with them.
+func newHidden() []*cobra.Command {
+	hidden := func(use string, n int, runE func(cmd *cobra.Command, args []string) error) *cobra.Command {
+		return &cobra.Command{Use: use, Hidden: true, Args: args(cobra.ExactArgs(n)), RunE: runE}
+	}
+	var c extension.Config
+	aggregated := hidden("extension", 0, func(cmd *cobra.Command, _ []string) error { return extension.Run(cmd.Context(), c) })
+	aggregated.Short = "Serve the aggregated APIs of a run"
+	flags := aggregated.Flags()
+	flags.StringVar(&c.Address, "address", "", "host:port to listen on")
+	flags.StringVar(&c.CertFile, "tls-cert-file", "", "its serving certificate")
+	flags.StringVar(&c.KeyFile, "tls-private-key-file", "", "the key of that")
+	flags.StringVar(&c.ClientCAFile, "requestheader-client-ca-file", "", "the authority of front proxies")
+	flags.StringVar(&c.AllowedName, "requestheader-allowed-name", "", "the common name of the front proxy that may speak for others")
+	flags.StringVar(&c.APIs, "apis", "", "the file that says what to serve")
+	return []*cobra.Command{
+		aggregated,
+		hidden(suite.RunSpecCommand, 0, func(cmd *cobra.Command, _ []string) error {
+			s, err := run.ReadSpec(cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return carryOut(cmd, s)
+		}),
+		hidden(run.SandboxedCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {
+			return run.Sandboxed(cmd.Context(), run.Dir(args[0]), console(cmd))
+		}),
+		hidden(run.CheckSandboxCommand+" SCRATCH", 1, func(_ *cobra.Command, args []string) error { return sandbox.Rehearse(args[0]) }),
+	}
+}
