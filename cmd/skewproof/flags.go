@@ -15,8 +15,9 @@ import (
 	"github.com/skewproof/skewproof/internal/shell"
 )
 
-// The flags of commands that carry out runs are fields of a run.Spec. What is not given stays zero in the Spec, whatever default the help
-// shows: so a Spec tells what was asked for, and run.Spec.Plan fills in the rest.
+// The flags of commands that carry out runs are fields of a run.Spec. What is not given stays zero
+// in the Spec, whatever default the help shows: so a Spec tells what was asked for, and
+// run.Spec.Plan fills in the rest.
 
 // registerRun declares the flags of every run.
 func registerRun(flags *pflag.FlagSet, s *run.Spec) {
@@ -30,7 +31,8 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 	registerPlan(flags, s)
 }
 
-// registerPlan declares the flags that say what a scenario is carried out with, on whatever backend.
+// registerPlan declares the flags that say what a scenario is carried out with, on whatever
+// backend.
 func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
 	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version")
 	show(flags, "from", run.DefaultFrom)
@@ -44,8 +46,8 @@ func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
 	registerReal(flags, s, "")
 }
 
-// registerReal declares the flags that say what real processes are made of, and how much is asked of them. If only is set, the help says
-// that they are for that backend.
+// registerReal declares the flags that say what real processes are made of, and how much is asked
+// of them. If only is set, the help says that they are for that backend.
 func registerReal(flags *pflag.FlagSet, s *run.Spec, only string) {
 	if only != "" {
 		only = " (" + only + " only)"

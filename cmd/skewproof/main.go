@@ -1,5 +1,5 @@
-// Command skewproof proves, or disproves, that a Kubernetes control plane stays correct while its kube-apiservers run
-// different versions.
+// Command skewproof proves, or disproves, that a Kubernetes control plane stays correct while its
+// kube-apiservers run different versions.
 package main
 
 import (

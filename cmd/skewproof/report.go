@@ -15,7 +15,8 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// rendered are the documents that reports are rendered from, by the names of their files, in the order in which they are looked for.
+// rendered are the documents that reports are rendered from, by the names of their files, in the
+// order in which they are looked for.
 var rendered = []struct {
 	file  string
 	again func(dir string, c run.Console) error

@@ -14,13 +14,14 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// catchClosedPipes lets writes to a standard output that nobody reads any more fail, as in 'skewproof conformance | head'. Otherwise they
-// would end this process before its reports are written and its clusters removed. The signal is caught rather than ignored: an ignored
-// signal stays ignored in the programs that are started.
+// catchClosedPipes lets writes to a standard output that nobody reads any more fail, as in
+// 'skewproof conformance | head'. Otherwise they would end this process before its reports are
+// written and its clusters removed. The signal is caught rather than ignored: an ignored signal
+// stays ignored in the programs that are started.
 func catchClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// standardOutput is the standard output. What is written after its reader has gone is lost, which is no error: files and the exit code say
-// the same.
+// standardOutput is the standard output. What is written after its reader has gone is lost, which
+// is no error: files and the exit code say the same.
 type standardOutput struct{ file *os.File }
 
 func (o standardOutput) Write(p []byte) (int, error) {

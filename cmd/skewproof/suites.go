@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 )
 
-// The commands that carry out many runs. Each fills in a suite, and turns what it comes to into an exit code.
+// The commands that carry out many runs. Each fills in a suite, and turns what it comes to into an
+// exit code.
 
 func newConformance() *cobra.Command {
 	var s suite.Conformance

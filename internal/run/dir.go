@@ -32,7 +32,8 @@ func (d Dir) files() local.Files {
 	return local.Files{Keys: filepath.Join(d.scratch(), "keys"), Data: filepath.Join(d.scratch(), "etcd"), Logs: d.logs()}
 }
 
-// manifest is what run.json holds: all that the sandboxed half of a run needs to know, and what somebody may want to know later.
+// manifest is what run.json holds: all that the sandboxed half of a run needs to know, and what
+// somebody may want to know later.
 type manifest struct {
 	Run        history.Run       `json:"run"`
 	Plan       scenario.Plan     `json:"plan"`
@@ -41,8 +42,8 @@ type manifest struct {
 	Keep       bool              `json:"keep,omitempty"`
 }
 
-// FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path. what says in the plural what
-// it is for, such as "runs".
+// FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.
+// what says in the plural what it is for, such as "runs".
 func FreshDir(dir, what string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -61,8 +62,8 @@ func FreshDir(dir, what string) (string, error) {
 	return absolute, nil
 }
 
-// NewDir creates the directory of a run, or checks that it is empty. If out is empty, it is one by scenario, subject and time
-// below _out.
+// NewDir creates the directory of a run, or checks that it is empty. If out is empty, it is one by
+// scenario, subject and time below _out.
 func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
@@ -127,7 +128,8 @@ func (d Dir) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// createHistory creates the file of the history. The file must not exist yet: no run writes over another.
+// createHistory creates the file of the history. The file must not exist yet: no run writes over
+// another.
 func (d Dir) createHistory() (*os.File, error) {
 	file, err := os.OpenFile(d.History(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -136,7 +138,8 @@ func (d Dir) createHistory() (*os.File, error) {
 	return file, nil
 }
 
-// SaveHistory writes the history of a run that is over. If it cannot be written whole, it is removed: the run can be repeated.
+// SaveHistory writes the history of a run that is over. If it cannot be written whole, it is
+// removed: the run can be repeated.
 func (d Dir) SaveHistory(h *history.History) (err error) {
 	file, err := d.createHistory()
 	if err != nil {
@@ -150,14 +153,16 @@ func (d Dir) SaveHistory(h *history.History) (err error) {
 	return history.Write(file, h)
 }
 
-// Tidy removes what only a run that is under way needs, and the directory of logs if there are none.
+// Tidy removes what only a run that is under way needs, and the directory of logs if there are
+// none.
 func (d Dir) Tidy() {
 	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone
 	_ = os.Remove(d.pid())
 	_ = os.Remove(d.logs())
 }
 
-// discard removes a directory in which nothing was run. A directory that holds something else stays.
+// discard removes a directory in which nothing was run. A directory that holds something else
+// stays.
 func (d Dir) discard() {
 	d.Tidy()
 	_ = os.Remove(string(d))

@@ -21,14 +21,16 @@ import (
 // SubjectExternal is the subject of a proxy that is not ours to switch.
 const SubjectExternal = "external"
 
-// existingBackend reads servers that run already and are somebody else's. It judges what can be seen from outside.
+// existingBackend reads servers that run already and are somebody else's. It judges what can be
+// seen from outside.
 type existingBackend struct {
 	ways     []existing.Way
 	versions map[string]string
 	unseen   []string // invariants about which nothing can be said from outside
 }
 
-// read reads from the kubeconfig which servers there are. Their versions are not known before prepare.
+// read reads from the kubeconfig which servers there are. Their versions are not known before
+// prepare.
 func (b *existingBackend) read(p *Plan) (err error) {
 	s := &p.Spec
 	if s.Kubeconfig == "" {
@@ -58,7 +60,8 @@ func (*existingBackend) check(p *Plan) error {
 	return nil
 }
 
-// prepare asks the servers for their versions. The run is one from the oldest of them to the newest.
+// prepare asks the servers for their versions. The run is one from the oldest of them to the
+// newest.
 func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	if b.versions, err = existing.Versions(ctx, b.ways); err != nil {
 		return err
@@ -81,7 +84,8 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	return nil
 }
 
-// describe leaves out of what the run is about the invariants about which nothing can be said from outside, and names them.
+// describe leaves out of what the run is about the invariants about which nothing can be said from
+// outside, and names them.
 func (b *existingBackend) describe(p *Plan, run *history.Run) {
 	b.unseen, run.About, run.External = nil, nil, true
 	for _, i := range invariant.All() {

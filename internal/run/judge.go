@@ -31,8 +31,8 @@ func (c Console) status() func(format string, args ...any) {
 	}
 }
 
-// Show shows what was found by calling write. It does so even where it could not be saved in dir, because of the error saved: to
-// find it may have taken hours.
+// Show shows what was found by calling write. It does so even where it could not be saved in dir,
+// because of the error saved: to find it may have taken hours.
 func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions) error) error {
 	if saved != nil {
 		dir = ""
@@ -63,8 +63,9 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 	})
 }
 
-// judge judges what was recorded. cut is why the run was not carried out to its end; nil if it was. A run that was cut short may
-// show a violation, but it never passes: without a violation, the error says why it was cut short.
+// judge judges what was recorded. cut is why the run was not carried out to its end; nil if it was.
+// A run that was cut short may show a violation, but it never passes: without a violation, the
+// error says why it was cut short.
 func (d Dir) judge(strict bool, c Console, cut error) (invariant.Outcome, error) {
 	if _, err := os.Stat(d.History()); cut != nil && err != nil {
 		return "", fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())

@@ -32,7 +32,8 @@ func (*kindBackend) check(p *Plan) error {
 	return nil
 }
 
-// describe adds what servers are told beside what kubeadm tells them, and, once the cluster has a name, where they are.
+// describe adds what servers are told beside what kubeadm tells them, and, once the cluster has a
+// name, where they are.
 func (b *kindBackend) describe(p *Plan, run *history.Run) {
 	for i := range run.Servers {
 		s := &run.Servers[i]

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// localBackend runs real etcd and kube-apiserver processes in a sandbox of namespaces. This process checks, gets binaries and
-// judges; a copy of it, in the sandbox, does the rest: see sandboxed.go.
+// localBackend runs real etcd and kube-apiserver processes in a sandbox of namespaces. This process
+// checks, gets binaries and judges; a copy of it, in the sandbox, does the rest: see sandboxed.go.
 type localBackend struct{}
 
 func (localBackend) check(p *Plan) error {
@@ -93,7 +93,8 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 	return sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}})
 }
 
-// carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half has ended.
+// carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half has
+// ended.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	got, err := j.Spec.get(ctx, j.Schedule.Versions(), j.Progress)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Plan is a Spec with its defaults filled in, of which everything has been checked that can be checked before anything is
-// fetched or started. Make one with [Spec.Plan].
+// Plan is a Spec with its defaults filled in, of which everything has been checked that can be
+// checked before anything is fetched or started. Make one with [Spec.Plan].
 type Plan struct {
 	Spec     Spec
 	Scenario scenario.Scenario
@@ -32,7 +32,8 @@ type Plan struct {
 	backend  backend
 }
 
-// backend is what the servers of a run run on. There is one value for each Plan: it may keep what it learns.
+// backend is what the servers of a run run on. There is one value for each Plan: it may keep what
+// it learns.
 type backend interface {
 	// check refuses what this backend cannot do.
 	check(*Plan) error
@@ -40,10 +41,12 @@ type backend interface {
 	describe(*Plan, *history.Run)
 	// dryRun prints what would be started.
 	dryRun(p *Plan, out io.Writer) error
-	// prepare finds out, in seconds, whether the machine or the servers can carry out the run. There is no directory yet.
+	// prepare finds out, in seconds, whether the machine or the servers can carry out the run.
+	// There is no directory yet.
 	prepare(context.Context, *Plan) error
-	// carryOut makes the cluster, carries out the plan, and ends the cluster. It calls judge as soon as the history is complete;
-	// cut is why the plan was not carried out to its end, or nil. The error says why there is nothing to judge.
+	// carryOut makes the cluster, carries out the plan, and ends the cluster. It calls judge as
+	// soon as the history is complete; cut is why the plan was not carried out to its end, or nil.
+	// The error says why there is nothing to judge.
 	carryOut(ctx context.Context, j *job, judge func(cut error)) error
 }
 
@@ -59,8 +62,8 @@ var backends = map[string]struct {
 	scenario.BackendExisting: {func() backend { return &existingBackend{} }, []string{SubjectExternal}, math.MaxInt},
 }
 
-// Plan checks everything that can be checked before anything is fetched or started. It reads no more than a kubeconfig. An error
-// about the Spec is of the kind [KindUsage].
+// Plan checks everything that can be checked before anything is fetched or started. It reads no
+// more than a kubeconfig. An error about the Spec is of the kind [KindUsage].
 func (s Spec) Plan() (*Plan, error) {
 	p, err := s.plan()
 	return p, wrong(err)

@@ -109,7 +109,8 @@ func TestWhatAPlanRefuses(t *testing.T) {
 	}
 }
 
-// A Plan has every default filled in, so that its command line repeats it wherever the defaults move to.
+// A Plan has every default filled in, so that its command line repeats it wherever the defaults
+// move to.
 func TestAPlanKnowsItsDefaults(t *testing.T) {
 	file := kubeconfig(t)
 	for want, s := range map[string]Spec{
@@ -153,7 +154,8 @@ func reproduced(t *testing.T, p *Plan) string {
 	return p.describe().Reproduce
 }
 
-// A plan of one's own is repeated by the command that makes it, with no flags for what it says itself.
+// A plan of one's own is repeated by the command that makes it, with no flags for what it says
+// itself.
 func TestAPlanOfOnesOwnIsRepeatedByItsCommand(t *testing.T) {
 	quiet, err := Spec{Scenario: "quiet"}.Plan()
 	if err != nil {
@@ -174,7 +176,8 @@ func TestAPlanOfOnesOwnIsRepeatedByItsCommand(t *testing.T) {
 	}
 }
 
-// The environment may name many binaries: the command line names those that the run uses, and a flag wins.
+// The environment may name many binaries: the command line names those that the run uses, and a
+// flag wins.
 func TestBinariesOfTheEnvironment(t *testing.T) {
 	t.Setenv(binaries.OverrideEnv, "kube-apiserver@v1.36.3=/env/old,kube-apiserver@v1.37.1=/env/new,kube-apiserver@v1.35.4=/env/other")
 	s := Spec{From: "v1.36.3", To: "v1.37.1", Etcd: "v3.6.8", Binaries: override(t, "kube-apiserver@v1.36.3=/opt/my own/kube-apiserver")}
@@ -191,7 +194,8 @@ func TestBinariesOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What can be tried without any process: every backend of one's own shows what it would start, and starts nothing.
+// What can be tried without any process: every backend of one's own shows what it would start, and
+// starts nothing.
 func TestDryRunsStartNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for backend, want := range map[string]string{"local": "kube-apiserver a, v1.36.3, on host a", "kind": "kind: Cluster", "sim": "a, v1.36.3, with upstream-1.36"} {
@@ -216,8 +220,9 @@ func TestDryRunsStartNothing(t *testing.T) {
 	}
 }
 
-// A run on servers that are somebody else's is about what can be judged from outside, and all else is named: every invariant says by itself
-// on which side it is, and one that says nothing is not judged.
+// A run on servers that are somebody else's is about what can be judged from outside, and all else
+// is named: every invariant says by itself on which side it is, and one that says nothing is not
+// judged.
 func TestWhatCanBeSeenFromOutside(t *testing.T) {
 	b := &existingBackend{}
 	p := &Plan{Scenario: scenario.Scenario{Name: "quiet", About: []string{"NoFalseNotFound", "NoLoop", "LegacyListsOwn", "NoCrash", "NoSuchInvariant"}},

@@ -53,7 +53,8 @@ func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (p
 	return got, err
 }
 
-// Fetch gets the binaries that runs on the backend local need, so that none of these runs has to wait for that.
+// Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
+// wait for that.
 func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) error {
 	var versions []string
 	var all Spec
@@ -78,8 +79,8 @@ func BinaryError(err error) error {
 	return err
 }
 
-// OverridesOf adds to the user's own binaries those that the environment names. A flag is nearer to the user than the
-// environment, and wins.
+// OverridesOf adds to the user's own binaries those that the environment names. A flag is nearer to
+// the user than the environment, and wins.
 func OverridesOf(own binaries.Overrides) (binaries.Overrides, error) {
 	all, err := binaries.OverridesFromEnv(os.Getenv(binaries.OverrideEnv))
 	if err != nil {
@@ -102,7 +103,8 @@ func (s Spec) used() (all []binaries.Ref) {
 	return all
 }
 
-// checkBinaries refuses a binary that no server of the run would be: who gives one wants to see that one tested.
+// checkBinaries refuses a binary that no server of the run would be: who gives one wants to see
+// that one tested.
 func (s Spec) checkBinaries() error {
 	used := s.used()
 	for ref, path := range s.Binaries {
@@ -122,8 +124,8 @@ func (s Spec) checkBinaries() error {
 	return nil
 }
 
-// takeEnvironment adds the binaries that the environment names, as far as the run uses them: the command line that repeats the
-// run names them then.
+// takeEnvironment adds the binaries that the environment names, as far as the run uses them: the
+// command line that repeats the run names them then.
 func (s *Spec) takeEnvironment() error {
 	all, err := OverridesOf(s.Binaries)
 	if err != nil {

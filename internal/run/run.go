@@ -1,7 +1,9 @@
-// Package run carries out one run. A [Spec] says which run is wanted; a [Plan] is a Spec of which everything has been checked
-// that can be checked beforehand; [Plan.Run] makes of it a cluster, a history, a verdict and a directory ([Dir]).
+// Package run carries out one run. A [Spec] says which run is wanted; a [Plan] is a Spec of which
+// everything has been checked that can be checked beforehand; [Plan.Run] makes of it a cluster, a
+// history, a verdict and a directory ([Dir]).
 //
-// What the servers run on is a backend, in a file of its own: local (with its half inside the sandbox), kind, sim, existing.
+// What the servers run on is a backend, in a file of its own: local (with its half inside the
+// sandbox), kind, sim, existing.
 package run
 
 import (
@@ -27,7 +29,8 @@ type Result struct {
 // errInterrupted is the error of a run that was ended by a signal.
 var errInterrupted = errors.New("interrupted before there was a verdict")
 
-// Run carries out the run. When ctx ends, so do the servers. With Spec.Keep, the cluster stays up after the verdict until then.
+// Run carries out the run. When ctx ends, so do the servers. With Spec.Keep, the cluster stays up
+// after the verdict until then.
 func (s Spec) Run(ctx context.Context, c Console) (Result, error) {
 	plan, err := s.Plan()
 	if err != nil {
@@ -38,7 +41,8 @@ func (s Spec) Run(ctx context.Context, c Console) (Result, error) {
 
 // Run carries out the plan, as [Spec.Run] does.
 func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
-	// Whether the machine and the servers can do it: what is cheap to find out comes before minutes of building.
+	// Whether the machine and the servers can do it: what is cheap to find out comes before minutes
+	// of building.
 	if err := p.backend.prepare(ctx, p); err != nil {
 		return Result{}, err
 	}
@@ -76,8 +80,8 @@ func (j *job) begin(got programs, environment ...string) error {
 	return j.Dir.writeManifest(manifest{Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Etcd: got.etcd, Keep: j.Spec.Keep})
 }
 
-// record makes a cluster, carries out the plan on it, and writes the history. The cluster is still up when record returns, unless
-// it could not be made: then it is nil.
+// record makes a cluster, carries out the plan on it, and writes the history. The cluster is still
+// up when record returns, unless it could not be made: then it is nil.
 func record[C engine.Cluster](ctx context.Context, d Dir, m manifest, readOnly bool, status func(string, ...any),
 	make func(*history.Recorder) (C, error),
 ) (made C, err error) {
@@ -95,7 +99,8 @@ func record[C engine.Cluster](ctx context.Context, d Dir, m manifest, readOnly b
 	return started, engine.Run(ctx, m.Plan, made, recorder, engine.Options{Seed: m.Run.Seed, QPS: m.Run.QPS, Status: status, ReadOnly: readOnly})
 }
 
-// cutUnless says that the run was not carried out to its end, unless it is complete: then it is nil.
+// cutUnless says that the run was not carried out to its end, unless it is complete: then it is
+// nil.
 func (d Dir) cutUnless(complete bool) error {
 	if complete {
 		return nil

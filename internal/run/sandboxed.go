@@ -21,22 +21,24 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The hidden commands of this program that are run in a sandbox: "sandboxed DIR" calls [Sandboxed], and
-// "check-sandbox SCRATCH" calls [sandbox.Rehearse].
+// The hidden commands of this program that are run in a sandbox: "sandboxed DIR" calls [Sandboxed],
+// and "check-sandbox SCRATCH" calls [sandbox.Rehearse].
 const (
 	SandboxedCommand    = "sandboxed"
 	CheckSandboxCommand = "check-sandbox"
 )
 
-// heldFD is where the sandboxed half says, by one byte, that the steps are over and the cluster is held.
+// heldFD is where the sandboxed half says, by one byte, that the steps are over and the cluster is
+// held.
 const (
 	heldFD            = 4
 	heldComplete byte = 'c' // every step was carried out
 	heldCutShort byte = 'f'
 )
 
-// Sandboxed is the half of a local run that is inside the sandbox: it makes the cluster, carries out the plan of the manifest in
-// dir, and writes the history. With keep, it holds the cluster until ctx ends.
+// Sandboxed is the half of a local run that is inside the sandbox: it makes the cluster, carries
+// out the plan of the manifest in dir, and writes the history. With keep, it holds the cluster
+// until ctx ends.
 func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	syscall.CloseOnExec(heldFD) // the outer half sees the end of file when no process has it open any more
 	m, err := dir.readManifest()
@@ -82,8 +84,8 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	return nil // the outer half has judged
 }
 
-// recordLoss records that something has ended which the servers need, and returns why. Requests that fail for it before the run
-// is over have an excuse then.
+// recordLoss records that something has ended which the servers need, and returns why. Requests
+// that fail for it before the run is over have an excuse then.
 func recordLoss(recorder *history.Recorder, part string, why error) error {
 	if part == fault.Etcd {
 		recorder.Fault(history.Fault{
@@ -94,8 +96,9 @@ func recordLoss(recorder *history.Recorder, part string, why error) error {
 	return why
 }
 
-// Shell enters the sandbox of a run that is kept, and runs a command there, or the user's shell. It returns only if it cannot: this
-// process becomes nsenter(1), since a program with threads, as every Go program is, may not enter a user namespace (setns(2)).
+// Shell enters the sandbox of a run that is kept, and runs a command there, or the user's shell. It
+// returns only if it cannot: this process becomes nsenter(1), since a program with threads, as
+// every Go program is, may not enter a user namespace (setns(2)).
 func (d Dir) Shell(command []string) error {
 	if err := d.isDirectory(); err != nil {
 		return err
@@ -130,8 +133,9 @@ func (d Dir) Shell(command []string) error {
 	return fmt.Errorf("enter the sandbox: start %s: %w", nsenter, err)
 }
 
-// sandbox returns the PID of the first process of the run's sandbox, as seen from here. The PID in the file may be stale, and
-// belong to another process by now: only one that runs this very directory, in a network of its own, is believed.
+// sandbox returns the PID of the first process of the run's sandbox, as seen from here. The PID in
+// the file may be stale, and belong to another process by now: only one that runs this very
+// directory, in a network of its own, is believed.
 func (d Dir) sandbox() (string, error) {
 	gone := fmt.Errorf("%s is not running: start a run with --keep, and enter it while it lasts", d)
 	content, err := os.ReadFile(d.pid())

@@ -18,7 +18,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// SubjectAlpha is the design of 1.28, in every server whatever its version. Only the simulator has it.
+// SubjectAlpha is the design of 1.28, in every server whatever its version. Only the simulator has
+// it.
 const SubjectAlpha = "alpha"
 
 // SimulatedSubjects lists the subjects of the simulator.
@@ -85,7 +86,8 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 	return nil
 }
 
-// simulate returns early when ctx ends. The simulator then goes on until the process ends, and nobody looks at what it finds.
+// simulate returns early when ctx ends. The simulator then goes on until the process ends, and
+// nobody looks at what it finds.
 func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
 		Version: recorded.Get,
@@ -113,7 +115,8 @@ func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	}
 }
 
-// simulatedPolicy is what the proxy of a server of a version does under a subject; on is false where it is switched off.
+// simulatedPolicy is what the proxy of a server of a version does under a subject; on is false
+// where it is switched off.
 func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err error) {
 	switch subject {
 	case scenario.SubjectNone:
@@ -127,8 +130,8 @@ func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err
 	return policy, err == nil, err
 }
 
-// PresetOf returns the preset that behaves like the kube-apiserver of a version: the one named after its minor, and up to 1.32 the
-// alpha design.
+// PresetOf returns the preset that behaves like the kube-apiserver of a version: the one named
+// after its minor, and up to 1.32 the alpha design.
 func PresetOf(version string) (proxy.Policy, error) {
 	minor := semver.MajorMinor(version)
 	if semver.Compare(minor, "v1.28") >= 0 && semver.Compare(minor, "v1.33") < 0 {

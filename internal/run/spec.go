@@ -17,20 +17,22 @@ import (
 	"github.com/skewproof/skewproof/internal/shell"
 )
 
-// The defaults of a [Spec]: the newest two minors with the feature on by default, and as many kube-apiservers as a control
-// plane usually has.
+// The defaults of a [Spec]: the newest two minors with the feature on by default, and as many
+// kube-apiservers as a control plane usually has.
 const (
 	DefaultFrom    = "v1.36.3"
 	DefaultTo      = "v1.37.1"
 	DefaultServers = 3
 	DefaultSeed    = 1
-	// DefaultQPS is the load on servers of the run's own, and GentleQPS on servers that have other work to do.
+	// DefaultQPS is the load on servers of the run's own, and GentleQPS on servers that have other
+	// work to do.
 	DefaultQPS = 240
 	GentleQPS  = 60
 )
 
-// Spec says which run is wanted. It is data: it is what the flags of 'skewproof run' say, and what a suite hands to the
-// process that carries out one of its runs. The zero value of a field stands for the default; [Spec.Plan] fills it in.
+// Spec says which run is wanted. It is data: it is what the flags of 'skewproof run' say, and what
+// a suite hands to the process that carries out one of its runs. The zero value of a field stands
+// for the default; [Spec.Plan] fills it in.
 type Spec struct {
 	// Scenario is the name of a scenario of the catalogue; empty if Own is set.
 	Scenario string `json:"scenario,omitempty"`
@@ -45,11 +47,13 @@ type Spec struct {
 	To   string `json:"to,omitempty"`
 	// Etcd is the version of etcd.
 	Etcd string `json:"etcd,omitempty"`
-	// Servers is the number of kube-apiservers. Default: [DefaultServers], or more where the scenario needs more.
+	// Servers is the number of kube-apiservers. Default: [DefaultServers], or more where the
+	// scenario needs more.
 	Servers int `json:"servers,omitempty"`
 	// QPS is how many requests a second are sent, over all servers.
 	QPS float64 `json:"qps,omitempty"`
-	// Seed decides the load's choices, and in the simulator all that is left to chance. Zero is a seed; nil is [DefaultSeed].
+	// Seed decides the load's choices, and in the simulator all that is left to chance. Zero is a
+	// seed; nil is [DefaultSeed].
 	Seed *uint64 `json:"seed,omitempty"`
 	// Strict lets invariants beyond the KEP count as well.
 	Strict bool `json:"strict,omitempty"`
@@ -59,23 +63,25 @@ type Spec struct {
 	Keep bool `json:"keep,omitempty"`
 	// Binaries are the user's own, instead of released ones.
 	Binaries binaries.Overrides `json:"binaries,omitempty"`
-	// Kubeconfig, Contexts and DirectContexts name the servers of the backend existing: see [existing.Ways].
+	// Kubeconfig, Contexts and DirectContexts name the servers of the backend existing: see
+	// [existing.Ways].
 	Kubeconfig     string   `json:"kubeconfig,omitempty"`
 	Contexts       []string `json:"contexts,omitempty"`
 	DirectContexts []string `json:"directContexts,omitempty"`
-	// Out is the directory of the run. Default: one below _out, named after scenario, subject and time.
+	// Out is the directory of the run. Default: one below _out, named after scenario, subject and
+	// time.
 	Out string `json:"out,omitempty"`
 }
 
-// Own is a plan that is not in the catalogue, with what a report says of it. The Spec's subject, versions, number of servers
-// and seed must be those of the plan.
+// Own is a plan that is not in the catalogue, with what a report says of it. The Spec's subject,
+// versions, number of servers and seed must be those of the plan.
 type Own struct {
 	Name    string        `json:"name"`
 	Happens string        `json:"happens"` // a sentence for people
 	About   []string      `json:"about"`   // invariants
 	Plan    scenario.Plan `json:"plan"`
-	// Command is the command that makes this plan, such as "replay FILE". Flags for the backend, etcd, the rate and binaries
-	// are added to it.
+	// Command is the command that makes this plan, such as "replay FILE". Flags for the backend,
+	// etcd, the rate and binaries are added to it.
 	Command []string `json:"command"`
 }
 
@@ -90,7 +96,8 @@ func ReadSpec(r io.Reader) (Spec, error) {
 	return s, nil
 }
 
-// flag is a field of a Spec that is set, as the command line has it. The value of a switch is empty.
+// flag is a field of a Spec that is set, as the command line has it. The value of a switch is
+// empty.
 type flag struct{ name, value string }
 
 // flags returns the fields that are set, in the order in which a command line shows them.
@@ -144,8 +151,8 @@ func list(words []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Words are those after 'skewproof' of the command line that repeats the run: every field that is set, except where its output
-// goes and whether its cluster is kept.
+// Words are those after 'skewproof' of the command line that repeats the run: every field that is
+// set, except where its output goes and whether its cluster is kept.
 func (s Spec) Words() []string {
 	words := []string{"run", s.Scenario}
 	if s.Own != nil {

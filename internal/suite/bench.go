@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Bench repeats scenarios: it shows how long they take, and whether they come to the same verdicts every time.
+// Bench repeats scenarios: it shows how long they take, and whether they come to the same verdicts
+// every time.
 type Bench struct {
 	Options
 	// Spec is what all runs have in common.
@@ -32,8 +33,6 @@ type Bench struct {
 type repeated struct {
 	name    string
 	plan    *run.Plan
-	queued  []*Queued // its runs, in order
-	dirs    []string
 	samples []sample
 }
 
@@ -44,8 +43,8 @@ type sample struct {
 	verdicts    []reports.Invariant
 }
 
-// Run runs all of the scenarios once, then all of them again, and shows the table. The outcome is a pass if no verdict differed from
-// run to run. With an error, what was done until then is shown.
+// Run runs all of the scenarios once, then all of them again, and shows the table. The outcome is a
+// pass if no verdict differed from run to run. With an error, what was done until then is shown.
 func (b *Bench) Run(ctx context.Context) (invariant.Outcome, error) {
 	all, err := b.choose()
 	if err != nil {
@@ -58,16 +57,6 @@ func (b *Bench) Run(ctx context.Context) (invariant.Outcome, error) {
 	if err := b.Prepare(ctx, "bench-"+plans[0].Spec.Backend+"-"+plans[0].Spec.Subject, plans); err != nil {
 		return "", err
 	}
-	queue := b.queue(ctx)
-	defer queue.Close()
-	for i := range b.Runs {
-		for _, r := range all {
-			spec := r.plan.Spec
-			spec.Out = filepath.Join(b.Out, fmt.Sprintf("%02d", i+1), r.name)
-			r.dirs = append(r.dirs, spec.Out)
-			r.queued = append(r.queued, queue.Add(limitOf(r.plan.Schedule), spec))
-		}
-	}
 	trouble := b.collect(ctx, all)
 	outcome, err := compare(b.Console.Out, all)
 	if trouble != nil {
@@ -76,7 +65,8 @@ func (b *Bench) Run(ctx context.Context) (invariant.Outcome, error) {
 	return outcome, err
 }
 
-// choose returns the scenarios that are named, or that have the labels. All of them are checked before any is run.
+// choose returns the scenarios that are named, or that have the labels. All of them are checked
+// before any is run.
 func (b *Bench) choose() (all []*repeated, err error) {
 	switch names := len(b.Names) > 0; {
 	case b.Runs < 1:
@@ -119,25 +109,29 @@ func (b *Bench) choose() (all []*repeated, err error) {
 	return all, nil
 }
 
-// collect waits for the runs, in order, until one could not be carried out to its end.
+// collect carries out the runs until one could not be carried out to its end.
 func (b *Bench) collect(ctx context.Context, all []*repeated) error {
+	var tasks []task
 	for i := range b.Runs {
 		for _, r := range all {
-			finished, begun := r.queued[i].Wait(ctx)
-			if !begun { // there is no log
-				return fmt.Errorf("run %d of %s: %s", i+1, r.name, finished.Problem)
-			}
-			if finished.Problem != "" {
-				return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", i+1, r.name, finished.Problem, r.dirs[i])
-			}
-			s, err := readSample(r.dirs[i], finished)
-			if err != nil {
-				return err
-			}
-			r.samples = append(r.samples, s)
-			fmt.Fprintf(b.Console.Progress, "run %d of %d: %s: %.1f s, servers ready after %.1f s, %d requests\n",
-				i+1, b.Runs, r.name, s.wall.Seconds(), s.ready.Seconds(), s.operations)
+			tasks = append(tasks, taskOf(r.plan, filepath.Join(b.Out, fmt.Sprintf("%02d", i+1), r.name)))
 		}
+	}
+	for i, finished := range b.carryOut(ctx, tasks) {
+		n, r, dir := i/len(all)+1, all[i%len(all)], tasks[i].spec.Out
+		switch {
+		case !finished.Begun: // there is no log
+			return fmt.Errorf("run %d of %s: %s", n, r.name, finished.Problem)
+		case finished.Problem != "":
+			return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", n, r.name, finished.Problem, dir)
+		}
+		s, err := readSample(dir, finished)
+		if err != nil {
+			return err
+		}
+		r.samples = append(r.samples, s)
+		fmt.Fprintf(b.Console.Progress, "run %d of %d: %s: %.1f s, servers ready after %.1f s, %d requests\n",
+			n, b.Runs, r.name, s.wall.Seconds(), s.ready.Seconds(), s.operations)
 	}
 	return nil
 }
@@ -156,7 +150,8 @@ func readSample(dir string, finished Finished) (sample, error) {
 	return s, nil
 }
 
-// compare prints what the repetitions of each scenario came to. The outcome is a pass if all verdicts were the same every time.
+// compare prints what the repetitions of each scenario came to. The outcome is a pass if all
+// verdicts were the same every time.
 func compare(out io.Writer, all []*repeated) (invariant.Outcome, error) {
 	fmt.Fprintf(out, "%s\n", strings.Join(run.Machine(), ", "))
 	differing, total := 0, 0
@@ -202,7 +197,8 @@ func printFigures(out io.Writer, samples []sample) error {
 	return table.Flush()
 }
 
-// printVerdicts prints how often each invariant came to which verdict, and returns how many did not come to the same one each time.
+// printVerdicts prints how often each invariant came to which verdict, and returns how many did not
+// come to the same one each time.
 func printVerdicts(out io.Writer, samples []sample) (differing int) {
 	fmt.Fprintln(out)
 	for i, v := range samples[0].verdicts {

@@ -3,7 +3,6 @@ package suite
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +16,8 @@ import (
 func TestBenchInterruptedBetweenRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	queue := NewQueue(ctx, "/nosuch", 1)
-	defer queue.Close()
-	dir := filepath.Join(t.TempDir(), "01", "quiet")
-	r := &repeated{name: "quiet", dirs: []string{dir}, queued: []*Queued{queue.Add(time.Minute, run.Spec{Scenario: "quiet", Out: dir})}}
-	err := (&Bench{Options: Options{Console: silent}, Runs: 1}).collect(ctx, []*repeated{r})
+	b := &Bench{Options: Options{Program: "/nosuch", Out: t.TempDir(), Console: silent}, Runs: 1}
+	err := b.collect(ctx, []*repeated{{name: "quiet", plan: &run.Plan{Spec: run.Spec{Scenario: "quiet"}}}})
 	if want := "run 1 of quiet: ended before it had begun"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}

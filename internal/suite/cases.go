@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -32,7 +33,8 @@ type Case struct {
 	wanted bool      // chosen by labels
 }
 
-// Outcome is what a case came to, as data: the cases of a suite may be run in several processes. One of Scenario and Control is set.
+// Outcome is what a case came to, as data: the cases of a suite may be run in several processes.
+// One of Scenario and Control is set.
 type Outcome struct {
 	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
 	Control  *reports.ControlRun          `json:"control,omitempty"`
@@ -45,8 +47,8 @@ type Outcome struct {
 // LabelControl marks control runs.
 const LabelControl = "control"
 
-// Cases checks the suite and returns its cases: the scenarios, then their control runs, in the order of the catalogue; and the
-// scenarios that have no control run, each with the reason.
+// Cases checks the suite and returns its cases: the scenarios, then their control runs, in the
+// order of the catalogue; and the scenarios that have no control run, each with the reason.
 func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err error) {
 	chosen, err := Choose(c.Labels)
 	if err != nil {
@@ -89,7 +91,7 @@ func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err e
 // specOf is the Spec of a scenario's run.
 func (c *Conformance) specOf(s scenario.Scenario) run.Spec {
 	spec := c.Spec
-	spec.Scenario, spec.Out = s.Name, ""
+	spec.Scenario = s.Name
 	if spec.Servers > 0 {
 		spec.Servers = max(spec.Servers, s.MinServers)
 	}
@@ -127,7 +129,8 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	spec := c.specOf(s)
 	spec.Subject, spec.Strict = subject, false
 	if spec.Backend == scenario.BackendExisting {
-		// Servers that are somebody else's cannot be made worse. The simulator shows that the same plan, load and invariants can fail.
+		// Servers that are somebody else's cannot be made worse. The simulator shows that the same
+		// plan, load and invariants can fail.
 		spec = run.Spec{Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, OnlyReads: true}
 	}
 	if !s.Limits.Allows(spec.Backend) {
@@ -159,8 +162,8 @@ func (k *Case) shows() (all []shows) {
 	return all
 }
 
-// quickest returns, for each invariant that is to be violated and each subject, the control run that takes the least time. One run may
-// be that for several.
+// quickest returns, for each invariant that is to be violated and each subject, the control run
+// that takes the least time. One run may be that for several.
 func quickest(controls []*Case) []*Case {
 	shown, best := map[shows]bool{}, map[*Case]bool{}
 	for _, k := range slices.SortedStableFunc(slices.Values(controls), func(a, b *Case) int { return cmp.Compare(a.Limit, b.Limit) }) {
@@ -184,22 +187,27 @@ func (k *Case) notReached() bool {
 	return k.Scenario != nil && k.Scenario.Core.Reason == reports.NotReached || k.Control != nil && k.Control.Reason == reports.NotReached
 }
 
-// Refused tells whether the case cannot be run. Its result says why.
-func (k *Case) Refused() bool { return k.plan == nil }
-
-// Add adds the run to a queue. out is the directory of the suite.
-func (k *Case) Add(q *Queue, out string) *Queued {
+// task is the run of the case. out is the directory of the suite.
+func (k *Case) task(out string) task {
 	spec := k.Spec
 	spec.Out = filepath.Join(out, k.dir)
 	k.Log = spec.Out + ".log"
-	return q.Add(k.Limit, spec)
+	return task{spec, k.Limit}
 }
 
-// Finish takes what [Queued.Wait] returns, and returns begun.
-func (k *Case) Finish(f Finished, begun bool) bool {
-	if !begun {
-		return false
+// CarryOut carries out the case, unless it is refused: then its result says why. program is
+// skewproof, and out the directory of the suite.
+func (k *Case) CarryOut(ctx context.Context, program, out string) {
+	if k.plan == nil {
+		return
 	}
+	if f := carryOut(ctx, program, k.task(out)); f.Begun {
+		k.finish(f)
+	}
+}
+
+// finish takes what the run came to.
+func (k *Case) finish(f Finished) {
 	k.Interrupted = f.Problem == interrupted
 	page := filepath.ToSlash(filepath.Join(k.dir, reports.HTMLFile))
 	if s := k.Scenario; s != nil {
@@ -217,7 +225,6 @@ func (k *Case) Finish(f Finished, begun bool) bool {
 		c.Reason = ""
 		finishControl(c, f)
 	}
-	return true
 }
 
 // finishScenario says what the run of a scenario came to.
@@ -238,8 +245,9 @@ func (k *Case) finishScenario(f Finished) {
 	}
 }
 
-// nothingSkewed is what a run comes to in which all servers are of one version: what passes there would pass without a proxy, too. The
-// versions of servers that run already are not known before, and their control runs are in the simulator, where versions are mixed.
+// nothingSkewed is what a run comes to in which all servers are of one version: what passes there
+// would pass without a proxy, too. The versions of servers that run already are not known before,
+// and their control runs are in the simulator, where versions are mixed.
 func nothingSkewed(p reports.ProfileResult, version string) reports.ProfileResult {
 	if p.Result == reports.ResultPassed {
 		p.Result, p.Reason = reports.ResultInconclusive, "all servers are "+version+": with one version nothing is skewed, and no proxy is needed"
@@ -247,8 +255,9 @@ func nothingSkewed(p reports.ProfileResult, version string) reports.ProfileResul
 	return p
 }
 
-// finishControl says whether a control run failed as it must: by violating every invariant that it must. A control run that is refused,
-// as its scenario is then, shows nothing, and does not show either that the harness is blind.
+// finishControl says whether a control run failed as it must: by violating every invariant that it
+// must. A control run that is refused, as its scenario is then, shows nothing, and does not show
+// either that the harness is blind.
 func finishControl(c *reports.ControlRun, f Finished) {
 	switch {
 	case f.Code == codeUsage:
@@ -293,7 +302,8 @@ func (k *Case) Took() time.Duration {
 	return time.Duration(float64(seconds) * float64(time.Second))
 }
 
-// Result is what the case came to, and why it did not pass, in a sentence for people; empty if it did.
+// Result is what the case came to, and why it did not pass, in a sentence for people; empty if it
+// did.
 func (k *Case) Result() (reports.Result, string) {
 	if k.Interrupted {
 		name := "the " + k.Name

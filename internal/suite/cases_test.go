@@ -15,7 +15,7 @@ import (
 func TestARefusedScenarioHasNoDirectory(t *testing.T) {
 	s := reports.ConformanceScenario{}
 	k := Case{dir: "scenarios/quiet", Outcome: Outcome{Scenario: &s}}
-	k.Finish(Finished{Code: codeUsage, Problem: "exit code 4: not here", Took: 50 * time.Millisecond}, true)
+	k.finish(Finished{Code: codeUsage, Problem: "exit code 4: not here", Took: 50 * time.Millisecond})
 	if s.Core.Result != reports.ResultSkipped || s.Directory != "" || s.DurationSeconds != 0 {
 		t.Errorf("%s, in %q, after %v s; want it skipped, with neither", s.Core.Result, s.Directory, s.DurationSeconds)
 	}
@@ -36,7 +36,7 @@ func TestNothingPassesWhereAllServersAreOfOneVersion(t *testing.T) {
 		run := report(c.outcome, core("NoFalseNotFound", c.outcome), extended)
 		run.Metadata.From, run.Metadata.To = "v1.36.3", c.to
 		var s reports.ConformanceScenario
-		(&Case{Outcome: Outcome{Scenario: &s}}).Finish(Finished{Report: run}, true)
+		(&Case{Outcome: Outcome{Scenario: &s}}).finish(Finished{Report: run})
 		if s.Core.Result != c.want || (s.Core.Reason == "") != (c.want == reports.ResultPassed) {
 			t.Errorf("to %s, %s: %+v, want %s", c.to, c.outcome, s.Core, c.want)
 		}
@@ -64,12 +64,13 @@ func suiteOf(t *testing.T) (c *Conformance, cases []*Case) {
 	return c, cases
 }
 
-// A control run that is refused proves nothing and disproves nothing. If all are, nothing is left that shows that the run could have failed.
+// A control run that is refused proves nothing and disproves nothing. If all are, nothing is left
+// that shows that the run could have failed.
 func TestARefusedControlLeavesItsScenarioUnproven(t *testing.T) {
 	for refused, want := range map[int]reports.Result{0: reports.ResultPassed, 1: reports.ResultPassed, 2: reports.ResultInconclusive} {
 		c, cases := suiteOf(t)
 		for _, k := range cases[4-refused:] {
-			k.Finish(Finished{Code: codeUsage, Problem: "exit code 4: not here"}, true)
+			k.finish(Finished{Code: codeUsage, Problem: "exit code 4: not here"})
 		}
 		r := c.report(cases, nil, time.Now(), true)
 		if r.Result != want || len(r.Control.Runs) != 2-refused || len(r.Control.Unproven) != refused {
@@ -78,7 +79,8 @@ func TestARefusedControlLeavesItsScenarioUnproven(t *testing.T) {
 	}
 }
 
-// A suite of which a part was not run, whatever the reason, shows less than it was asked to: it never passes, however well the rest did.
+// A suite of which a part was not run, whatever the reason, shows less than it was asked to: it
+// never passes, however well the rest did.
 func TestASuiteThatDidNotGetToItsEndNeverPasses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(cases []*Case)

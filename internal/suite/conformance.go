@@ -18,8 +18,9 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// Conformance is the conformance suite: scenarios of the catalogue, each with its negative control, and one report
-// ([reports.ConformanceReport]). Without a negative control that fails as it must, the report says "inconclusive".
+// Conformance is the conformance suite: scenarios of the catalogue, each with its negative control,
+// and one report ([reports.ConformanceReport]). Without a negative control that fails as it must,
+// the report says "inconclusive".
 type Conformance struct {
 	Options
 	// Spec is what the runs have in common. A scenario that needs more servers gets more.
@@ -30,7 +31,8 @@ type Conformance struct {
 	Controls Controls
 	// Product is what the report calls what was tested. An empty name: one by subject.
 	Product reports.Product
-	// Version and Environment are for the report: the version of the program that tests, and on what it runs.
+	// Version and Environment are for the report: the version of the program that tests, and on
+	// what it runs.
 	Version     string
 	Environment []string
 }
@@ -79,7 +81,8 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Out, "out", "", "directory for reports and runs (default _out/conformance-BACKEND-SUBJECT-TIME)")
 }
 
-// Choose returns the scenarios that labels choose, in the order of the catalogue. It is an error if there are none.
+// Choose returns the scenarios that labels choose, in the order of the catalogue. It is an error if
+// there are none.
 func Choose(expression string) ([]scenario.Scenario, error) {
 	chooses, err := types.ParseLabelFilter(expression)
 	if err != nil {
@@ -142,8 +145,9 @@ func (c *Conformance) tested() string {
 	return cmp.Or(c.Spec.Subject, scenario.SubjectBuiltin)
 }
 
-// Run runs the suite, shows how it gets on, and shows and saves the report. Runs begin in the order of the catalogue. When ctx ends,
-// what is under way is ended, nothing else is begun, and the report says so.
+// Run runs the suite, shows how it gets on, and shows and saves the report. Runs begin in the order
+// of the catalogue. When ctx ends, what is under way is ended, nothing else is begun, and the
+// report says so.
 func (c *Conformance) Run(ctx context.Context) (reports.Result, error) {
 	cases, unproven, err := c.Cases()
 	if err != nil {
@@ -154,22 +158,22 @@ func (c *Conformance) Run(ctx context.Context) (reports.Result, error) {
 	}
 	fmt.Fprintln(c.Console.Out, c.expected(cases))
 	began := time.Now()
-	queue := c.queue(ctx)
-	defer queue.Close()
-	queued := make([]*Queued, len(cases))
+	tasks := make([]task, len(cases))
 	for i, k := range cases {
 		if k.wanted && k.plan != nil {
-			queued[i] = k.Add(queue, c.Out)
+			tasks[i] = k.task(c.Out)
 		}
 	}
-	for i, k := range cases {
-		if k.plan != nil && !k.wanted {
+	for i, f := range c.carryOut(ctx, tasks) {
+		k := cases[i]
+		if k.plan != nil && !k.wanted || !f.Begun {
 			continue
 		}
-		if k.plan == nil || k.Finish(queued[i].Wait(ctx)) {
-			result, why := k.Result()
-			fmt.Fprintf(c.Console.Progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(cases), k.Name, k.Took().Seconds(), cmp.Or(why, string(result)))
+		if k.plan != nil {
+			k.finish(f)
 		}
+		result, why := k.Result()
+		fmt.Fprintf(c.Console.Progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(cases), k.Name, k.Took().Seconds(), cmp.Or(why, string(result)))
 	}
 	report, err := c.Conclude(cases, unproven, began, true)
 	return report.Result, err
@@ -186,8 +190,8 @@ func (c *Conformance) PrepareCases(ctx context.Context, cases []*Case) error {
 	return c.Prepare(ctx, "conformance-"+c.Spec.Backend+"-"+c.tested(), plans)
 }
 
-// Conclude makes the report of cases that are finished, or were not reached, and saves and shows it. complete is false if the suite was
-// ended early for another reason than a case knows of.
+// Conclude makes the report of cases that are finished, or were not reached, and saves and shows
+// it. complete is false if the suite was ended early for another reason than a case knows of.
 func (c *Conformance) Conclude(cases []*Case, unproven []reports.Unproven, began time.Time, complete bool) (reports.ConformanceReport, error) {
 	report := c.report(cases, unproven, began, complete)
 	junit, err := junitOf(cases, report)
@@ -198,7 +202,8 @@ func (c *Conformance) Conclude(cases []*Case, unproven []reports.Unproven, began
 	return report, RenderConformance(report, c.Out, c.Console, err)
 }
 
-// RenderConformance shows a report that was saved in dir, or could not be, because of the error saved.
+// RenderConformance shows a report that was saved in dir, or could not be, because of the error
+// saved.
 func RenderConformance(report reports.ConformanceReport, dir string, c run.Console, saved error) error {
 	return c.Show(dir, saved, func(shown reports.SummaryOptions) error {
 		return reports.WriteConformanceSummary(c.Out, report, shown)

@@ -132,7 +132,7 @@ func TestEveryScenarioHasItsControl(t *testing.T) {
 						n++
 					}
 				}
-				if carriedOut := !k.Refused(); carriedOut && n != 1 || !carriedOut && n != 0 {
+				if carriedOut := k.plan != nil; carriedOut && n != 1 || !carriedOut && n != 0 {
 					t.Errorf("%s, %s: %s has %d controls or reasons for none", backend, few, k.Name, n)
 				}
 			}
@@ -145,8 +145,8 @@ func TestOnlyLimitsRefuseAScenario(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
 		of, _, _ := casesOf(t, on(backend))
 		for i, s := range scenarios.All() {
-			if k := of[i]; k.Refused() == s.Limits.Allows(backend) || k.Refused() && !strings.Contains(k.Scenario.Core.Reason, "does not run on "+backend) {
-				t.Errorf("%s on %s: refused %v, %s", s.Name, backend, k.Refused(), k.Scenario.Core.Reason)
+			if k := of[i]; (k.plan == nil) == s.Limits.Allows(backend) || k.plan == nil && !strings.Contains(k.Scenario.Core.Reason, "does not run on "+backend) {
+				t.Errorf("%s on %s: refused %v, %s", s.Name, backend, k.plan == nil, k.Scenario.Core.Reason)
 			}
 		}
 	}
@@ -188,7 +188,8 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 	}
 }
 
-// Somebody else's servers cannot be made to fail: the simulator is, and with scenarios only that can be carried out on them.
+// Somebody else's servers cannot be made to fail: the simulator is, and with scenarios only that
+// can be carried out on them.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
 	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: twoServers(t)}, Labels: "openapi || nopeer-profile"}
 	if _, controls, unproven := casesOf(t, c); len(controls) != 0 || len(unproven) != 2 {
@@ -202,8 +203,8 @@ func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
 	if words := controls[0].Spec.Command(); words != "skewproof run quiet --backend sim --subject none --only-reads" {
 		t.Errorf("it is run as %s", words)
 	}
-	if k := of[1]; !k.Refused() || !strings.Contains(k.Scenario.Core.Reason, "changes or harms the control plane") {
-		t.Errorf("%s is refused: %v, %s", k.Name, k.Refused(), k.Scenario.Core.Reason)
+	if k := of[1]; k.plan != nil || !strings.Contains(k.Scenario.Core.Reason, "changes or harms the control plane") {
+		t.Errorf("%s is refused: %v, %s", k.Name, k.plan == nil, k.Scenario.Core.Reason)
 	}
 }
 
@@ -233,10 +234,10 @@ func TestWhatLabelsChoose(t *testing.T) {
 		of, controls, _ := casesOf(t, c)
 		var dirs []string
 		for _, k := range slices.Concat(of, controls) {
-			if k.wanted && !k.Refused() {
+			if k.wanted && k.plan != nil {
 				dirs = append(dirs, k.dir)
 			}
-			if !k.Refused() && (k.Limit <= 0 || k.Spec.Scenario != filepath.Base(k.dir)) {
+			if k.plan != nil && (k.Limit <= 0 || k.Spec.Scenario != filepath.Base(k.dir)) {
 				t.Errorf("%s is run for %s, by %+v", k.dir, k.Limit, k.Spec)
 			}
 		}

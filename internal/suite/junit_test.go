@@ -36,7 +36,8 @@ func TestJUnitShowsWhatRunsTook(t *testing.T) {
 	}
 }
 
-// No CI system is to take a suite for green that shows nothing, though none of its cases failed: as without any control run.
+// No CI system is to take a suite for green that shows nothing, though none of its cases failed: as
+// without any control run.
 func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 	const why = "there was no control run; 1 of 1 scenarios passed core"
 	ended := scenarioThat(reports.ResultInconclusive, interrupted, 1)

@@ -33,8 +33,8 @@ func expected(plan scenario.Plan) time.Duration {
 	return takes
 }
 
-// limitOf is how long a run of the plan may take before it is ended. Servers are ready within seconds, but not always on a loaded
-// machine.
+// limitOf is how long a run of the plan may take before it is ended. Servers are ready within
+// seconds, but not always on a loaded machine.
 func limitOf(plan scenario.Plan) time.Duration {
 	limit := 5 * time.Minute
 	for _, s := range plan.Steps {
@@ -47,7 +47,8 @@ func limitOf(plan scenario.Plan) time.Duration {
 	return limit
 }
 
-// What a run needs of the machine, as docs/conformance.md says. A run in the simulator needs a processor, and little memory.
+// What a run needs of the machine, as docs/conformance.md says. A run in the simulator needs a
+// processor, and little memory.
 const (
 	processorsOfARun      = 1.0
 	processorsOfReference = 1.5 // each server is two processes

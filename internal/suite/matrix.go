@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ var matrixPairs = []reports.VersionPair{
 	{From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake: further apart than Kubernetes supports"},
 }
 
-// MatrixScenarios are the scenarios of the matrix unless others are named: an upgrade with nothing else, and the two in which
-// knowledge is lost.
+// MatrixScenarios are the scenarios of the matrix unless others are named: an upgrade with nothing
+// else, and the two in which knowledge is lost.
 var MatrixScenarios = []string{"rolling-upgrade", "restart-during-partition", "peer-crash"}
 
 // MatrixPairs returns the pairs of the matrix unless others are named, as FROM..TO.
@@ -38,7 +39,8 @@ func MatrixPairs() (pairs []string) {
 	return pairs
 }
 
-// Matrix runs scenarios over several pairs of versions and several subjects, and shows all verdicts in one table.
+// Matrix runs scenarios over several pairs of versions and several subjects, and shows all verdicts
+// in one table.
 type Matrix struct {
 	Options
 	// Spec is what all runs have in common.
@@ -51,7 +53,6 @@ type Matrix struct {
 type cell struct {
 	reports.MatrixCell
 	plan *run.Plan // nil for what cannot be run
-	run  *Queued
 }
 
 // Run runs every combination, and shows and saves the table.
@@ -68,24 +69,21 @@ func (m *Matrix) Run(ctx context.Context) (reports.Result, error) {
 		return "", err
 	}
 	began := time.Now()
-	queue := m.queue(ctx)
-	defer queue.Close()
-	for _, c := range cells {
+	tasks := make([]task, len(cells))
+	for i, c := range cells {
 		if c.plan != nil {
-			spec := c.plan.Spec
 			c.Directory = fmt.Sprintf("%d-%s-%s", c.Pair+1, c.Scenario, c.Subject)
-			spec.Out = filepath.Join(m.Out, c.Directory)
-			c.run = queue.Add(limitOf(c.plan.Schedule), spec)
+			tasks[i] = taskOf(c.plan, filepath.Join(m.Out, c.Directory))
 		}
 	}
 	complete := true
 	var done []reports.MatrixCell
-	for i, c := range cells {
-		if begun := c.wait(ctx); begun {
+	for i, f := range m.carryOut(ctx, tasks) {
+		c := cells[i]
+		c.finish(f)
+		if complete = complete && f.Begun; f.Begun {
 			fmt.Fprintf(m.Console.Progress, "%d of %d: %s, %s, %s: %s, %.0f s\n",
 				i+1, len(cells), pairs[c.Pair], c.Scenario, c.Subject, c.Core.Result, float64(c.DurationSeconds))
-		} else {
-			complete = false
 		}
 		done = append(done, c.MatrixCell)
 	}
@@ -123,8 +121,8 @@ func (m *Matrix) versionPairs() (pairs []reports.VersionPair, err error) {
 	return pairs, nil
 }
 
-// cells checks every run before any begins. What a subject, version or backend cannot do is a cell that says so; everything else
-// that is wrong is wrong usage.
+// cells checks every run before any begins. What a subject, version or backend cannot do is a cell
+// that says so; everything else that is wrong is wrong usage.
 func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 	for _, f := range []struct {
 		flag  string
@@ -185,29 +183,25 @@ func plansOf(cells []*cell) (plans []*run.Plan) {
 	return plans
 }
 
-// wait waits until the cell is done, and tells whether its run had begun. A cell that cannot be run is done already.
-func (c *cell) wait(ctx context.Context) (begun bool) {
-	if c.run == nil {
-		return true
+// finish takes what the run of the cell came to. A cell that cannot be run has its result already.
+func (c *cell) finish(f Finished) {
+	if c.plan == nil {
+		return
 	}
-	f, begun := c.run.Wait(ctx)
-	if !begun {
+	if !f.Begun {
 		c.Core = reports.ProfileResult{Result: reports.ResultSkipped, Reason: "not run: the matrix was ended before its turn came"}
 		c.Extended, c.Directory = c.Core, ""
-		return false
+		return
 	}
 	c.DurationSeconds = reports.SecondsOf(f.Took)
 	if f.Report != nil {
 		c.SetVerdicts(*f.Report)
 	}
 	if f.Problem != "" {
-		if c.Trouble == "" {
-			c.Trouble = f.Problem
-		}
+		c.Trouble = cmp.Or(c.Trouble, f.Problem)
 		if f.Report == nil || f.Report.Verdict.Outcome != invariant.OutcomeFail {
 			c.Core = reports.ProfileResult{Result: reports.ResultInconclusive, Reason: c.Trouble}
 			c.Extended = c.Core
 		}
 	}
-	return true
 }

@@ -26,8 +26,8 @@ func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	}
 }
 
-// Every pair of the matrix can be asked for with the subjects and scenarios that it has by default, on both backends that the machine alone
-// is enough for.
+// Every pair of the matrix can be asked for with the subjects and scenarios that it has by default,
+// on both backends that the machine alone is enough for.
 func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendSim} {
 		m := Matrix{Spec: run.Spec{Backend: backend}, Scenarios: MatrixScenarios, Subjects: scenario.Subjects, Pairs: MatrixPairs()}
@@ -47,7 +47,8 @@ func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 	}
 }
 
-// What one scenario needs, such as more servers, does not stick to the next, and the simulator needs no programs.
+// What one scenario needs, such as more servers, does not stick to the next, and the simulator
+// needs no programs.
 func TestParityTakesEachRunByItself(t *testing.T) {
 	p := Parity{Spec: run.Spec{Servers: 4, Etcd: "v3.6.9"}, Names: []string{"quiet", "peer-crash"}, Subjects: []string{"builtin", "none"}}
 	pairs, err := p.pairs()

@@ -20,14 +20,16 @@ import (
 	"github.com/skewproof/skewproof/sim/parity"
 )
 
-// Parity carries out scenarios on real processes and in the simulator, by the same plans, and compares the verdicts.
+// Parity carries out scenarios on real processes and in the simulator, by the same plans, and
+// compares the verdicts.
 type Parity struct {
 	Options
 	// Spec is what all runs have in common.
 	Spec run.Spec
 	// Names are the scenarios; none: all that run on both backends.
 	Names, Subjects []string
-	// Local is a directory that an earlier Parity has left. The real runs that are there are not repeated.
+	// Local is a directory that an earlier Parity has left. The real runs that are there are not
+	// repeated.
 	Local string
 	// Causes lists also the kinds of violations that only one of the backends shows.
 	Causes bool
@@ -37,7 +39,6 @@ type Parity struct {
 type pair struct {
 	scenario, subject string
 	plans             []*run.Plan // local, sim
-	queued            []*Queued   // local, which is nil if an earlier run is taken, and sim
 	reports           [2]reports.RunReport
 	disagreements     []parity.Disagreement
 }
@@ -45,8 +46,8 @@ type pair struct {
 // parityBackends are what is compared.
 var parityBackends = []string{scenario.BackendLocal, scenario.BackendSim}
 
-// Run compares the verdicts, and shows the table. The outcome is a pass if every disagreement is known. With an error, what was
-// compared until then is shown.
+// Run compares the verdicts, and shows the table. The outcome is a pass if every disagreement is
+// known. With an error, what was compared until then is shown.
 func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 	pairs, err := p.pairs()
 	if err != nil {
@@ -60,26 +61,28 @@ func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 		return "", err
 	}
 	defer func() { _ = os.Remove(p.Out) }() // it stays unless nothing was run
-	queue := p.queue(ctx)
-	defer queue.Close()
+	var tasks []task
 	for _, c := range pairs {
 		for i, plan := range c.plans {
-			c.queued = append(c.queued, nil)
-			if spec := plan.Spec; c.reports[i].Kind == "" {
-				spec.Out = filepath.Join(p.Out, c.name(i))
-				c.queued[i] = queue.Add(limitOf(plan.Schedule), spec)
+			t := task{} // an earlier run is taken
+			if c.reports[i].Kind == "" {
+				t = taskOf(plan, filepath.Join(p.Out, c.name(i)))
 			}
+			tasks = append(tasks, t)
 		}
 	}
-	for i, c := range pairs {
-		if err := c.wait(ctx); err != nil {
-			if i > 0 {
-				_ = p.print(pairs[:i]) // what was compared is not lost; the error is what counts
-				fmt.Fprintf(p.Console.Out, "%d of %d were compared.\n", i, len(pairs))
+	for i, f := range p.carryOut(ctx, tasks) {
+		n, c := i/2, pairs[i/2]
+		if err := c.finish(i%2, f, ctx.Err() != nil); err != nil {
+			if n > 0 {
+				_ = p.print(pairs[:n]) // what was compared is not lost; the error is what counts
+				fmt.Fprintf(p.Console.Out, "%d of %d were compared.\n", n, len(pairs))
 			}
 			return "", err
 		}
-		fmt.Fprintf(p.Console.Progress, "%d of %d: %s, %s: %s verdicts agree\n", i+1, len(pairs), c.scenario, c.subject, c.agreement())
+		if i%2 == 1 {
+			fmt.Fprintf(p.Console.Progress, "%d of %d: %s, %s: %s verdicts agree\n", n+1, len(pairs), c.scenario, c.subject, c.agreement())
+		}
 	}
 	if unknown := p.print(pairs); unknown > 0 {
 		fmt.Fprintf(p.Console.Out, "\n%d disagreements are not known: correct the simulator, or explain them in sim/parity/known.json.\n", unknown)
@@ -129,8 +132,8 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 // name is that of the directory of a run.
 func (c *pair) name(i int) string { return c.scenario + "-" + c.subject + "-" + parityBackends[i] }
 
-// readLocal reads the real runs that are there, and returns the plans of those that are not. The runs are judged again, since
-// invariants may have changed.
+// readLocal reads the real runs that are there, and returns the plans of those that are not. The
+// runs are judged again, since invariants may have changed.
 func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 	if p.Local != "" {
 		if _, err := os.ReadDir(p.Local); err != nil { // a mistyped name must not cost half an hour of real runs
@@ -160,19 +163,18 @@ func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 	return missing, nil
 }
 
-// wait waits for the runs of a pair and compares them. A run that a server's crash cut short has a report, and counts.
-func (c *pair) wait(ctx context.Context) (err error) {
-	for i, queued := range c.queued {
-		if queued == nil {
-			continue
-		}
-		f, _ := queued.Wait(ctx)
-		if f.Report == nil || ctx.Err() != nil && f.Problem != "" {
-			return fmt.Errorf("%s, %s, on %s: %s", c.scenario, c.subject, parityBackends[i], f.Problem)
-		}
+// finish takes what the run on the i-th backend came to, and compares both after the second. A run
+// that a server's crash cut short has a report, and counts, unless it was interrupted.
+func (c *pair) finish(i int, f Finished, interrupted bool) (err error) {
+	switch {
+	case f.Report != nil && (f.Problem == "" || !interrupted):
 		c.reports[i] = *f.Report
+	case c.reports[i].Kind == "":
+		return fmt.Errorf("%s, %s, on %s: %s", c.scenario, c.subject, parityBackends[i], f.Problem)
 	}
-	c.disagreements, err = parity.Compare(c.reports[0], c.reports[1])
+	if i == 1 {
+		c.disagreements, err = parity.Compare(c.reports[0], c.reports[1])
+	}
 	return err
 }
 

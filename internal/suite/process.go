@@ -21,7 +21,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// RunSpecCommand is the hidden command of skewproof that carries out the [run.Spec] that it reads from its standard input, as JSON.
+// RunSpecCommand is the hidden command of skewproof that carries out the [run.Spec] that it reads
+// from its standard input, as JSON.
 const RunSpecCommand = "run-spec"
 
 // The exit codes of skewproof; see 'skewproof --help'.
@@ -31,8 +32,8 @@ const (
 	codeUsage        = 4
 )
 
-// How long a run may take to end after SIGTERM before it is killed. The kernel ends the rest of a sandbox; a kind cluster is left
-// behind ('skewproof kind-clean' removes it).
+// How long a run may take to end after SIGTERM before it is killed. The kernel ends the rest of a
+// sandbox; a kind cluster is left behind ('skewproof kind-clean' removes it).
 const (
 	shutdownGrace     = 30 * time.Second
 	KindShutdownGrace = 3 * time.Minute // the longest
@@ -50,22 +51,31 @@ const interrupted = "interrupted before there was a verdict"
 
 // Finished is what a run came to.
 type Finished struct {
+	// Begun is false if the suite was ended before.
+	Begun bool
 	// Code is the exit code; -1 if there was none.
 	Code int
 	// Report is the report that the run left; nil if there is none.
 	Report *reports.RunReport
-	// Problem says why there is no verdict: what the run said last, or that it took too long or was interrupted. It is empty for a
-	// run that was judged.
+	// Problem says why there is no verdict: what the run said last, or that it took too long or was
+	// interrupted. It is empty for a run that was judged.
 	Problem string
 	Took    time.Duration
 }
 
-// carryOut carries out one run in a process of its own: program is skewproof. What the run says goes to the file Spec.Out with
-// ".log" behind it. The run is ended, with all its processes, when ctx ends or limit has passed.
-func carryOut(ctx context.Context, program string, limit time.Duration, spec run.Spec) Finished {
+// carryOut carries out one run in a process of its own: program is skewproof. What the run says
+// goes to the file Spec.Out with ".log" behind it. When ctx ends, the run is ended, with all its
+// processes.
+func carryOut(ctx context.Context, program string, t task) Finished {
+	if t.spec.Out == "" {
+		return Finished{Begun: true}
+	}
+	if ctx.Err() != nil {
+		return Finished{Code: -1, Problem: "ended before it had begun"}
+	}
 	began := time.Now()
-	f := process(ctx, program, limit, spec)
-	f.Took = time.Since(began)
+	f := process(ctx, program, t.limit, t.spec)
+	f.Begun, f.Took = true, time.Since(began)
 	return f
 }
 
@@ -113,10 +123,12 @@ func process(ctx context.Context, program string, limit time.Duration, spec run.
 	return f
 }
 
-// wait runs a command. When its context ends, the command gets SIGTERM, and after the grace period SIGKILL.
+// wait runs a command. When its context ends, the command gets SIGTERM, and after the grace period
+// SIGKILL.
 func wait(cmd *exec.Cmd, grace time.Duration) error {
-	// A process group of its own: Ctrl-C at a terminal would reach the command twice, and the second one means "at once". If this
-	// process is killed, the command gets SIGTERM; it gets that when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG).
+	// A process group of its own: Ctrl-C at a terminal would reach the command twice, and the
+	// second one means "at once". If this process is killed, the command gets SIGTERM; it gets that
+	// when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

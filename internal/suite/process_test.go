@@ -50,19 +50,36 @@ var acts = map[string]func(dir string) int{
 		<-ended
 		return 2
 	},
-	"hangs": func(dir string) int {
-		ended := make(chan os.Signal, 1)
-		signal.Notify(ended, syscall.SIGTERM)
-		if err := os.WriteFile(dir+".begun", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
-			return 1
-		}
-		<-ended
-		if err := os.WriteFile(dir+".tidied", nil, 0o600); err != nil {
-			return 1
-		}
-		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once\nskewproof: interrupted before there was a verdict")
-		return 3
+	"hangs unless released": func(dir string) int {
+		released := make(chan struct{})
+		go func() {
+			if _, err := os.ReadFile(dir + ".release"); err == nil { // a pipe: until somebody writes to it
+				close(released)
+			}
+		}()
+		return hang(dir, released)
 	},
+	"hangs": func(dir string) int { return hang(dir, nil) },
+}
+
+// hang plays a run that says when it begins, and ends when it is told to: by a signal, with the
+// exit code 3, or when it is released, with 4.
+func hang(dir string, released <-chan struct{}) int {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	if err := os.WriteFile(dir+".begun", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return 1
+	}
+	select {
+	case <-released:
+		return 4
+	case <-signals:
+	}
+	if err := os.WriteFile(dir+".tidied", nil, 0o600); err != nil {
+		return 1
+	}
+	fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once\nskewproof: interrupted before there was a verdict")
+	return 3
 }
 
 // act runs this test binary in the place of skewproof.
@@ -74,7 +91,7 @@ func act(t *testing.T, ctx context.Context, limit time.Duration, what string) (F
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "runs", "quiet")
-	return carryOut(ctx, self, limit, run.Spec{Scenario: "quiet", Out: dir}), dir
+	return carryOut(ctx, self, task{run.Spec{Scenario: "quiet", Out: dir}, limit}), dir
 }
 
 func TestRunsThatGoWrong(t *testing.T) {
@@ -95,7 +112,7 @@ func TestRunsThatGoWrong(t *testing.T) {
 			}
 		})
 	}
-	if f := carryOut(t.Context(), filepath.Join(t.TempDir(), "nothing"), time.Minute, run.Spec{Out: filepath.Join(t.TempDir(), "run")}); f.Code != -1 || f.Problem == "" {
+	if f := carryOut(t.Context(), filepath.Join(t.TempDir(), "nothing"), task{run.Spec{Out: filepath.Join(t.TempDir(), "run")}, time.Minute}); f.Code != -1 || f.Problem == "" {
 		t.Errorf("a program that is not there: code %d, %q", f.Code, f.Problem)
 	}
 }
@@ -108,7 +125,8 @@ func TestARunThatHangsIsEnded(t *testing.T) {
 	}
 }
 
-// The kernel tells a run to end when the thread that started it ends, so that the thread must stay for as long as the run does.
+// The kernel tells a run to end when the thread that started it ends, so that the thread must stay
+// for as long as the run does.
 func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -137,7 +155,7 @@ func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <
 	}
 	dir = filepath.Join(t.TempDir(), "quiet")
 	over := make(chan Finished, 1)
-	go func() { over <- carryOut(ctx, self, time.Minute, run.Spec{Scenario: "quiet", Out: dir}) }()
+	go func() { over <- carryOut(ctx, self, task{run.Spec{Scenario: "quiet", Out: dir}, time.Minute}) }()
 	for _, err := os.Stat(dir + ".begun"); err != nil; _, err = os.Stat(dir + ".begun") {
 		select {
 		case f := <-over:
@@ -162,7 +180,8 @@ func TestAnInterruptedRunIsEnded(t *testing.T) {
 	}
 }
 
-// A run that was judged was not interrupted, even if it was told to end before it had ended by itself.
+// A run that was judged was not interrupted, even if it was told to end before it had ended by
+// itself.
 func TestARunThatWasJudgedCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -210,7 +229,7 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := Case{Outcome: Outcome{Scenario: &reports.ConformanceScenario{}}}
 			s := k.Scenario
-			k.Finish(c.run, true)
+			k.finish(c.run)
 			if s.Core.Result != c.want || !strings.Contains(s.Core.Reason, c.reason) {
 				t.Errorf("%s (%s), want %s with a reason like %q", s.Core.Result, s.Core.Reason, c.want, c.reason)
 			}
@@ -218,7 +237,8 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 	}
 }
 
-// A control run passes by violating the very invariant that it must; anything else is a blind harness, or nothing.
+// A control run passes by violating the very invariant that it must; anything else is a blind
+// harness, or nothing.
 func TestWhatAControlRunComesTo(t *testing.T) {
 	passed, failed, open := invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
 	for name, c := range map[string]struct {
@@ -250,7 +270,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}
-			(&Case{Outcome: Outcome{Control: &run}}).Finish(c.run, true)
+			(&Case{Outcome: Outcome{Control: &run}}).finish(c.run)
 			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
 			}
@@ -267,7 +287,8 @@ func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
 	}
 }
 
-// What binaries runs need is got before the first of them, and what the user has is not got from elsewhere.
+// What binaries runs need is got before the first of them, and what the user has is not got from
+// elsewhere.
 func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 	own := func(name, says string) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -296,7 +317,8 @@ func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 	}
 }
 
-// A suite that is run again into the directory of an earlier one would take its runs for refused, and the reports that lie there for theirs.
+// A suite that is run again into the directory of an earlier one would take its runs for refused,
+// and the reports that lie there for theirs.
 func TestPreparingRefusesADirectoryThatHoldsAReport(t *testing.T) {
 	o := Options{Out: t.TempDir(), Console: silent}
 	if err := o.Prepare(t.Context(), "quiet", nil); err != nil {

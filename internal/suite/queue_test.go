@@ -14,7 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// waitToBeReleased plays a run that says when it begins and ends when it is told to, with the exit code 4; 1 if more than two are under way.
+// waitToBeReleased plays a run that says when it begins and ends when it is told to, with the exit
+// code 4; 1 if more than two are under way.
 func waitToBeReleased(dir string) int {
 	underWay := dir + ".begun"
 	if err := os.WriteFile(underWay, nil, 0o600); err != nil {
@@ -34,8 +35,16 @@ func waitToBeReleased(dir string) int {
 	return 4
 }
 
-// queued adds runs of what is acted to a queue, and returns them and their directories.
-func queued(t *testing.T, what string, atOnce, n int) (q *Queue, runs []*Queued, dirs []string) {
+// carriedOut are runs of what is acted, which are being carried out.
+type carriedOut struct {
+	dirs    []string
+	results chan Finished // in order; closed when the loop is over
+	stop    context.CancelFunc
+}
+
+// begin carries out n runs of what is acted, and leaves the loop after the first leaveAfter
+// results; 0: it does not.
+func begin(t *testing.T, what string, parallel, n, leaveAfter int) *carriedOut {
 	t.Helper()
 	t.Setenv(actVariable, what)
 	self, err := os.Executable()
@@ -43,38 +52,55 @@ func queued(t *testing.T, what string, atOnce, n int) (q *Queue, runs []*Queued,
 		t.Fatal(err)
 	}
 	base := t.TempDir() // cleaned up last: runs that are being ended still write there
-	q = NewQueue(t.Context(), self, atOnce)
-	t.Cleanup(q.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &carriedOut{results: make(chan Finished, n), stop: cancel}
+	var tasks []task
 	for i := range n {
 		dir := filepath.Join(base, strconv.Itoa(i))
 		if err := syscall.Mkfifo(dir+".release", 0o600); err != nil {
 			t.Fatal(err)
 		}
-		runs, dirs = append(runs, q.Add(time.Hour, run.Spec{Scenario: "quiet", Out: dir})), append(dirs, dir)
+		tasks, c.dirs = append(tasks, task{run.Spec{Scenario: "quiet", Out: dir}, time.Hour}), append(c.dirs, dir)
 	}
-	return q, runs, dirs
+	go func() {
+		defer close(c.results)
+		for i, f := range carryOutAll(ctx, self, parallel, tasks) {
+			if c.results <- f; i+1 == leaveAfter {
+				break
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		for range c.results { // until all processes are gone
+		}
+	})
+	return c
 }
 
-// released lets a run that has begun end, and is what it came to.
-func released(t *testing.T, r *Queued, dir string) {
+// release lets a run that has begun end.
+func (c *carriedOut) release(t *testing.T, i int) {
 	t.Helper()
-	if err := os.WriteFile(dir+".release", nil, 0o600); err != nil { // waits for the reader
+	if err := os.WriteFile(c.dirs[i]+".release", nil, 0o600); err != nil { // waits for the reader
 		t.Fatal(err)
 	}
-	if f, begun := r.Wait(t.Context()); f.Code != codeUsage || !begun || f.Took <= 0 {
-		t.Errorf("%s: %+v, begun %v; want it to have been released", dir, f, begun)
+}
+
+// released takes the next result, which is that of a run that was released.
+func (c *carriedOut) released(t *testing.T) {
+	t.Helper()
+	if f := <-c.results; f.Code != codeUsage || !f.Begun || f.Took <= 0 {
+		t.Errorf("%+v; want it to have been released", f)
 	}
 }
 
-// appears waits for a file, and fails if the run is over before.
-func appears(t *testing.T, r *Queued, file string) {
+// appears waits for a file.
+func appears(t *testing.T, file string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for _, err := os.Stat(file); err != nil; _, err = os.Stat(file) {
 		select {
-		case <-r.over:
-			t.Fatalf("the run ended without %s: %+v, begun %v", file, r.finished, r.begun)
 		case <-t.Context().Done():
 			t.Fatalf("%s never came", file)
 		case <-tick.C:
@@ -82,87 +108,101 @@ func appears(t *testing.T, r *Queued, file string) {
 	}
 }
 
-// absent checks that a run has not begun.
-func absent(t *testing.T, dir string) {
+// absent checks that runs have not begun.
+func absent(t *testing.T, dirs []string) {
 	t.Helper()
-	if _, err := os.Stat(dir + ".log"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s has begun before its turn, error %v", dir, err)
-	}
-}
-
-func TestAQueueKeepsItsOrder(t *testing.T) {
-	_, runs, dirs := queued(t, "waits to be released", 1, 3)
-	for i := range runs {
-		appears(t, runs[i], dirs[i]+".begun")
-		for _, later := range dirs[i+1:] {
-			absent(t, later)
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir + ".log"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s has begun before its turn, error %v", dir, err)
 		}
-		released(t, runs[i], dirs[i])
 	}
 }
 
-// Whichever of two ends first, the next in the order begins; the runs themselves see that there are never more.
-func TestAQueueCarriesOutSoManyAtATime(t *testing.T) {
-	_, runs, dirs := queued(t, "waits to be released", 2, 5)
-	appears(t, runs[0], dirs[0]+".begun")
-	for i := 1; i < len(runs); i++ { // run 0 is under way all the time
-		appears(t, runs[i], dirs[i]+".begun")
-		for _, later := range dirs[i+1:] {
-			absent(t, later)
-		}
-		released(t, runs[i], dirs[i])
+func TestRunsKeepTheirOrder(t *testing.T) {
+	c := begin(t, "waits to be released", 1, 3, 0)
+	for i, dir := range c.dirs {
+		appears(t, dir+".begun")
+		absent(t, c.dirs[i+1:])
+		c.release(t, i)
+		c.released(t)
 	}
-	released(t, runs[0], dirs[0])
 }
 
-func TestAClosedQueueLeavesNoProcess(t *testing.T) {
-	q, runs, dirs := queued(t, "hangs", 2, 3)
+// Whichever of two ends first, the next in the order begins; the runs themselves see that there are
+// never more. Results keep the order.
+func TestSoManyRunsAtATime(t *testing.T) {
+	c := begin(t, "waits to be released", 2, 5, 0)
+	appears(t, c.dirs[0]+".begun")
+	for i := 1; i < len(c.dirs); i++ { // run 0 is under way all the time
+		appears(t, c.dirs[i]+".begun")
+		absent(t, c.dirs[i+1:])
+		c.release(t, i)
+	}
+	if len(c.results) > 0 {
+		t.Errorf("a result was told before that of the first run: %+v", <-c.results)
+	}
+	c.release(t, 0)
+	for range c.dirs {
+		c.released(t)
+	}
+}
+
+func TestAnInterruptedSuiteLeavesNoProcess(t *testing.T) {
+	c := begin(t, "hangs", 2, 3, 0)
 	for i := range 2 {
-		appears(t, runs[i], dirs[i]+".begun")
+		appears(t, c.dirs[i]+".begun")
 	}
-	q.Close()
+	c.stop()
 	for i := range 2 {
-		if f, begun := runs[i].Wait(t.Context()); f.Problem != interrupted || !begun {
-			t.Errorf("run %d: %+v, begun %v; want it interrupted", i, f, begun)
+		if f := <-c.results; f.Problem != interrupted || !f.Begun {
+			t.Errorf("run %d: %+v; want it interrupted", i, f)
 		}
-		if _, err := os.Stat(dirs[i] + ".tidied"); err != nil {
-			t.Errorf("run %d was not given the time to tidy up: %v", i, err)
-		}
-		written, err := os.ReadFile(dirs[i] + ".begun")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(string(written))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("run %d: its process %d is still there, error %v", i, pid, err)
-		}
+		ended(t, c.dirs[i])
 	}
-	if f, begun := runs[2].Wait(t.Context()); begun || f.Problem == "" {
-		t.Errorf("the run that was waiting: %+v, begun %v", f, begun)
+	if f := <-c.results; f.Begun || f.Problem == "" {
+		t.Errorf("the run that was waiting: %+v", f)
 	}
-	absent(t, dirs[2])
-	q.Close()
+	absent(t, c.dirs[2:])
 }
 
-// Whoever no longer waits for a run ends it, and no other one.
-func TestARunThatNobodyWaitsForIsEnded(t *testing.T) {
-	_, runs, dirs := queued(t, "hangs", 2, 3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+// Who needs no more results ends what is under way.
+func TestALoopThatIsLeftEndsTheRest(t *testing.T) {
+	c := begin(t, "hangs unless released", 2, 3, 1)
 	for i := range 2 {
-		appears(t, runs[i], dirs[i]+".begun")
+		appears(t, c.dirs[i]+".begun")
 	}
-	cancel()
-	if f, begun := runs[0].Wait(ctx); f.Problem != interrupted || !begun {
-		t.Errorf("%+v, begun %v; want it interrupted", f, begun)
+	c.release(t, 0)
+	c.released(t)
+	for f := range c.results {
+		t.Errorf("another result: %+v", f)
 	}
-	appears(t, runs[2], dirs[2]+".begun") // in its place
-	select {
-	case <-runs[1].over:
-		t.Errorf("another one was ended too: %+v", runs[1].finished)
-	default:
+	ended(t, c.dirs[1]) // the third may have begun in the place of the first
+}
+
+// ended checks that a run has tidied up, and that its process is gone.
+func ended(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(dir + ".tidied"); err != nil {
+		t.Errorf("%s was not given the time to tidy up: %v", dir, err)
+	}
+	written, err := os.ReadFile(dir + ".begun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("%s: its process %d is still there, error %v", dir, pid, err)
+	}
+}
+
+// A task without a directory is over at once, and keeps its place.
+func TestATaskOfNothing(t *testing.T) {
+	for i, f := range carryOutAll(t.Context(), "/nosuch", 2, make([]task, 3)) {
+		if !f.Begun || f.Problem != "" {
+			t.Errorf("task %d: %+v", i, f)
+		}
 	}
 }

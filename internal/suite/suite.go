@@ -1,12 +1,15 @@
-// Package suite carries out many runs and makes one report of them. A run is a [run.Spec]; a [Queue] carries out each in a process
-// of its own, several at a time, so that whatever becomes of a run, its sandbox ends with its process, and the suite goes on.
+// Package suite carries out many runs and makes one report of them. A run is a [run.Spec]; each is
+// carried out in a process of its own, several at a time, so that whatever becomes of a run, its
+// sandbox ends with its process, and the suite goes on.
 //
-// Bench, Matrix, Parity and Conformance are views of such runs. Each checks all of its runs by [run.Spec.Plan] before it begins one.
+// Bench, Matrix, Parity and Conformance are views of such runs. Each checks all of its runs by
+// [run.Spec.Plan] before it begins one.
 package suite
 
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +23,8 @@ import (
 type Options struct {
 	// Program is the skewproof that carries out the runs. Empty: this program.
 	Program string
-	// Out is the directory of reports and runs, which must be empty. Empty: one below _out, named after suite and time.
+	// Out is the directory of reports and runs, which must be empty. Empty: one below _out, named
+	// after suite and time.
 	Out string
 	// Parallel is how many runs are carried out at a time; 0 is 1.
 	Parallel int
@@ -29,8 +33,8 @@ type Options struct {
 	Console   run.Console
 }
 
-// Prepare makes the directory, gets the binaries that the runs need, and warns if the machine is too small for so many runs at a
-// time. The directory is named after the suite if none is given.
+// Prepare makes the directory, gets the binaries that the runs need, and warns if the machine is
+// too small for so many runs at a time. The directory is named after the suite if none is given.
 func (o *Options) Prepare(ctx context.Context, name string, plans []*run.Plan) (err error) {
 	if o.Program == "" {
 		if o.Program, err = os.Executable(); err != nil {
@@ -62,8 +66,10 @@ func (o *Options) Prepare(ctx context.Context, name string, plans []*run.Plan) (
 	return nil
 }
 
-// queue makes the queue of the suite.
-func (o *Options) queue(ctx context.Context) *Queue { return NewQueue(ctx, o.Program, o.Parallel) }
+// carryOut carries out the runs of the suite. Prepare must have been called.
+func (o *Options) carryOut(ctx context.Context, tasks []task) iter.Seq2[int, Finished] {
+	return carryOutAll(ctx, o.Program, o.Parallel, tasks)
+}
 
 // ownServers refuses a backend whose servers are not the runs' own.
 func ownServers(s run.Spec) error {

@@ -1,11 +1,13 @@
-// Package conformance is the conformance suite ([suite.Conformance]) for Ginkgo: a spec for each scenario of the catalogue, and one for
-// each proof that the scenario can fail.
+// Package conformance is the conformance suite ([suite.Conformance]) for Ginkgo: a spec for each
+// scenario of the catalogue, and one for each proof that the scenario can fail.
 //
-// 'skewproof conformance' runs the same suite with nothing else installed; 'go test ./scenarios/conformance -args --backend local' and
-// the ginkgo program, which can spread it over several processes, run it by this package.
+// 'skewproof conformance' runs the same suite with nothing else installed; 'go test
+// ./scenarios/conformance -args --backend local' and the ginkgo program, which can spread it over
+// several processes, run it by this package.
 //
-// A spec is one run of the program, in a process of its own. Only a run whose verdict is pass is a passed spec: an inconclusive one
-// fails, with the reason, and one that cannot be carried out on the backend is skipped, with the reason. In the end the report is written.
+// A spec is one run of the program, in a process of its own. Only a run whose verdict is pass is a
+// passed spec: an inconclusive one fails, with the reason, and one that cannot be carried out on
+// the backend is skipped, with the reason. In the end the report is written.
 package conformance
 
 import (
@@ -27,28 +29,31 @@ import (
 )
 
 const (
-	// spare is by how much Ginkgo's own limit of a spec exceeds that of its run, which is to end the run first.
+	// spare is by how much Ginkgo's own limit of a spec exceeds that of its run, which is to end
+	// the run first.
 	spare = suite.KindShutdownGrace + 30*time.Second
 	// grace is what Ginkgo gives an interrupted spec to end its run.
 	grace = suite.KindShutdownGrace + 15*time.Second
-	// prepared bounds what happens before the first spec: binaries that are not cached may have to be built, at 5 minutes each.
+	// prepared bounds what happens before the first spec: binaries that are not cached may have to
+	// be built, at 5 minutes each.
 	prepared = time.Hour
-	// entry is the name under which a spec leaves what it came to, as JSON: specs may be run in several processes.
+	// entry is the name under which a spec leaves what it came to, as JSON: specs may be run in
+	// several processes.
 	entry = "outcome"
 )
 
-// Declare declares the suite to Ginkgo: the preparation, a spec for each case, and the report at the end. Call it once, before RunSpecs.
-// The suite fails if a spec does, and also if none does and the report says that nothing was shown.
+// Declare declares the suite to Ginkgo: the preparation, a spec for each case, and the report at
+// the end. Call it once, before RunSpecs. The suite fails if a spec does, and also if none does and
+// the report says that nothing was shown.
 //
-// If o.Program is empty, it is built from the sources that this package belongs to. o.Parallel means nothing here: Ginkgo has its own way
-// to spread specs over processes.
+// If o.Program is empty, it is built from the sources that this package belongs to. o.Parallel
+// means nothing here: Ginkgo has its own way to spread specs over processes.
 func Declare(o *suite.Conformance) error {
 	cases, unproven, err := o.Cases()
 	if err != nil {
 		return err
 	}
 	o.Console.Out, o.Console.Progress, o.Parallel = ginkgo.GinkgoWriter, ginkgo.GinkgoWriter, 1
-	var queue *suite.Queue
 	type ready struct{ Program, Out string }
 	ginkgo.SynchronizedBeforeSuite(func(ctx ginkgo.SpecContext) []byte {
 		gomega.Expect(prepare(ctx, o, cases)).To(gomega.Succeed())
@@ -59,27 +64,23 @@ func Declare(o *suite.Conformance) error {
 		var r ready
 		gomega.Expect(json.Unmarshal(encoded, &r)).To(gomega.Succeed())
 		o.Program, o.Out = r.Program, r.Out
-		queue = suite.NewQueue(context.Background(), o.Program, 1) // a spec ends its own run
 	}, ginkgo.NodeTimeout(prepared))
 
 	ginkgo.Describe("conformance", func() {
 		for _, k := range cases {
-			ginkgo.It(k.Name, ginkgo.Label(k.Labels...), ginkgo.SpecTimeout(k.Limit+spare), ginkgo.GracePeriod(grace), func(ctx ginkgo.SpecContext) {
-				carryOut(ctx, k, queue, o.Out)
-			})
+			ginkgo.It(k.Name, ginkgo.Label(k.Labels...), ginkgo.SpecTimeout(k.Limit+spare), ginkgo.GracePeriod(grace),
+				func(ctx ginkgo.SpecContext) { carryOut(ctx, k, o) })
 		}
 	})
 	var report reports.ConformanceReport
 	ginkgo.ReportAfterSuite("conformance report", func(_ ginkgo.SpecContext, r ginkgo.Report) {
-		if queue != nil { // the preparation succeeded
-			queue.Close()
-		}
 		complete := collect(cases, r)
 		var err error
 		report, err = o.Conclude(cases, unproven, r.StartTime, complete)
 		gomega.Expect(err).To(gomega.Succeed())
 	}, ginkgo.NodeTimeout(grace+time.Minute))
-	// Where every spec is skipped, where there is no control run, and where specs were left out, none has failed.
+	// Where every spec is skipped, where there is no control run, and where specs were left out,
+	// none has failed.
 	ginkgo.ReportAfterSuite("what the suite comes to", func(_ ginkgo.SpecContext, r ginkgo.Report) {
 		if r.SuiteSucceeded && !r.SuiteConfig.DryRun && report.Kind != "" {
 			gomega.Expect(report.Result).To(gomega.Equal(reports.ResultPassed), "%s", report.Sentence)
@@ -114,10 +115,8 @@ func prepare(ctx context.Context, o *suite.Conformance, cases []*suite.Case) (er
 }
 
 // carryOut is the spec of a case.
-func carryOut(ctx context.Context, k *suite.Case, queue *suite.Queue, out string) {
-	if !k.Refused() {
-		k.Finish(k.Add(queue, out).Wait(ctx))
-	}
+func carryOut(ctx context.Context, k *suite.Case, o *suite.Conformance) {
+	k.CarryOut(ctx, o.Program, o.Out)
 	leave(k.Outcome)
 	switch result, why := k.Result(); result {
 	case reports.ResultPassed:
@@ -128,7 +127,8 @@ func carryOut(ctx context.Context, k *suite.Case, queue *suite.Queue, out string
 	}
 }
 
-// leave leaves what a spec came to for the report, encoded here and now: what a pointer points to may be shown long after.
+// leave leaves what a spec came to for the report, encoded here and now: what a pointer points to
+// may be shown long after.
 func leave(o suite.Outcome) {
 	encoded, err := json.Marshal(o)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
@@ -146,7 +146,11 @@ func collect(cases []*suite.Case, r types.Report) (complete bool) {
 		}
 		var left suite.Outcome
 		for _, e := range spec.ReportEntries {
-			if text, ok := e.Value.GetRawValue().(string); ok && e.Name == entry && json.Unmarshal([]byte(text), &left) == nil && (left.Scenario != nil || left.Control != nil) {
+			text, ok := e.Value.GetRawValue().(string)
+			if !ok || e.Name != entry || json.Unmarshal([]byte(text), &left) != nil {
+				continue
+			}
+			if left.Scenario != nil || left.Control != nil {
 				cases[i].Outcome = left
 			}
 		}

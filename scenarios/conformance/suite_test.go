@@ -40,8 +40,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestConformance is the suite for 'go test -args' and for the ginkgo program. Without arguments it is the smallest one that means anything: the
-// reference in the simulator, with its negative control.
+// TestConformance is the suite for 'go test -args' and for the ginkgo program. Without arguments it
+// is the smallest one that means anything: the reference in the simulator, with its negative
+// control.
 func TestConformance(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	configuration, reporter := ginkgo.GinkgoConfiguration()
@@ -55,7 +56,8 @@ func TestConformance(t *testing.T) {
 	}
 	reporter.SilenceSkips = true
 	whole := configuration.Timeout
-	// Each spec has a limit of its own. Ginkgo's usual one for the whole is an hour, in which the catalogue is not over.
+	// Each spec has a limit of its own. Ginkgo's usual one for the whole is an hour, in which the
+	// catalogue is not over.
 	configuration.Timeout, configuration.GracePeriod = 0, grace
 	flag.Visit(func(f *flag.Flag) {
 		if f.Name == "ginkgo.timeout" { // asked for; the ginkgo program always does
@@ -79,7 +81,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Ginkgo takes a suite for passed in which no spec failed. One that shows nothing, here for want of a scenario that runs in the simulator, must not be.
+// Ginkgo takes a suite for passed in which no spec failed. One that shows nothing, here for want of
+// a scenario that runs in the simulator, must not be.
 func TestASuiteThatShowsNothingFails(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -117,7 +120,8 @@ func TestASpecThatFailsBeyondTheKEPSaysWhy(t *testing.T) {
 	}
 }
 
-// failBeyondTheKEP leaves the report of a run that violated an invariant beyond the KEP, and returns its exit code.
+// failBeyondTheKEP leaves the report of a run that violated an invariant beyond the KEP, and
+// returns its exit code.
 func failBeyondTheKEP() int {
 	spec, err := run.ReadSpec(os.Stdin)
 	if err != nil {
