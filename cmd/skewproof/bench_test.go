@@ -2,18 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 func TestBenchRepeatsScenarios(t *testing.T) {
@@ -49,50 +45,6 @@ func TestBenchInterrupted(t *testing.T) {
 	for _, want := range []string{"run 1 of long-campaign: interrupted", "run quiet --backend sim --subject builtin", "runs: 1\n", "runs: 0\n", "no verdict could be compared"} {
 		if !strings.Contains(output.String(), want) {
 			t.Errorf("it does not say %q but:\n%s", want, &output)
-		}
-	}
-}
-
-// What had not begun has said nothing: nobody is sent to a log that there is not.
-func TestBenchInterruptedBetweenRuns(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	queue := conformance.NewQueue(ctx, conformance.Program{Path: "/nosuch"}, 1)
-	defer queue.Close()
-	dir := filepath.Join(t.TempDir(), "01", "quiet")
-	b := &benched{name: "quiet", dirs: []string{dir}, queued: []*conformance.Queued{queue.Add(time.Minute, dir, "quiet")}}
-	err := (&benchFlags{runs: 1}).collect(ctx, []*benched{b}, io.Discard)
-	if want := "run 1 of quiet: ended before it had begun"; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
-// Verdicts that differ are counted once for each invariant of each scenario.
-func TestBenchCountsDifferingVerdicts(t *testing.T) {
-	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
-		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}
-		for i, o := range outcomes {
-			s.verdicts = append(s.verdicts, reports.Invariant{Name: []string{"NoLoop", "NoCrash"}[i], Verdict: o})
-		}
-		return s
-	}
-	const pass, fail, unknown = invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
-	var out bytes.Buffer
-	differs := &benched{words: []string{"x"}, samples: []sample{sampled(30, pass, pass), sampled(10, fail, pass), sampled(20, unknown, pass)}}
-	same := &benched{words: []string{"y"}, samples: []sample{sampled(1, fail, fail), sampled(1, fail, fail)}}
-	if code := codeOf(t, summarize(&out, []*benched{same})); code != exitPass {
-		t.Errorf("exit code %d where nothing differs, want %d", code, exitPass)
-	}
-	if code := codeOf(t, summarize(&out, []*benched{{words: []string{"z"}, samples: same.samples[:1]}, {words: []string{"never"}}})); code != exitInconclusive {
-		t.Errorf("exit code %d where nothing ran twice, want %d", code, exitInconclusive)
-	}
-	out.Reset()
-	if code := codeOf(t, summarize(&out, []*benched{differs, same})); code != exitInconclusive {
-		t.Errorf("exit code %d where a verdict differs, want %d", code, exitInconclusive)
-	}
-	for _, want := range []string{"skewproof run x; runs: 3\n", "10.0    20.0  30.0", "pass 1, fail 1, inconclusive 1\n", "pass 3\n", "fail 2\n", "1 of 4 verdicts differed"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the table does not say %q:\n%s", want, &out)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/run"
 )
 
 func newBinaries() *cobra.Command {
@@ -32,10 +33,7 @@ func newBinariesList() *cobra.Command {
 			for _, b := range all {
 				fmt.Fprintf(table, "%s\t%s\t%d MB\t%s\n", b.Component, b.Version, b.Size/1e6, b.How)
 			}
-			if err := errors.Join(table.Flush(), damaged); err != nil {
-				return notRun(err)
-			}
-			return nil
+			return errors.Join(table.Flush(), damaged)
 		},
 	}
 }
@@ -51,15 +49,15 @@ func newBinariesGet() *cobra.Command {
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			own := runFlags{overrides: binaries.Overrides{}}
-			if err := own.environmentOverrides(); err != nil { // what a run would take need not be got
+			own, err := run.OverridesOf(nil) // what a run would take need not be got
+			if err != nil {
 				return err
 			}
-			store := &binaries.Store{Overrides: own.overrides, Progress: cmd.ErrOrStderr()}
+			store := &binaries.Store{Overrides: own, Progress: cmd.ErrOrStderr()}
 			for _, version := range args {
 				b, err := store.Get(cmd.Context(), c, version)
 				if err != nil {
-					return binaryError(err)
+					return run.BinaryError(err)
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), b.Path)
 			}
@@ -80,10 +78,7 @@ func newBinariesPrune() *cobra.Command {
 			for _, b := range removed {
 				fmt.Fprintf(cmd.OutOrStdout(), "removed %s %s, %d MB\n", b.Component, b.Version, b.Size/1e6)
 			}
-			if err != nil {
-				return notRun(err)
-			}
-			return nil
+			return err
 		},
 	}
 }

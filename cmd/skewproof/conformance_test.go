@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(programVariable) != "" {
 		os.Exit(execute(os.Args[1:]))
 	}
+	if err := os.Setenv(programVariable, "1"); err != nil { // for the copies that commands make of this process
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

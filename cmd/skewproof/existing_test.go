@@ -3,12 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // twoServers is a kubeconfig of two servers of which none runs.
@@ -65,33 +61,5 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 	}
 	if left, err := filepath.Glob("*"); err != nil || len(left) != 1 {
 		t.Errorf("it left %v, error %v", left, err)
-	}
-}
-
-// A run on servers that are somebody else's is about what can be judged from outside, and all else is named: every invariant says by itself on which side it
-// is, and one that says nothing is not judged.
-func TestWhatCanBeSeenFromOutside(t *testing.T) {
-	about := []string{"NoFalseNotFound", "NoLoop", "LegacyListsOwn", "NoCrash", "NoSuchInvariant"}
-	run, unseen := (&runFlags{}).describeExisting(scenario.Scenario{Name: "quiet", About: about}, scenario.Plan{}, nil)
-	if want := []string{"NoFalseNotFound", "LegacyListsOwn", "NoSuchInvariant"}; !slices.Equal(run.About, want) { // a name that means nothing makes it inconclusive
-		t.Errorf("the run is about %q, want %q", run.About, want)
-	}
-	for _, i := range invariant.All() {
-		if i.Outside == slices.Contains(unseen, i.Name) {
-			t.Errorf("%s: to be judged from outside: %v; not judged: %q", i.Name, i.Outside, unseen)
-		}
-	}
-	if !slices.Contains(run.Environment, "not judged from outside: "+strings.Join(unseen, ", ")) {
-		t.Errorf("the report does not say what is not judged: %q", run.Environment)
-	}
-}
-
-func TestTheReproducingCommandOfServersThatRunAlready(t *testing.T) {
-	f := runFlags{backend: backendExisting, strict: true, qps: 20, seed: 1, existing: existingFlags{kubeconfig: "/my own/config"}}
-	run, _ := f.describeExisting(scenario.Scenario{Name: "quiet"}, scenario.Plan{}, nil)
-	for _, want := range []string{"skewproof run quiet ", " --kubeconfig '/my own/config' ", " --strict"} {
-		if !strings.Contains(run.Reproduce+" ", want) {
-			t.Errorf("to be reproduced by %s, want %s", run.Reproduce, want)
-		}
 	}
 }

@@ -19,13 +19,13 @@ under way lose their clusters too. A run that ends by itself, or by Ctrl-C, leav
 			if len(clusters) == 0 {
 				var err error
 				if clusters, err = kind.Leftovers(cmd.Context()); err != nil {
-					return notRun(err)
+					return err
 				}
 			}
 			for _, name := range clusters {
 				keys, err := kind.Clean(cmd.Context(), name)
 				if err != nil {
-					return notRun(fmt.Errorf("remove cluster %s: %w", name, err))
+					return fmt.Errorf("remove cluster %s: %w", name, err)
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", name)
 				if keys != "" {

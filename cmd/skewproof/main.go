@@ -1,5 +1,5 @@
-// Command skewproof proves, or disproves, that a Kubernetes control plane stays correct while its kube-apiservers run
-// different versions.
+// Command skewproof proves, or disproves, that a Kubernetes control plane stays correct while its
+// kube-apiservers run different versions.
 package main
 
 import (
@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // Exit codes. What passed, or failed, is another question with bench, parity and replay.
@@ -29,11 +31,11 @@ func main() { os.Exit(execute(os.Args[1:])) }
 func execute(words []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	ctx = withSignals(ctx, cancel)
-	heedClosedPipes()
+	endOnSignal(cancel)
+	catchClosedPipes()
 	root := newRoot()
 	root.SetArgs(words)
-	root.SetOut(answer{os.Stdout})
+	root.SetOut(standardOutput{os.Stdout})
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	switch {
@@ -90,6 +92,26 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// withExitCodes gives the errors of a command, and of those below it, their exit codes.
+func withExitCodes(cmd *cobra.Command) {
+	if runE := cmd.RunE; runE != nil {
+		cmd.RunE = func(cmd *cobra.Command, words []string) error {
+			err := runE(cmd, words)
+			var exit *exitError
+			switch {
+			case err == nil || errors.As(err, &exit):
+				return err
+			case run.KindOf(err) == run.KindUsage:
+				return &exitError{exitUsage, err}
+			}
+			return notRun(err)
+		}
+	}
+	for _, below := range cmd.Commands() {
+		withExitCodes(below)
+	}
+}
+
 // outcomeError turns what the invariants came to into an exit code.
 func outcomeError(o invariant.Outcome) error {
 	switch o {
@@ -102,10 +124,31 @@ func outcomeError(o invariant.Outcome) error {
 	}
 }
 
+// verdictError is outcomeError for a function that may fail.
+func verdictError(o invariant.Outcome, err error) error {
+	if err != nil {
+		return err
+	}
+	return outcomeError(o)
+}
+
+// resultError turns a result into an exit code.
+func resultError(r reports.Result, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case r == reports.ResultPassed:
+		return nil
+	case r == reports.ResultFailed:
+		return &exitError{code: exitFail}
+	}
+	return &exitError{code: exitInconclusive}
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "skewproof",
-		Version: version() + " (" + runtime.Version() + ")",
+		Version: run.Version() + " (" + runtime.Version() + ")",
 		Short:   "Prove that a Kubernetes control plane stays correct while its kube-apiservers run different versions",
 		Long: `skewproof brings up control planes of real kube-apiservers of different versions, puts them under load, breaks them,
 and judges what it recorded by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches schedules by the
@@ -128,8 +171,10 @@ bench, parity and replay answer another question by 0 to 2; their --help says wh
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
 		newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
-		newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(), newExtension(), newInside(), newRehearse(),
+		newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(),
 	)
+	root.AddCommand(newHidden()...)
 	strictHelp(root)
+	withExitCodes(root)
 	return root
 }

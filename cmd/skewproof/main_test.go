@@ -8,16 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 )
@@ -130,72 +129,50 @@ func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	}
 }
 
-// The command line in a report must repeat the run: it is parsed here by the program itself.
+// The command line in a report must repeat the run: it is parsed here by the program's own flags, whatever the run.
 func TestTheReproducingCommandIsTheRun(t *testing.T) {
 	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := runFlags{
-		backend: "local", subject: "none", from: "v1.35.4", to: "v1.36.3", etcd: "v3.6.9", servers: 5, qps: 99.5, seed: 7, strict: true,
-		overrides: binaries.Overrides{own: "/opt/patched/kube-apiserver"},
-	}
-	words := strings.Fields(f.commandLine("peer-partition"))
-	if got := strings.Join(words[:3], " "); got != "skewproof run peer-partition" {
-		t.Errorf("it begins with %q", got)
-	}
-	again := runFlags{overrides: binaries.Overrides{}}
-	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	again.register(flags)
-	if err := flags.Parse(words[3:]); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(f, again) {
-		t.Errorf("the command line gives\n%+v, want\n%+v", again, f)
-	}
-}
-
-// A PID may be stale or somebody else's: skewproof must not enter what is not its own.
-func TestOnlyTheRunsOwnSandboxIsEntered(t *testing.T) {
-	d := runDir(t.TempDir())
-	for name, content := range map[string]string{"no such process": "4194305", "another process": strconv.Itoa(os.Getpid()), "nonsense": "../self"} {
-		if err := os.WriteFile(d.pid(), []byte(content+"\n"), 0o600); err != nil {
+	for _, want := range []run.Spec{
+		{
+			Scenario: "peer-partition", Backend: "local", Subject: "none", From: "v1.35.4", To: "v1.36.3", Etcd: "v3.6.9", Servers: 5, QPS: 99.5,
+			Seed: new(uint64(7)), Strict: true, Binaries: binaries.Overrides{own: "/opt/patched/kube-apiserver"},
+		},
+		{Scenario: "quiet", Backend: "sim", Subject: "alpha", From: "v1.35.4", To: "v1.36.3", Servers: 90, QPS: 30, Seed: new(uint64(0)), OnlyReads: true},
+		{
+			Scenario: "quiet", Backend: "existing", Kubeconfig: "/my own/config", Contexts: []string{"a,b", `c"d`}, DirectContexts: []string{"-x", "y z"},
+			QPS: 20, Strict: true,
+		},
+		{Scenario: "quiet", Backend: "local"},
+	} {
+		words := want.Words()
+		if len(words) < 2 || words[0] != "run" || words[1] != want.Scenario {
+			t.Fatalf("it begins with %q", words)
+		}
+		var got run.Spec
+		flags := newFlags(&got)
+		if err := flags.Parse(words[2:]); err != nil {
 			t.Fatal(err)
 		}
-		if pid, err := d.sandbox(); err == nil {
-			t.Errorf("%s: process %s is believed to be the sandbox", name, pid)
+		got.Scenario = words[1]
+		if len(got.Binaries) == 0 {
+			got.Binaries = nil
+		}
+		if !reflect.DeepEqual(want, got) {
+			t.Errorf("%q gives\n%+v, want\n%+v", words, got, want)
 		}
 	}
 }
 
-func TestARunDirectoryIsNeverSharedByTwoRuns(t *testing.T) {
-	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	t.Chdir(t.TempDir())
-	d, err := newRunDir("", "quiet", "none", now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := filepath.Join("_out", "quiet-none-20261121-100000"); !strings.HasSuffix(string(d), want) || !filepath.IsAbs(string(d)) {
-		t.Errorf("directory %s, want an absolute one that ends in %s", d, want)
-	}
-	for _, private := range []string{d.scratch(), d.files().Logs} {
-		if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: %v, error %v; want mode 700", private, info, err)
-		}
-	}
-	if _, err := newRunDir("", "quiet", "none", now); err == nil {
-		t.Error("a second run got the same directory")
-	}
-}
-
-// What only a step brings is looked at as well: it is found out at once, and not after minutes.
-func TestVersionsOfStepsAreChecked(t *testing.T) {
-	for _, backend := range []string{"local", "kind"} {
-		f := runFlags{backend: backend, subject: "builtin", from: "v1.32.0", to: "v1.33.0", etcd: binaries.DefaultEtcd, servers: 3, qps: 240}
-		if _, _, err := f.plan("rolling-upgrade"); exitCodeOf(err) != exitUsage || !strings.Contains(err.Error(), "v1.33.0 has no Mixed Version Proxy") {
-			t.Errorf("on %s: %v", backend, err)
-		}
-	}
+// newFlags are the flags of 'skewproof run'.
+func newFlags(s *run.Spec) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	registerRun(flags, s)
+	registerExisting(flags, s)
+	flags.BoolVar(&s.OnlyReads, "only-reads", false, "")
+	return flags
 }
 
 func TestADryRunShowsWhatServersAreFirstStartedWith(t *testing.T) {
@@ -206,24 +183,6 @@ func TestADryRunShowsWhatServersAreFirstStartedWith(t *testing.T) {
 	out, err := call(t, "run", "advertised-address-fallback", "--dry-run")
 	if commands, _, _ := strings.Cut(out, "The plan as data"); err != nil || strings.Contains(commands, "--peer-advertise-ip=") {
 		t.Errorf("error %v, and an address is advertised:\n%s", err, out)
-	}
-}
-
-func TestTheReproducingCommandIsOneForAShell(t *testing.T) {
-	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := binaries.NewRef(binaries.KubeAPIServer, "v1.35.4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := runFlags{
-		backend: "local", from: "v1.36.3", to: "v1.37.1",
-		overrides: binaries.Overrides{own: "/opt/my own/kube-apiserver", other: "/opt/of the environment/kube-apiserver"},
-	}
-	if got := f.commandLine("quiet"); !strings.Contains(got, "--binary 'kube-apiserver@v1.36.3=/opt/my own/kube-apiserver'") || strings.Contains(got, "v1.35.4") {
-		t.Error(got)
 	}
 }
 

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -67,19 +64,6 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	t.Parallel()
 	const good, bad = "v1.36.3..v1.37.1", "v1.36.x..v1.37.1"
-	f := matrixFlags{backend: backendLocal, names: []string{"quiet"}, subjects: []string{scenario.SubjectReference}, pairs: []string{bad, good}, qps: 240}
-	pairs, err := f.versionPairs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells, err := f.plan(pairs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := versionsOf(cells, pairs); !slices.Equal(got, []string{"v1.36.3", "v1.37.1"}) {
-		t.Errorf("binaries are fetched of %q, want those of the good pair", got)
-	}
-
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
 	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "quiet", "--subjects", "reference", "--out", dir, "--pairs", bad+","+good)
@@ -135,23 +119,6 @@ func TestMatrixRefusesWrongUsage(t *testing.T) {
 		_, err := call(t, append([]string{"matrix"}, strings.Fields(words)...)...)
 		if code := codeOf(t, err); code != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
-		}
-	}
-}
-
-// Every pair of the matrix can be asked for with the subjects and scenarios that it has by default, on both backends that the machine alone is
-// enough for.
-func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
-	for _, backend := range []string{backendLocal, backendSim} {
-		for _, pair := range matrixPairs {
-			for _, subject := range scenario.Subjects {
-				for _, name := range matrixScenarios {
-					f := runFlags{backend: backend, subject: subject, from: pair.From, to: pair.To, etcd: binaries.DefaultEtcd, servers: 3, qps: 240, overrides: binaries.Overrides{}}
-					if _, _, err := f.plan(name); err != nil {
-						t.Errorf("%s, %s, %s, %s: %v", backend, pair, subject, name, err)
-					}
-				}
-			}
 		}
 	}
 }

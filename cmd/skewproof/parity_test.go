@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skewproof/skewproof/scenarios/conformance"
+	"github.com/skewproof/skewproof/internal/run"
 )
 
 // passedOff leaves a simulated run of quiet in base as though real processes had been through it: on builtin, whatever its subject was.
 func passedOff(t *testing.T, base, subject string) {
 	t.Helper()
 	dir := filepath.Join(base, "quiet-builtin-local")
-	if _, err := call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--out", dir); isNotRun(err) {
+	if _, err := call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--out", dir); exitCodeOf(err) > exitInconclusive {
 		t.Fatal(err)
 	}
-	path := runDir(dir).history()
+	path := run.Dir(dir).History()
 	history, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func passedOff(t *testing.T, base, subject string) {
 	if err := os.WriteFile(path, bytes.Join([][]byte{head, rest}, []byte("\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call(t, "judge", dir); isNotRun(err) {
+	if _, err := call(t, "judge", dir); exitCodeOf(err) > exitInconclusive {
 		t.Fatal(err)
 	}
 }
@@ -95,14 +95,8 @@ func TestParityRefusesWrongUsage(t *testing.T) {
 	}
 }
 
-// What one scenario needs does not stick to the next, and the flags of 'skewproof run' mean the same here and in replay.
-func TestParityTakesEachRunByItself(t *testing.T) {
-	f := parityFlags{runFlags: runFlags{from: conformance.DefaultFrom, to: conformance.DefaultTo, servers: 2, given: func(string) bool { return false }}}
-	first := f.on(backendSim, "builtin")
-	first.servers = 12
-	if second := f.on(backendLocal, "none"); second.servers != 2 || second.backend != backendLocal || second.subject != "none" {
-		t.Errorf("%d servers on %s with %s", second.servers, second.backend, second.subject)
-	}
+// The flags of 'skewproof run' mean the same in parity and in replay.
+func TestFlagsMeanTheSameEverywhere(t *testing.T) {
 	for _, other := range []string{"parity", "replay"} {
 		for _, name := range []string{"qps", "etcd", "binary"} {
 			run, _, _ := newRoot().Find([]string{"run"})

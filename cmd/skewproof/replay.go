@@ -6,32 +6,33 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/replay"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// replayFlags are the flags of 'skewproof replay'. Those of runFlags that the file decides are filled in from it.
+// replayFlags are the flags of 'skewproof replay'. What the file decides is filled into the Spec from it.
 type replayFlags struct {
-	runFlags
+	spec    run.Spec
+	backend string
+	out     string
+	given   func(name string) bool
 	file    string
 	trace   string
 	lenient bool
 }
 
 func newReplay() *cobra.Command {
-	f := replayFlags{runFlags: runFlags{overrides: binaries.Overrides{}}}
+	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Run a schedule again that broke an invariant: in the simulator, or on real kube-apiservers",
@@ -50,6 +51,11 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.file, f.given = args[0], cmd.Flags().Changed
+			if f.backend == backendLocal {
+				if err := checkGiven(cmd.Flags(), f.spec); err != nil {
+					return err
+				}
+			}
 			return f.replay(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -58,7 +64,7 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	flags.StringVar(&f.out, "out", "", "directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
 	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local only)")
-	f.registerReal(flags, backendLocal)
+	registerReal(flags, &f.spec, backendLocal)
 	return cmd
 }
 
@@ -90,7 +96,7 @@ func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 	}
 	v := replay.VerdictOn(verdicts, r)
 	replay.WriteStory(out, r, result.History, v)
-	fmt.Fprintf(out, "\n%s\n%s\n", replay.Recognise(r, v), replay.CompareTraces(r, result.Hash, version()))
+	fmt.Fprintf(out, "\n%s\n%s\n", replay.Recognise(r, v), replay.CompareTraces(r, result.Hash, run.Version()))
 	if f.trace != "" {
 		if err := writeTrace(f.trace, result); err != nil {
 			return notRun(err)
@@ -107,18 +113,17 @@ func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 
 // save writes history and reports.
 func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) error {
-	dir, err := newRunDir(f.out, "replay", r.Spec.Policy, time.Now())
+	dir, err := run.NewDir(f.out, "replay", r.Spec.Policy, time.Now())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(dir.files().Logs) }() // there are none
-	defer dir.tidy()
+	defer dir.Tidy()
 	result.History.Run.Reproduce = shell.Line("skewproof", "replay", f.file)
-	result.History.Run.Environment = []string{simulatedHere}
-	if err := saveHistory(dir, result.History); err != nil {
+	result.History.Run.Environment = []string{run.Simulated}
+	if err := dir.SaveHistory(result.History); err != nil {
 		return notRun(err)
 	}
-	if err := judgeRun(dir, false, io.Discard); isNotRun(err) {
+	if _, err := dir.Judge(false, run.Console{Out: io.Discard}); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "History and reports are in %s.\n", dir)
@@ -143,7 +148,8 @@ func writeTrace(path string, result *sim.Result) (err error) {
 	return result.WriteTrace(file)
 }
 
-// replayReal carries out the steps of the file on real kube-apiservers, and says whether the same invariant is violated in the same way.
+// replayReal carries out the steps of the file on real kube-apiservers, and says whether the same
+// invariant is violated in the same way.
 func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, progress io.Writer) error {
 	plan, err := f.realPlan(r)
 	if err != nil {
@@ -155,52 +161,45 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 	for _, s := range plan.Changed {
 		fmt.Fprintln(out, "Changed:", s)
 	}
-	run := f.describe(scenario.Scenario{
+	f.spec.Own = &run.Own{
 		Name:    "replay",
 		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
-		About:   []string{r.Invariant},
-	}, plan.Plan)
-	if err := f.environmentOverrides(); err != nil {
-		return err
+		About:   []string{r.Invariant}, Plan: plan.Plan, Command: f.words(),
 	}
-	run.Reproduce = f.commandLine()
-	dir, ran := f.runReal(ctx, run, plan.Plan, out, progress)
-	if dir == "" || ctx.Err() != nil && isNotRun(ran) {
+	result, ran := f.spec.Run(ctx, run.Console{Out: out, Progress: progress, Color: isTerminal(out)})
+	if result.Dir == "" || ran != nil && ctx.Err() != nil {
 		return ran
 	}
-	h, err := history.ReadFile(dir.history())
+	h, err := history.ReadFile(result.Dir.History())
 	if err != nil {
 		return errors.Join(ran, notRun(err))
 	}
 	outcome := replay.JudgeReal(out, r, h)
-	if outcome != invariant.OutcomeFail && isNotRun(ran) {
+	if outcome != invariant.OutcomeFail && ran != nil {
 		return ran
 	}
 	return outcomeError(outcome)
 }
 
-// realPlan makes the plan, fills in the flags that the file decides, and checks the others.
+// realPlan makes the plan, fills in what the file decides, and checks everything else.
 func (f *replayFlags) realPlan(r *search.Repro) (*replay.Plan, error) {
-	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: presetOf})
+	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: run.PresetOf})
 	if err != nil {
 		return nil, err
 	}
-	f.subject, f.from, f.to, f.servers, f.seed = plan.Subject, r.Spec.From, r.Spec.To, len(plan.Servers), r.Seed
-	if err := f.checkQPS(); err != nil {
-		return nil, err
-	}
-	if _, err := binaries.ParseVersion(binaries.Etcd, f.etcd); err != nil {
-		return nil, fmt.Errorf("--etcd: %w", err)
-	}
-	return plan, f.checkBackend(plan.Plan)
+	f.spec.Backend, f.spec.Out, f.spec.Subject, f.spec.From, f.spec.To = f.backend, f.out, plan.Subject, r.Spec.From, r.Spec.To
+	f.spec.Servers, f.spec.Seed = len(plan.Servers), &r.Seed
+	checked := f.spec
+	checked.Own = &run.Own{Name: "replay of " + f.file, Plan: plan.Plan}
+	_, err = checked.Plan()
+	return plan, err
 }
 
-// commandLine repeats the run.
-func (f *replayFlags) commandLine() string {
-	words := append([]string{"skewproof", "replay", f.file, "--backend", f.backend, "--etcd", f.etcd, "--qps", strconv.FormatFloat(f.qps, 'g', -1, 64)},
-		f.binaryWords()...)
+// words are the command that makes the plan, to which the flags of the Spec are added.
+func (f *replayFlags) words() []string {
+	words := []string{"replay", f.file}
 	if f.lenient {
 		words = append(words, "--lenient")
 	}
-	return shell.Line(words...)
+	return words
 }

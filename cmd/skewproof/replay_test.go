@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
@@ -180,12 +181,12 @@ func TestTheReproducingCommandOfAReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := replayFlags{
-		runFlags: runFlags{backend: "local", from: "v1.36.3", etcd: "v3.6.9", qps: 99.5, overrides: binaries.Overrides{own: "/opt/patched/kube-apiserver"}},
-		file:     "found.json", lenient: true,
-	}
-	words := strings.Fields(f.commandLine())
-	command, rest, err := newRoot().Find(words[1:])
+	f := replayFlags{file: "found.json", lenient: true}
+	words := run.Spec{
+		Own: &run.Own{Command: f.words()}, Backend: "local", Subject: "builtin", From: "v1.36.3", Etcd: "v3.6.9", QPS: 99.5, Servers: 3,
+		Binaries: binaries.Overrides{own: "/opt/patched/kube-apiserver"},
+	}.Words()
+	command, rest, err := newRoot().Find(words)
 	if err != nil || command.Name() != "replay" {
 		t.Fatalf("the command is %v, error %v", command, err)
 	}

@@ -3,25 +3,45 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/reports"
 )
 
-// rendered are the documents that reports are rendered from, by the names of their files, in the order in which they are looked for.
+// rendered are the documents that reports are rendered from, by the names of their files, in the
+// order in which they are looked for.
 var rendered = []struct {
 	file  string
-	again func(dir string, out io.Writer) error
+	again func(dir string, c run.Console) error
 }{
 	{reports.CampaignJSON, campaignAgain},
 	{reports.ConformanceFile, conformanceAgain},
 	{reports.MatrixJSON, matrixAgain},
 	{reports.JSONFile, runAgain},
+}
+
+func newJudge() *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "judge DIR",
+		Short: "Judge a saved run again, with no cluster, and write its reports anew",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := run.OpenDir(args[0])
+			if err != nil {
+				return err
+			}
+			return verdictError(dir.Judge(strict, console(cmd)))
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "let invariants beyond the KEP count as well")
+	return cmd
 }
 
 // newReports is 'skewproof report', with 'skewproof report merge'.
@@ -37,69 +57,57 @@ The exit code is that of what is rendered.`,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			switch info, err := os.Stat(words[0]); {
 			case err != nil:
-				return notRun(fmt.Errorf("open report: %w", err))
+				return fmt.Errorf("open report: %w", err)
 			case !info.IsDir():
-				return notRun(fmt.Errorf("open report: %s is a file; give the directory that it is in", words[0]))
+				return fmt.Errorf("open report: %s is a file; give the directory that it is in", words[0])
 			}
 			for _, r := range rendered {
 				switch _, err := os.Stat(filepath.Join(words[0], r.file)); {
 				case err == nil:
-					return r.again(words[0], cmd.OutOrStdout())
+					return r.again(words[0], console(cmd))
 				case !errors.Is(err, fs.ErrNotExist):
-					return notRun(fmt.Errorf("open report: %w", err))
+					return fmt.Errorf("open report: %w", err)
 				}
 			}
-			if _, err := os.Stat(runDir(words[0]).history()); err == nil {
-				return notRun(fmt.Errorf("%s holds a run that has no report yet: 'skewproof judge %s' makes one", words[0], words[0]))
+			if _, err := os.Stat(run.Dir(words[0]).History()); err == nil {
+				return fmt.Errorf("%s holds a run that has no report yet: 'skewproof judge %s' makes one", words[0], words[0])
 			}
-			return notRun(fmt.Errorf("%s holds no report: there is no %s, %s, %s or %s; give the directory that --out named", words[0],
-				reports.JSONFile, reports.CampaignJSON, reports.ConformanceFile, reports.MatrixJSON))
+			return fmt.Errorf("%s holds no report: there is no %s, %s, %s or %s; give the directory that --out named", words[0],
+				reports.JSONFile, reports.CampaignJSON, reports.ConformanceFile, reports.MatrixJSON)
 		},
 	}
 	cmd.AddCommand(newMerge())
 	return cmd
 }
 
-func runAgain(dir string, out io.Writer) error {
-	report, err := reports.Read(runDir(dir).file(reports.JSONFile))
+func runAgain(dir string, c run.Console) error {
+	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
 	if err != nil {
-		return notRun(err)
-	}
-	if err := writeReports(runDir(dir), report, out); err != nil {
 		return err
 	}
-	return outcomeError(report.Verdict.Outcome)
+	return verdictError(report.Verdict.Outcome, run.Dir(dir).Render(report, c))
 }
 
-func campaignAgain(dir string, out io.Writer) error {
-	c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
+func campaignAgain(dir string, c run.Console) error {
+	campaign, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
 	if err != nil {
-		return notRun(err)
+		return err
 	}
-	return finish(dir, c, out)
+	return finish(dir, campaign, c.Out)
 }
 
-func conformanceAgain(dir string, out io.Writer) error {
-	c, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
+func conformanceAgain(dir string, c run.Console) error {
+	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
 	if err != nil {
-		return notRun(err)
+		return err
 	}
-	if err := reports.SaveConformance(dir, c, nil); err != nil {
-		return notRun(err)
-	}
-	if err := reports.WriteConformanceSummary(out, c, reports.SummaryOptions{Dir: dir, Color: isTerminal(out)}); err != nil {
-		return notRun(err)
-	}
-	return resultError(c.Result)
+	return resultError(report.Result, suite.RenderConformance(report, dir, c, reports.SaveConformance(dir, report, nil)))
 }
 
-func matrixAgain(dir string, out io.Writer) error {
+func matrixAgain(dir string, c run.Console) error {
 	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
 	if err != nil {
-		return notRun(err)
+		return err
 	}
-	if err := reports.SaveMatrix(dir, m); err != nil {
-		return notRun(err)
-	}
-	return tellMatrix(m, dir, out)
+	return resultError(suite.RenderMatrix(m, dir, c))
 }

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/mod/semver"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/scenarios/conformance"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -34,8 +34,8 @@ type searchFlags struct {
 // register declares them for the command of that name.
 func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	f.given = flags.Changed
-	flags.StringVar(&f.spec.From, "from", conformance.DefaultFrom, "the older version; what it serves must be recorded")
-	flags.StringVar(&f.spec.To, "to", conformance.DefaultTo, "the newer version")
+	flags.StringVar(&f.spec.From, "from", run.DefaultFrom, "the older version; what it serves must be recorded")
+	flags.StringVar(&f.spec.To, "to", run.DefaultTo, "the newer version")
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
@@ -60,7 +60,7 @@ func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 // complete fills in the options that are no flags, and reports what only the flags show to be wrong.
 func (f *searchFlags) complete(progress io.Writer) error {
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
-		return &exitError{exitUsage, wrongOrder(f.spec.From, f.spec.To, f.given)}
+		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
 	}
 	if f.shard != "" {
 		first, second, _ := strings.Cut(f.shard, "/")
@@ -71,7 +71,7 @@ func (f *searchFlags) complete(progress io.Writer) error {
 		}
 		f.options.Shard, f.options.Shards = i, n
 	}
-	f.options.Version, f.options.Machine = version(), strings.Join(environment(), ", ")
+	f.options.Version, f.options.Machine = run.Version(), strings.Join(run.Machine(), ", ")
 	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
 	return nil
 }
@@ -91,7 +91,7 @@ func newCampaignDir(out, name string, now time.Time) (string, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
 	}
-	_, err := freshDir(out, "searches")
+	_, err := run.FreshDir(out, "searches")
 	return out, err
 }
 

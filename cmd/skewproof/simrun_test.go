@@ -10,15 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
-
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
-	"github.com/skewproof/skewproof/scenarios/conformance"
 )
 
 // simulated carries out a scenario in the simulator and returns its exit code, its report and what it said.
@@ -85,14 +83,14 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 // without a proxy it violates what its control must.
 func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
 	for _, s := range scenarios.All() {
-		plan := s.Plan(scenario.Parameters{Servers: 3, From: conformance.DefaultFrom, To: conformance.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
+		plan := s.Plan(scenario.Parameters{Servers: 3, From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
 		if plan.OnlyReads() != nil || !s.Limits.Allows(backendSim) {
 			continue
 		}
 		for subject, want := range map[string]int{"reference": exitPass, "none": exitFail} {
 			t.Run(s.Name+"/"+subject, func(t *testing.T) {
 				t.Parallel()
-				code, report, out := simulated(t, filepath.Join(t.TempDir(), "run"), s.Name, "--subject", subject, "--only-reads", "--qps", fmt.Sprint(gentleQPS))
+				code, report, out := simulated(t, filepath.Join(t.TempDir(), "run"), s.Name, "--subject", subject, "--only-reads", "--qps", fmt.Sprint(run.GentleQPS))
 				if code != want || !strings.HasSuffix(report.Reproduce, "--only-reads") {
 					t.Errorf("exit code %d, want %d; reproduced by %s:\n%s", code, want, report.Reproduce, out)
 				}
@@ -115,7 +113,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	histories := map[string][]byte{}
 	for name, seed := range map[string]string{"first": "7", "again": "7", "other": "8"} {
 		simulated(t, filepath.Join(dir, name), "restart-during-partition", "--seed", seed)
-		content, err := os.ReadFile(runDir(filepath.Join(dir, name)).history())
+		content, err := os.ReadFile(run.Dir(filepath.Join(dir, name)).History())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,38 +196,5 @@ func TestDryRunOfTheSimulator(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("it left %v, error %v", left, err)
-	}
-}
-
-func TestPresetsOfVersions(t *testing.T) {
-	for version, want := range map[string]string{
-		"v1.30.14": "alpha-1.28", "v1.34.4": "upstream-1.34", "v1.35.0": "upstream-1.35", "v1.36.3": "upstream-1.36", "v1.37.1": "upstream-1.37",
-	} {
-		if p, err := presetOf(version); err != nil || p.Name != want {
-			t.Errorf("%s: %s, error %v; want %s", version, p.Name, err, want)
-		}
-	}
-	for _, version := range []string{"v1.27.0", "v1.33.0", "v1.99.0"} {
-		if p, err := presetOf(version); err == nil {
-			t.Errorf("%s behaves like %s, of which nobody knows", version, p.Name)
-		}
-	}
-}
-
-// What has no meaning in the simulator must not be in the command that repeats a run, since it would be refused.
-func TestTheReproducingCommandOfASimulatedRun(t *testing.T) {
-	f := runFlags{backend: "sim", subject: "alpha", from: "v1.35.4", to: "v1.36.3", etcd: binaries.DefaultEtcd, servers: 90, qps: 30, seed: 3}
-	line := f.commandLine("quiet")
-	if strings.Contains(line, "--etcd") {
-		t.Errorf("%q names etcd", line)
-	}
-	again := runFlags{overrides: binaries.Overrides{}}
-	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	again.register(flags)
-	if err := flags.Parse(strings.Fields(line)[3:]); err != nil {
-		t.Fatal(err)
-	}
-	if again.commandLine("quiet") != line {
-		t.Errorf("parsed, it gives %q, want %q", again.commandLine("quiet"), line)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// flagError says what is wrong with a flag in words for people rather than for programmers, and where to read on.
+// flagError says what is wrong with a flag in words for people rather than for programmers, and
+// where to read on.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

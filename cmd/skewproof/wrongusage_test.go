@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/run"
 )
 
 // What is wrong with a command line is said in words that lead to the right one. None of them is to start anything, not even if it were taken.
@@ -105,7 +107,7 @@ func TestTheHelpNamesWhatACommandDoes(t *testing.T) {
 
 func TestTheVersionIsThatOfReports(t *testing.T) {
 	for _, word := range []string{"--version", "-v"} {
-		if out, err := call(t, word); err != nil || out != "skewproof "+version()+" ("+runtime.Version()+")\n" {
+		if out, err := call(t, word); err != nil || out != "skewproof "+run.Version()+" ("+runtime.Version()+")\n" {
 			t.Errorf("%s: %q, error %v", word, out, err)
 		}
 	}

@@ -89,7 +89,7 @@ type process struct {
 	args []string
 }
 
-// role is what the process is in a run: "run" and "inside" are the two halves of skewproof, and the others are called by
+// role is what the process is in a run: "run" and "sandboxed" are the two halves of skewproof, and the others are called by
 // the name of their program.
 func (p process) role() string {
 	program := filepath.Base(p.args[0])
@@ -130,7 +130,7 @@ func census(processes map[string][]process) string {
 }
 
 // wholeRun is the census of a run with three servers.
-const wholeRun = "1 etcd, 1 inside, 1 run, 3 kube-apiserver"
+const wholeRun = "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver"
 
 // nothingIsLeft waits until no process of the run is left.
 func nothingIsLeft(t *testing.T, dir string) {

@@ -44,11 +44,11 @@ var skewproof string
 // unsupported is why this machine cannot run a cluster; empty if it can.
 var unsupported string
 
-// rehearseVariable tells a copy of this test binary to find out whether a sandbox can be had. Its last argument is a scratch directory.
-const rehearseVariable = "SKEWPROOF_E2E_REHEARSE"
+// checkVariable tells a copy of this test binary to find out whether a sandbox can be had. Its last argument is a scratch directory.
+const checkVariable = "SKEWPROOF_E2E_CHECK_SANDBOX"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(rehearseVariable) != "" {
+	if os.Getenv(checkVariable) != "" {
 		if err := sandbox.Try(os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -76,7 +76,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "build skewproof: %v\n%s", err, out)
 			return 1
 		}
-		if err := sandbox.Check(context.Background(), sandbox.Command{Env: []string{rehearseVariable + "=1"}}); err != nil {
+		if err := sandbox.Check(context.Background(), sandbox.Command{Env: []string{checkVariable + "=1"}}); err != nil {
 			unsupported = err.Error()
 			return m.Run()
 		}

@@ -103,7 +103,7 @@ func passedOn(t *testing.T, report reports.RunReport) {
 // A server is two processes with one life: whatever ends a run ends both.
 func TestNothingOfASidecarStaysBehind(t *testing.T) {
 	begun := begin(t, "3 servers ready", "--subject", "reference")
-	if got, want := census(processesOf(t, begun.dir)), "1 etcd, 1 inside, 1 run, 3 kube-apiserver, 3 proxy"; got != want {
+	if got, want := census(processesOf(t, begun.dir)), "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver, 3 proxy"; got != want {
 		t.Fatalf("the run has %s, want %s; output:\n%s", got, want, begun.out)
 	}
 	begun.end(t, syscall.SIGKILL)

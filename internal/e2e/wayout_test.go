@@ -30,7 +30,7 @@ func TestARunHasNoWayOut(t *testing.T) {
 		t.Fatalf("the run has %s, want %s; output:\n%s", got, wholeRun, begun.out)
 	}
 	ours := networkNamespace(t, "self")
-	sandbox := networkNamespace(t, processes["inside"][0].pid)
+	sandbox := networkNamespace(t, processes["sandboxed"][0].pid)
 	seen := []string{ours, sandbox}
 	if sandbox == ours {
 		t.Fatal("the sandbox's first process is in the machine's network namespace")
@@ -47,7 +47,7 @@ func TestARunHasNoWayOut(t *testing.T) {
 		seen = append(seen, ns)
 		cables = append(cables, onlyACable(t, p.pid))
 	}
-	onlyCablesEnds(t, processes["inside"][0].pid, cables)
+	onlyCablesEnds(t, processes["sandboxed"][0].pid, cables)
 	if during := interfaces(t, "self"); !slices.Equal(during, before) {
 		t.Errorf("the machine's interfaces were %v and are now %v", before, during)
 	}

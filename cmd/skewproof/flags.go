@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/shell"
+)
+
+// The flags of commands that carry out runs are fields of a run.Spec. What is not given stays zero
+// in the Spec, whatever default the help shows: so a Spec tells what was asked for, and
+// run.Spec.Plan fills in the rest.
+
+// registerRun declares the flags of every run.
+func registerRun(flags *pflag.FlagSet, s *run.Spec) {
+	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal, "what the servers run on: local (real processes), kind (the nodes of a kind cluster), "+
+		"sim (virtual time) or, for 'skewproof run', existing (servers that run already, which are only read)")
+	flags.StringVar(&s.Subject, "subject", "", "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
+		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
+		"alpha (the design of 1.28 in every server)")
+	show(flags, "subject", scenario.SubjectBuiltin)
+	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
+	registerPlan(flags, s)
+}
+
+// registerPlan declares the flags that say what a scenario is carried out with, on whatever
+// backend.
+func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
+	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version")
+	show(flags, "from", run.DefaultFrom)
+	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version; the same as --from for a cluster of one version")
+	show(flags, "to", run.DefaultTo)
+	flags.IntVar(&s.Servers, "servers", 0, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, run.MaxSimulated, kind.MaxServers))
+	show(flags, "servers", strconv.Itoa(run.DefaultServers))
+	flags.Var(seedFlag{&s.Seed}, "seed", "seed of the load's choices; in sim of everything that is left to chance")
+	show(flags, "seed", strconv.Itoa(run.DefaultSeed))
+	flags.StringVar(&s.Out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
+	registerReal(flags, s, "")
+}
+
+// registerReal declares the flags that say what real processes are made of, and how much is asked
+// of them. If only is set, the help says that they are for that backend.
+func registerReal(flags *pflag.FlagSet, s *run.Spec, only string) {
+	if only != "" {
+		only = " (" + only + " only)"
+	}
+	registerQPS(flags, s, only)
+	flags.StringVar(&s.Etcd, "etcd", "", "etcd version"+only)
+	show(flags, "etcd", binaries.DefaultEtcd)
+	if s.Binaries == nil {
+		s.Binaries = binaries.Overrides{}
+	}
+	flags.Var(s.Binaries, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated. $"+binaries.OverrideEnv+
+		" can name some too, separated by commas"+only)
+}
+
+func registerQPS(flags *pflag.FlagSet, s *run.Spec, only string) {
+	flags.Float64Var(&s.QPS, "qps", 0, "requests per second, over all servers"+only)
+	show(flags, "qps", strconv.Itoa(run.DefaultQPS))
+}
+
+// registerExisting declares the flags that say where servers are that run already.
+func registerExisting(flags *pflag.FlagSet, s *run.Spec) {
+	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
+	flags.StringSliceVar(&s.Contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
+	flags.StringSliceVar(&s.DirectContexts, "direct-contexts", nil,
+		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
+}
+
+// registerParallel declares how many runs are carried out at a time.
+func registerParallel(flags *pflag.FlagSet, n *int) {
+	flags.IntVar(n, "parallel", 1, "how many runs at a time; each needs a processor and 2 GB of memory or so")
+}
+
+// show lets the help show a default. The value of the flag stays zero as long as it is not given.
+func show(flags *pflag.FlagSet, name, value string) { flags.Lookup(name).DefValue = value }
+
+// seedFlag is the flag of a seed, any number, that need not be given.
+type seedFlag struct{ seed **uint64 }
+
+func (f seedFlag) String() string {
+	if f.seed == nil || *f.seed == nil {
+		return ""
+	}
+	return strconv.FormatUint(**f.seed, 10)
+}
+
+func (f seedFlag) Set(word string) error {
+	seed, err := strconv.ParseUint(word, 0, 64)
+	*f.seed = &seed
+	return err
+}
+
+func (seedFlag) Type() string { return "uint64" }
+
+// checkGiven refuses zeros that were given: in a Spec they would stand for the default.
+func checkGiven(flags *pflag.FlagSet, s run.Spec) error {
+	if flags.Changed("parallel") {
+		if n, _ := flags.GetInt("parallel"); n < 1 {
+			return usage("--parallel %d: want at least 1", n)
+		}
+	}
+	for _, name := range []string{"subject", "from", "to", "etcd", "servers", "qps"} {
+		f := flags.Lookup(name)
+		if f == nil || !f.Changed || f.Value.String() == f.DefValue || f.Value.String() != "" && f.Value.String() != "0" {
+			continue
+		}
+		if err := s.Refuses(name); err != nil {
+			return err
+		}
+		switch name {
+		case "qps":
+			return run.CheckQPS(s.QPS)
+		case "servers":
+			return usage("--servers 0: want a number above 0")
+		default:
+			return usage("--%s is empty; leave it out for the default, %s", name, f.DefValue)
+		}
+	}
+	return nil
+}
+
+// givenWords are the flags that were given, as on the command line, but for where the output goes.
+func givenWords(flags *pflag.FlagSet) string {
+	var words strings.Builder
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Name == "out" {
+			return
+		}
+		value := f.Value.String()
+		if s, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(s.GetSlice(), ",")
+		}
+		fmt.Fprintf(&words, " --%s=%s", f.Name, shell.Quote(value))
+	})
+	return words.String()
+}

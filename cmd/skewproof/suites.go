@@ -1,0 +1,145 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/suite"
+)
+
+// The commands that carry out many runs. Each fills in a suite, and turns what it comes to into an
+// exit code.
+
+func newConformance() *cobra.Command {
+	var s suite.Conformance
+	cmd := &cobra.Command{
+		Use:   "conformance",
+		Short: "Run the conformance suite: many scenarios, each with its negative control, and one report",
+		Long: `Run the conformance suite on one Mixed Version Proxy and one pair of versions: the scenarios that --labels chooses (all, unless it is given),
+and each once more on something on which it must fail. It leaves conformance.yaml, junit.xml and the directory of every run.
+
+Runs are carried out one after the other, or N at a time with --parallel N, where the machine has a processor and 2 GB of memory for each.
+
+If a control run does not fail as it must, the harness is blind, and the result is inconclusive. An inconclusive scenario never counts as passed.
+
+Labels are those of 'skewproof list --json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
+		Example: `  skewproof conformance --labels smoke
+  skewproof conformance --subject reference --from v1.35.4 --to v1.36.3 --parallel 2
+  skewproof conformance --backend sim --subject reference            # minutes
+  skewproof conformance --backend existing --kubeconfig FILE --product 'Example Proxy' --product-version v2.1`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.Version, s.Environment = run.Version(), run.Machine()
+			if err := begin(cmd, &s.Options, s.Spec); err != nil {
+				return err
+			}
+			return resultError(s.Run(cmd.Context()))
+		},
+	}
+	s.Register(cmd.Flags())
+	cmd.Flags().StringVar(&s.Labels, "labels", "", "which scenarios, by labels")
+	registerParallel(cmd.Flags(), &s.Parallel)
+	return cmd
+}
+
+func newMatrix() *cobra.Command {
+	var s suite.Matrix
+	cmd := &cobra.Command{
+		Use:   "matrix",
+		Short: "Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table",
+		Long: `Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table: as text, JSON and HTML. A server that
+crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence. Runs are carried out one after the other, or N at a
+time with --parallel N, where the machine has a processor and 2 GB of memory for each.
+
+The pair v1.30.14+without.batch.v1..v1.30.14 is the design of 1.28 for real: servers of one release, some of which have an API switched off.
+
+Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail,
+was left out, or was all that was run.`,
+		Example: `  skewproof matrix --backend sim
+  skewproof matrix --scenarios rolling-upgrade --pairs v1.35.4..v1.36.3,v1.36.3..v1.37.1 --subjects reference,none`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := begin(cmd, &s.Options, s.Spec); err != nil {
+				return err
+			}
+			return resultError(s.Run(cmd.Context()))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.Spec.Backend, "backend", backendLocal, "what the servers run on, as in 'skewproof run'")
+	flags.StringSliceVar(&s.Scenarios, "scenarios", suite.MatrixScenarios, "scenarios, separated by commas")
+	flags.StringSliceVar(&s.Subjects, "subjects", scenario.Subjects, "subjects, separated by commas")
+	flags.StringSliceVar(&s.Pairs, "pairs", suite.MatrixPairs(), "pairs of versions as FROM..TO, separated by commas")
+	registerQPS(flags, &s.Spec, "")
+	registerParallel(flags, &s.Parallel)
+	flags.StringVar(&s.Out, "out", "", "directory for the tables and all runs (default _out/matrix-BACKEND-TIME)")
+	return cmd
+}
+
+func newBench() *cobra.Command {
+	var s suite.Bench
+	cmd := &cobra.Command{
+		Use:   "bench [NAME…]",
+		Short: "Repeat scenarios: how long they take, and whether their verdicts differ from run to run",
+		Long: `Repeat scenarios, the first of all of them before the second of any, and show how long they take and what each invariant came to, run by run.
+Every run is a process of its own and leaves its own report.
+
+Exit code 0: all runs of each scenario came to the same verdicts, whatever these are; 2: some verdict differed, or nothing ran twice, so that
+nothing could be compared; 3: a run could not be carried out, or Ctrl-C: what was done until then is shown.`,
+		Example: `  skewproof bench rolling-upgrade --runs 10
+  skewproof bench --labels smoke --subject reference --runs 10 --parallel 2`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			s.Names = names
+			if err := begin(cmd, &s.Options, s.Spec); err != nil {
+				return err
+			}
+			s.Out, s.Spec.Out = s.Spec.Out, ""
+			return verdictError(s.Run(cmd.Context()))
+		},
+	}
+	flags := cmd.Flags()
+	registerRun(flags, &s.Spec)
+	flags.Lookup("out").Usage = "directory for all runs (default _out/bench-BACKEND-SUBJECT-TIME)"
+	flags.StringVar(&s.Labels, "labels", "", "which scenarios, by labels, as in 'skewproof conformance'")
+	flags.IntVar(&s.Runs, "runs", 5, "how many times")
+	registerParallel(flags, &s.Parallel)
+	return cmd
+}
+
+func newParity() *cobra.Command {
+	var s suite.Parity
+	cmd := &cobra.Command{
+		Use:   "parity [NAME…]",
+		Short: "Carry out scenarios on real processes and in the simulator, and compare the verdicts",
+		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the verdicts,
+invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
+
+With --local real runs that are there already are not repeated. Those of the scenarios that are not there are carried out.
+
+Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 3: a run could not be carried out.`,
+		Example: `  skewproof parity peer-crash --subject builtin,reference
+  skewproof parity --local _out/parity-20261121-101500    # real runs that are there already are not repeated`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			s.Names = names
+			if err := begin(cmd, &s.Options, s.Spec); err != nil {
+				return err
+			}
+			s.Out, s.Spec.Out = s.Spec.Out, ""
+			return verdictError(s.Run(cmd.Context()))
+		},
+	}
+	flags := cmd.Flags()
+	registerPlan(flags, &s.Spec)
+	flags.StringSliceVar(&s.Subjects, "subject", scenario.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
+	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
+	flags.StringVar(&s.Local, "local", "", "take from this directory the real runs that an earlier 'skewproof parity --out' left there; the others are carried out")
+	flags.BoolVar(&s.Causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
+	return cmd
+}
+
+// begin checks the flags of a suite, and notes where it shows what it finds and how it is repeated.
+func begin(cmd *cobra.Command, o *suite.Options, s run.Spec) error {
+	o.Console, o.Reproduce = console(cmd), cmd.CommandPath()+givenWords(cmd.Flags())
+	return checkGiven(cmd.Flags(), s)
+}

@@ -1,0 +1,169 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Dir is the directory of one run: its manifest, history, logs and reports.
+type Dir string
+
+// File returns the path of a file of that name.
+func (d Dir) File(name string) string { return filepath.Join(string(d), name) }
+
+// History returns the path of the history.
+func (d Dir) History() string { return d.File("history.jsonl") }
+
+func (d Dir) manifest() string { return d.File("run.json") }
+func (d Dir) pid() string      { return d.File("sandbox.pid") }
+func (d Dir) scratch() string  { return d.File("scratch") }
+func (d Dir) logs() string     { return d.File("logs") }
+
+func (d Dir) files() local.Files {
+	return local.Files{Keys: filepath.Join(d.scratch(), "keys"), Data: filepath.Join(d.scratch(), "etcd"), Logs: d.logs()}
+}
+
+// manifest is what run.json holds: all that the sandboxed half of a run needs to know, and what
+// somebody may want to know later.
+type manifest struct {
+	Run        history.Run       `json:"run"`
+	Plan       scenario.Plan     `json:"plan"`
+	APIServers map[string]string `json:"apiservers"` // version → path
+	Etcd       string            `json:"etcd"`
+	Keep       bool              `json:"keep,omitempty"`
+}
+
+// FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.
+// what says in the plural what it is for, such as "runs".
+func FreshDir(dir, what string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("output directory %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(absolute, 0o755); err != nil {
+		return "", fmt.Errorf("create output directory %s: %w; choose another with --out", dir, err)
+	}
+	entries, err := os.ReadDir(absolute)
+	if err != nil {
+		return "", fmt.Errorf("output directory %s: %w", dir, err)
+	}
+	if len(entries) > 0 {
+		return "", Usagef("output directory %s is not empty: it would mix two %s; choose another with --out, or remove it", dir, what)
+	}
+	return absolute, nil
+}
+
+// NewDir creates the directory of a run, or checks that it is empty. If out is empty, it is one by
+// scenario, subject and time below _out.
+func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
+	if out == "" {
+		out = filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
+	}
+	absolute, err := FreshDir(out, "runs")
+	if err != nil {
+		return "", err
+	}
+	d := Dir(absolute)
+	for _, sub := range []string{d.scratch(), d.logs()} {
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			return "", fmt.Errorf("write to output directory %s: %w; choose another with --out", out, err)
+		}
+	}
+	return d, nil
+}
+
+// OpenDir opens the directory of a run that is over.
+func OpenDir(dir string) (Dir, error) {
+	d := Dir(dir)
+	if err := d.isDirectory(); err != nil {
+		return "", err
+	}
+	switch _, err := os.Stat(d.History()); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s holds no run: there is no history.jsonl; give the directory that 'skewproof run --out' wrote", dir)
+	case err != nil:
+		return "", fmt.Errorf("open run %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+// isDirectory refuses a file in the place of the directory.
+func (d Dir) isDirectory() error {
+	if info, err := os.Stat(string(d)); err == nil && !info.IsDir() {
+		return fmt.Errorf("open run: %s is a file; give the directory that it is in", d)
+	}
+	return nil
+}
+
+func (d Dir) writeManifest(m manifest) error {
+	content, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.manifest(), append(content, '\n'), 0o644); err != nil {
+		_ = os.Remove(d.manifest()) // nobody is to take half of it for the whole
+		return fmt.Errorf("write to output directory: %w; free some space, or choose another directory with --out", err)
+	}
+	return nil
+}
+
+func (d Dir) readManifest() (manifest, error) {
+	content, err := os.ReadFile(d.manifest())
+	if err != nil {
+		return manifest{}, err
+	}
+	var m manifest
+	if err := json.Unmarshal(content, &m); err != nil {
+		return manifest{}, fmt.Errorf("read %s: %w", d.manifest(), err)
+	}
+	return m, nil
+}
+
+// createHistory creates the file of the history. The file must not exist yet: no run writes over
+// another.
+func (d Dir) createHistory() (*os.File, error) {
+	file, err := os.OpenFile(d.History(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create the history: %w", err)
+	}
+	return file, nil
+}
+
+// SaveHistory writes the history of a run that is over. If it cannot be written whole, it is
+// removed: the run can be repeated.
+func (d Dir) SaveHistory(h *history.History) (err error) {
+	file, err := d.createHistory()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			err = errors.Join(fmt.Errorf("%w; free some space, or choose another directory with --out", err), os.Remove(d.History()))
+		}
+	}()
+	return history.Write(file, h)
+}
+
+// Tidy removes what only a run that is under way needs, and the directory of logs if there are
+// none.
+func (d Dir) Tidy() {
+	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone
+	_ = os.Remove(d.pid())
+	_ = os.Remove(d.logs())
+}
+
+// discard removes a directory in which nothing was run. A directory that holds something else
+// stays.
+func (d Dir) discard() {
+	d.Tidy()
+	_ = os.Remove(string(d))
+}

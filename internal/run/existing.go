@@ -1,0 +1,131 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/cluster/existing"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// SubjectExternal is the subject of a proxy that is not ours to switch.
+const SubjectExternal = "external"
+
+// existingBackend reads servers that run already and are somebody else's. It judges what can be
+// seen from outside.
+type existingBackend struct {
+	ways     []existing.Endpoint
+	versions map[string]string
+	unseen   []string // invariants about which nothing can be said from outside
+}
+
+// read reads from the kubeconfig which servers there are. Their versions are not known before
+// prepare.
+func (b *existingBackend) read(p *Plan) (err error) {
+	s := &p.Spec
+	if s.Kubeconfig == "" {
+		return Usagef("--backend %s needs --kubeconfig: the file that names the servers, a context for each", s.Backend)
+	}
+	s.QPS = cmp.Or(s.QPS, GentleQPS)
+	if err := CheckQPS(s.QPS); err != nil {
+		return err
+	}
+	b.ways, err = existing.Endpoints(s.Kubeconfig, s.Contexts, s.DirectContexts)
+	switch {
+	case errors.Is(err, existing.ErrUnreadable):
+		return &Error{KindNotRun, err}
+	case err != nil:
+		return err
+	case len(b.ways) < p.Scenario.MinServers:
+		return fmt.Errorf("%d servers: %s needs %d", len(b.ways), p.Scenario.Name, p.Scenario.MinServers)
+	}
+	s.Subject, s.Servers = SubjectExternal, len(b.ways)
+	return nil
+}
+
+func (*existingBackend) check(p *Plan) error {
+	if err := p.Schedule.OnlyReads(); err != nil {
+		return fmt.Errorf("%s is not for servers that are somebody else's: %w", p.Scenario.Name, err)
+	}
+	return nil
+}
+
+// prepare asks the servers for their versions. The run is one from the oldest of them to the
+// newest.
+func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
+	if b.versions, err = existing.Versions(ctx, b.ways); err != nil {
+		return err
+	}
+	versions := slices.SortedFunc(maps.Values(b.versions), semver.Compare)
+	p.Spec.From, p.Spec.To = versions[0], versions[len(versions)-1]
+	if p.Scenario.NeedsTwoVersions && p.Spec.From == p.Spec.To {
+		return Usagef("all servers are %s: %s is about what only some servers serve, and needs two versions", p.Spec.To, p.Scenario.Name)
+	}
+	if err := p.schedule(); err != nil {
+		return wrong(err)
+	}
+	p.Schedule.Servers = nil
+	for _, way := range b.ways { // whichever of them is newer: a plan that only reads names none
+		p.Schedule.Servers = append(p.Schedule.Servers, scenario.Server{Name: way.Name, Version: b.versions[way.Name]})
+	}
+	if run := p.describe(); len(run.About) == 0 {
+		return Usagef("%s is about %s, which cannot be judged from outside", p.Scenario.Name, strings.Join(p.Scenario.About, ", "))
+	}
+	return nil
+}
+
+// describe leaves out of what the run is about the invariants about which nothing can be said from
+// outside, and names them.
+func (b *existingBackend) describe(p *Plan, run *history.Run) {
+	b.unseen, run.About, run.External = nil, nil, true
+	for _, i := range invariant.All() {
+		if !i.Outside {
+			b.unseen = append(b.unseen, i.Name)
+		}
+	}
+	for _, about := range p.Scenario.About {
+		if !slices.Contains(b.unseen, about) {
+			run.About = append(run.About, about)
+		}
+	}
+	again := p.Spec
+	again.Subject, again.From, again.To, again.Servers, again.Contexts = "", "", "", 0, nil // of these the user names the contexts only
+	for i, way := range b.ways {
+		run.Servers[i].Address = strings.TrimPrefix(way.FrontDoor.Host, "https://")
+		again.Contexts = append(again.Contexts, way.Name)
+	}
+	run.Reproduce = again.Command()
+}
+
+func (*existingBackend) dryRun(*Plan, io.Writer) error { return nil } // DryRun refuses it
+
+func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
+	unseen := strings.Join(b.unseen, ", ")
+	if err := j.begin(programs{}, append(Machine(),
+		"servers that ran already; requests that read, no audit logs", "not judged from outside: "+unseen)...); err != nil {
+		return err
+	}
+	j.status("reading only, %g requests a second; not judged, since it cannot be seen from outside: %s", j.Run.QPS, unseen)
+	made, err := record(ctx, j.Dir, manifest{Run: j.Run, Plan: j.Schedule}, true, j.status, func(r *history.Recorder) (*existing.Cluster, error) {
+		return existing.New(b.ways, b.versions, r, j.status)
+	})
+	if made == nil {
+		return err
+	}
+	made.Close()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	judge(err)
+	return nil
+}

@@ -1,0 +1,108 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// Console is where a command shows what it found (Out) and what it is doing (Progress).
+type Console struct {
+	Out, Progress io.Writer
+	// Color is whether Out is a terminal.
+	Color bool
+}
+
+// status returns a function that prints a line to Progress, with the time since status was called.
+func (c Console) status() func(format string, args ...any) {
+	start := time.Now()
+	return func(format string, args ...any) {
+		_, _ = fmt.Fprintf(c.Progress, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+// Show shows what was found by calling write. It does so even where it could not be saved in dir,
+// because of the error saved: to find it may have taken hours.
+func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions) error) error {
+	if saved != nil {
+		dir = ""
+	}
+	if err := write(reports.SummaryOptions{Dir: dir, Color: c.Color}); err != nil {
+		return errors.Join(err, saved)
+	}
+	if saved != nil {
+		return fmt.Errorf("what is told above could not be saved: %w", saved)
+	}
+	return nil
+}
+
+// Judge judges the history of a run, writes the reports and shows the summary.
+func (d Dir) Judge(strict bool, c Console) (invariant.Outcome, error) {
+	h, err := history.ReadFile(d.History())
+	if err != nil {
+		return "", err
+	}
+	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: strict})
+	return report.Verdict.Outcome, d.Render(report, c)
+}
+
+// Render writes the reports of a run that was judged, and shows the summary.
+func (d Dir) Render(report reports.RunReport, c Console) error {
+	return c.Show(string(d), reports.WriteAll(string(d), report), func(shown reports.SummaryOptions) error {
+		return reports.WriteSummary(c.Out, report, shown)
+	})
+}
+
+// judge judges what was recorded. cut is why the run was not carried out to its end; nil if it was.
+// A run that was cut short may show a violation, but it never passes: without a violation, the
+// error says why it was cut short.
+func (d Dir) judge(strict bool, c Console, cut error) (invariant.Outcome, error) {
+	if _, err := os.Stat(d.History()); cut != nil && err != nil {
+		return "", fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
+	}
+	outcome, err := d.Judge(strict, c)
+	switch {
+	case cut == nil && err == nil, outcome == invariant.OutcomeFail && err == nil:
+		return outcome, nil
+	case cut == nil:
+		return "", err
+	}
+	return "", errors.Join(cut, err)
+}
+
+// Machine says on what the run takes place, as far as a reader of its report cares.
+func Machine() []string {
+	facts := []string{fmt.Sprintf("%d CPUs", runtime.NumCPU())}
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err == nil {
+		facts = append(facts, "Linux "+unix.ByteSliceToString(uts.Release[:])+" "+unix.ByteSliceToString(uts.Machine[:]))
+	}
+	return facts
+}
+
+// Version is the version of this program: that of the module, or the commit that it was built from.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return "devel"
+}

@@ -1,0 +1,133 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// kindBackend runs a kind cluster whose control-plane nodes run different versions.
+type kindBackend struct {
+	config kind.Config
+	facts  []string
+}
+
+func (*kindBackend) check(p *Plan) error {
+	if err := kind.CheckPlan(p.Schedule); err != nil {
+		return err
+	}
+	for _, version := range p.Schedule.Versions() { // not every version has every subject
+		if _, err := local.APIServerArguments(version, p.Spec.Subject, local.Place{}, local.Files{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe adds what servers are told beside what kubeadm tells them, and, once the cluster has a
+// name, where they are.
+func (b *kindBackend) describe(p *Plan, run *history.Run) {
+	for i := range run.Servers {
+		s := &run.Servers[i]
+		arguments, err := kind.APIServerArguments(p.Spec.From, p.Spec.Subject, p.Schedule.Servers[i].Setup)
+		if err != nil {
+			return // check has seen that there is none
+		}
+		for _, a := range arguments {
+			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
+		}
+		if p.Spec.Subject == scenario.SubjectReference {
+			s.ProxyArgs = kind.ProxyArguments()
+		}
+	}
+	if b.config.Name != "" {
+		for i, place := range kind.Places(b.config.Name, run.Servers) {
+			run.Servers[i].ID, run.Servers[i].Address = place.ID, place.Node
+		}
+	}
+}
+
+func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
+	configuration := kind.Configuration{
+		Name: kind.Prefix + "…", Image: kind.ImageName(p.Schedule.Versions()), Subject: p.Spec.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
+	}
+	if p.Spec.Subject == scenario.SubjectReference {
+		configuration.Proxy = "SKEWPROOF"
+	}
+	for _, s := range p.Schedule.Servers {
+		configuration.Nodes = append(configuration.Nodes, kind.Node{Version: s.Version, Setup: s.Setup})
+	}
+	yaml, err := configuration.YAML()
+	if err != nil {
+		return wrong(err)
+	}
+	_, err = fmt.Fprintf(out, "\nThe cluster:\n%s", yaml)
+	return err
+}
+
+func (b *kindBackend) prepare(ctx context.Context, p *Plan) (err error) {
+	b.config.Subject = p.Spec.Subject
+	if p.Spec.Subject == scenario.SubjectReference {
+		if b.config.Proxy, err = os.Executable(); err != nil { // the sidecars are this program too
+			return err
+		}
+	}
+	found, err := kind.Check(ctx, p.Schedule.Versions(), len(p.Schedule.Servers), b.config.Proxy)
+	if err != nil {
+		return err
+	}
+	b.config.Image, b.facts = found.Image, found.Facts
+	b.config.Name, err = kind.NewName()
+	return err
+}
+
+// carryOut removes the cluster, whatever happens. Only a killed process leaves it behind.
+func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
+	if err := j.begin(programs{}, append(Machine(), b.facts...)...); err != nil {
+		return err
+	}
+	config := b.config
+	config.Servers, config.Status = j.Run.Servers, j.status
+	config.Files = kind.Files{Keys: filepath.Join(j.Dir.scratch(), "keys"), Nodes: j.Dir.File("kind"), Logs: j.Dir.logs()}
+	// Whoever root is in the containers has to read what the nodes see.
+	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
+		return fmt.Errorf("write to output directory: %w", err)
+	}
+	made, failed := record(ctx, j.Dir, manifest{Run: j.Run, Plan: j.Schedule}, false, j.status, func(r *history.Recorder) (*kind.Cluster, error) {
+		config.Recorder = r
+		return kind.New(config)
+	})
+	if made == nil {
+		return failed
+	}
+	defer func() {
+		if left := made.Close(); left != nil {
+			fmt.Fprintf(j.Progress, "%v\nSomething of the cluster %s may be left: 'skewproof kind-clean' removes it.\n", left, config.Name)
+		}
+	}()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	made.Collect(ctx)
+	if !made.Up() {
+		return fmt.Errorf("%w; logs are in %s", failed, j.Dir.logs())
+	}
+	if failed != nil {
+		fmt.Fprintf(j.Progress, "skewproof: %v\n", failed)
+	}
+	judge(j.Dir.cutUnless(failed == nil))
+	if j.Spec.Keep {
+		fmt.Fprintf(j.Progress, "The cluster stays up: kubectl --kubeconfig %s, docker exec -it %s bash. End it with Ctrl-C here.\n",
+			config.Files.Kubeconfig(), j.Run.Servers[0].Address)
+		<-ctx.Done()
+	}
+	return nil
+}

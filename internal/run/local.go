@@ -1,0 +1,143 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// localBackend runs real etcd and kube-apiserver processes in a sandbox of namespaces. This process
+// checks, gets binaries and judges; a copy of it, in the sandbox, does the rest: see sandboxed.go.
+type localBackend struct{}
+
+func (localBackend) check(p *Plan) error {
+	for _, version := range p.Schedule.Versions() { // not every version has every subject
+		if _, err := local.Components(version, p.Spec.Subject, local.Place{}, local.Files{}); err != nil {
+			return err
+		}
+	}
+	return p.Spec.checkBinaries()
+}
+
+func (localBackend) describe(p *Plan, run *history.Run) {
+	for i, place := range local.Places(run.Subject, run.Servers) {
+		s := &run.Servers[i]
+		place.Setup = p.Schedule.Servers[i].Setup
+		s.ID, s.Address = place.ID, place.Advertised.String()
+		components, _ := local.Components(s.Version, run.Subject, place, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"}) // see check
+		for _, c := range components {
+			if c.Program == local.ProgramProxy {
+				s.ProxyArgs = c.Args
+			} else {
+				s.Args = c.Args
+			}
+		}
+	}
+}
+
+func (localBackend) dryRun(p *Plan, out io.Writer) error {
+	run := p.describe()
+	files := local.Files{Keys: "KEYS", Data: "DATA", Logs: "LOGS"}
+	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
+	for i, place := range local.Places(run.Subject, run.Servers) {
+		for _, s := range starts(p.Schedule, p.Schedule.Servers[i]) {
+			place.Setup = s.Setup
+			components, err := local.Components(s.Version, run.Subject, place, files)
+			if err != nil {
+				return wrong(err)
+			}
+			how := s.Version
+			if s.Setup != nil {
+				how += ", " + s.Setup.String()
+			}
+			for _, c := range components {
+				fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n",
+					c.Program, place.Name, how, place.Name, place.Subnet, strings.Join(c.Args, "\n  "))
+			}
+		}
+	}
+	return p.printSchedule(out)
+}
+
+// starts lists each way in which a plan starts a server, beginning with its first start.
+func starts(plan scenario.Plan, server scenario.Server) []scenario.Server {
+	all, now := []scenario.Server{server}, server
+	for _, s := range plan.Steps {
+		if s.Server != server.Name || !slices.Contains([]scenario.Action{scenario.Start, scenario.Restart, scenario.Replace}, s.Action) {
+			continue
+		}
+		now.Version, now.Setup = cmp.Or(s.Version, now.Version), s.Setup
+		if !slices.ContainsFunc(all, func(had scenario.Server) bool {
+			return had.Version == now.Version && had.Setup.String() == now.Setup.String()
+		}) {
+			all = append(all, now)
+		}
+	}
+	return all
+}
+
+func (localBackend) prepare(ctx context.Context, p *Plan) error {
+	if err := p.Spec.takeEnvironment(); err != nil {
+		return err
+	}
+	return sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}})
+}
+
+// carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half has
+// ended.
+func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
+	got, err := j.Spec.get(ctx, j.Schedule.Versions(), j.Progress)
+	if err != nil {
+		j.Dir.discard()
+		return err
+	}
+	if err := j.begin(got, append(Machine(), got.provenance...)...); err != nil {
+		return err
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reader.Close() }()
+	var code int
+	ended := make(chan error, 1)
+	go func() {
+		defer func() { _ = writer.Close() }()
+		var err error
+		code, err = sandbox.Enter(ctx, sandbox.Command{
+			Args: []string{SandboxedCommand, string(j.Dir)}, Stdout: j.Progress, Stderr: j.Progress, ExtraFiles: []*os.File{writer},
+			Started: func(pid int) {
+				_ = writer.Close() // the sandboxed half has its own
+				if err := os.WriteFile(j.Dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+					fmt.Fprintf(j.Progress, "note the sandbox for 'skewproof shell': %v\n", err)
+				}
+			},
+		})
+		ended <- err
+	}()
+	how := make([]byte, 1)
+	if n, _ := reader.Read(how); n == 1 { // at the end of file, it has ended, or never started
+		judge(j.Dir.cutUnless(how[0] == heldComplete))
+		fmt.Fprintf(j.Progress, "The cluster stays up. Enter it with 'skewproof shell %s'; end it with Ctrl-C here.\n", j.Dir)
+		<-ended
+		return nil
+	}
+	switch err := <-ended; {
+	case err != nil:
+		return fmt.Errorf("%w; logs are in %s", err, j.Dir.logs())
+	case code != 0 && ctx.Err() != nil:
+		return errInterrupted
+	}
+	judge(j.Dir.cutUnless(code == 0))
+	return nil
+}

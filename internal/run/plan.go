@@ -1,0 +1,236 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+)
+
+// Plan is a Spec with its defaults filled in, of which everything has been checked that can be
+// checked before anything is fetched or started. Make one with [Spec.Plan].
+type Plan struct {
+	Spec     Spec
+	Scenario scenario.Scenario
+	// Schedule is the scenario's plan for these servers and versions.
+	Schedule scenario.Plan
+	backend  backend
+}
+
+// backend is what the servers of a run run on. There is one value for each Plan: it may keep what
+// it learns.
+type backend interface {
+	// check refuses what this backend cannot do.
+	check(*Plan) error
+	// describe says of each server what it is started with.
+	describe(*Plan, *history.Run)
+	// dryRun prints what would be started.
+	dryRun(p *Plan, out io.Writer) error
+	// prepare finds out, in seconds, whether the machine or the servers can carry out the run.
+	// There is no directory yet.
+	prepare(context.Context, *Plan) error
+	// carryOut makes the cluster, carries out the plan, and ends the cluster. It calls judge as
+	// soon as the history is complete; cut is why the plan was not carried out to its end, or nil.
+	// The error says why there is nothing to judge.
+	carryOut(ctx context.Context, j *job, judge func(cut error)) error
+}
+
+// backends are all backends, with their subjects and the greatest number of servers.
+var backends = map[string]struct {
+	make     func() backend
+	subjects []string
+	servers  int
+}{
+	scenario.BackendLocal:    {func() backend { return localBackend{} }, scenario.Subjects, local.MaxServers},
+	scenario.BackendKind:     {func() backend { return &kindBackend{} }, scenario.Subjects, kind.MaxServers},
+	scenario.BackendSim:      {func() backend { return simBackend{} }, SimulatedSubjects, MaxSimulated},
+	scenario.BackendExisting: {func() backend { return &existingBackend{} }, []string{SubjectExternal}, math.MaxInt},
+}
+
+// Plan checks everything that can be checked before anything is fetched or started. It reads no
+// more than a kubeconfig. An error about the Spec is of the kind [KindUsage].
+func (s Spec) Plan() (*Plan, error) {
+	p, err := s.plan()
+	return p, wrong(err)
+}
+
+func (s Spec) plan() (*Plan, error) {
+	p := &Plan{Spec: s}
+	var err error
+	if s.Own != nil {
+		p.Scenario = scenario.Scenario{Name: s.Own.Name, Happens: s.Own.Happens, About: s.Own.About}
+	} else if p.Scenario, err = scenarios.Find(s.Scenario); err != nil {
+		return nil, err
+	}
+	p.Spec.Backend = cmp.Or(s.Backend, scenario.BackendLocal)
+	b, ok := backends[p.Spec.Backend]
+	if !ok {
+		return nil, fmt.Errorf("--backend %q: want local, kind, sim or existing", s.Backend)
+	}
+	for _, f := range s.flags() {
+		if err := s.Refuses(f.name); err != nil {
+			return nil, err
+		}
+	}
+	p.backend = b.make()
+	if e, ok := p.backend.(*existingBackend); ok { // its kubeconfig says how many servers there are
+		if err := e.read(p); err != nil {
+			return nil, err
+		}
+	}
+	p.fillIn()
+	if err := p.checkSpec(s, b.subjects, b.servers); err != nil {
+		return nil, err
+	}
+	if err := p.schedule(); err != nil {
+		return nil, err
+	}
+	if err := p.backend.check(p); err != nil {
+		return nil, err
+	}
+	if p.Spec.Subject == scenario.SubjectBuiltin && s.Own == nil {
+		return p, local.CheckDesigns(p.Spec.From, p.Spec.To)
+	}
+	return p, nil
+}
+
+// fillIn fills in the defaults. Those of the backend existing are there already.
+func (p *Plan) fillIn() {
+	s := &p.Spec
+	s.Subject = cmp.Or(s.Subject, scenario.SubjectBuiltin)
+	s.From, s.To = cmp.Or(s.From, DefaultFrom), cmp.Or(s.To, DefaultTo)
+	s.Servers = cmp.Or(s.Servers, max(DefaultServers, p.Scenario.MinServers))
+	s.QPS = cmp.Or(s.QPS, DefaultQPS)
+	if s.Seed == nil {
+		s.Seed = new(uint64(DefaultSeed))
+	}
+	if s.Backend == scenario.BackendLocal {
+		s.Etcd = cmp.Or(s.Etcd, binaries.DefaultEtcd)
+	}
+}
+
+// checkSpec checks each field of the Spec. given is the Spec without its defaults.
+func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
+	s, chosen := p.Spec, p.Scenario
+	for _, v := range []struct{ flag, version string }{{"--from", s.From}, {"--to", s.To}} {
+		r, err := release.Parse(v.version)
+		if err == nil {
+			_, err = binaries.ParseVersion(binaries.KubeAPIServer, r.Version)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.flag, err)
+		}
+	}
+	if s.Etcd != "" {
+		if _, err := binaries.ParseVersion(binaries.Etcd, s.Etcd); err != nil {
+			return fmt.Errorf("--etcd: %w", err)
+		}
+	}
+	switch {
+	case !slices.Contains(subjects, s.Subject):
+		return fmt.Errorf("--subject %q: the backend %s has %s", s.Subject, s.Backend, strings.Join(subjects, ", "))
+	case !chosen.Limits.Allows(s.Backend):
+		return fmt.Errorf("--backend %s: %s runs on %s only, %s",
+			s.Backend, chosen.Name, strings.Join(chosen.Limits.Backends, ", "), chosen.Limits.Reason)
+	case semver.Compare(s.To, s.From) < 0:
+		return WrongOrder(s.From, s.To, given.From != "", given.To != "")
+	case chosen.NeedsTwoVersions && s.From == s.To:
+		return fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", s.From, chosen.Name)
+	case s.Servers < chosen.MinServers || s.Servers > servers:
+		return fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", s.Servers, chosen.Name, chosen.MinServers, servers, s.Backend)
+	}
+	return CheckQPS(s.QPS)
+}
+
+// CheckQPS refuses a rate that no load can have.
+func CheckQPS(qps float64) error {
+	if !(qps >= sim.MinQPS && qps <= sim.MaxQPS) { // NaN is refused too
+		return Usagef("--qps %v: want a rate of %v to %v", qps, sim.MinQPS, sim.MaxQPS)
+	}
+	return nil
+}
+
+// WrongOrder says that to is older than from, of which the command line may have given only one.
+func WrongOrder(from, to string, fromGiven, toGiven bool) error {
+	switch {
+	case !toGiven:
+		return Usagef("--from %s is newer than the default --to %s: give --to as well", from, to)
+	case !fromGiven:
+		return Usagef("--to %s is older than the default --from %s: give --from as well", to, from)
+	}
+	return Usagef("--to %s is older than --from %s: give the older version as --from", to, from)
+}
+
+// schedule makes the scenario's plan.
+func (p *Plan) schedule() error {
+	s := p.Spec
+	if s.Own != nil {
+		p.Schedule = s.Own.Plan
+	} else {
+		p.Schedule = p.Scenario.Plan(scenario.Parameters{
+			Servers: s.Servers, From: s.From, To: s.To, Bounds: history.DefaultBounds,
+			ReadOnly: s.OnlyReads || s.Backend == scenario.BackendExisting,
+		})
+	}
+	if err := p.Schedule.Validate(); err != nil {
+		return fmt.Errorf("scenario %s: %w", p.Scenario.Name, err)
+	}
+	if s.OnlyReads {
+		if err := p.Schedule.OnlyReads(); err != nil {
+			return fmt.Errorf("--only-reads: %s does more: %w", p.Scenario.Name, err)
+		}
+	}
+	return nil
+}
+
+// describe is what the history says of the run before it begins.
+func (p *Plan) describe() history.Run {
+	s := p.Spec
+	run := history.Run{
+		Scenario: p.Scenario.Name, Sentence: p.Scenario.Happens, Backend: s.Backend, Subject: s.Subject, From: s.From, To: s.To,
+		Seed: *s.Seed, QPS: s.QPS, About: slices.Clone(p.Scenario.About), Pressure: p.Schedule.Pressure, Bounds: p.Schedule.Bounds,
+		Reproduce: s.Command(),
+	}
+	for _, server := range p.Schedule.Servers {
+		run.Servers = append(run.Servers, history.Server{Name: server.Name, Version: server.Version})
+	}
+	p.backend.describe(p, &run)
+	return run
+}
+
+// DryRun prints the steps and what would be started. It starts nothing.
+func (p *Plan) DryRun(out io.Writer) error {
+	if err := p.Spec.Refuses("dry-run"); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", p.Scenario.Name, p.Scenario.Happens)
+	for i, s := range p.Schedule.Steps {
+		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
+	}
+	return p.backend.dryRun(p, out)
+}
+
+// printSchedule prints the plan as data.
+func (p *Plan) printSchedule(out io.Writer) error {
+	encoded, err := json.MarshalIndent(p.Schedule, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\nThe plan as data:\n%s\n", encoded)
+	return err
+}

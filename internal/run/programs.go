@@ -1,0 +1,145 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/release"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// programs are the binaries of a run on the backend local, and where they come from.
+type programs struct {
+	apiservers map[string]string // version → path
+	etcd       string
+	provenance []string
+}
+
+// get gets the binaries of a run: from the user, the cache, a download or a build.
+func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (programs, error) {
+	own, err := OverridesOf(s.Binaries)
+	if err != nil {
+		return programs{}, err
+	}
+	store := &binaries.Store{Overrides: own, Progress: progress}
+	got := programs{apiservers: map[string]string{}}
+	get := func(c binaries.Component, version string) (string, error) {
+		b, err := store.Get(ctx, c, version)
+		if err != nil {
+			return "", BinaryError(err)
+		}
+		from := b.How + ", sha256:" + b.SHA256
+		if b.Origin == binaries.OriginPath {
+			from = "a binary of the user's own"
+		}
+		got.provenance = append(got.provenance, fmt.Sprintf("%s %s: %s", c, version, from))
+		return b.Path, nil
+	}
+	for _, v := range versions {
+		if got.apiservers[v], err = get(binaries.KubeAPIServer, release.Of(v)); err != nil {
+			return programs{}, err
+		}
+	}
+	got.etcd, err = get(binaries.Etcd, s.Etcd)
+	return got, err
+}
+
+// Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
+// wait for that.
+func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) error {
+	var versions []string
+	var all Spec
+	for _, p := range plans {
+		if p.Spec.Backend == scenario.BackendLocal {
+			versions, all = append(versions, p.Schedule.Versions()...), p.Spec
+		}
+	}
+	if len(versions) == 0 {
+		return nil
+	}
+	slices.Sort(versions)
+	_, err := all.get(ctx, slices.Compact(versions), progress)
+	return err
+}
+
+// BinaryError gives an error of [binaries.Store.Get] its kind.
+func BinaryError(err error) error {
+	if errors.Is(err, binaries.ErrBadVersion) || errors.Is(err, binaries.ErrBadRef) {
+		return wrong(err)
+	}
+	return err
+}
+
+// OverridesOf adds to the user's own binaries those that the environment names. A flag is nearer to
+// the user than the environment, and wins.
+func OverridesOf(own binaries.Overrides) (binaries.Overrides, error) {
+	all, err := binaries.OverridesFromEnv(os.Getenv(binaries.OverrideEnv))
+	if err != nil {
+		return nil, Usagef("%s: %w", binaries.OverrideEnv, err)
+	}
+	maps.Copy(all, own)
+	return all, nil
+}
+
+// used are the binaries that a run on the backend local is made of.
+func (s Spec) used() (all []binaries.Ref) {
+	for _, b := range []struct {
+		component binaries.Component
+		version   string
+	}{{binaries.KubeAPIServer, release.Of(s.From)}, {binaries.KubeAPIServer, release.Of(s.To)}, {binaries.Etcd, s.Etcd}} {
+		if ref, err := binaries.NewRef(b.component, b.version); err == nil && !slices.Contains(all, ref) {
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// checkBinaries refuses a binary that no server of the run would be: who gives one wants to see
+// that one tested.
+func (s Spec) checkBinaries() error {
+	used := s.used()
+	for ref, path := range s.Binaries {
+		if !slices.Contains(used, ref) {
+			var has []string
+			for _, u := range used {
+				has = append(has, named(u))
+			}
+			return fmt.Errorf("--binary %s=%s: no server of this run is that; it has %s", named(ref), path, strings.Join(has, ", "))
+		}
+	}
+	for _, ref := range used {
+		if err := s.Binaries.Check(ref); err != nil {
+			return fmt.Errorf("--binary: %w", err)
+		}
+	}
+	return nil
+}
+
+// takeEnvironment adds the binaries that the environment names, as far as the run uses them: the
+// command line that repeats the run names them then.
+func (s *Spec) takeEnvironment() error {
+	all, err := OverridesOf(s.Binaries)
+	if err != nil {
+		return err
+	}
+	used := s.used()
+	maps.DeleteFunc(all, func(ref binaries.Ref, _ string) bool { return !slices.Contains(used, ref) })
+	s.Binaries = all
+	return nil
+}
+
+// named is a binary as --binary names it.
+func named(ref binaries.Ref) string { return string(ref.Component) + "@" + string(ref.Version) }
+
+func refs(o binaries.Overrides) iter.Seq[binaries.Ref] { return maps.Keys(o) }
+
+func compareRefs(a, b binaries.Ref) int { return cmp.Compare(named(a), named(b)) }

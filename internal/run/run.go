@@ -1,0 +1,109 @@
+// Package run carries out one run. A [Spec] says which run is wanted; a [Plan] is a Spec of which
+// everything has been checked that can be checked beforehand; [Plan.Run] makes of it a cluster, a
+// history, a verdict and a directory ([Dir]).
+//
+// What the servers run on is a backend, in a file of its own: local (with its half inside the
+// sandbox), kind, sim, existing.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// Result is what a run came to.
+type Result struct {
+	// Dir is where the run left its history; empty if the run did not get that far.
+	Dir Dir
+	// Outcome is the verdict; empty if there is none, and the error says why.
+	Outcome invariant.Outcome
+}
+
+// errInterrupted is the error of a run that was ended by a signal.
+var errInterrupted = errors.New("interrupted before there was a verdict")
+
+// Run carries out the run. When ctx ends, so do the servers. With Spec.Keep, the cluster stays up
+// after the verdict until then.
+func (s Spec) Run(ctx context.Context, c Console) (Result, error) {
+	plan, err := s.Plan()
+	if err != nil {
+		return Result{}, err
+	}
+	return plan.Run(ctx, c)
+}
+
+// Run carries out the plan, as [Spec.Run] does.
+func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
+	// Whether the machine and the servers can do it: what is cheap to find out comes before minutes
+	// of building.
+	if err := p.backend.prepare(ctx, p); err != nil {
+		return Result{}, err
+	}
+	dir, err := NewDir(p.Spec.Out, p.Scenario.Name, p.Spec.Subject, time.Now())
+	if err != nil {
+		return Result{}, err
+	}
+	defer dir.Tidy()
+
+	// The cluster, and the history of what happened to it.
+	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status()}
+	var unjudged error
+	err = p.backend.carryOut(ctx, j, func(cut error) {
+		// The verdict, on what was recorded.
+		result.Outcome, unjudged = dir.judge(p.Spec.Strict, c, cut)
+	})
+	if _, missing := os.Stat(dir.History()); missing == nil {
+		result.Dir = dir
+	}
+	return result, errors.Join(err, unjudged)
+}
+
+// job is a plan that is being carried out.
+type job struct {
+	*Plan
+	Console
+	Run    history.Run
+	Dir    Dir
+	status func(format string, args ...any)
+}
+
+// begin notes on what the run takes place, and writes the manifest.
+func (j *job) begin(got programs, environment ...string) error {
+	j.Run.Environment = environment
+	return j.Dir.writeManifest(manifest{Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Etcd: got.etcd, Keep: j.Spec.Keep})
+}
+
+// record makes a cluster, carries out the plan on it, and writes the history. The cluster is still
+// up when record returns, unless it could not be made: then it is nil.
+func record[C engine.Cluster](ctx context.Context, d Dir, m manifest, readOnly bool, status func(string, ...any),
+	create func(*history.Recorder) (C, error),
+) (cluster C, err error) {
+	file, err := d.createHistory()
+	if err != nil {
+		return cluster, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	m.Run.StartedAt = time.Now()
+	recorder := history.NewRecorder(file, m.Run, nil)
+	created, err := create(recorder)
+	if err != nil {
+		return cluster, errors.Join(err, recorder.Close(err))
+	}
+	return created, engine.Run(ctx, m.Plan, created, recorder, engine.Options{Seed: m.Run.Seed, QPS: m.Run.QPS, Status: status, ReadOnly: readOnly})
+}
+
+// cutUnless says that the run was not carried out to its end, unless it is complete: then it is
+// nil.
+func (d Dir) cutUnless(complete bool) error {
+	if complete {
+		return nil
+	}
+	return fmt.Errorf("the run was not carried out to its end; logs are in %s", d.logs())
+}

@@ -1,0 +1,148 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/search"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// SubjectAlpha is the design of 1.28, in every server whatever its version. Only the simulator has
+// it.
+const SubjectAlpha = "alpha"
+
+// SimulatedSubjects lists the subjects of the simulator.
+var SimulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone, SubjectAlpha}
+
+// MaxSimulated is how many servers a simulated run may have.
+const MaxSimulated = 100
+
+// Simulated is the environment of a simulated run: nothing of the machine matters to it.
+const Simulated = "simulated, in virtual time"
+
+// simBackend runs the real proxy code of every server on a virtual clock and a simulated network.
+type simBackend struct{}
+
+func (simBackend) check(p *Plan) error {
+	for _, v := range p.Schedule.Versions() {
+		if _, err := recorded.Get(v); err != nil {
+			return fmt.Errorf("--backend %s: %w", scenario.BackendSim, err)
+		}
+		if _, _, err := simulatedPolicy(p.Spec.Subject, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (simBackend) describe(*Plan, *history.Run) {}
+
+func (simBackend) dryRun(p *Plan, out io.Writer) error {
+	fmt.Fprintln(out, "\nServers, in virtual time:")
+	for _, s := range p.Schedule.Servers {
+		policy, on, err := simulatedPolicy(p.Spec.Subject, s.Version)
+		if err != nil {
+			return wrong(err)
+		}
+		name := policy.Name
+		if !on {
+			name = "the feature switched off"
+		}
+		fmt.Fprintf(out, "  %s, %s, with %s\n", s.Name, s.Version, name)
+	}
+	return p.printSchedule(out)
+}
+
+func (simBackend) prepare(context.Context, *Plan) error { return nil }
+
+// carryOut also says how much virtual time it was.
+func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
+	if err := j.begin(programs{}, Simulated); err != nil {
+		return err
+	}
+	began := time.Now()
+	result, err := j.simulate(ctx)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if err := j.Dir.SaveHistory(result.History); err != nil {
+		return err
+	}
+	judge(nil)
+	fmt.Fprintf(j.Out, "\nSimulated %s of virtual time in %s: %d requests, %d events, trace %s.\n", result.Until.Round(time.Second),
+		took.Round(time.Millisecond), len(result.History.Operations), result.Events, search.HashText(result.Hash))
+	return nil
+}
+
+// simulate returns early when ctx ends. The simulator then goes on until the process ends, and
+// nobody looks at what it finds.
+func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
+	simulator := sim.New(sim.Setup{
+		Version: recorded.Get,
+		Sidecar: j.Spec.Subject == scenario.SubjectReference,
+		Policy: func(version string) (proxy.Policy, bool) {
+			policy, on, _ := simulatedPolicy(j.Spec.Subject, version) // check has seen that there is no error
+			return policy, on
+		},
+	})
+	type outcome struct {
+		result *sim.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic}}
+		result, err := simulator.Run(&c, tape.Seeded(j.Run.Seed), sim.Options{Run: j.Run, StopAtError: true})
+		simulator.Close()
+		done <- outcome{result, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return nil, errInterrupted
+	}
+}
+
+// simulatedPolicy is what the proxy of a server of a version does under a subject; on is false
+// where it is switched off.
+func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err error) {
+	switch subject {
+	case scenario.SubjectNone:
+		return policy, false, nil
+	case scenario.SubjectReference:
+		return proxy.Reference(), true, nil
+	case SubjectAlpha:
+		return proxy.Alpha128(), true, nil
+	}
+	policy, err = PresetOf(version)
+	return policy, err == nil, err
+}
+
+// PresetOf returns the preset that behaves like the kube-apiserver of a version: the one named
+// after its minor, and up to 1.32 the alpha design.
+func PresetOf(version string) (proxy.Policy, error) {
+	minor := semver.MajorMinor(version)
+	if semver.Compare(minor, "v1.28") >= 0 && semver.Compare(minor, "v1.33") < 0 {
+		return proxy.Alpha128(), nil
+	}
+	for _, p := range proxy.Presets() {
+		if p.Name == "upstream-"+strings.TrimPrefix(minor, "v") {
+			return p, nil
+		}
+	}
+	return proxy.Policy{}, fmt.Errorf("subject %s: no policy behaves like the proxy of kube-apiserver %s; docs/policies.md lists those there are",
+		scenario.SubjectBuiltin, version)
+}

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+)
+
+// A Spec is data: what a process is handed is what was meant, whatever stands in it.
+func FuzzASpecSurvivesJSON(f *testing.F) {
+	f.Add("quiet", "local", "v1.36.3", 3, 240.0, uint64(7), true, "kube-apiserver@v1.37.1=/x y", "a,b")
+	f.Add("", "\"'", "\x00", -1, 1e-12, uint64(0), false, "", "")
+	f.Fuzz(func(t *testing.T, name, backend, version string, servers int, qps float64, seed uint64, on bool, binary, context string) {
+		want := Spec{
+			Scenario: name, Backend: backend, Subject: backend, From: version, To: name, Etcd: version, Servers: servers, QPS: qps, Strict: on, OnlyReads: !on,
+			Keep: on, Kubeconfig: context, Out: name,
+		}
+		if on {
+			want.Seed, want.Contexts, want.DirectContexts = &seed, []string{context, name}, []string{context}
+		}
+		if own := (binaries.Overrides{}); own.Set(binary) == nil {
+			want.Binaries = own
+		}
+		encoded, err := json.Marshal(want)
+		if err != nil {
+			return // not a number, which no plan takes
+		}
+		if want.hasInvalidUTF8() {
+			return
+		}
+		got, err := ReadSpec(bytes.NewReader(encoded))
+		if err != nil {
+			t.Fatalf("%s: %v", encoded, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s gives\n%+v, want\n%+v", encoded, got, want)
+		}
+	})
+}
+
+// hasInvalidUTF8 tells whether a string of the Spec is no text.
+func (s Spec) hasInvalidUTF8() bool {
+	all := []string{s.Scenario, s.Backend, s.From, s.Kubeconfig, s.Binaries.String()}
+	return strings.ToValidUTF8(strings.Join(all, ""), "") != strings.Join(all, "")
+}
+
+func TestASpecWithAFieldThatNobodyKnowsIsRefused(t *testing.T) {
+	for _, content := range []string{`{"scenario": "quiet", "speed": 9}`, `{"binaries": {"moon@v1": "x"}}`, "", "[]"} {
+		if s, err := ReadSpec(strings.NewReader(content)); err == nil || !strings.Contains(err.Error(), "read the specification of a run") {
+			t.Errorf("%s is read as %+v, error %v", content, s, err)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// Bench repeats scenarios: it shows how long they take, and whether they come to the same verdicts
+// every time.
+type Bench struct {
+	Options
+	// Spec is what all runs have in common.
+	Spec run.Spec
+	// Names are the scenarios; or else Labels choose them.
+	Names  []string
+	Labels string
+	// Runs is how often each scenario is run.
+	Runs int
+}
+
+// repeated is a scenario that is repeated.
+type repeated struct {
+	name    string
+	plan    *run.Plan
+	samples []sample
+}
+
+// sample is what one repetition came to.
+type sample struct {
+	wall, ready time.Duration
+	operations  int
+	verdicts    []reports.Invariant
+}
+
+// Run runs all of the scenarios once, then all of them again, and shows the table. The outcome is a
+// pass if no verdict differed from run to run. With an error, what was done until then is shown.
+func (b *Bench) Run(ctx context.Context) (invariant.Outcome, error) {
+	all, err := b.choose()
+	if err != nil {
+		return "", err
+	}
+	var plans []*run.Plan
+	for _, r := range all {
+		plans = append(plans, r.plan)
+	}
+	if err := b.Prepare(ctx, "bench-"+plans[0].Spec.Backend+"-"+plans[0].Spec.Subject, plans); err != nil {
+		return "", err
+	}
+	trouble := b.collect(ctx, all)
+	outcome, err := compare(b.Console.Out, all)
+	if trouble != nil {
+		err = trouble
+	}
+	return outcome, err
+}
+
+// choose returns the scenarios that are named, or that have the labels. All of them are checked
+// before any is run.
+func (b *Bench) choose() (all []*repeated, err error) {
+	switch names := len(b.Names) > 0; {
+	case b.Runs < 1:
+		return nil, run.Usagef("--runs %d: want at least 1", b.Runs)
+	case names && b.Labels != "":
+		return nil, run.Usagef("names and --labels: give one of them")
+	case !names && b.Labels == "":
+		return nil, run.Usagef("which scenarios? Give their names, or --labels; 'skewproof list' shows them")
+	}
+	if err := ownServers(b.Spec); err != nil {
+		return nil, err
+	}
+	names := b.Names
+	if b.Labels != "" {
+		chosen, err := Choose(b.Labels)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range chosen {
+			if s.Limits.Allows(b.Spec.Backend) {
+				names = append(names, s.Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil, run.Usagef("--labels %q choose nothing that runs on %s", b.Labels, b.Spec.Backend)
+		}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, run.Usagef("%s is named twice: --runs says how many times", name)
+		}
+		spec := b.Spec
+		spec.Scenario = name
+		plan, err := spec.Plan()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &repeated{name: name, plan: plan})
+	}
+	return all, nil
+}
+
+// collect carries out the runs until one could not be carried out to its end.
+func (b *Bench) collect(ctx context.Context, all []*repeated) error {
+	var tasks []task
+	for i := range b.Runs {
+		for _, r := range all {
+			tasks = append(tasks, taskOf(r.plan, filepath.Join(b.Out, fmt.Sprintf("%02d", i+1), r.name)))
+		}
+	}
+	for i, finished := range b.carryOut(ctx, tasks) {
+		n, r, dir := i/len(all)+1, all[i%len(all)], tasks[i].spec.Out
+		switch {
+		case !finished.Begun: // there is no log
+			return fmt.Errorf("run %d of %s: %s", n, r.name, finished.Problem)
+		case finished.Problem != "":
+			return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", n, r.name, finished.Problem, dir)
+		}
+		s, err := readSample(dir, finished)
+		if err != nil {
+			return err
+		}
+		r.samples = append(r.samples, s)
+		fmt.Fprintf(b.Console.Progress, "run %d of %d: %s: %.1f s, servers ready after %.1f s, %d requests\n",
+			n, b.Runs, r.name, s.wall.Seconds(), s.ready.Seconds(), s.operations)
+	}
+	return nil
+}
+
+func readSample(dir string, finished Finished) (sample, error) {
+	h, err := history.ReadFile(run.Dir(dir).History())
+	if err != nil {
+		return sample{}, err
+	}
+	s := sample{wall: finished.Took, operations: finished.Report.Metadata.Operations, verdicts: finished.Report.Invariants}
+	for _, l := range h.Lifecycle {
+		if l.Incarnation == 1 && l.State == history.StateReady {
+			s.ready = max(s.ready, l.At)
+		}
+	}
+	return s, nil
+}
+
+// compare prints what the repetitions of each scenario came to. The outcome is a pass if all
+// verdicts were the same every time.
+func compare(out io.Writer, all []*repeated) (invariant.Outcome, error) {
+	fmt.Fprintf(out, "%s\n", strings.Join(run.Machine(), ", "))
+	differing, total := 0, 0
+	for _, r := range all {
+		fmt.Fprintf(out, "\n%s; runs: %d\n\n", r.plan.Spec.Command(), len(r.samples))
+		if len(r.samples) == 0 { // it was ended early
+			continue
+		}
+		if err := printFigures(out, r.samples); err != nil {
+			return "", err
+		}
+		differing += printVerdicts(out, r.samples)
+		if len(r.samples) > 1 {
+			total += len(r.samples[0].verdicts)
+		}
+	}
+	if total == 0 {
+		_, err := fmt.Fprintln(out, "\nno verdict could be compared: nothing ran twice")
+		return invariant.OutcomeInconclusive, err
+	}
+	_, err := fmt.Fprintf(out, "\n%d of %d verdicts differed from run to run\n", differing, total)
+	if differing > 0 {
+		return invariant.OutcomeInconclusive, err
+	}
+	return invariant.OutcomePass, err
+}
+
+// printFigures prints the least, the median and the most of what was measured.
+func printFigures(out io.Writer, samples []sample) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\tleast\tmedian\tmost\t")
+	row := func(name, format string, value func(sample) float64) {
+		values := make([]float64, len(samples))
+		for i, s := range samples {
+			values[i] = value(s)
+		}
+		slices.Sort(values)
+		fmt.Fprintf(table, "%s\t"+format+"\t"+format+"\t"+format+"\t\n", name, values[0], values[len(values)/2], values[len(values)-1])
+	}
+	row("wall time, s", "%.1f", func(s sample) float64 { return s.wall.Seconds() })
+	row("until all servers are ready, s", "%.1f", func(s sample) float64 { return s.ready.Seconds() })
+	row("requests recorded", "%.0f", func(s sample) float64 { return float64(s.operations) })
+	return table.Flush()
+}
+
+// printVerdicts prints how often each invariant came to which verdict, and returns how many did not
+// come to the same one each time.
+func printVerdicts(out io.Writer, samples []sample) (differing int) {
+	fmt.Fprintln(out)
+	for i, v := range samples[0].verdicts {
+		counts := map[invariant.Outcome]int{}
+		for _, s := range samples {
+			counts[s.verdicts[i].Verdict]++
+		}
+		var parts []string
+		for _, o := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {
+			if counts[o] > 0 {
+				parts = append(parts, fmt.Sprintf("%s %d", o, counts[o]))
+			}
+		}
+		if len(counts) > 1 {
+			differing++
+		}
+		fmt.Fprintf(out, "%-24s %s\n", v.Name, strings.Join(parts, ", "))
+	}
+	return differing
+}

@@ -1,0 +1,338 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// Case is one run of a conformance suite: of a scenario, or of a scenario on what it must fail on.
+type Case struct {
+	// Name is "FAMILY SCENARIO", or "negative control SCENARIO on SUBJECT". It is stable.
+	Name string
+	// Labels are what Ginkgo may choose it by.
+	Labels []string
+	Spec   run.Spec
+	// Limit is how long the run may take.
+	Limit time.Duration
+	Outcome
+
+	plan   *run.Plan // nil if it is refused
+	dir    string    // below the directory of the suite
+	wanted bool      // chosen by labels
+}
+
+// Outcome is what a case came to, as data: the cases of a suite may be run in several processes.
+// One of Scenario and Control is set.
+type Outcome struct {
+	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
+	Control  *reports.ControlRun          `json:"control,omitempty"`
+	// Interrupted is true when the run was ended because the suite was.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Log is where the process of the run said what it did; empty if there is none.
+	Log string `json:"log,omitempty"`
+}
+
+// LabelControl marks control runs.
+const LabelControl = "control"
+
+// Cases checks the suite and returns its cases: the scenarios, then their control runs, in the
+// order of the catalogue; and the scenarios that have no control run, each with the reason.
+func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err error) {
+	chosen, err := Choose(c.Labels)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, nil, err
+	}
+	chooses, err := types.ParseLabelFilter(c.Labels)
+	if err != nil { // Choose has seen that there is none
+		return nil, nil, err
+	}
+	var controls []*Case
+	for _, s := range chosen {
+		k := c.scenarioCase(s)
+		cases = append(cases, k)
+		if k.plan == nil {
+			continue // it is skipped, so there is nothing to prove
+		}
+		switch control, why := c.controlCase(s); {
+		case why != "":
+			unproven = append(unproven, reports.Unproven{Scenario: s.Name, Reason: why})
+		default:
+			control.wanted = chooses(control.Labels) // "!control" does not
+			controls = append(controls, control)
+		}
+	}
+	if c.Controls == ControlsFew {
+		few := quickest(controls)
+		for _, k := range controls {
+			if !slices.Contains(few, k) {
+				unproven = append(unproven, reports.Unproven{Scenario: k.Control.Scenario, Reason: "only a few control runs were asked for"})
+			}
+		}
+		controls = few
+	}
+	return append(cases, controls...), unproven, nil
+}
+
+// specOf is the Spec of a scenario's run.
+func (c *Conformance) specOf(s scenario.Scenario) run.Spec {
+	spec := c.Spec
+	spec.Scenario = s.Name
+	if spec.Servers > 0 {
+		spec.Servers = max(spec.Servers, s.MinServers)
+	}
+	return spec
+}
+
+func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
+	k := &Case{Name: string(s.Family) + " " + s.Name, Labels: labels(s), Spec: c.specOf(s), dir: filepath.Join("scenarios", s.Name), wanted: true}
+	k.Scenario = &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
+	k.refuse(reports.ResultSkipped, reports.NotReached)
+	plan, err := k.Spec.Plan()
+	switch {
+	case !s.Limits.Allows(c.Spec.Backend):
+		k.refuse(reports.ResultSkipped, fmt.Sprintf("it does not run on %s: %s", c.Spec.Backend, s.Limits.Reason))
+	case err != nil:
+		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+err.Error())
+	default:
+		k.plan, k.Limit = plan, limitOf(plan.Schedule)
+	}
+	if s.Limits.Allows(c.Spec.Backend) {
+		k.Scenario.Reproduce = k.Spec.Command()
+	}
+	return k
+}
+
+// controlCase is the control run of a scenario, or why it has none.
+func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
+	subject := s.Control.Subject
+	switch {
+	case subject == "" && s.Control.Defect == "":
+		return nil, "the catalogue names nothing that it must fail on"
+	case subject == "":
+		return nil, fmt.Sprintf("it must fail on the planted defect %q, which only the simulator's own tests plant ('make mutants')", s.Control.Defect)
+	}
+	spec := c.specOf(s)
+	spec.Subject, spec.Strict = subject, false
+	if spec.Backend == scenario.BackendExisting {
+		// Servers that are somebody else's cannot be made worse. The simulator shows that the same
+		// plan, load and invariants can fail.
+		spec = run.Spec{Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, OnlyReads: true}
+	}
+	if !s.Limits.Allows(spec.Backend) {
+		return nil, "it does not run on " + spec.Backend + ": " + s.Limits.Reason
+	}
+	plan, err := spec.Plan()
+	if err != nil {
+		return nil, "it is not for this backend or pair of versions: " + err.Error()
+	}
+	k = &Case{
+		Name: "negative control " + s.Name + " on " + subject, Labels: append([]string{LabelControl}, labels(s)...), Spec: spec,
+		plan: plan, Limit: limitOf(plan.Schedule), dir: filepath.Join("control", s.Name),
+	}
+	k.Control = &reports.ControlRun{
+		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants, Reproduce: spec.Command(),
+		Result: reports.ResultInconclusive, Reason: reports.NotReached,
+	}
+	return k, ""
+}
+
+// shows is what a control run is to show.
+type shows struct{ subject, invariant string }
+
+// shows lists what the control run of a case is to show.
+func (k *Case) shows() (all []shows) {
+	for _, i := range k.Control.MustViolate {
+		all = append(all, shows{k.Control.Subject, i})
+	}
+	return all
+}
+
+// quickest returns, for each invariant that is to be violated and each subject, the control run
+// that takes the least time. One run may be that for several.
+func quickest(controls []*Case) []*Case {
+	shown, best := map[shows]bool{}, map[*Case]bool{}
+	for _, k := range slices.SortedStableFunc(slices.Values(controls), func(a, b *Case) int { return cmp.Compare(a.Limit, b.Limit) }) {
+		for _, s := range k.shows() {
+			if !shown[s] {
+				shown[s], best[k] = true, true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(controls), func(k *Case) bool { return !best[k] })
+}
+
+// refuse gives a scenario a result in both profiles, with one reason.
+func (k *Case) refuse(result reports.Result, reason string) {
+	k.Scenario.Core = reports.ProfileResult{Result: result, Reason: reason}
+	k.Scenario.Extended = k.Scenario.Core
+}
+
+// notReached tells whether nothing is known of the case, because its turn did not come.
+func (k *Case) notReached() bool {
+	return k.Scenario != nil && k.Scenario.Core.Reason == reports.NotReached || k.Control != nil && k.Control.Reason == reports.NotReached
+}
+
+// task is the run of the case. out is the directory of the suite.
+func (k *Case) task(out string) task {
+	spec := k.Spec
+	spec.Out = filepath.Join(out, k.dir)
+	k.Log = spec.Out + ".log"
+	return task{spec, k.Limit}
+}
+
+// CarryOut carries out the case, unless it is refused: then its result says why. program is
+// skewproof, and out the directory of the suite.
+func (k *Case) CarryOut(ctx context.Context, program, out string) {
+	if k.plan == nil {
+		return
+	}
+	if f := carryOut(ctx, program, k.task(out)); f.Begun {
+		k.finish(f)
+	}
+}
+
+// finish takes what the run came to.
+func (k *Case) finish(f Finished) {
+	k.Interrupted = f.Problem == interrupted
+	page := filepath.ToSlash(filepath.Join(k.dir, reports.HTMLFile))
+	if s := k.Scenario; s != nil {
+		s.Directory, s.DurationSeconds = k.dir, reports.SecondsOf(f.Took)
+		if f.Report != nil {
+			s.Page, s.Reproduce = page, cmp.Or(f.Report.Reproduce, s.Reproduce)
+		}
+		k.finishScenario(f)
+	} else {
+		c := k.Control
+		c.Directory, c.DurationSeconds = k.dir, reports.SecondsOf(f.Took)
+		if f.Report != nil {
+			c.Page, c.Reproduce = page, cmp.Or(f.Report.Reproduce, c.Reproduce)
+		}
+		c.Reason = ""
+		finishControl(c, f)
+	}
+}
+
+// finishScenario says what the run of a scenario came to.
+func (k *Case) finishScenario(f Finished) {
+	s := k.Scenario
+	switch {
+	case f.Code == codeUsage: // the servers' versions, which were not known before; there is no directory
+		s.DurationSeconds, s.Directory, s.Page = 0, "", ""
+		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
+		return
+	case f.Report == nil || f.Problem != "" && f.Report.Verdict.Outcome != invariant.OutcomeFail:
+		k.refuse(reports.ResultInconclusive, f.Problem)
+		return
+	}
+	s.Core, s.Extended = f.Report.InProfile(invariant.GradeCore), f.Report.InProfile(invariant.GradeExtended)
+	if m := f.Report.Metadata; m.From == m.To {
+		s.Core, s.Extended = nothingSkewed(s.Core, m.To), nothingSkewed(s.Extended, m.To)
+	}
+}
+
+// nothingSkewed is what a run comes to in which all servers are of one version: what passes there
+// would pass without a proxy, too. The versions of servers that run already are not known before,
+// and their control runs are in the simulator, where versions are mixed.
+func nothingSkewed(p reports.ProfileResult, version string) reports.ProfileResult {
+	if p.Result == reports.ResultPassed {
+		p.Result, p.Reason = reports.ResultInconclusive, "all servers are "+version+": with one version nothing is skewed, and no proxy is needed"
+	}
+	return p
+}
+
+// finishControl says whether a control run failed as it must: by violating every invariant that it
+// must. A control run that is refused, as its scenario is then, shows nothing, and does not show
+// either that the harness is blind.
+func finishControl(c *reports.ControlRun, f Finished) {
+	switch {
+	case f.Code == codeUsage:
+		c.Result, c.Reason = reports.ResultSkipped, "it is not for this backend or pair of versions: "+f.Problem
+		return
+	case f.Report == nil || f.Problem != "":
+		c.Result, c.Reason = reports.ResultInconclusive, f.Problem
+		return
+	}
+	core, extended := f.Report.InProfile(invariant.GradeCore), f.Report.InProfile(invariant.GradeExtended)
+	c.Violated = core.Violated
+	var unseen, undecided []string
+	for _, must := range c.MustViolate {
+		switch {
+		case slices.Contains(core.Violated, must) || slices.Contains(extended.Violated, must):
+		case slices.Contains(core.Undecided, must) || slices.Contains(extended.Undecided, must):
+			undecided = append(undecided, must)
+		default:
+			unseen = append(unseen, must)
+		}
+	}
+	switch {
+	case len(unseen) > 0:
+		violated := cmp.Or(strings.Join(core.Violated, ", "), "nothing")
+		c.Result = reports.ResultFailed
+		c.Reason = "it must violate " + strings.Join(unseen, ", ") + " and violated " + violated + ": the harness does not see what it is there to see"
+	case len(undecided) > 0:
+		c.Result, c.Reason = reports.ResultInconclusive, "nothing could be said about "+strings.Join(undecided, ", ")
+	default:
+		c.Result = reports.ResultPassed
+	}
+}
+
+// Took is how long the run took; 0 if there was none.
+func (k *Case) Took() time.Duration {
+	seconds := reports.Seconds(0)
+	if k.Scenario != nil {
+		seconds = k.Scenario.DurationSeconds
+	} else {
+		seconds = k.Control.DurationSeconds
+	}
+	return time.Duration(float64(seconds) * float64(time.Second))
+}
+
+// Result is what the case came to, and why it did not pass, in a sentence for people; empty if it
+// did.
+func (k *Case) Result() (reports.Result, string) {
+	if k.Interrupted {
+		name := "the " + k.Name
+		if k.Scenario != nil {
+			name = k.Scenario.Name
+		}
+		return reports.ResultInconclusive, fmt.Sprintf("interrupted in %s (what its run had said is in %s); the rest of the suite is not run", name, k.Log)
+	}
+	if c := k.Control; c != nil {
+		if c.Result == reports.ResultPassed {
+			return c.Result, ""
+		}
+		return c.Result, string(c.Result) + ": " + c.Reason
+	}
+	for _, profile := range []struct {
+		name   invariant.Grade
+		result reports.ProfileResult
+		counts bool
+	}{
+		{invariant.GradeCore, k.Scenario.Core, true},
+		{invariant.GradeExtended, k.Scenario.Extended, k.Spec.Strict && k.Scenario.Extended.Result != reports.ResultSkipped}, // there may be nothing of it
+	} {
+		if r := profile.result; profile.counts && r.Result != reports.ResultPassed {
+			words := []string{fmt.Sprintf("%s, %s", r.Result, profile.name)}
+			if len(r.Violated) > 0 {
+				words = append(words, "violated "+strings.Join(r.Violated, ", "))
+			}
+			return r.Result, strings.Join(append(words, r.Reason), ": ")
+		}
+	}
+	return reports.ResultPassed, ""
+}

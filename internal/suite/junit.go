@@ -1,0 +1,59 @@
+package suite
+
+import (
+	"encoding/xml"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// junitOf is the suite's report as JUnit XML, with the names that Ginkgo gives to specs. What a CI
+// system makes of it agrees with the conformance report: where no case failed and the result is not
+// "passed" all the same, one more case says why.
+func junitOf(cases []*Case, c reports.ConformanceReport) ([]byte, error) {
+	suite := reporters.JUnitTestSuite{
+		Name: "skewproof conformance", Package: "conformance", Time: float64(c.Metadata.DurationSeconds),
+		Timestamp: c.Metadata.StartedAt.Format("2006-01-02T15:04:05"),
+	}
+	add := func(t reporters.JUnitTestCase) {
+		t.Classname = suite.Name
+		suite.TestCases = append(suite.TestCases, t)
+		suite.Tests++
+		switch {
+		case t.Failure != nil:
+			suite.Failures++
+		case t.Error != nil:
+			suite.Errors++
+		case t.Skipped != nil:
+			suite.Skipped++
+		}
+	}
+	for _, k := range cases {
+		result, why := k.Result()
+		t := reporters.JUnitTestCase{
+			Name: "[It] conformance " + k.Name + " [" + strings.Join(k.Labels, ", ") + "]", Time: k.Took().Seconds(), Status: string(result),
+		}
+		switch {
+		case k.Interrupted:
+			t.Error = &reporters.JUnitError{Message: why, Type: "interrupted"}
+		case k.notReached(), result == reports.ResultSkipped:
+			t.Skipped = &reporters.JUnitSkipped{Message: why}
+		case result != reports.ResultPassed:
+			t.Failure = &reporters.JUnitFailure{Message: why, Type: string(result)}
+		}
+		add(t)
+	}
+	if c.Result != reports.ResultPassed && suite.Failures+suite.Errors == 0 {
+		add(reporters.JUnitTestCase{
+			Name: "what the suite comes to", Status: string(c.Result),
+			Failure: &reporters.JUnitFailure{Message: string(c.Result) + ": " + c.Sentence, Type: string(c.Result)},
+		})
+	}
+	content, err := xml.MarshalIndent(reporters.JUnitTestSuites{
+		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
+		TestSuites: []reporters.JUnitTestSuite{suite},
+	}, "", "  ")
+	return append([]byte(xml.Header), append(content, '\n')...), err
+}

@@ -1,0 +1,73 @@
+package suite
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// scenarioThat is a case of the scenario quiet that came to something.
+func scenarioThat(result reports.Result, reason string, seconds reports.Seconds) *Case {
+	s := &reports.ConformanceScenario{Name: "quiet", DurationSeconds: seconds}
+	k := &Case{Name: "upgrades quiet", Labels: []string{"quiet", "smoke"}, dir: "scenarios/quiet", Outcome: Outcome{Scenario: s}}
+	k.refuse(result, reason)
+	return k
+}
+
+// Names are stable, and a case takes as long as its run.
+func TestJUnitShowsWhatRunsTook(t *testing.T) {
+	control := &Case{Name: "negative control quiet on none", Labels: []string{"control", "quiet"}}
+	control.Control = &reports.ControlRun{Result: reports.ResultPassed, DurationSeconds: 42}
+	junit, err := junitOf([]*Case{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"[It] conformance upgrades quiet [quiet, smoke]": "81.5", "[It] conformance negative control quiet on none [control, quiet]": "42",
+	} {
+		_, after, found := strings.Cut(string(junit), `name="`+name+`"`)
+		if _, after, _ = strings.Cut(after, ` time="`); !found || !strings.HasPrefix(after, want+`"`) {
+			t.Errorf("%s does not take %s s:\n%s", name, want, junit)
+		}
+	}
+}
+
+// No CI system is to take a suite for green that shows nothing, though none of its cases failed: as
+// without any control run.
+func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
+	const why = "there was no control run; 1 of 1 scenarios passed core"
+	ended := scenarioThat(reports.ResultInconclusive, interrupted, 1)
+	ended.Interrupted = true
+	for name, c := range map[string]struct {
+		only             *Case
+		result           reports.Result
+		failures, errors int
+		told             bool // by a case of its own
+	}{
+		"passed":                 {scenarioThat(reports.ResultPassed, "", 1), reports.ResultPassed, 0, 0, false},
+		"passed, and no control": {scenarioThat(reports.ResultPassed, "", 1), reports.ResultInconclusive, 1, 0, true},
+		"all skipped":            {scenarioThat(reports.ResultSkipped, "not here", 0), reports.ResultInconclusive, 1, 0, true},
+		"not reached":            {scenarioThat(reports.ResultSkipped, reports.NotReached, 0), reports.ResultInconclusive, 1, 0, true},
+		"failed":                 {scenarioThat(reports.ResultFailed, "404", 1), reports.ResultFailed, 1, 0, false}, // the case itself says why
+		"proved nothing":         {scenarioThat(reports.ResultInconclusive, "too little", 1), reports.ResultInconclusive, 1, 0, false},
+		"ended early":            {ended, reports.ResultInconclusive, 0, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			junit, err := junitOf([]*Case{c.only}, reports.ConformanceReport{Result: c.result, Sentence: why})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got reporters.JUnitTestSuites
+			if err := xml.Unmarshal(junit, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Failures != c.failures || got.Errors != c.errors || strings.Contains(string(junit), why) != c.told {
+				t.Errorf("%d failures and %d errors, want %d and %d, and that it says %q: %v:\n%s", got.Failures, got.Errors, c.failures, c.errors, why, c.told, junit)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package suite
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// What a run on real processes needs beside the waits of its plan, on a machine that keeps up.
+const (
+	timeOfARun   = 12 * time.Second // sandbox, etcd, servers, judging and reports
+	timeOfAStart = 8 * time.Second
+	timeOfASweep = 4 * time.Second
+)
+
+// expected is about how long a run of the plan takes on real processes.
+func expected(plan scenario.Plan) time.Duration {
+	takes := timeOfARun
+	for _, s := range plan.Steps {
+		takes += s.For
+		switch s.Action {
+		case scenario.Start, scenario.Restart, scenario.Replace:
+			takes += timeOfAStart
+		case scenario.Sweep:
+			takes += timeOfASweep
+		}
+	}
+	return takes
+}
+
+// limitOf is how long a run of the plan may take before it is ended. Servers are ready within
+// seconds, but not always on a loaded machine.
+func limitOf(plan scenario.Plan) time.Duration {
+	limit := 5 * time.Minute
+	for _, s := range plan.Steps {
+		limit += 2 * s.For
+		switch s.Action {
+		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep:
+			limit += 20 * time.Second
+		}
+	}
+	return limit
+}
+
+// What a run needs of the machine, as docs/conformance.md says. A run in the simulator needs a
+// processor, and little memory.
+const (
+	processorsOfARun      = 1.0
+	processorsOfReference = 1.5 // each server is two processes
+	memoryOfARun          = 2 << 30
+)
+
+// capacity is what the machine has for runs.
+type capacity struct {
+	processors int
+	memory     uint64 // available without swapping, in bytes; 0: not known
+}
+
+// machine is the capacity of this machine.
+func machine() capacity {
+	meminfo, _ := os.ReadFile("/proc/meminfo") // without it, the memory is not known
+	return capacity{runtime.NumCPU(), available(string(meminfo))}
+}
+
+// lacks says what the machine has too little of for so many runs at a time; empty if it has enough.
+func (c capacity) lacks(parallel int, backend string, reference bool) string {
+	if parallel < 2 {
+		return "" // there is no smaller number to take
+	}
+	each := processorsOfARun
+	if reference && backend != scenario.BackendSim {
+		each = processorsOfReference
+	}
+	var lacking []string
+	if want := each * float64(parallel); want > float64(c.processors) {
+		lacking = append(lacking, fmt.Sprintf("%d runs take %g processors, and there are %d", parallel, want, c.processors))
+	}
+	if backend != scenario.BackendSim && c.memory > 0 && uint64(parallel)*memoryOfARun > c.memory {
+		lacking = append(lacking, fmt.Sprintf("%d runs take %d GB of memory, and %.1f GB can be had",
+			parallel, parallel*memoryOfARun>>30, float64(c.memory)/(1<<30)))
+	}
+	return strings.Join(lacking, "; ")
+}
+
+// available is MemAvailable of /proc/meminfo in bytes; 0 if it does not say.
+func available(meminfo string) uint64 {
+	for line := range strings.Lines(meminfo) {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemAvailable:" {
+			kilobytes, _ := strconv.ParseUint(fields[1], 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,65 @@
+package suite
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// A pair that cannot be run is cells that say so, and nothing is fetched for it.
+func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
+	m := Matrix{
+		Spec: run.Spec{Backend: scenario.BackendLocal}, Scenarios: []string{"quiet"}, Subjects: []string{scenario.SubjectReference},
+		Pairs: []string{"v1.36.x..v1.37.1", "v1.36.3..v1.37.1"},
+	}
+	pairs, err := m.versionPairs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := m.cells(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plans := plansOf(cells); len(cells) != 2 || len(plans) != 1 || plans[0].Spec.From != "v1.36.3" {
+		t.Errorf("%d cells, of which %d can be run, want the good pair", len(cells), len(plans))
+	}
+}
+
+// Every pair of the matrix can be asked for with the subjects and scenarios that it has by default,
+// on both backends that the machine alone is enough for.
+func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
+	for _, backend := range []string{scenario.BackendLocal, scenario.BackendSim} {
+		m := Matrix{Spec: run.Spec{Backend: backend}, Scenarios: MatrixScenarios, Subjects: scenario.Subjects, Pairs: MatrixPairs()}
+		pairs, err := m.versionPairs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells, err := m.cells(pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cells {
+			if c.plan == nil {
+				t.Errorf("%s, %s, %s, %s: %s", backend, pairs[c.Pair], c.Subject, c.Scenario, c.Core.Reason)
+			}
+		}
+	}
+}
+
+// What one scenario needs, such as more servers, does not stick to the next, and the simulator
+// needs no programs.
+func TestParityTakesEachRunByItself(t *testing.T) {
+	p := Parity{Spec: run.Spec{Servers: 4, Etcd: "v3.6.9"}, Names: []string{"quiet", "peer-crash"}, Subjects: []string{"builtin", "none"}}
+	pairs, err := p.pairs()
+	if err != nil || len(pairs) != 4 {
+		t.Fatalf("%d pairs, error %v", len(pairs), err)
+	}
+	for _, c := range pairs {
+		for i, plan := range c.plans {
+			if s := plan.Spec; s.Servers != 4 || s.Backend != parityBackends[i] || s.Subject != c.subject || s.Scenario != c.scenario || (s.Etcd == "v3.6.9") != (i == 0) {
+				t.Errorf("%s on %s: %+v", c.scenario, c.subject, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/shell"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// RunSpecCommand is the hidden command of skewproof that carries out the [run.Spec] that it reads
+// from its standard input, as JSON.
+const RunSpecCommand = "run-spec"
+
+// The exit codes of skewproof; see 'skewproof --help'.
+const (
+	codePass         = 0
+	codeInconclusive = 2
+	codeUsage        = 4
+)
+
+// How long a run may take to end after SIGTERM before it is killed. The kernel ends the rest of a
+// sandbox; a kind cluster is left behind ('skewproof kind-clean' removes it).
+const (
+	shutdownGrace     = 30 * time.Second
+	KindShutdownGrace = 3 * time.Minute // the longest
+)
+
+func shutdownGraceOf(s run.Spec) time.Duration {
+	if s.Backend == scenario.BackendKind {
+		return KindShutdownGrace
+	}
+	return shutdownGrace
+}
+
+// interrupted is the problem of a run that was ended because the suite was.
+const interrupted = "interrupted before there was a verdict"
+
+// Finished is what a run came to.
+type Finished struct {
+	// Begun is false if the suite was ended before.
+	Begun bool
+	// Code is the exit code; -1 if there was none.
+	Code int
+	// Report is the report that the run left; nil if there is none.
+	Report *reports.RunReport
+	// Problem says why there is no verdict: what the run said last, or that it took too long or was
+	// interrupted. It is empty for a run that was judged.
+	Problem string
+	Took    time.Duration
+}
+
+// carryOut carries out one run in a process of its own: program is skewproof. What the run says
+// goes to the file Spec.Out with ".log" behind it. When ctx ends, the run is ended, with all its
+// processes.
+func carryOut(ctx context.Context, program string, t task) Finished {
+	if t.spec.Out == "" {
+		return Finished{Begun: true}
+	}
+	if ctx.Err() != nil {
+		return Finished{Code: -1, Problem: "ended before it had begun"}
+	}
+	began := time.Now()
+	f := process(ctx, program, t.limit, t.spec)
+	f.Begun, f.Took = true, time.Since(began)
+	return f
+}
+
+func process(ctx context.Context, program string, limit time.Duration, spec run.Spec) Finished {
+	failed := func(what string, err error) Finished {
+		return Finished{Code: -1, Problem: fmt.Sprintf("%s: %v", what, err)}
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return failed("encode the specification of the run", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(spec.Out), 0o755); err != nil {
+		return failed("make a directory for the run", err)
+	}
+	log, err := os.OpenFile(spec.Out+".log", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	if err != nil {
+		return failed("make a log of the run", err)
+	}
+	defer func() { _ = log.Close() }()
+	fmt.Fprintf(log, "$ %s --out %s\n", spec.Command(), shell.Quote(spec.Out))
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, program, RunSpecCommand)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
+	err = wait(cmd, shutdownGraceOf(spec))
+	f := Finished{Code: cmd.ProcessState.ExitCode()} // -1 for a process that never started, too
+	if report, err := reports.Read(filepath.Join(spec.Out, reports.JSONFile)); err == nil {
+		f.Report = &report
+	}
+	var exit *exec.ExitError
+	judged := f.Code >= codePass && f.Code <= codeInconclusive
+	switch {
+	case f.Report != nil && judged: // even if it was told to end in that moment
+	case ctx.Err() != nil:
+		f.Problem = interrupted
+	case limited.Err() != nil:
+		f.Problem = fmt.Sprintf("not over after %s, and ended", limit)
+	case err != nil && !errors.As(err, &exit):
+		f.Problem = fmt.Sprintf("run it: %v", err)
+	case !judged:
+		f.Problem = fmt.Sprintf("exit code %d: %s", f.Code, lastSaid(log))
+	default:
+		f.Problem = fmt.Sprintf("exit code %d, and no readable report", f.Code)
+	}
+	return f
+}
+
+// wait runs a command. When its context ends, the command gets SIGTERM, and after the grace period
+// SIGKILL.
+func wait(cmd *exec.Cmd, grace time.Duration) error {
+	// A process group of its own: Ctrl-C at a terminal would reach the command twice, and the
+	// second one means "at once". If this process is killed, the command gets SIGTERM; it gets that
+	// when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	return cmd.Run()
+}
+
+// lastSaid returns the error that a run ended with, or the last line of its log.
+func lastSaid(log io.ReadSeeker) string {
+	const tail, unreadable = 4 << 10, "its log cannot be read"
+	end, err := log.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = log.Seek(max(0, end-tail), io.SeekStart)
+	}
+	if err != nil {
+		return unreadable
+	}
+	said, err := io.ReadAll(log)
+	if err != nil {
+		return unreadable
+	}
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if message, ok := strings.CutPrefix(lines[i], "skewproof: "); ok && !strings.HasPrefix(message, "stopping;") {
+			return strings.Join(append([]string{message}, lines[i+1:]...), " ")
+		}
+	}
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return "its log is empty; is there no space left?"
+}

@@ -1,0 +1,80 @@
+// Package suite carries out many runs and makes one report of them. A run is a [run.Spec]; each is
+// carried out in a process of its own, several at a time, so that whatever becomes of a run, its
+// sandbox ends with its process, and the suite goes on.
+//
+// Bench, Matrix, Parity and Conformance are views of such runs. Each checks all of its runs by
+// [run.Spec.Plan] before it begins one.
+package suite
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Options are what all suites have in common.
+type Options struct {
+	// Program is the skewproof that carries out the runs. Empty: this program.
+	Program string
+	// Out is the directory of reports and runs, which must be empty. Empty: one below _out, named
+	// after suite and time.
+	Out string
+	// Parallel is how many runs are carried out at a time; 0 is 1.
+	Parallel int
+	// Reproduce is the command line that repeats the suite, for the report.
+	Reproduce string
+	Console   run.Console
+}
+
+// Prepare makes the directory, gets the binaries that the runs need, and warns if the machine is
+// too small for so many runs at a time. The directory is named after the suite if none is given.
+func (o *Options) Prepare(ctx context.Context, name string, plans []*run.Plan) (err error) {
+	if o.Program == "" {
+		if o.Program, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	if o.Out == "" {
+		o.Out = filepath.Join("_out", name+"-"+time.Now().Format("20060102-150405"))
+	}
+	if o.Out, err = run.FreshDir(o.Out, "reports"); err != nil {
+		return err
+	}
+	if err := run.Fetch(ctx, plans, o.Console.Progress); err != nil {
+		_ = os.Remove(o.Out) // nothing was run
+		return err
+	}
+	has := func(is func(run.Spec) bool) bool {
+		return slices.ContainsFunc(plans, func(p *run.Plan) bool { return is(p.Spec) })
+	}
+	backend := scenario.BackendSim
+	if has(func(s run.Spec) bool { return s.Backend != scenario.BackendSim }) {
+		backend = scenario.BackendLocal
+	}
+	reference := has(func(s run.Spec) bool { return s.Subject == scenario.SubjectReference })
+	if why := machine().lacks(o.Parallel, backend, reference); why != "" {
+		fmt.Fprintf(o.Console.Progress, "skewproof: --parallel %d is more than this machine has room for: %s; what it does not keep up with will be inconclusive\n",
+			o.Parallel, why)
+	}
+	return nil
+}
+
+// carryOut carries out the runs of the suite. Prepare must have been called.
+func (o *Options) carryOut(ctx context.Context, tasks []task) iter.Seq2[int, Finished] {
+	return carryOutAll(ctx, o.Program, o.Parallel, tasks)
+}
+
+// ownServers refuses a backend whose servers are not the runs' own.
+func ownServers(s run.Spec) error {
+	if !slices.Contains([]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim}, s.Backend) {
+		return run.Usagef("--backend %q: want local, kind or sim", s.Backend)
+	}
+	return nil
+}
