@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/skewproof/skewproof/internal/fabric"
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -120,9 +121,6 @@ func (c *Cluster) Close() {
 	c.watching.Wait()
 }
 
-// Fabric is nil: nothing is ever injected here.
-func (c *Cluster) Fabric() *fabric.Fabric { return nil }
-
 // URL is what clients dial.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.server(name)
@@ -192,6 +190,11 @@ func (c *Cluster) ResumeServer(context.Context, string) error { return errNotOur
 
 // ReplaceServer is refused.
 func (c *Cluster) ReplaceServer(context.Context, string, string) error { return errNotOurs }
+
+// Inject is refused.
+func (c *Cluster) Inject(context.Context, fault.Fault) (cluster.ActiveFault, error) {
+	return nil, errNotOurs
+}
 
 func (c *Cluster) server(name string) (*server, error) {
 	if s, ok := c.servers[name]; ok {

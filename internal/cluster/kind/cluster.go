@@ -13,8 +13,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fabric"
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
 )
@@ -124,8 +126,14 @@ func (c *Cluster) Name() string { return c.name }
 // Up reports whether all servers have been ready at once.
 func (c *Cluster) Up() bool { return c.up.Load() }
 
-// Fabric is where faults are injected into the cluster's links.
-func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
+// Inject puts a fault on one of the cluster's links.
+func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFault, error) {
+	active, err := c.fabric.Inject(ctx, f)
+	if err != nil {
+		return nil, err // and no nil *fabric.Active, which would not be nil as an ActiveFault
+	}
+	return active, nil
+}
 
 // server returns the server of that name, or an error that lists those there are.
 func (c *Cluster) server(name string) (*server, error) {

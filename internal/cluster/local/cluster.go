@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/cluster/life"
 	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
@@ -121,8 +122,14 @@ func (c *Cluster) build() error {
 	return err
 }
 
-// Fabric is where faults are injected into the cluster's links.
-func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
+// Inject puts a fault on one of the cluster's links.
+func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFault, error) {
+	active, err := c.fabric.Inject(ctx, f)
+	if err != nil {
+		return nil, err // and no nil *fabric.Active, which would not be nil as an ActiveFault
+	}
+	return active, nil
+}
 
 // Start starts etcd and every server, and waits until all are ready.
 func (c *Cluster) Start(ctx context.Context) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/skewproof/skewproof/internal/extension"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // extensionAddress is where the extension apiserver listens: in the run's own namespace, where etcd lives too. Every host reaches it by its gateway.
@@ -38,7 +39,7 @@ type extensionServer struct {
 }
 
 // Extend lets an extension apiserver serve these APIs and no others, and says where. It returns when it does; with no API it has ended.
-func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address netip.AddrPort, ca []byte, err error) {
+func (c *Cluster) Extend(ctx context.Context, apis []scenario.Definition) (address netip.AddrPort, ca []byte, err error) {
 	e := &c.extension
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,7 +49,11 @@ func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address net
 	if err := c.prepareExtension(); err != nil {
 		return fail(err)
 	}
-	if err := extension.WriteAPIs(c.config.Files.key("extension-apis.json"), apis); err != nil {
+	served := make([]extension.API, len(apis))
+	for i, d := range apis {
+		served[i] = extension.API{Group: d.Group, Resource: d.Resource, Versions: d.Versions}
+	}
+	if err := extension.WriteAPIs(c.config.Files.key("extension-apis.json"), served); err != nil {
 		return fail(err)
 	}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Queued implements [engine.Queuer] by what Linux keeps of each thread (proc(5), schedstat). Where it keeps nothing that is 0.
+// Queued implements [cluster.Queuer] by what Linux keeps of each thread (proc(5), schedstat). Where it keeps nothing that is 0.
 func (c *Cluster) Queued(name string) time.Duration {
 	s, err := c.server(name)
 	if err != nil {
