@@ -35,9 +35,9 @@ func TestShapesOfFaults(t *testing.T) {
 // A toxic behind another one has to be taken away first, see internal/fault.
 func TestWhatIsSufferedIsRelievedInReverse(t *testing.T) {
 	plan := parameters(2, "v1.36.3", "v1.37.1").Cluster(func(int) string { return "v1.36.3" })
-	relieve := plan.Suffer(cut("a", "b"), cut("b", "a"))
+	heal := plan.Suffer(cut("a", "b"), cut("b", "a"))
 	plan.Soak(time.Second)
-	relieve()
+	heal()
 	var steps []string
 	for _, s := range plan.Steps {
 		steps = append(steps, s.String())

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
@@ -28,8 +27,8 @@ func (s *Simulator) fetch(l *link, root int, by requester) *exchange {
 // arriveFetch answers a fetch at its target.
 func (s *Simulator) arriveFetch(x *exchange) {
 	srv := x.target
-	if f := srv.spoiled[x.root]; f != nil {
-		f.record.Evidence.Affected++
+	if f := &srv.broken[x.root]; f.on {
+		f.failed++
 		f.answer(x)
 		return
 	}
@@ -38,16 +37,17 @@ func (s *Simulator) arriveFetch(x *exchange) {
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})
 }
 
-// spoiled is a document that fails.
-type spoiled struct {
-	manner fault.DiscoveryFailure
-	record history.Fault
+// brokenDocument is a discovery document that fails for peers while on.
+type brokenDocument struct {
+	on     bool
+	how    fault.DiscoveryFailure
+	failed int // fetches
 }
 
 // answer fails a fetch. What comes before an answer breaks off comes at once.
-func (f *spoiled) answer(x *exchange) {
+func (f *brokenDocument) answer(x *exchange) {
 	brings := 0
-	switch f.manner {
+	switch f.how {
 	case fault.ServerError:
 		x.back(headerBytes, part{status: http.StatusInternalServerError, ends: true})
 		return

@@ -1,87 +1,58 @@
 package sim
 
 import (
-	"cmp"
-	"fmt"
+	"context"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// readyPatience is how long a step waits for a server to be ready, or to end, before it goes on without.
+// readyPatience is how long a step waits for a server to be ready, or to end, before it fails.
 const readyPatience = 30 * time.Second
 
-// driver carries out the steps of a case one after the other, in a task of its own.
+// driver lets the executor of steps work in virtual time, in a task of its own: it is the executor's clock, load and definer,
+// its cluster (cluster.go), and its recorder.
 type driver struct {
-	s         *Simulator
-	task      *vtime.Task
-	disturbed vtime.Time
-	over      bool
-	strict    bool // the first step that fails is the last
-	kills     []*processFault
+	s      *Simulator
+	c      *Case
+	task   *vtime.Task
+	steps  step.Executor
+	over   bool
+	strict bool // the first step that fails is the last
 }
 
-// processFault is a kill or a pause that is on.
-type processFault struct {
-	record history.Fault
-	asked  int
+// reset prepares for a case whose servers have not been started.
+func (d *driver) reset(s *Simulator, c *Case, strict bool) error {
+	d.s, d.c, d.task, d.over, d.strict = s, c, nil, false, strict
+	config := step.Config{Cluster: d, Clock: d, Recorder: (*recorder)(d), Load: d, Definer: d, Begin: d.begin, GoOn: !strict, Tolerant: true}
+	return d.steps.Prepare(config, c.Servers, c.Steps)
+}
+
+// run waits for the servers and carries out the steps. Requests that are to follow a step are sent from its end on.
+func (d *driver) run(t *vtime.Task) {
+	d.task = t
+	ctx := context.Background()
+	_ = d.Start(ctx) // the steps may be about servers that do not come up
+	d.s.begun(d.c)
+	d.s.requestsAfter(d.c, 0)
+	if err := d.steps.Run(ctx, d.c.Steps); err != nil {
+		d.s.history.End.Error = err.Error()
+	}
+	d.steps.Finish()
+	d.over = true
+}
+
+// begin tells the trace that a step begins.
+func (d *driver) begin(i int, s *scenario.Step) {
+	d.s.trace.add(d.Now(), eventStep, i, 0, hashString(string(s.Action))^hashString(s.Server))
 }
 
 func (d *driver) wake() {
 	if d.task != nil && !d.over {
 		d.task.Wake()
-	}
-}
-
-// run brings the servers up and carries out the steps. Requests that are to follow a step are sent from its end on.
-func (d *driver) run(t *vtime.Task, c *Case) {
-	s := d.s
-	d.task = t
-	d.await(func() bool {
-		for _, srv := range s.servers {
-			if srv.phase != running {
-				return false
-			}
-		}
-		return true
-	})
-	d.disturbed = t.Now()
-	s.begun(c)
-	s.requestsAfter(c, 0)
-	for i := range c.Steps {
-		step := &c.Steps[i]
-		record := history.Step{Index: i, Sentence: step.String(), Start: t.Now(), Disturbs: step.Disturbs()}
-		s.trace.add(t.Now(), eventStep, i, 0, hashString(string(step.Action))^hashString(step.Server))
-		err := d.do(step)
-		record.End = t.Now()
-		if record.Disturbs {
-			d.disturbed = record.End
-		}
-		if err != nil {
-			record.Error = err.Error()
-		}
-		s.history.Steps = append(s.history.Steps, record)
-		if err != nil && d.strict {
-			s.history.End.Error = fmt.Sprintf("step %d, %s: %v", i+1, step, err)
-			break
-		}
-		s.requestsAfter(c, i+1)
-	}
-	d.restore()
-	d.over = true
-}
-
-// restore ends what the steps have left of faults of servers, so that the history tells of it; those of links are healed in the end.
-func (d *driver) restore() {
-	for len(d.kills) > 0 {
-		d.end(d.kills[0])
-	}
-	for _, srv := range d.s.servers {
-		d.mend(srv, 0)
-		d.mend(srv, 1)
-		d.s.relieve(srv)
 	}
 }
 
@@ -104,153 +75,51 @@ func (d *driver) soak(until vtime.Time) {
 	}
 }
 
-func (d *driver) do(step *scenario.Step) error {
-	s := d.s
-	switch step.Action {
-	case scenario.Soak:
-		d.soak(d.task.Now() + step.For)
-		return nil
-	case scenario.Outlast:
-		d.soak(d.disturbed + step.For)
-		return nil
-	case scenario.Sweep:
-		s.sweep(d)
-		return nil
-	case scenario.Inject:
-		s.inject(step.Label, *step.Fault)
-		return nil
-	case scenario.Heal:
-		s.heal(step.Label)
-		return nil
-	case scenario.Define, scenario.Undefine:
-		s.define(*step.Definition, step.Action == scenario.Define)
-		return nil
-	}
-	return d.act(step, s.servers[s.byName[step.Server]])
-}
+// Now and Sleep implement [step.Clock].
+func (d *driver) Now() history.Time { return d.s.loop.Now() }
 
-// act does what concerns the process of one server.
-func (d *driver) act(step *scenario.Step, srv *server) error {
-	switch step.Action {
-	case scenario.Start:
-		d.ended(srv, scenario.Kill)
-		return d.start(srv, step)
-	case scenario.Stop:
-		return d.stop(srv)
-	case scenario.Kill:
-		if srv.phase != down {
-			d.began(srv, scenario.Kill)
-			srv.kill(history.StateKilled, "")
-		}
-	case scenario.Pause:
-		if srv.phase == running {
-			d.began(srv, scenario.Pause)
-			srv.pause()
-		}
-	case scenario.Resume:
-		d.ended(srv, scenario.Pause)
-		if srv.phase == running && !srv.gate.Open() {
-			srv.resume()
-		}
-	case scenario.Restart, scenario.Replace:
-		d.s.relieve(srv)
-		if err := d.stop(srv); err != nil {
-			return err
-		}
-		return d.start(srv, step)
-	case scenario.BreakDiscovery:
-		d.mend(srv, rootAt(step.Path))
-		d.spoil(srv, step)
-	case scenario.RestoreDiscovery:
-		d.mend(srv, rootAt(step.Path))
-	default:
-		return fmt.Errorf("the simulator does not know how to %s", step.Action)
-	}
+// Sleep waits in virtual time.
+func (d *driver) Sleep(_ context.Context, t history.Time) error {
+	d.soak(d.Now() + t)
 	return nil
 }
 
-func (d *driver) start(srv *server, step *scenario.Step) error {
-	if srv.phase != down {
-		return nil // it is there already: it may have been asked to start before
+// recorder is the driver as a [step.Recorder]. The history is in memory, so that it can always be written.
+type recorder driver
+
+// Step writes a step down, and sends the requests that follow it.
+func (r *recorder) Step(s history.Step) {
+	r.s.history.Steps = append(r.s.history.Steps, s)
+	if s.Error == "" || !r.strict {
+		r.s.requestsAfter(r.c, s.Index+1)
 	}
-	v, release := srv.version, cmp.Or(step.Version, srv.release)
-	if step.Version != "" || step.Setup.Like() != srv.setup.Like() {
-		var err error
-		if v, err = d.s.serves(release, step.Setup); err != nil {
-			return err
-		}
-	}
-	d.s.reached.note(ReachedRestart)
-	d.s.configure(srv, step.Setup)
-	srv.start(release, v)
-	if !d.await(func() bool { return srv.phase == running || srv.phase == down }) || srv.phase == down && !srv.refused {
-		return fmt.Errorf("start %s: not ready within %s", srv.name, readyPatience)
-	}
+}
+
+func (r *recorder) Fault(f history.Fault) { r.s.history.Faults = append(r.s.history.Faults, f) }
+
+// Effect writes nothing down: effects are what real servers were seen to do.
+func (r *recorder) Effect(history.Effect) {}
+
+func (r *recorder) Asked(server string) int { return r.s.asked[r.s.byName[server]] }
+func (r *recorder) Err() error              { return nil }
+
+// Sweep implements [step.Load].
+func (d *driver) Sweep(context.Context) error {
+	d.s.sweep(d)
 	return nil
 }
 
-func (d *driver) stop(srv *server) error {
-	if srv.phase == down {
-		return nil
-	}
-	if srv.phase != stopping {
-		srv.stop()
-	}
-	d.await(func() bool { return srv.phase == down })
+// Observe does nothing: servers tell what they serve by themselves.
+func (d *driver) Observe(context.Context, ...string) {}
+
+// Define and Undefine implement [step.Definer].
+func (d *driver) Define(_ context.Context, what scenario.Definition) error {
+	d.s.define(what, true)
 	return nil
 }
 
-// began notes a fault of a process. Its evidence is what was asked of the process meanwhile.
-func (d *driver) began(srv *server, kind scenario.Action) {
-	d.s.faults++
-	d.kills = append(d.kills, &processFault{
-		record: history.Fault{ID: d.s.faults, Kind: string(kind), Server: srv.name, Detail: string(kind) + " " + srv.name, Start: d.task.Now()},
-		asked:  d.s.asked[srv.index],
-	})
-}
-
-func (d *driver) ended(srv *server, kind scenario.Action) {
-	for i := 0; i < len(d.kills); {
-		if f := d.kills[i]; f.record.Server == srv.name && f.record.Kind == string(kind) {
-			d.end(f)
-			continue
-		}
-		i++
-	}
-}
-
-func (d *driver) end(f *processFault) {
-	for i, o := range d.kills {
-		if o == f {
-			d.kills = append(d.kills[:i], d.kills[i+1:]...)
-			break
-		}
-	}
-	f.record.End = d.task.Now()
-	f.record.Evidence.Requests = d.s.asked[d.s.byName[f.record.Server]] - f.asked
-	d.s.history.Faults = append(d.s.history.Faults, f.record)
-}
-
-// spoil lets a discovery document of a server fail. It is a fault on every way to the server, of which most notice nothing.
-func (d *driver) spoil(srv *server, step *scenario.Step) {
-	d.s.faults++
-	srv.spoiled[rootAt(step.Path)] = &spoiled{step.Failure, history.Fault{
-		ID: d.s.faults, Kind: string(scenario.BreakDiscovery), To: srv.name, Detail: step.Failure.Detail(step.Path), Start: d.task.Now(),
-	}}
-}
-
-func (d *driver) mend(srv *server, root int) {
-	if f := srv.spoiled[root]; f != nil {
-		srv.spoiled[root] = nil
-		f.record.End = d.s.loop.Now()
-		d.s.history.Faults = append(d.s.history.Faults, f.record)
-	}
-}
-
-// rootAt is the index of a discovery document by its path.
-func rootAt(path string) int {
-	if path == "/api" {
-		return 0
-	}
-	return 1
+// Undefine deletes a definition.
+func (d *driver) Undefine(_ context.Context, what scenario.Definition) error {
+	d.s.define(what, false)
+	return nil
 }

@@ -88,7 +88,7 @@ func (s *Simulator) dial(x *exchange) {
 		s.refuse(x)
 		return
 	}
-	if s.stumble(x) {
+	if s.obstructed(x) {
 		return
 	}
 	up, down := l.has(fault.Timeout, fault.Up), l.has(fault.Timeout, fault.Down)

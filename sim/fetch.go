@@ -120,9 +120,7 @@ func (b *round) ask(i int) {
 		q = &question{}
 	}
 	q.b, q.peer, q.began, q.left = b, i, b.srv.s.wall(), 2
-	if h := b.srv.s.misfit(b.srv.s.link(b.srv.index, b.srv.s.byAddress[p.Address])); h != nil {
-		q.astray = h.Obstacle == scenario.Unroutable
-	}
+	q.unroutable = b.srv.s.link(b.srv.index, b.srv.s.byAddress[p.Address]).obstacle == scenario.Unroutable
 	q.fetch(0)
 	if b.srv.policy.Fetching.Together {
 		q.fetch(1)
@@ -135,9 +133,11 @@ type question struct {
 	peer    int // index of round.peers
 	began   time.Time
 	left    int       // documents that have not come, or failed
-	astray  bool      // the peer said that it is where no way leads: that is not looked up again for the second document
 	hashes  [2]string // of those that have come
 	fetches [2]fetch
+	// unroutable is true if no path leads to the address that the peer advertised: that is not looked up again for the second
+	// document.
+	unroutable bool
 }
 
 // fetch is asking for one of them.

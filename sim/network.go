@@ -6,6 +6,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
@@ -34,7 +35,9 @@ const headerBytes = 256
 // link is one direction of dialling: what is done to b→a leaves what a dials to b alone. Answers travel back on the link of their request.
 type link struct {
 	from, to int
-	on       []*active // faults, in the order in which they were injected
+	on       []*active         // faults, in the order in which they were injected
+	obstacle scenario.Obstacle // because of how its ends are set up
+	dialled  int               // connections
 	// warm is true when a connection stands: then a request needs no handshake.
 	warm bool
 	// carried is how many bytes of answers have come over that connection since the last fault was switched on.
@@ -47,6 +50,7 @@ type link struct {
 
 // active is a fault that is on, with its record.
 type active struct {
+	s *Simulator
 	fault.Fault
 	record history.Fault
 }
@@ -144,11 +148,10 @@ func (s *Simulator) answering(l *link) bool {
 }
 
 // inject switches a fault on, and breaks what it breaks at once.
-func (s *Simulator) inject(label string, f fault.Fault) {
+func (s *Simulator) inject(f fault.Fault) *active {
 	l := s.link(s.endpoint(f.From), s.endpoint(f.To))
-	s.faults++
-	a := &active{Fault: f, record: history.Fault{
-		ID: s.faults, Kind: string(f.Kind), From: f.From, To: f.To, Detail: f.Detail(), Start: s.loop.Now(),
+	a := &active{s: s, Fault: f, record: history.Fault{
+		Kind: string(f.Kind), From: f.From, To: f.To, Detail: f.Detail(), Start: s.loop.Now(),
 		Blocks: f.Blocks(),
 	}}
 	l.on = append(l.on, a)
@@ -156,7 +159,6 @@ func (s *Simulator) inject(label string, f fault.Fault) {
 	if impairs(f.Kind) {
 		l.changed = s.loop.Now()
 	}
-	s.active[label] = a
 	if f.Kind == fault.Cut {
 		l.warm = false
 		s.breakAll(l, a)
@@ -164,12 +166,11 @@ func (s *Simulator) inject(label string, f fault.Fault) {
 	if l.to == s.etcdEnd() {
 		s.etcdChanged(s.servers[l.from])
 	}
+	return a
 }
 
 // heal switches a fault off. Connections that hung in a black hole are reset: what was lost in them never comes.
-func (s *Simulator) heal(label string) {
-	a := s.active[label]
-	delete(s.active, label)
+func (s *Simulator) heal(a *active) {
 	l := s.link(s.endpoint(a.From), s.endpoint(a.To))
 	for i, o := range l.on {
 		if o == a {
@@ -196,7 +197,6 @@ func (s *Simulator) heal(label string) {
 		s.etcdChanged(s.servers[l.from])
 	}
 	a.record.End = s.loop.Now()
-	s.history.Faults = append(s.history.Faults, a.record)
 }
 
 // breakAll resets every connection of a link.

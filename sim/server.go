@@ -38,9 +38,9 @@ type server struct {
 	version     *recorded.Version // what it serves
 	release     string            // of its program; version is another one's while it emulates that
 	policy      proxy.Policy
-	on          bool // the feature
-	setup       *scenario.Setup
-	refused     bool // it would not start with its setup
+	on          bool            // the feature
+	setup, next *scenario.Setup // of its process, and of its next one
+	refused     bool            // it would not start with its setup
 	incarnation int
 	since       vtime.Time // of its present phase
 	readyAt     vtime.Time
@@ -54,7 +54,7 @@ type server struct {
 	proxy    *proxy.Handler // nil with the feature off
 	incoming []*exchange    // being handled
 
-	spoiled [2]*spoiled // its discovery documents that fail
+	broken [2]brokenDocument // by root: its discovery documents
 	knowledge
 	extended
 }
@@ -74,6 +74,8 @@ func (srv *server) listening() bool { return srv.phase == running }
 func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
 	srv.release, srv.version = release, v
+	srv.setup, srv.next, srv.refused = srv.next, nil, false
+	srv.block(true)
 	srv.incarnation++
 	srv.phase = starting
 	srv.gate = s.newGate()

@@ -197,15 +197,15 @@ func TestASettledClusterKeepsItsSetups(t *testing.T) {
 
 // Upstream's round of fetches looks a peer's address up once, and waits half a minute for each document that it asks where no way leads. That the
 // peer says another address meanwhile does not help. (Seen on real processes, in advertised-address-unroutable.)
-func TestARoundThatWentAstrayIsLongInComing(t *testing.T) {
+func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 	for policy, want := range map[string]int{"upstream-1.37": 404, "reference": 200} {
 		p, err := proxy.PresetNamed(policy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		astray := scenario.Step{Action: scenario.Restart, Server: "a", Setup: &scenario.Setup{Advertise: scenario.AdvertiseHost}}
+		unroutable := scenario.Step{Action: scenario.Restart, Server: "a", Setup: &scenario.Setup{Advertise: scenario.AdvertiseHost}}
 		mend := scenario.Step{Action: scenario.Restart, Server: "a"}
-		c := three(soak(10*time.Second), astray, soak(17*time.Second), mend, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
+		c := three(soak(10*time.Second), unroutable, soak(17*time.Second), mend, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
 		if o := run(t, only(t, p), c, 1).History.Operations[0]; o.Status != want {
 			t.Errorf("%s: %d %s (%s) twenty seconds after the address was right again, want %d", policy, o.Status, o.Failure, o.Message, want)
 		}

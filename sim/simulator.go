@@ -52,11 +52,7 @@ type Simulator struct {
 	byID       map[proxy.ServerID]int
 	byAddress  map[string]int
 	links      []link
-	active     map[string]*active
-	faults     int
 	extensions []scenario.Definition
-	setups     map[string]*scenario.Setup // of servers that have one of their own
-	hinders    []*hindrance
 	objects    map[object]bool
 	herds      map[schema.GroupResource]int // objects by label
 	beating    bool
@@ -91,7 +87,7 @@ func New(setup Setup) *Simulator {
 	return &Simulator{
 		setup: setup, templates: map[templateKey]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
 		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
-		active: map[string]*active{}, objects: map[object]bool{}, herds: map[schema.GroupResource]int{}, setups: map[string]*scenario.Setup{},
+		objects: map[object]bool{}, herds: map[schema.GroupResource]int{},
 	}
 }
 
@@ -149,12 +145,12 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	} else if err := s.startAll(c); err != nil {
 		return nil, err
 	}
-	s.loop.Go(nil, func(task *vtime.Task) { s.driver.run(task, c) })
+	s.loop.Go(nil, s.driver.run)
 	s.loop.RunWhile(func() bool { return (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun })
 	if !s.driver.over {
-		s.driver.restore()
+		s.driver.steps.Finish()
 	}
-	s.healLeft()
+	s.driver.steps.Heal()
 	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
 	if left := s.left(c); left != "" && s.history.End.Error == "" {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
@@ -185,7 +181,6 @@ func (s *Simulator) left(c *Case) string {
 
 // startAll starts every server, one shortly after the other.
 func (s *Simulator) startAll(c *Case) error {
-	s.configureFirst(c.Servers)
 	for i, srv := range s.servers {
 		release := c.Servers[i].Version
 		v, err := s.serves(release, c.Servers[i].Setup)
@@ -204,14 +199,11 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	}
 	s.of, s.tape = c, t
 	s.trace.reset(o.Trace)
-	clear(s.active)
 	clear(s.objects)
 	clear(s.herds)
-	clear(s.setups)
-	s.faults, s.extensions, s.beating, s.hinders = 0, nil, false, nil
+	s.extensions, s.beating = nil, false
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
 	s.exchanges.used, s.operations.used, s.rounds.used = 0, 0, 0
-	s.driver = driver{s: s, strict: o.StopAtError}
 	s.load = load{}
 	s.newHistory(c, o)
 	s.resize(c)
@@ -220,7 +212,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i], knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
 		s.history.Run.Servers[i] = history.Server{Name: spec.Name, ID: string(srv.id), Version: spec.Version, Address: srv.address}
 	}
-	return nil
+	return s.driver.reset(s, c, o.StopAtError)
 }
 
 // newHistory begins the history of a run, in the room of one that was given back if there is any.
@@ -276,19 +268,6 @@ func (s *Simulator) name(c *Case) {
 		id, address := proxy.ServerID("apiserver-"+server.Name), server.Name+":6443"
 		s.names, s.serverIDs, s.addresses = append(s.names, server.Name), append(s.serverIDs, id), append(s.addresses, address)
 		s.byName[server.Name], s.byID[id], s.byAddress[address] = i, i, i
-	}
-}
-
-// healLeft ends what the case left on, in the order of injection, so that the history tells of it.
-func (s *Simulator) healLeft() {
-	for len(s.active) > 0 {
-		first := ""
-		for label, a := range s.active { // in any order: the least
-			if first == "" || a.record.ID < s.active[first].record.ID {
-				first = label
-			}
-		}
-		s.heal(first)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *Simulator) doubt(op *operation) {
 func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	known := op.local || len(op.capable) > 0
 	// Convergence knows no excuses.
-	late := op.End > s.driver.disturbed+history.DefaultBounds.Convergence
+	late := op.End > s.driver.steps.Disturbed()+history.DefaultBounds.Convergence
 	ignorant := op.Start < asked.since+history.DefaultBounds.Staleness
 	switch {
 	case op.Content == history.ContentBroken, op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable:

@@ -91,7 +91,7 @@ func TestServersOnKind(t *testing.T) {
 	}
 
 	t.Run("etcd cut off", func(t *testing.T) {
-		cut, err := c.Fabric().Inject(ctx, fault.Fault{Kind: fault.Cut, From: "a", To: fault.Etcd})
+		cut, err := c.Inject(ctx, fault.Fault{Kind: fault.Cut, From: "a", To: fault.Etcd})
 		must(t, err)
 		if writes(ctx, t, c, "a", "while-cut-off") {
 			t.Error("a wrote while it was cut off from its etcd member")

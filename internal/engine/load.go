@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/traffic"
@@ -30,14 +31,14 @@ type load struct {
 }
 
 // callers are the identities of the load. Where nothing may be set up, the administrator of the cluster is the only one.
-func callers(ctx context.Context, cluster Cluster, server string, o Options) ([]traffic.Identity, error) {
+func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {
 	if o.ReadOnly {
 		return []traffic.Identity{{Name: "admin", User: "admin", Config: *cluster.Admin()}}, nil
 	}
 	return identities(ctx, cluster, server)
 }
 
-func newLoad(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder *history.Recorder, o Options) (*load, error) {
+func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (*load, error) {
 	var servers []string
 	var targets []traffic.Target
 	for _, s := range plan.Servers {
@@ -72,7 +73,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder 
 }
 
 // identities sets up, through one server, what the load needs, and returns its three kinds of callers.
-func identities(ctx context.Context, cluster Cluster, server string) ([]traffic.Identity, error) {
+func identities(ctx context.Context, cluster cluster.Reachable, server string) ([]traffic.Identity, error) {
 	config, err := cluster.Direct(server)
 	if err != nil {
 		return nil, err
@@ -109,8 +110,11 @@ func (l *load) run(ctx context.Context) {
 	both.Wait()
 }
 
-// sweep visits everything that is served or listed anywhere, on every server.
-func (l *load) sweep(ctx context.Context) error {
+// Observe looks at what these servers serve now.
+func (l *load) Observe(ctx context.Context, servers ...string) { l.truth.observe(ctx, servers...) }
+
+// Sweep visits everything that is served or listed anywhere, on every server.
+func (l *load) Sweep(ctx context.Context) error {
 	swept, err := traffic.Sweep(ctx, l.clients, l.truth.listed(ctx), traffic.SweepOptions{QPS: l.sweepQPS, Verbs: l.verbs})
 	if err != nil {
 		return err

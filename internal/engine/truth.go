@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/traffic"
 )
@@ -49,7 +50,7 @@ type known struct {
 	confirmed   history.Time // when the last look that found the document began
 }
 
-func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
+func newTruth(cluster cluster.Reachable, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
 	t := &truth{
 		serving: cluster.Serving, queued: queued(cluster), recorder: recorder, status: status,
 		clients: map[string]rest.Interface{}, doors: map[string]rest.Interface{}, known: map[string]known{},
@@ -66,15 +67,9 @@ func newTruth(cluster Cluster, servers []string, recorder *history.Recorder, sta
 	return t, nil
 }
 
-// Queuer is a [Cluster] that knows for how long threads of a server's processes have been able to run while no processor did, since they were
-// started; of several threads the sum. It may be called concurrently, and gives 0 for a server that does not run.
-type Queuer interface {
-	Queued(server string) time.Duration
-}
-
-// queued asks the cluster that, if it knows.
-func queued(c Cluster) func(string) time.Duration {
-	if q, ok := c.(Queuer); ok {
+// queued asks the cluster for how long a server's threads have waited for a processor, if the cluster knows.
+func queued(c cluster.Reachable) func(string) time.Duration {
+	if q, ok := c.(cluster.Queuer); ok {
 		return q.Queued
 	}
 	return func(string) time.Duration { return 0 }

@@ -11,12 +11,13 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
 // doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and another in front of it.
 type doors struct {
-	Cluster
+	cluster.Reachable
 	own, front *httptest.Server
 }
 
@@ -66,7 +67,7 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 }
 
 // newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read it.
-func newTruthOf(t *testing.T, cluster Cluster, now func() history.Time, servers ...string) (*truth, func() *history.History) {
+func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time, servers ...string) (*truth, func() *history.History) {
 	t.Helper()
 	var file bytes.Buffer
 	var run history.Run

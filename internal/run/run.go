@@ -13,6 +13,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -82,19 +83,19 @@ func (j *job) begin(got programs, environment ...string) error {
 
 // record makes a cluster, carries out the plan on it, and writes the history. The cluster is still
 // up when record returns, unless it could not be made: then it is nil.
-func record[C engine.Cluster](ctx context.Context, d Dir, m manifest, readOnly bool, status func(string, ...any),
+func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, readOnly bool, status func(string, ...any),
 	create func(*history.Recorder) (C, error),
-) (cluster C, err error) {
+) (made C, err error) {
 	file, err := d.createHistory()
 	if err != nil {
-		return cluster, err
+		return made, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	m.Run.StartedAt = time.Now()
 	recorder := history.NewRecorder(file, m.Run, nil)
 	created, err := create(recorder)
 	if err != nil {
-		return cluster, errors.Join(err, recorder.Close(err))
+		return made, errors.Join(err, recorder.Close(err))
 	}
 	return created, engine.Run(ctx, m.Plan, created, recorder, engine.Options{Seed: m.Run.Seed, QPS: m.Run.QPS, Status: status, ReadOnly: readOnly})
 }

@@ -16,37 +16,17 @@ const (
 	Unadvertised Obstacle = "its proxy is switched off: it has no address" // never dialled
 )
 
-// BlockedPath is an obstacle on one way: connections that From makes to To.
+// BlockedPath is an obstacle on one path: connections that From makes to To.
 type BlockedPath struct {
 	From, To string // servers; From is "" for clients
 	Obstacle Obstacle
 }
 
-// BlockedPaths returns what the setup of one server hinders, with the setups of all others that have one: both ways, in the order of servers, which are all of
-// the plan. It is what must follow from the setups if they have the effect that they are meant to have.
-func BlockedPaths(servers []string, setups map[string]*Setup, about string) []BlockedPath {
-	var all []BlockedPath
-	add := func(from, to string, o Obstacle) {
-		if o != NoObstacle {
-			all = append(all, BlockedPath{from, to, o})
-		}
-	}
-	own := setups[about]
-	add("", about, own.fromClients())
-	for _, other := range servers {
-		if other == about {
-			continue
-		}
-		add(about, other, obstacle(own, setups[other]))
-		add(other, about, obstacle(setups[other], own))
-	}
-	return all
-}
-
-// obstacle is what stands between two servers when the first asks the second.
-func obstacle(from, to *Setup) Obstacle {
+// ObstacleTo is what stands in the way of a server that is set up like this when it asks a server that is set up like the other.
+// It follows if the setups have the effect that they are meant to have. Both may be nil.
+func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	switch {
-	case from != nil && from.Proxy == Off:
+	case s != nil && s.Proxy == Off:
 		return NoObstacle // it asks nobody
 	case to != nil && to.Proxy == Off:
 		return Unadvertised
@@ -54,16 +34,16 @@ func obstacle(from, to *Setup) Obstacle {
 		return WrongAddress
 	case to != nil && to.Advertise == AdvertiseHost:
 		return Unroutable
-	case from != nil && from.PeerCA == TrustStranger, to.fromClients() != NoObstacle:
+	case s != nil && s.PeerCA == TrustStranger, to.FromClients() != NoObstacle:
 		return Distrusted
-	case from != nil && (from.FrontProxy == CertificateExpired || from.FrontProxy == CertificateStranger || from.FrontProxy == CertificateOther):
+	case s != nil && (s.FrontProxy == CertificateExpired || s.FrontProxy == CertificateStranger || s.FrontProxy == CertificateOther):
 		return NotAllowed
 	}
 	return NoObstacle
 }
 
-// fromClients is what stands between clients and a server.
-func (s *Setup) fromClients() Obstacle {
+// FromClients is what stands in the way of clients of a server that is set up like this. The setup may be nil.
+func (s *Setup) FromClients() Obstacle {
 	if s != nil && (s.Serving == CertificateExpired || s.Serving == CertificateStranger || s.Serving == CertificateOther) {
 		return Distrusted
 	}
@@ -105,8 +85,8 @@ func (o Obstacle) Distrust() history.Distrust {
 	}
 }
 
-// Wrong says of a setup that hinders no way, and yet lets something be desired, of what kind of fault it is and what; the kind is "" if it does
-// not. A setup by which everything should work is not wrong, however unusual.
+// Wrong is the kind of fault, with its detail, of a setup that is wrong although it blocks no path; "" for any other setup. A
+// setup with which everything should work is not wrong, however unusual it is.
 func (s *Setup) Wrong() (kind, what string) {
 	switch {
 	case s == nil:

@@ -9,8 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-func TestMisfits(t *testing.T) {
-	servers := []string{"a", "b", "c"}
+func TestBlockedPaths(t *testing.T) {
 	fromB := func(o Obstacle) []BlockedPath { return []BlockedPath{{"b", "a", o}, {"b", "c", o}} }
 	toB := func(o Obstacle) []BlockedPath { return []BlockedPath{{"a", "b", o}, {"c", "b", o}} }
 	untrusted := append([]BlockedPath{{"", "b", Distrusted}}, toB(Distrusted)...)
@@ -40,7 +39,11 @@ func TestMisfits(t *testing.T) {
 		"distrust on top of a bad way": {map[string]*Setup{"a": {PeerCA: TrustStranger}, "b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := BlockedPaths(servers, c.setups, "b")
+			state := &State{}
+			for _, name := range []string{"a", "b", "c"} {
+				state.servers = append(state.servers, serverState{Server: Server{Name: name, Setup: c.setups[name]}})
+			}
+			got := state.BlockedPaths("b")
 			byEnds := func(ms []BlockedPath) map[[2]string]Obstacle {
 				m := map[[2]string]Obstacle{}
 				for _, x := range ms {

@@ -80,7 +80,7 @@ func (plan *Plan) Names() []string {
 }
 
 // Suffer switches the faults on and returns what takes them away again, the last first.
-func (plan *Plan) Suffer(faults ...fault.Fault) (relieve func()) {
+func (plan *Plan) Suffer(faults ...fault.Fault) (heal func()) {
 	for _, f := range faults {
 		plan.Inject(f.String(), f)
 	}

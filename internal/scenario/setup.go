@@ -110,7 +110,7 @@ func (s *Setup) String() string {
 	return strings.Join(words, ", ")
 }
 
-func (s *Setup) validate(servers map[string]state) error {
+func (s *Setup) validate() error {
 	if s == nil {
 		return nil
 	}
@@ -125,9 +125,6 @@ func (s *Setup) validate(servers map[string]state) error {
 		if known != nil {
 			return known
 		}
-	}
-	if s.HostnameOf != "" && servers[s.HostnameOf] == unheardOf {
-		return fmt.Errorf("setup: the host name of %q, which is no server of the plan", s.HostnameOf)
 	}
 	if *s == (Setup{}) {
 		return errors.New("setup: it is empty; leave it out")

@@ -44,11 +44,7 @@ type Plan struct {
 	// Changed says what else is not as in the file.
 	Changed []string
 
-	on     []scenario.Step // faults
-	spoilt []scenario.Step // documents
-	paused []string        // servers
-	ended  []string
-	left   []string // labels of faults that were refused
+	state *scenario.State // after the steps so far
 }
 
 // NewPlan makes the plan of a repro file. The error says why real servers cannot carry it out.
@@ -105,7 +101,7 @@ func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.P
 
 // planOf makes the plan without looking at what real servers can do beyond one fault after the other.
 func planOf(r *search.Repro) *Plan {
-	p := &Plan{Plan: scenario.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
+	p := &Plan{state: scenario.NewState(r.Case.Servers), Plan: scenario.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
 	for i, request := range r.Case.Requests {
 		if request.Upgrade {
 			p.Traffic = scenario.UpgradeTraffic
@@ -153,30 +149,28 @@ func (p *Plan) wait(d time.Duration) {
 	p.add(scenario.Step{Action: scenario.Soak, For: d})
 }
 
-// step adds the i-th step of the case, unless it must be refused.
+// step adds the i-th step of the case, unless it must be refused. The heal of a refused fault is left
+// out, too.
 func (p *Plan) step(i int, s scenario.Step) {
-	if s.Action == scenario.Heal && slices.Contains(p.left, s.Label) { // of a fault that was refused
-		p.left = without(p.left, s.Label)
-		return
-	}
 	if s.Action == scenario.Inject {
 		if other := p.clash(s.Fault); other != "" {
-			p.left = append(p.left, s.Label)
 			p.refuse("step %d, %s: %s is on that link, and only one fault of a link can end connections", i+1, s, other)
 			return
 		}
 	}
+	if err := p.state.Apply(s); err != nil && s.Action == scenario.Heal {
+		return
+	}
 	p.add(s)
-	p.note(s)
 }
 
 // clash returns a fault that is on and cannot share its link with f; "" if there is none. A toxic that ends connections must be the
 // only one of its direction.
 func (p *Plan) clash(f *fault.Fault) string {
 	ends := []fault.Kind{fault.Timeout, fault.Reset, fault.LimitData}
-	for _, s := range p.on {
+	for _, s := range p.state.On() {
 		o := s.Fault
-		if o.From == f.From && o.To == f.To && slices.Contains(ends, o.Kind) && slices.Contains(ends, f.Kind) && meet(o.Direction, f.Direction) {
+		if o != nil && o.From == f.From && o.To == f.To && slices.Contains(ends, o.Kind) && slices.Contains(ends, f.Kind) && meet(o.Direction, f.Direction) {
 			return o.Detail()
 		}
 	}
@@ -188,47 +182,13 @@ func meet(a, b fault.Direction) bool {
 	return a == fault.Both || b == fault.Both || a == b
 }
 
-// note keeps account of what a step leaves behind.
-func (p *Plan) note(s scenario.Step) {
-	switch s.Action {
-	case scenario.Inject:
-		p.on = append(p.on, s)
-	case scenario.Heal:
-		p.on = slices.DeleteFunc(p.on, func(o scenario.Step) bool { return o.Label == s.Label })
-	case scenario.BreakDiscovery:
-		p.spoilt = append(p.spoilt, s)
-	case scenario.RestoreDiscovery:
-		p.spoilt = slices.DeleteFunc(p.spoilt, func(o scenario.Step) bool { return o.Server == s.Server && o.Path == s.Path })
-	case scenario.Pause:
-		p.paused = append(p.paused, s.Server)
-	case scenario.Kill, scenario.Stop:
-		p.ended = append(p.ended, s.Server)
-		p.paused = without(p.paused, s.Server)
-	case scenario.Resume:
-		p.paused = without(p.paused, s.Server)
-	case scenario.Start:
-		p.ended = without(p.ended, s.Server)
-	}
-}
-
-// restore undoes what the case leaves behind.
+// restore undoes what the case leaves behind, except for definitions.
 func (p *Plan) restore() {
-	for _, s := range p.on {
-		p.add(scenario.Step{Action: scenario.Heal, Label: s.Label})
+	for _, s := range p.state.Undo() {
+		if s.Action != scenario.Undefine {
+			p.add(s)
+		}
 	}
-	for _, s := range p.spoilt {
-		p.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: s.Server, Path: s.Path})
-	}
-	for _, name := range p.paused {
-		p.add(scenario.Step{Action: scenario.Resume, Server: name})
-	}
-	for _, name := range p.ended {
-		p.add(scenario.Step{Action: scenario.Start, Server: name})
-	}
-}
-
-func without(names []string, name string) []string {
-	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }
 
 // The bounds of the waits between two steps of a plan. Real leases and retries need real time, and nobody waits for an hour.

@@ -34,11 +34,11 @@ func clone(c sim.Case) sim.Case {
 // drop removes the steps for which out is true, and those that are not possible without them: a heal without its fault, a start of a server that
 // runs. Requests keep their place among the other steps.
 func (c *candidate) drop(out func(i int) bool) {
-	r := newRehearsal(c.Servers)
+	state := scenario.NewState(c.Servers)
 	kept := c.Steps[:0:0]
 	place := make([]int, len(c.Steps)+1) // the new step of a request, by its old step
 	for i, s := range c.Steps {
-		if !out(i) && r.sensible(&s) {
+		if !out(i) && state.Apply(s) == nil {
 			kept = append(kept, s)
 		}
 		place[i+1] = len(kept)
@@ -59,71 +59,4 @@ func (c *candidate) leave(name string) {
 		return s.Server == name || s.Fault != nil && (s.Fault.From == name || s.Fault.To == name)
 	})
 	c.spec.Servers = len(c.Servers)
-}
-
-// rehearsal is the account of processes, faults and definitions, step by step.
-type rehearsal struct {
-	processes map[string]processState
-	labels    map[string]bool
-	spoiled   map[string]bool
-	defined   map[string]bool
-}
-
-func newRehearsal(servers []scenario.Server) rehearsal {
-	r := rehearsal{map[string]processState{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	for _, s := range servers {
-		r.processes[s.Name] = isRunning
-	}
-	return r
-}
-
-// sensible reports whether a step is possible and has an effect, and takes it.
-func (r *rehearsal) sensible(s *scenario.Step) bool {
-	is := r.processes[s.Server]
-	next := isRunning
-	switch s.Action {
-	case scenario.Inject:
-		r.labels[s.Label] = true
-		return true
-	case scenario.Heal:
-		return took(r.labels, s.Label)
-	case scenario.BreakDiscovery:
-		r.spoiled[s.Server+s.Path] = true
-		return true
-	case scenario.RestoreDiscovery:
-		return took(r.spoiled, s.Server+s.Path)
-	case scenario.Define:
-		r.defined[s.Definition.Group+"/"+s.Definition.Resource] = true
-		return true
-	case scenario.Undefine:
-		return took(r.defined, s.Definition.Group+"/"+s.Definition.Resource)
-	case scenario.Start:
-		if !is.ended() {
-			return false
-		}
-	case scenario.Resume:
-		if is != isPaused {
-			return false
-		}
-	case scenario.Pause:
-		next = isPaused
-	case scenario.Kill:
-		next = isKilled
-	case scenario.Stop:
-		next = isStopped
-	case scenario.Restart, scenario.Replace:
-	default:
-		return true
-	}
-	if is.ended() && s.Action != scenario.Start || is == isPaused && s.Action != scenario.Resume && s.Action != scenario.Kill {
-		return false
-	}
-	r.processes[s.Server] = next
-	return true
-}
-
-func took(set map[string]bool, key string) bool {
-	there := set[key]
-	delete(set, key)
-	return there
 }

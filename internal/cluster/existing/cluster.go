@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
-	"github.com/skewproof/skewproof/internal/fabric"
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -115,9 +116,6 @@ func (c *Cluster) Close() {
 	c.watching.Wait()
 }
 
-// Fabric is nil: nothing is ever injected here.
-func (c *Cluster) Fabric() *fabric.Fabric { return nil }
-
 // URL is what clients dial.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.server(name)
@@ -173,6 +171,9 @@ func (c *Cluster) KillServer(context.Context, string) error            { return 
 func (c *Cluster) PauseServer(context.Context, string) error           { return errReadOnly }
 func (c *Cluster) ResumeServer(context.Context, string) error          { return errReadOnly }
 func (c *Cluster) ReplaceServer(context.Context, string, string) error { return errReadOnly }
+func (c *Cluster) Inject(context.Context, fault.Fault) (cluster.ActiveFault, error) {
+	return nil, errReadOnly
+}
 
 func (c *Cluster) server(name string) (*server, error) {
 	if s, ok := c.servers[name]; ok {

@@ -12,9 +12,11 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/fabric"
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
 )
@@ -124,8 +126,14 @@ func (c *Cluster) Name() string { return c.config.Name }
 // Up reports whether all servers have been ready at once.
 func (c *Cluster) Up() bool { return c.lifecycle.Up() }
 
-// Fabric is where faults are injected into the cluster's links.
-func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
+// Inject puts a fault on one of the cluster's links.
+func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFault, error) {
+	active, err := c.fabric.Inject(ctx, f)
+	if err != nil {
+		return nil, err // and no nil *fabric.Active, which would not be nil as an ActiveFault
+	}
+	return active, nil
+}
 
 // RecordPanics records, as crashes at the end of the run, panics that servers survived and left in
 // their logs. It does not wait for a server that has crashed to come back, which may take minutes.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/cluster/users"
@@ -143,8 +144,14 @@ func (c *Cluster) makeCredentials(places []Place) (err error) {
 	return nil
 }
 
-// Fabric is where faults are injected into the cluster's links.
-func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
+// Inject puts a fault on one of the cluster's links.
+func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFault, error) {
+	active, err := c.fabric.Inject(ctx, f)
+	if err != nil {
+		return nil, err // and no nil *fabric.Active, which would not be nil as an ActiveFault
+	}
+	return active, nil
+}
 
 // Start starts etcd and every server, and waits until all are ready.
 func (c *Cluster) Start(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/extension"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // dependency is a program that servers need and that is no server: etcd, or the extension
@@ -79,7 +80,7 @@ type extensionServer struct {
 
 // Extend lets an extension apiserver serve these APIs and no others, and returns its address and
 // authority. It returns when the APIs are served; without any API the program has ended.
-func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address netip.AddrPort, ca []byte, err error) {
+func (c *Cluster) Extend(ctx context.Context, apis []scenario.Definition) (address netip.AddrPort, ca []byte, err error) {
 	c.extension.mu.Lock()
 	defer c.extension.mu.Unlock()
 	if err = c.extend(ctx, apis); err == nil {
@@ -91,12 +92,16 @@ func (c *Cluster) Extend(ctx context.Context, apis []extension.API) (address net
 	return extensionAddress, ca, nil
 }
 
-func (c *Cluster) extend(ctx context.Context, apis []extension.API) error {
+func (c *Cluster) extend(ctx context.Context, apis []scenario.Definition) error {
 	e := &c.extension
 	if err := c.prepareExtension(); err != nil {
 		return err
 	}
-	if err := extension.WriteAPIs(c.config.Files.key("extension-apis.json"), apis); err != nil {
+	served := make([]extension.API, len(apis))
+	for i, d := range apis {
+		served[i] = extension.API{Group: d.Group, Resource: d.Resource, Versions: d.Versions}
+	}
+	if err := extension.WriteAPIs(c.config.Files.key("extension-apis.json"), served); err != nil {
 		return err
 	}
 	if e.program != nil {

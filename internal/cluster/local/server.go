@@ -147,7 +147,7 @@ func (s *server) close() {
 	}
 }
 
-// Queued implements [engine.Queuer] with what Linux counts for each thread (proc(5), schedstat); 0
+// Queued implements [cluster.Queuer] with what Linux counts for each thread (proc(5), schedstat); 0
 // where it counts nothing.
 func (c *Cluster) Queued(name string) time.Duration {
 	s, err := c.Find(name)

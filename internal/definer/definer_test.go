@@ -1,4 +1,4 @@
-package engine
+package definer
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -60,16 +61,22 @@ func TestAConditionHolds(t *testing.T) {
 	}
 }
 
+// none is a cluster none of whose servers is ready.
+type none struct{ cluster.Reachable }
+
+func (none) Serving(string) int { return 0 }
+
 func TestADefinitionNeedsAServerAndAProgram(t *testing.T) {
+	d := New(none{}, []string{"a", "b"})
 	aggregated := widgets
 	aggregated.Aggregated = true
-	for want, step := range map[string]scenario.Step{
-		"no server is ready":        {Action: scenario.Define, Definition: &widgets},
-		"step 1, delete the defini": {Action: scenario.Undefine, Definition: &widgets},
-		"runs no program that":      {Action: scenario.Define, Definition: &aggregated},
+	for want, err := range map[string]error{
+		"no server is ready":   d.Define(t.Context(), widgets),
+		"no server is":         d.Undefine(t.Context(), widgets),
+		"runs no program that": d.Define(t.Context(), aggregated),
 	} {
-		if _, err := perform(t, t.Context(), &stage{}, step); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error that says %q", step, err, want)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error that says %q", err, want)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-package engine
+// Package definer creates and deletes custom resources and aggregated APIs on real servers.
+package definer
 
 import (
 	"context"
@@ -13,8 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
+
+// Definer defines through any server that is ready. It is not safe for concurrent use.
+type Definer struct {
+	cluster cluster.Reachable
+	servers []string
+	apis    []scenario.Definition // that the extension apiserver serves, in the order in which they were defined
+}
+
+// New returns a definer for the servers of a cluster, which need not run yet.
+func New(cluster cluster.Reachable, servers []string) *Definer {
+	return &Definer{cluster: cluster, servers: servers}
+}
 
 // definitions are the CustomResourceDefinitions of a cluster.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -29,14 +43,14 @@ const (
 // come and go: the API refuses to drop a version that something may be stored in.
 const storedVersion = "stored"
 
-// define creates the custom resource of a definition, or gives it other versions, and waits until a server has established it. The others
-// see it in their own time. An aggregated API is registered, with a program behind it.
-func (e *executor) define(ctx context.Context, d scenario.Definition) error {
-	if d.Aggregated {
-		return e.aggregate(ctx, d)
+// Define creates the custom resource of a definition, or gives it other versions, and waits until a server has established it.
+// The others see it in their own time. An aggregated API is registered, with a program behind it.
+func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
+	if what.Aggregated {
+		return d.register(ctx, what)
 	}
-	object := customResource(d)
-	return e.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
+	object := customResource(what)
+	return d.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
 		api := client.Resource(definitions)
 		_, err := api.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "skewproof", Force: true})
 		if err != nil {
@@ -49,13 +63,13 @@ func (e *executor) define(ctx context.Context, d scenario.Definition) error {
 	})
 }
 
-// undefine deletes the custom resource of a definition and waits until it is gone. One that is gone already is none the worse.
-func (e *executor) undefine(ctx context.Context, d scenario.Definition) error {
-	if d.Aggregated {
-		return e.disaggregate(ctx, d)
+// Undefine deletes the custom resource of a definition and waits until it is gone. It is not an error if it does not exist.
+func (d *Definer) Undefine(ctx context.Context, what scenario.Definition) error {
+	if what.Aggregated {
+		return d.unregister(ctx, what)
 	}
-	name := customResource(d).GetName()
-	return e.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
+	name := customResource(what).GetName()
+	return d.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
 		api := client.Resource(definitions)
 		if err := api.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -70,15 +84,15 @@ func (e *executor) undefine(ctx context.Context, d scenario.Definition) error {
 	})
 }
 
-// throughAny does something through a server that is ready: the first that gets it done, since the run may have paused one
+// throughAny does something through a server that is ready: the first that gets it done, since the run may have paused a server
 // or cut it off from etcd.
-func (e *executor) throughAny(ctx context.Context, do func(context.Context, dynamic.Interface) error) error {
+func (d *Definer) throughAny(ctx context.Context, do func(context.Context, dynamic.Interface) error) error {
 	var errs []error
-	for _, server := range e.load.servers {
-		if e.cluster.Serving(server) == 0 {
+	for _, server := range d.servers {
+		if d.cluster.Serving(server) == 0 {
 			continue
 		}
-		err := e.through(ctx, server, do)
+		err := d.through(ctx, server, do)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -90,8 +104,8 @@ func (e *executor) throughAny(ctx context.Context, do func(context.Context, dyna
 	return errors.Join(errs...)
 }
 
-func (e *executor) through(ctx context.Context, server string, do func(context.Context, dynamic.Interface) error) error {
-	config, err := e.cluster.Direct(server)
+func (d *Definer) through(ctx context.Context, server string, do func(context.Context, dynamic.Interface) error) error {
+	config, err := d.cluster.Direct(server)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package engine
+package definer
 
 import (
 	"encoding/base64"

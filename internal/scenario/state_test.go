@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+var stateServers = []Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}
+
+func apply(t *testing.T, s *State, steps ...Step) {
+	t.Helper()
+	for _, step := range steps {
+		if err := s.Apply(step); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+}
+
+func sentences(steps []Step) (all []string) {
+	for _, s := range steps {
+		all = append(all, s.String())
+	}
+	return all
+}
+
+// Faults go first: a server that is cut off from etcd would never be ready.
+func TestUndoIsInAnOrderThatWorks(t *testing.T) {
+	etcd, slow := cut("b", fault.Etcd), fault.Fault{Kind: fault.Latency, From: "b", To: "a", Latency: time.Second}
+	widgets := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}
+	s := NewState(stateServers)
+	apply(t, s,
+		Step{Action: Define, Definition: widgets},
+		Step{Action: Inject, Label: "etcd", Fault: &etcd},
+		Step{Action: Kill, Server: "b"},
+		Step{Action: BreakDiscovery, Server: "a", Path: "/apis"},
+		Step{Action: Restart, Server: "a", Setup: &Setup{Proxy: Off}},
+		Step{Action: Pause, Server: "a"},
+		Step{Action: Inject, Label: "slow", Fault: &slow},
+		Step{Action: Soak, For: time.Second})
+	want := []string{"heal: slow", "heal: etcd", "a serves /apis to its peers again", "resume a", "restart a", "start b", "delete the definition of widgets.example.com"}
+	if diff := cmp.Diff(want, sentences(s.Undo())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	apply(t, s, s.Undo()...)
+	if len(s.On()) != 0 || len(s.Undo()) != 0 || s.Setup("a") != nil {
+		t.Errorf("%q are on after everything was undone", sentences(s.On()))
+	}
+}
+
+// Each of these would fail on a cluster, or do nothing.
+func TestTheStateRefuses(t *testing.T) {
+	f := cut("b", "a")
+	widgets := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}
+	for want, steps := range map[string][]Step{
+		`heal "x": no such fault`:     {{Action: Heal, Label: "x"}},
+		`that label is on already`:    {{Action: Inject, Label: "x", Fault: &f}, {Action: Inject, Label: "x", Fault: &f}},
+		`/api of a does not fail`:     {{Action: BreakDiscovery, Server: "a", Path: "/apis"}, {Action: RestoreDiscovery, Server: "a", Path: "/api"}},
+		`no step before has defined`:  {{Action: Define, Definition: widgets}, {Action: Undefine, Definition: widgets}, {Action: Undefine, Definition: widgets}},
+		`start a: it has not ended`:   {{Action: Start, Server: "a"}},
+		`no server "z" in the plan`:   {{Action: BreakDiscovery, Server: "z", Path: "/api"}},
+		`the host name of "z"`:        {{Action: Restart, Server: "a", Setup: &Setup{HostnameOf: "z"}}},
+		`resume a: it is not paused`:  {{Action: Pause, Server: "a"}, {Action: Kill, Server: "a"}, {Action: Resume, Server: "a"}},
+		`from: no server "z"`:         {{Action: Inject, Fault: &fault.Fault{Kind: fault.Cut, From: "z", To: "a"}}},
+		`replace a: no version given`: {{Action: Replace, Server: "a"}},
+	} {
+		s := NewState(stateServers)
+		apply(t, s, steps[:len(steps)-1]...)
+		before := slices.Clone(s.On())
+		if err := s.Apply(steps[len(steps)-1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error about %q", err, want)
+		}
+		if diff := cmp.Diff(before, s.On()); diff != "" {
+			t.Errorf("%s: a step that was refused changed the state:\n%s", want, diff)
+		}
+	}
+}
+
+// A setup is of a process: it ends with the next start, and what is on of a process does not outlive that process.
+func TestASetupEndsWithTheNextStart(t *testing.T) {
+	setup := &Setup{PeerCA: TrustStranger}
+	s := NewState(stateServers)
+	apply(t, s, Step{Action: Restart, Server: "b", Setup: setup})
+	s.Refuse("b")
+	if s.Setup("b") != setup || !s.Refused("b") || s.Refused("a") {
+		t.Errorf("b has the setup %v, refused: %t", s.Setup("b"), s.Refused("b"))
+	}
+	apply(t, s, Step{Action: Kill, Server: "b"})
+	if s.Setup("b") != setup || len(s.On()) != 1 {
+		t.Errorf("the last process of b had the setup %v; on are %q", s.Setup("b"), sentences(s.On()))
+	}
+	apply(t, s, Step{Action: Start, Server: "b"})
+	if s.Setup("b") != nil || s.Refused("b") || len(s.On()) != 0 {
+		t.Errorf("b still has the setup %v; on are %q", s.Setup("b"), sentences(s.On()))
+	}
+}
+
+func TestADefinitionOfTheSameResourceTakesThePlaceOfTheOther(t *testing.T) {
+	one, two := &Definition{Group: "g.io", Resource: "r", Versions: []string{"v1"}}, &Definition{Group: "g.io", Resource: "r", Versions: []string{"v2"}}
+	s := NewState(stateServers)
+	apply(t, s, Step{Action: Define, Definition: one}, Step{Action: Define, Definition: two})
+	if on := s.On(); len(on) != 1 || on[0].Definition != two {
+		t.Errorf("on are %q", sentences(on))
+	}
+}
+
+// FuzzUndo takes any steps that the state accepts: afterwards Undo must be a plan that can be carried out, and leave nothing on.
+func FuzzUndo(f *testing.F) {
+	f.Add([]byte{0, 3, 9, 12, 40, 7, 22, 5, 80, 33, 61, 17})
+	f.Add([]byte{2, 2, 4, 30, 31, 60, 90, 91, 120, 121, 150, 200, 255})
+	faults := []fault.Fault{cut("a", "b"), cut("b", "a"), cut("a", fault.Etcd), cut(fault.Client, "b")}
+	definitions := []Definition{{Group: "g.io", Resource: "r", Versions: []string{"v1"}}, {Group: "g.io", Resource: "r", Versions: []string{"v2"}}, {Group: "g.io", Resource: "s", Versions: []string{"v1"}}}
+	actions := []Action{Inject, Heal, Define, Undefine, BreakDiscovery, RestoreDiscovery, Start, Stop, Kill, Pause, Resume, Restart, Replace, Soak}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := NewState(stateServers)
+		plan := Plan{Servers: stateServers}
+		for _, b := range data {
+			n := int(b) / len(actions)
+			step := Step{Action: actions[int(b)%len(actions)]}
+			switch step.Action {
+			case Inject:
+				step.Fault, step.Label = &faults[n%len(faults)], faults[n%len(faults)].String()
+			case Heal:
+				step.Label = faults[n%len(faults)].String()
+			case Define, Undefine:
+				step.Definition = &definitions[n%len(definitions)]
+			case BreakDiscovery, RestoreDiscovery:
+				step.Server, step.Path = stateServers[n%2].Name, []string{"/api", "/apis"}[n/2%2]
+			case Soak:
+				step.For = time.Second
+			default:
+				step.Server = stateServers[n%2].Name
+				if step.Action == Replace {
+					step.Version = "v1.37.1"
+				}
+				if step.Action.starts() && n%3 == 0 {
+					step.Setup = &Setup{Proxy: Off}
+				}
+			}
+			if s.Apply(step) == nil {
+				plan.Add(step)
+			}
+		}
+		undo := s.Undo()
+		apply(t, s, undo...)
+		if len(s.On()) != 0 || s.Undo() != nil && len(s.Undo()) != 0 {
+			t.Errorf("after %q and %q there are still on: %q", sentences(plan.Steps), sentences(undo), sentences(s.On()))
+		}
+		for _, server := range s.servers {
+			if server.process != running || server.Setup != nil {
+				t.Errorf("after %q and %q: %+v", sentences(plan.Steps), sentences(undo), server)
+			}
+		}
+		plan.Steps = append(plan.Steps, undo...)
+		if err := plan.Validate(); err != nil {
+			t.Errorf("%q: %v", sentences(plan.Steps), err)
+		}
+	})
+}

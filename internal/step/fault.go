@@ -1,0 +1,178 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// active is a fault that is on, with as much of its record as there is.
+type active struct {
+	history.Fault
+	of     kind
+	label  string              // of a link's fault
+	link   cluster.ActiveFault // the rest of its record
+	path   string              // of a document
+	before int                 // what counts as evidence and was there before: requests to a server, or connections over a path
+	// obstacle is what blocks a path.
+	obstacle scenario.Obstacle
+}
+
+// kind is what a fault is a fault of.
+type kind uint8
+
+const (
+	ofLink     kind = iota
+	ofProcess       // a kill or a pause
+	ofDocument      // a discovery document
+	ofPath          // a path that setups block
+	ofSetup         // a server that its own setup makes wrong
+)
+
+// begin switches a fault on, as far as the account goes. It holds until the next fault begins or ends.
+func (e *Executor) begin(of kind, record history.Fault) *active {
+	e.faults++
+	record.ID, record.Start = e.faults, e.Clock.Now()
+	e.on = append(e.on, active{Fault: record, of: of})
+	return &e.on[len(e.on)-1]
+}
+
+// beginAt does the same for a fault of a server. Its evidence is the requests to the server meanwhile.
+func (e *Executor) beginAt(server string, of kind, kind, detail string) *active {
+	f := e.begin(of, history.Fault{Kind: kind, Server: server, Detail: detail})
+	f.before = e.Recorder.Asked(server)
+	return f
+}
+
+// take removes the faults that match from those that are on, in their order, and hands each to end before it is gone.
+func (e *Executor) take(match func(*active) bool, end func(*active)) {
+	kept := e.on[:0]
+	for i := range e.on {
+		if f := &e.on[i]; match(f) {
+			end(f)
+		} else {
+			kept = append(kept, *f)
+		}
+	}
+	clear(e.on[len(kept):])
+	e.on = kept
+}
+
+// ended writes down a fault of a server or of a document.
+func (e *Executor) ended(f *active) {
+	f.End = e.Clock.Now()
+	if f.Server != "" {
+		f.Evidence.Requests = e.Recorder.Asked(f.Server) - f.before
+	}
+	e.Recorder.Fault(f.Fault)
+}
+
+func (e *Executor) inject(ctx context.Context, s *scenario.Step) error {
+	link, err := e.Cluster.Inject(ctx, *s.Fault)
+	if err != nil {
+		return err
+	}
+	f := e.begin(ofLink, history.Fault{})
+	f.label, f.link = s.Label, link
+	return nil
+}
+
+func (e *Executor) heal(ctx context.Context, label string) error {
+	i := slices.IndexFunc(e.on, func(f active) bool { return f.of == ofLink && f.label == label })
+	if i < 0 {
+		return fmt.Errorf("heal %q: it was never on", label)
+	}
+	f := e.on[i]
+	e.on = slices.Delete(e.on, i, i+1)
+	record, err := f.link.Heal(ctx) // a record even if somebody interfered by hand
+	record.ID = f.ID
+	e.Recorder.Fault(record)
+	return err
+}
+
+// harm kills or pauses a server. The fault begins before the server notices.
+func (e *Executor) harm(ctx context.Context, s *scenario.Step, do func(context.Context, string) error) error {
+	e.beginAt(s.Server, ofProcess, string(s.Action), string(s.Action)+" "+s.Server)
+	err := do(ctx, s.Server)
+	if e.Tolerant && errors.Is(err, cluster.ErrNotRunning) {
+		e.faults--
+		e.on = e.on[:len(e.on)-1]
+		return nil
+	}
+	return err
+}
+
+func (e *Executor) endProcessFault(server string, action scenario.Action) {
+	e.take(func(f *active) bool { return f.of == ofProcess && f.Server == server && f.Kind == string(action) }, e.ended)
+}
+
+// breakDiscovery lets a document of a server fail. A document that fails already is restored first: that fault is over.
+func (e *Executor) breakDiscovery(s *scenario.Step) error {
+	breaker, ok := e.Cluster.(cluster.DiscoveryBreaker)
+	if !ok {
+		return errNoBreaker
+	}
+	if err := e.restoreDiscovery(s.Server, s.Path); err != nil {
+		return err
+	}
+	e.begin(ofDocument, history.Fault{Kind: string(s.Action), To: s.Server, Detail: s.Failure.Detail(s.Path)}).path = s.Path
+	err := breaker.BreakDiscovery(s.Server, s.Path, s.Failure)
+	if err != nil {
+		e.on = e.on[:len(e.on)-1]
+	}
+	return err
+}
+
+// restoreDiscovery ends a fault of a document, if there is one. Its evidence is the fetches that have failed.
+func (e *Executor) restoreDiscovery(server, path string) (err error) {
+	e.take(func(f *active) bool { return f.of == ofDocument && f.To == server && f.path == path }, func(f *active) {
+		f.Evidence.Affected, err = e.Cluster.(cluster.DiscoveryBreaker).RestoreDiscovery(server, path)
+		e.ended(f)
+	})
+	return err
+}
+
+// Heal switches off the faults of links that the plan left on, in the order in which it switched them on, so that the history
+// tells of them. It does so after a run that was cancelled, too.
+func (e *Executor) Heal() {
+	for {
+		i := slices.IndexFunc(e.on, func(f active) bool { return f.of == ofLink })
+		if i < 0 {
+			return
+		}
+		label := e.on[i].label
+		e.report(e.heal(context.Background(), label), "heal %q", label)
+	}
+}
+
+// Finish writes down everything else that the plan left on: processes that are killed or paused, documents that fail, which it
+// restores, and misconfigurations. These last for as long as anything is asked.
+func (e *Executor) Finish() {
+	e.take(func(f *active) bool { return f.of == ofProcess }, e.ended)
+	for {
+		i := slices.IndexFunc(e.on, func(f active) bool { return f.of == ofDocument })
+		if i < 0 {
+			break
+		}
+		server, path := e.on[i].To, e.on[i].path
+		e.report(e.restoreDiscovery(server, path), "restore %s of %s", path, server)
+	}
+	for _, server := range e.names {
+		if e.state.Setup(server) != nil {
+			e.unblock(context.Background(), server, !e.state.Refused(server))
+			e.endSetup(server)
+		}
+	}
+}
+
+// report tells people of an error that changes nothing.
+func (e *Executor) report(err error, format string, args ...any) {
+	if err != nil && e.Status != nil {
+		e.Status(format+": %v", append(args, err)...)
+	}
+}

@@ -1,0 +1,104 @@
+package step
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// reconfigure starts a server, which may be running, with another setup than its present one. seen is true if there is a process
+// with that setup to look at; refused if the server did not start with it.
+func (e *Executor) reconfigure(ctx context.Context, s *scenario.Step, seen, refused bool) error {
+	configurer, ok := e.Cluster.(cluster.Configurer)
+	if !ok {
+		return errNoSetups
+	}
+	e.unblock(ctx, s.Server, seen)
+	if s.Action != scenario.Start && !refused {
+		if err := e.tolerate(e.Cluster.StopServer(ctx, s.Server)); err != nil {
+			return err
+		}
+	}
+	e.endSetup(s.Server)
+	if err := configurer.Configure(s.Server, s.Setup); err != nil {
+		return err
+	}
+	e.misconfigure(configurer, s.Server)
+	err := e.tolerate(e.Cluster.StartServer(ctx, s.Server, s.Version))
+	if refusal := (*scenario.RefusedError)(nil); errors.As(err, &refusal) {
+		e.Refused(s.Server)
+		return nil
+	}
+	return err
+}
+
+// misconfigure begins the faults that follow from the setup of a server and those of all others, beside what is on.
+func (e *Executor) misconfigure(configurer cluster.Configurer, server string) {
+	for _, p := range e.state.BlockedPaths(server) {
+		from := cmp.Or(p.From, fault.Client)
+		if slices.ContainsFunc(e.on, func(f active) bool { return f.of == ofPath && f.From == from && f.To == p.To }) {
+			continue
+		}
+		f := e.begin(ofPath, history.Fault{
+			Kind: p.Obstacle.Fault(), From: from, To: p.To, Blocks: true, Detail: p.Obstacle.String(), Distrust: p.Obstacle.Distrust(),
+		})
+		f.obstacle, f.before = p.Obstacle, configurer.Dialled(from, p.To)
+	}
+	if kind, detail := e.state.Setup(server).Wrong(); kind != "" {
+		e.beginAt(server, ofSetup, kind, detail)
+	}
+}
+
+// touches reports whether a path leads from or to a server.
+func (f *active) touches(server string) bool {
+	return f.of == ofPath && (f.From == server || f.To == server)
+}
+
+// unblock ends the faults of paths from and to a server, whose process is about to end: a path must not count as blocked when the
+// process that blocks it is gone. Evidence are the connections that were tried, and an endpoint lease that is as the setup makes
+// it. seen is true if the effect of the server's setup is to be written down as well.
+func (e *Executor) unblock(ctx context.Context, server string, seen bool) {
+	configurer := e.Cluster.(cluster.Configurer)
+	if seen {
+		effect, err := configurer.Effect(ctx, server)
+		e.report(err, "%s: look at the effect of its configuration", server)
+		e.Recorder.Effect(effect)
+	}
+	e.take(func(f *active) bool { return f.touches(server) }, func(f *active) {
+		f.End = e.Clock.Now()
+		f.Evidence.Affected = configurer.Dialled(f.From, f.To) - f.before
+		if f.obstacle == scenario.Unadvertised || f.obstacle == scenario.Unroutable {
+			effect, err := configurer.Effect(ctx, f.To)
+			if err == nil && (effect.Advertised == "") == (f.obstacle == scenario.Unadvertised) {
+				f.Evidence.Seen++
+			}
+		}
+		e.Recorder.Fault(f.Fault)
+	})
+}
+
+// endSetup ends what is wrong with a server itself, whose process is gone: it was wrong to its end.
+func (e *Executor) endSetup(server string) {
+	e.take(func(f *active) bool { return f.of == ofSetup && f.Server == server }, e.ended)
+}
+
+// Refused notes that a server would not start with its setup: then nothing was blocked that the setup would have blocked, and the
+// refusal is the fault. The executor notes it itself of servers that a step starts; others may tell it of a first start.
+func (e *Executor) Refused(server string) {
+	if e.state.Refused(server) {
+		return
+	}
+	e.state.Refuse(server)
+	var distrust history.Distrust
+	e.take(func(f *active) bool { return f.touches(server) || f.of == ofSetup && f.Server == server }, func(f *active) {
+		distrust = cmp.Or(distrust, f.Distrust)
+	})
+	f := e.beginAt(server, ofSetup, history.FaultMisconfiguration, "refused to start, "+e.state.Setup(server).String())
+	f.Evidence.Refused, f.Distrust = 1, distrust
+}

@@ -1,0 +1,174 @@
+package step_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
+)
+
+// configure carries out steps on servers a and b, of which the first may have a setup from the start.
+func configure(t *testing.T, c *configurable, first *scenario.Setup, steps ...scenario.Step) {
+	t.Helper()
+	servers := []scenario.Server{{Name: "a", Version: "v1", Setup: first}, {Name: "b", Version: "v1"}}
+	if err := performWith(t, t.Context(), config(&c.fake, seen{c}), servers, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func restart(server string, setup *scenario.Setup) scenario.Step {
+	return scenario.Step{Action: scenario.Restart, Server: server, Setup: setup}
+}
+
+func TestASetupIsForOneStart(t *testing.T) {
+	d := &configurable{}
+	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil), restart("b", nil))
+	want := []string{"stop b", "configure b its peer authority: stranger", "start b", "stop b", "configure b ", "start b", "replace b"}
+	if !slices.Equal(d.done(), want) {
+		t.Errorf("the cluster was asked for %q, want %q", d.done(), want)
+	}
+	if len(d.faults) != 1 {
+		t.Fatalf("faults %+v, want the one path from b to a", d.faults)
+	}
+	f := d.faults[0]
+	if f.Kind != history.FaultMisconfiguration || f.From != "b" || f.To != "a" || !f.Blocks || !f.Effective() || f.Distrust != history.DistrustServing {
+		t.Errorf("fault %+v", f)
+	}
+	// It must have begun when the old process had ended, and ended before the next one began to end.
+	if f.Start < d.steps[0].Start || f.End > d.steps[1].End || f.Start > f.End {
+		t.Errorf("it lasted from %s to %s; steps %+v", f.Start, f.End, d.steps)
+	}
+	if len(d.effects) != 1 || d.effects[0].Server != "b" || d.effects[0].Setup == "" {
+		t.Errorf("effects %+v, want what was seen of b", d.effects)
+	}
+}
+
+// A server whose proxy is off is without it until its process is gone; a path to it may work again as soon as the process begins
+// to end.
+func TestAServerIsAsItWasToItsEnd(t *testing.T) {
+	d := &configurable{}
+	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, restart("a", nil))
+	if !slices.Equal(d.done(), []string{"configure a its proxy switched off", "stop a", "configure a ", "start a"}) {
+		t.Errorf("the cluster was asked for %q", d.done())
+	}
+	ends := map[string]history.Time{}
+	for _, f := range d.faults {
+		ends[f.Server] = f.End
+	}
+	if len(d.faults) != 2 || ends["a"] < ends[""] || ends["a"] > d.steps[0].End {
+		t.Errorf("faults %+v: want the path to a to end before a's own, and both in the step", d.faults)
+	}
+}
+
+// A misconfiguration lasts for as long as the load goes on, which is longer than the steps.
+func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
+	d := &configurable{}
+	servers := []scenario.Server{{Name: "a", Setup: &scenario.Setup{Proxy: scenario.Off}}, {Name: "b"}}
+	var e step.Executor
+	if err := e.Prepare(config(&d.fake, seen{d}), servers, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	d.now += time.Minute // the load comes to its end
+	e.Finish()
+	if !slices.Equal(d.acts, []string{"configure a its proxy switched off"}) {
+		t.Errorf("the cluster was asked for %q", d.acts)
+	}
+	var server, path bool
+	for _, f := range d.faults {
+		server = server || f.Server == "a" && f.Kind == history.FaultProxyOff
+		path = path || f.From == "b" && f.To == "a" && f.Evidence.Seen == 1 // no lease was there
+		if f.End != d.now {
+			t.Errorf("it ended at %s, though something was asked until %s: fault %+v", f.End, d.now, f)
+		}
+	}
+	if len(d.faults) != 2 || !server || !path {
+		t.Errorf("faults %+v, want a's proxy off, and no path from b to it", d.faults)
+	}
+}
+
+// A server that refuses its first start is told to the executor, which did not start it.
+func TestARefusalOfTheFirstStartIsOnRecord(t *testing.T) {
+	d := &configurable{}
+	servers := []scenario.Server{{Name: "a", Setup: &scenario.Setup{Serving: scenario.CertificateExpired}}, {Name: "b"}}
+	var e step.Executor
+	if err := e.Prepare(config(&d.fake, seen{d}), servers, nil); err != nil {
+		t.Fatal(err)
+	}
+	e.Refused("a")
+	e.Refused("a") // it is told twice, and noted once
+	e.Finish()
+	if len(d.faults) != 1 || d.faults[0].Server != "a" || d.faults[0].Evidence.Refused != 1 || d.faults[0].Distrust != history.DistrustServing || len(d.effects) != 0 {
+		t.Errorf("faults %+v, effects %+v; want the one refusal", d.faults, d.effects)
+	}
+}
+
+// A lease that is there although it should not be shows that the setup did not have its effect: such a fault has touched nothing.
+func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
+	d := &configurable{lease: "192.0.2.1:6443"}
+	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, scenario.Step{Action: scenario.Soak, For: time.Millisecond})
+	for _, f := range d.faults {
+		if f.To == "a" && f.Evidence.Seen != 0 {
+			t.Errorf("fault %+v", f)
+		}
+	}
+}
+
+// A connection from before a path was blocked, and a request to a server from before it was set up wrong, met nothing of it.
+func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
+	d := &configurable{silent: true, dialled: 7}
+	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil))
+	if len(d.faults) != 1 || d.faults[0].Evidence.Affected != 0 || d.faults[0].Effective() {
+		t.Errorf("faults %+v, want one that touched nothing", d.faults)
+	}
+	d = &configurable{silent: true, fake: fake{asked: map[string]int{"a": 5}}}
+	configure(t, d, &scenario.Setup{Proxy: scenario.Off})
+	for _, f := range d.faults {
+		if f.Server == "a" && (f.Evidence.Requests != 0 || f.Effective()) {
+			t.Errorf("fault %+v, want one that touched nothing", f)
+		}
+	}
+	if len(d.faults) != 2 {
+		t.Errorf("faults %+v, want a's proxy off, and no path from b to it", d.faults)
+	}
+}
+
+func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.T) {
+	d := &configurable{refuses: "b"}
+	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustMissing}), restart("b", nil), restart("b", nil))
+	if want := []string{"stop b", "configure b its peer authority: missing", "configure b ", "start b", "replace b"}; !slices.Equal(d.done(), want) {
+		t.Errorf("the cluster was asked for %q, want %q", d.done(), want)
+	}
+	if len(d.faults) != 1 || d.faults[0].Server != "b" || d.faults[0].Evidence.Refused != 1 || !strings.Contains(d.faults[0].Detail, "refused to start") {
+		t.Errorf("faults %+v, want the one refusal", d.faults)
+	}
+	if len(d.effects) != 0 {
+		t.Errorf("effects %+v of a process that never was", d.effects)
+	}
+}
+
+// A server that refuses to start with a certificate that nobody could trust does what it should: the record must tell such a
+// refusal from others.
+func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
+	for _, c := range []struct {
+		setup scenario.Setup
+		want  history.Distrust
+	}{
+		{scenario.Setup{Serving: scenario.CertificateExpired}, history.DistrustServing},
+		{scenario.Setup{FrontProxy: scenario.CertificateStranger}, history.DistrustFrontProxy},
+		{scenario.Setup{PeerCA: scenario.TrustMissing}, ""},
+		{scenario.Setup{Advertise: scenario.AdvertiseWrong}, ""},
+	} {
+		d := &configurable{refuses: "b"}
+		configure(t, d, nil, restart("b", &c.setup), restart("b", nil))
+		if len(d.faults) != 1 || d.faults[0].Server != "b" || d.faults[0].Distrust != c.want {
+			t.Errorf("%s: faults %+v, want one refusal with %q", &c.setup, d.faults, c.want)
+		}
+	}
+}

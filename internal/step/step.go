@@ -1,0 +1,238 @@
+// Package step carries out the steps of a plan on a cluster and writes down what it did. It is the only code that does: real and
+// simulated runs give it another clock, cluster and recorder.
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Clock is the time of a run.
+type Clock interface {
+	// Now is how long the run has lasted.
+	Now() history.Time
+	// Sleep waits for a while, which may be none, or until ctx is over; then the error is the cause of that.
+	Sleep(ctx context.Context, d history.Time) error
+}
+
+// Recorder takes what is to be written down. [history.Recorder] is one.
+type Recorder interface {
+	// Step takes a step that is over.
+	Step(history.Step)
+	// Fault takes a fault that is over.
+	Fault(history.Fault)
+	// Effect takes what the configuration of a server was seen to do.
+	Effect(history.Effect)
+	// Asked is how many finished requests a server was asked so far.
+	Asked(server string) int
+	// Err is why nothing more can be written down; nil as long as it can.
+	Err() error
+}
+
+// Load is what asks the servers while steps are carried out.
+type Load interface {
+	// Sweep asks every server for everything that any of them serves or lists.
+	Sweep(ctx context.Context) error
+	// Observe finds out what these servers serve at present, after a step that may have changed it.
+	Observe(ctx context.Context, servers ...string)
+}
+
+// Definer creates and deletes what servers serve beside the resources that are built in.
+type Definer interface {
+	// Define creates what is defined, or gives it other versions, and returns when a server has it. The others see it in their
+	// own time.
+	Define(ctx context.Context, d scenario.Definition) error
+	// Undefine deletes it and returns when a server no longer has it. It is not an error if it does not exist.
+	Undefine(ctx context.Context, d scenario.Definition) error
+}
+
+// Config is what an [Executor] works with. All but the last three are required.
+type Config struct {
+	Cluster  cluster.Cluster
+	Clock    Clock
+	Recorder Recorder
+	Load     Load // may be set after Prepare
+	Definer  Definer
+	// Begin is told when a step begins; index counts from 0. Nil: nobody is told.
+	Begin func(index int, s *scenario.Step)
+	// Status takes one line for people. Nil is silent.
+	Status func(format string, args ...any)
+	// GoOn carries out the steps after one that failed. Without it the first failure ends the plan.
+	GoOn bool
+	// Tolerant takes it for no failure if a server that is to be started runs already, or one that is to be ended, paused or
+	// resumed does not run: a schedule of the simulator cannot know that a server has crashed. A restart then starts the server.
+	Tolerant bool
+}
+
+// Executor carries out the steps of a plan, one after the other: Prepare, then Run, then Heal and Finish. It is not safe for
+// concurrent use.
+type Executor struct {
+	Config
+	state scenario.State
+	names []string
+	// disturbed is when the last step that disturbs ended; at first, when Run began.
+	disturbed history.Time
+	faults    int // how many there have been: their IDs
+	on        []active
+}
+
+// The errors about what a backend cannot do say what to do instead.
+var (
+	errNoSetups  = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
+	errNoBreaker = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
+)
+
+// Prepare takes the servers of a plan and configures those that first start with a setup of their own. It comes before the
+// servers start, and refuses steps that the cluster cannot carry out. An executor that is prepared again begins anew.
+func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []scenario.Step) error {
+	e.Config, e.disturbed, e.faults = config, 0, 0
+	clear(e.on)
+	e.names, e.on = e.names[:0], e.on[:0]
+	e.state.Reset(servers)
+	configurer, configures := e.Cluster.(cluster.Configurer)
+	_, breaks := e.Cluster.(cluster.DiscoveryBreaker)
+	for i := range steps {
+		switch {
+		case steps[i].Setup != nil && !configures:
+			return errNoSetups
+		case steps[i].Action == scenario.BreakDiscovery && !breaks:
+			return errNoBreaker
+		}
+	}
+	for i := range servers {
+		e.names = append(e.names, servers[i].Name)
+		switch {
+		case servers[i].Setup == nil:
+		case !configures:
+			return errNoSetups
+		default:
+			if err := configurer.Configure(servers[i].Name, servers[i].Setup); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range servers {
+		if servers[i].Setup != nil {
+			e.misconfigure(configurer, servers[i].Name)
+		}
+	}
+	return nil
+}
+
+// Disturbed is when the last step that disturbs ended; before there was any, when Run began.
+func (e *Executor) Disturbed() history.Time { return e.disturbed }
+
+// Run carries out the steps. The error names the step that failed. What the steps left on is still on; see [Executor.Heal].
+func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
+	e.disturbed = e.Clock.Now()
+	for i := range steps {
+		s := &steps[i]
+		record := history.Step{Index: i, Sentence: s.String(), Start: e.Clock.Now(), Disturbs: s.Disturbs()}
+		if e.Begin != nil {
+			e.Begin(i, s)
+		}
+		err := e.do(ctx, s)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		record.End = e.Clock.Now()
+		if record.Disturbs {
+			e.disturbed = record.End
+		}
+		if err != nil {
+			record.Error = err.Error()
+		}
+		e.Recorder.Step(record)
+		if err != nil && !e.GoOn {
+			return fmt.Errorf("step %d, %s: %w", i+1, s, err)
+		}
+		if err := e.Recorder.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
+	setup, refused := e.state.Setup(s.Server), e.state.Refused(s.Server)
+	if err := e.state.Apply(*s); err != nil {
+		return err
+	}
+	switch s.Action {
+	case scenario.Soak:
+		return e.Clock.Sleep(ctx, s.For)
+	case scenario.Outlast:
+		return e.Clock.Sleep(ctx, e.disturbed+s.For-e.Clock.Now())
+	case scenario.Sweep:
+		return e.Load.Sweep(ctx)
+	case scenario.Inject:
+		return e.inject(ctx, s)
+	case scenario.Heal:
+		return e.heal(ctx, s.Label)
+	case scenario.BreakDiscovery:
+		return e.breakDiscovery(s)
+	case scenario.RestoreDiscovery:
+		return e.restoreDiscovery(s.Server, s.Path)
+	case scenario.Define, scenario.Undefine:
+		do := e.Definer.Define
+		if s.Action == scenario.Undefine {
+			do = e.Definer.Undefine
+		}
+		if err := do(ctx, *s.Definition); err != nil {
+			return err
+		}
+		e.Load.Observe(ctx, e.names...)
+		return nil
+	}
+	if err := e.act(ctx, s, setup, refused); err != nil {
+		return err
+	}
+	if s.Action != scenario.Pause { // a paused server would not answer
+		e.Load.Observe(ctx, s.Server)
+	}
+	return nil
+}
+
+// act does what concerns the process of one server, which had a setup and may have refused it.
+func (e *Executor) act(ctx context.Context, s *scenario.Step, setup *scenario.Setup, refused bool) error {
+	switch s.Action {
+	case scenario.Stop:
+		return e.tolerate(e.Cluster.StopServer(ctx, s.Server))
+	case scenario.Kill:
+		return e.harm(ctx, s, e.Cluster.KillServer)
+	case scenario.Pause:
+		return e.harm(ctx, s, e.Cluster.PauseServer)
+	case scenario.Resume:
+		e.endProcessFault(s.Server, scenario.Pause)
+		return e.tolerate(e.Cluster.ResumeServer(ctx, s.Server))
+	case scenario.Start:
+		e.endProcessFault(s.Server, scenario.Kill)
+	case scenario.Restart, scenario.Replace:
+	default:
+		return fmt.Errorf("this skewproof does not know how to %s", s.Action)
+	}
+	switch {
+	case setup != nil || s.Setup != nil:
+		return e.reconfigure(ctx, s, setup != nil && !refused, refused)
+	case s.Action == scenario.Start:
+		return e.tolerate(e.Cluster.StartServer(ctx, s.Server, s.Version))
+	}
+	err := e.Cluster.ReplaceServer(ctx, s.Server, s.Version)
+	if e.Tolerant && errors.Is(err, cluster.ErrNotRunning) {
+		return e.Cluster.StartServer(ctx, s.Server, s.Version)
+	}
+	return err
+}
+
+// tolerate is the error of a step about a server that may have been as the step wants it before.
+func (e *Executor) tolerate(err error) error {
+	if e.Tolerant && (errors.Is(err, cluster.ErrRunning) || errors.Is(err, cluster.ErrNotRunning)) {
+		return nil
+	}
+	return err
+}
