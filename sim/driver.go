@@ -36,7 +36,7 @@ func (d *driver) run(t *vtime.Task) {
 	d.task = t
 	ctx := context.Background()
 	_ = d.Start(ctx) // the steps may be about servers that do not come up
-	d.s.begun(d.c)
+	d.s.startLoad()
 	d.s.requestsAfter(d.c, 0)
 	if err := d.steps.Run(ctx, d.c.Steps); err != nil {
 		d.s.history.End.Error = err.Error()

@@ -14,6 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 const (
@@ -240,5 +241,5 @@ func (t *truth) listed(ctx context.Context) history.Document {
 		}
 		all = append(all, merged)
 	}
-	return traffic.Union(all...)
+	return workload.Union(all...)
 }

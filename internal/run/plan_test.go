@@ -87,7 +87,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		"--etcd means nothing with --backend sim, which":       on("sim", func(s *Spec) { s.Etcd = binaries.DefaultEtcd }),
 		"--keep means nothing with --backend sim":              on("sim", func(s *Spec) { s.Keep = true }),
 		"--etcd means nothing with --backend kind: the node":   on("kind", func(s *Spec) { s.Etcd = "v3.6.8" }),
-		"runs on local, sim only, because the kubelet":    on("kind", func(s *Spec) { s.Scenario = "expired-serving-certificate" }),
+		"runs on local, sim only, because the kubelet":         on("kind", func(s *Spec) { s.Scenario = "expired-serving-certificate" }),
 		"--kubeconfig is for --backend existing":               on("local", func(s *Spec) { s.Kubeconfig = file }),
 		"--direct-contexts is for --backend existing":          on("", func(s *Spec) { s.DirectContexts = []string{"a"} }),
 		"--backend existing needs --kubeconfig":                {Scenario: "quiet", Backend: "existing"},

@@ -106,7 +106,7 @@ func planOf(r *search.Repro) *Plan {
 		if request.Upgrade {
 			p.Traffic = scenario.UpgradeTraffic
 		}
-		if request.Forged {
+		if request.Forged != "" {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)
 		}
 	}

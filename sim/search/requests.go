@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -19,7 +20,8 @@ func (g *Generator) addRequests() {
 		path := paths[1-g.work(4)/3]
 		for i := range compared {
 			g.c.Requests = append(g.c.Requests, sim.Request{
-				Step: g.plan.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i], Verb: history.VerbDiscovery, Path: path,
+				Step: g.plan.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i],
+				Request: workload.Request{Verb: history.VerbDiscovery, Path: path},
 			})
 		}
 		left -= compared
@@ -36,11 +38,12 @@ var delaysAfterStep = [...]time.Duration{
 }
 
 // callers are the users that requests are sent as.
-var callers = [...]string{"admin", "skewproof-reader", "system:serviceaccount:skewproof:skewproof"}
+var callers = workload.Users()
 
 // request draws one request.
 func (g *Generator) request() sim.Request {
-	r := sim.Request{User: callers[g.work(len(callers))], After: delaysAfterStep[g.work(len(delaysAfterStep))]}
+	var r sim.Request
+	r.User, r.After = callers[g.work(len(callers))], delaysAfterStep[g.work(len(delaysAfterStep))]
 	r.After += r.After / 16 * time.Duration(g.work(8))
 	p := &g.plan
 	switch phase := g.work(16); {
@@ -60,7 +63,9 @@ func (g *Generator) request() sim.Request {
 		return r
 	}
 	g.chooseTarget(&r)
-	r.Forged = g.work(24) == 23
+	if g.work(24) == 23 {
+		r.Forged = workload.ForgedHop
+	}
 	return r
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/sim"
 )
 
 // Violation is a violation in a run.
@@ -97,7 +97,7 @@ func isWord(r rune) bool {
 func requestKind(e *invariant.Evidence) reports.RequestKind {
 	switch {
 	case len(e.Operations) == 0:
-	case e.Operations[0].Client == sim.Forger:
+	case e.Operations[0].Client == workload.ClientForger:
 		return reports.ForgedRequest
 	case e.Operations[0].Subresource != "":
 		return reports.SubresourceRequest
