@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The simulator is a cluster like the others. Methods that wait do so in the driver's task.
+// The simulator is a cluster like the others: package cluster says what the methods below do. Those that wait do so in the
+// driver's task.
 var (
 	_ cluster.Cluster          = (*driver)(nil)
 	_ cluster.Configurer       = (*driver)(nil)
@@ -35,7 +36,6 @@ func (d *driver) Start(context.Context) error {
 	return nil
 }
 
-// StartServer implements [cluster.Cluster].
 func (d *driver) StartServer(_ context.Context, name, version string) error {
 	srv := d.server(name)
 	if srv.phase != down {
@@ -61,7 +61,6 @@ func (d *driver) StartServer(_ context.Context, name, version string) error {
 	return nil
 }
 
-// StopServer implements [cluster.Cluster].
 func (d *driver) StopServer(_ context.Context, name string) error {
 	srv := d.server(name)
 	switch srv.phase {
@@ -77,7 +76,6 @@ func (d *driver) StopServer(_ context.Context, name string) error {
 	return nil
 }
 
-// KillServer implements [cluster.Cluster].
 func (d *driver) KillServer(_ context.Context, name string) error {
 	srv := d.server(name)
 	if srv.phase == down {
@@ -87,7 +85,6 @@ func (d *driver) KillServer(_ context.Context, name string) error {
 	return nil
 }
 
-// PauseServer implements [cluster.Cluster].
 func (d *driver) PauseServer(_ context.Context, name string) error {
 	srv := d.server(name)
 	if srv.phase != running {
@@ -99,7 +96,6 @@ func (d *driver) PauseServer(_ context.Context, name string) error {
 	return nil
 }
 
-// ResumeServer implements [cluster.Cluster].
 func (d *driver) ResumeServer(_ context.Context, name string) error {
 	srv := d.server(name)
 	if srv.phase != running {
@@ -111,7 +107,6 @@ func (d *driver) ResumeServer(_ context.Context, name string) error {
 	return nil
 }
 
-// ReplaceServer implements [cluster.Cluster].
 func (d *driver) ReplaceServer(ctx context.Context, name, version string) error {
 	if err := d.StopServer(ctx, name); err != nil {
 		return err
@@ -119,7 +114,6 @@ func (d *driver) ReplaceServer(ctx context.Context, name, version string) error 
 	return d.StartServer(ctx, name, version)
 }
 
-// Serving implements [cluster.Cluster].
 func (d *driver) Serving(name string) int {
 	i, ok := d.s.byName[name]
 	if !ok || d.s.servers[i].phase != running {
@@ -128,18 +122,15 @@ func (d *driver) Serving(name string) int {
 	return d.s.servers[i].incarnation
 }
 
-// Inject implements [cluster.Cluster].
 func (d *driver) Inject(_ context.Context, f fault.Fault) (cluster.ActiveFault, error) {
 	return d.s.inject(f), nil
 }
 
-// Heal implements [cluster.ActiveFault].
 func (a *active) Heal(context.Context) (history.Fault, error) {
 	a.s.heal(a)
 	return a.record, nil
 }
 
-// Configure implements [cluster.Configurer].
 func (d *driver) Configure(name string, setup *scenario.Setup) error {
 	d.server(name).next = setup
 	// What is looked at as it comes is looked at without regard to setups.
@@ -147,7 +138,6 @@ func (d *driver) Configure(name string, setup *scenario.Setup) error {
 	return nil
 }
 
-// Dialled implements [cluster.Configurer].
 func (d *driver) Dialled(from, to string) int {
 	return d.s.link(d.s.endpoint(from), d.s.endpoint(to)).dialled
 }
@@ -162,13 +152,11 @@ func (d *driver) Effect(_ context.Context, name string) (history.Effect, error) 
 	return effect, nil
 }
 
-// BreakDiscovery implements [cluster.DiscoveryBreaker].
 func (d *driver) BreakDiscovery(name, path string, how fault.DiscoveryFailure) error {
 	d.server(name).broken[rootAt(path)] = brokenDocument{on: true, how: how}
 	return nil
 }
 
-// RestoreDiscovery implements [cluster.DiscoveryBreaker].
 func (d *driver) RestoreDiscovery(name, path string) (failed int, err error) {
 	broken := &d.server(name).broken[rootAt(path)]
 	failed = broken.failed
