@@ -96,7 +96,7 @@ func record[C engine.Cluster](ctx context.Context, d Dir, m manifest, readOnly b
 	if err != nil {
 		return made, errors.Join(err, recorder.Close(err))
 	}
-	return started, engine.Run(ctx, m.Plan, made, recorder, engine.Options{Seed: m.Run.Seed, QPS: m.Run.QPS, Status: status, ReadOnly: readOnly})
+	return started, engine.Run(ctx, m.Plan, started, recorder, engine.Options{Seed: m.Run.Seed, QPS: m.Run.QPS, Status: status, ReadOnly: readOnly})
 }
 
 // cutUnless says that the run was not carried out to its end, unless it is complete: then it is
