@@ -1,0 +1,62 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// neverUp is a cluster that does not start.
+type neverUp struct {
+	engine.Cluster
+	asked bool
+}
+
+func (c *neverUp) Start(context.Context) error {
+	c.asked = true
+	return errors.New("etcd has no disk")
+}
+func (c *neverUp) RecordPanics()                         {}
+func (c *neverUp) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
+
+// What a backend makes is what the engine gets, and what its owner has to close, also when it did not start.
+func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
+	p, err := Spec{Scenario: "quiet"}.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := Dir(t.TempDir())
+	want := &neverUp{}
+	m := manifest{Run: p.describe(), Plan: p.Schedule}
+	got, err := record(t.Context(), dir, m, false, silent.status(), func(*history.Recorder) (*neverUp, error) { return want, nil })
+	if got != want || !want.asked || err == nil || !strings.Contains(err.Error(), "etcd has no disk") {
+		t.Errorf("made %v, which was asked to start: %v; error %v", got, want.asked, err)
+	}
+	h, err := history.ReadFile(dir.History())
+	if err != nil || h.Run.Reproduce != p.Spec.Command() || h.Run.StartedAt.IsZero() {
+		t.Errorf("history of %+v, error %v", h, err)
+	}
+}
+
+// A cluster that cannot be made leaves nothing to be closed, and a history that says so.
+func TestAClusterThatCannotBeMade(t *testing.T) {
+	dir := Dir(t.TempDir())
+	made, err := record(t.Context(), dir, manifest{}, false, silent.status(), func(*history.Recorder) (*neverUp, error) {
+		return nil, errors.New("no hosts")
+	})
+	if made != nil || err == nil || !strings.Contains(err.Error(), "no hosts") {
+		t.Errorf("made %v, error %v", made, err)
+	}
+	if _, err := os.Stat(dir.History()); err != nil {
+		t.Error(err)
+	}
+	if _, err := record(t.Context(), dir, manifest{}, false, silent.status(), func(*history.Recorder) (*neverUp, error) { return &neverUp{}, nil }); err == nil {
+		t.Error("a run writes over the history of another")
+	}
+}
