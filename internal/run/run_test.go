@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 )
 
 // neverUp is a cluster that does not start.
 type neverUp struct {
-	engine.Cluster
+	cluster.Reachable
 	asked bool
 }
 
