@@ -98,7 +98,7 @@ func (a apiserver) reachEtcd(x *exchange) bool {
 func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange, info *apirequest.RequestInfo) {
 	name := info.Name
 	if info.Verb == "create" && name == "" {
-		name = x.op.Name
+		name = x.op.asked.Name
 	}
 	var body []byte
 	if info.Verb == "create" || info.Verb == "update" || info.Verb == "patch" {

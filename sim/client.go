@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/internal/answer"
@@ -27,9 +26,7 @@ const patience = workload.Timeout
 // Client is the client of operations where their request names none.
 const Client = "sim"
 
-var requestInfo = &apirequest.RequestInfoFactory{
-	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
-}
+var requestInfo = workload.RequestInfo
 
 // template is a request as its client sends it, without what differs each time. It is shared, and must not be changed but for what it remembers.
 type template struct {
@@ -37,13 +34,10 @@ type template struct {
 	url     *url.URL
 	values  context.Context
 	payload []byte
-	path    string // with the query
 	hash    uint64
 
-	namespace string     // as servers read the path
-	accept    string     // worth recording
-	rerouted  bool       // the client says that a peer has passed it on
-	served    []servedBy // by the versions that were asked about
+	begins history.Operation // what it is about
+	served []servedBy        // by the versions that were asked about
 }
 
 // servedBy is whether a version serves what a template is about, whatever extensions there are.
@@ -89,7 +83,6 @@ func newTemplate(r *workload.Request) *template {
 		header["Accept"] = jsonHeader
 	}
 	maps.Copy(header, r.ForgedHeader())
-	t.rerouted = r.Forged != "" && proxy.SaysRerouted(header)
 	t.request = &http.Request{Method: r.Method(), URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
 	if r.Upgrade {
 		maps.Copy(header, socketHeader)
@@ -99,13 +92,10 @@ func newTemplate(r *workload.Request) *template {
 	if err != nil {
 		info = &apirequest.RequestInfo{Path: t.url.Path}
 	}
-	t.namespace = info.Namespace
-	if info.IsResourceRequest {
-		t.accept = answer.Accepted(header["Accept"][0])
-	}
 	t.values = apirequest.WithRequestInfo(context.Background(), info)
-	t.path = t.url.RequestURI()
-	t.hash = hashString(r.Verb + " " + t.path)
+	t.begins = workload.Describe(t.request)
+	t.begins.Client, t.begins.Rerouted = cmp.Or(r.Sender(), Client), r.Forged != "" && proxy.SaysRerouted(header)
+	t.hash = hashString(r.Verb + " " + t.begins.Path)
 	return t
 }
 
@@ -137,11 +127,8 @@ func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 		r.Request = s.session(r).Resolve(r.Request)
 	}
 	op.template, op.lasts = s.templateOf(&r.Request), max(time.Second, r.For.Truncate(time.Second))
-	op.Operation = history.Operation{
-		ID: s.operationID(), Purpose: purpose, Client: cmp.Or(r.Sender(), Client), User: cmp.Or(r.User, workload.Admin), Server: r.Server,
-		Verb: r.Verb, GVR: r.GVR, Subresource: r.Subresource, Namespace: op.template.namespace, Name: r.Name, Path: op.template.path,
-		Start: s.loop.Now(), Accept: op.template.accept, Rerouted: op.template.rerouted,
-	}
+	op.Operation = op.template.begins
+	op.ID, op.Purpose, op.User, op.Server, op.Start = s.operationID(), purpose, cmp.Or(r.User, workload.Admin), r.Server, s.loop.Now()
 	if r.Forged != "" {
 		s.reached.note(ReachedForged)
 	}
@@ -209,6 +196,7 @@ func (s *Simulator) read(op *operation) {
 		op.Content = s.content(kind, x.body)
 	}
 	switch {
+	case x.status >= http.StatusBadRequest && op.Failure != history.FailureNone: // a client reads nothing of half a body
 	case x.status >= http.StatusBadRequest:
 		var status *metav1.Status
 		op.Body, status = answer.Inspect(answer.AsJSON(answer.MediaType(kind), x.body))

@@ -4,108 +4,85 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	"k8s.io/api/apidiscovery/v2beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// legacyRoot is as much as is compared of the formats of /apis or /api that older clients ask for: metav1 APIGroupList and
-// APIVersions, and apidiscovery.k8s.io/v2beta1.
-type legacyRoot struct {
-	Kind       string        `json:"kind"`
-	APIVersion string        `json:"apiVersion"`
-	Versions   []string      `json:"versions"` // of the core group, in APIVersions
-	Groups     []legacyGroup `json:"groups"`
-	Items      []struct {    // in v2beta1
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-		legacyGroup
-	} `json:"items"`
-}
-
-type legacyGroup struct {
-	Name     string `json:"name"`
-	Versions []struct {
-		Version string `json:"version"`
-	} `json:"versions"`
-}
+// legacy are the forms of /apis and /api that older clients ask for.
+var legacy = func() runtime.Decoder {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	if err := v2beta1.AddToScheme(scheme); err != nil { // it is made for this
+		panic(err)
+	}
+	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
+}()
 
 // ParseLegacy reads a discovery document of /apis or /api in any format but the present one, in JSON or protobuf. The
 // result lists each group version as a resource without a name; the hash is that of the exact bytes.
 func ParseLegacy(body []byte) (history.Document, error) {
-	versions, err := legacyVersions(body)
+	if !bytes.HasPrefix(body, protobufMagic) {
+		if err := json.Unmarshal(body, &struct{}{}); err != nil { // the decoder would take it for YAML, and says less
+			return history.Document{}, fmt.Errorf("parse legacy discovery: %w", err)
+		}
+	}
+	object, of, err := legacy.Decode(body, &schema.GroupVersionKind{Version: "v1"}, nil)
 	if err != nil {
 		return history.Document{}, fmt.Errorf("parse legacy discovery: %w", err)
+	}
+	var versions []history.GVR
+	switch root := object.(type) {
+	case *metav1.APIVersions: // of the core group
+		for _, v := range root.Versions {
+			versions = append(versions, history.GVR{Version: v})
+		}
+	case *metav1.APIGroupList:
+		for _, g := range root.Groups {
+			for _, v := range g.Versions {
+				versions = append(versions, history.GVR{Group: g.Name, Version: v.Version})
+			}
+		}
+	case *v2beta1.APIGroupDiscoveryList:
+		for _, g := range root.Items {
+			for _, v := range g.Versions {
+				versions = append(versions, history.GVR{Group: g.Name, Version: v.Version})
+			}
+		}
+	default:
+		return history.Document{}, fmt.Errorf("parse legacy discovery: got kind %q", of.Kind)
 	}
 	return groupVersions(body, versions), nil
 }
 
-func legacyVersions(body []byte) ([]history.GVR, error) {
-	envelope, isProtobuf := bytes.CutPrefix(body, protobufMagic)
-	if isProtobuf {
-		return protobufVersions(envelope)
+// ParseOpenAPI reads which group versions an OpenAPI description in JSON has paths of: the index of version 3, the document
+// of one group version, or a whole document of version 2. The result lists each as a resource without a name.
+func ParseOpenAPI(body []byte) (history.Document, error) {
+	var description struct {
+		Paths map[string]json.RawMessage `json:"paths"`
 	}
-	var root legacyRoot
-	if err := json.Unmarshal(body, &root); err != nil {
-		return nil, err
+	if err := json.Unmarshal(body, &description); err != nil {
+		return history.Document{}, fmt.Errorf("parse OpenAPI: %w", err)
 	}
-	var all []history.GVR
-	switch root.Kind {
-	case "APIVersions":
-		for _, v := range root.Versions {
-			all = append(all, history.GVR{Version: v})
-		}
-	case "APIGroupList":
-		for _, g := range root.Groups {
-			for _, v := range g.Versions {
-				all = append(all, history.GVR{Group: g.Name, Version: v.Version})
-			}
-		}
-	case "APIGroupDiscoveryList":
-		if root.APIVersion == "apidiscovery.k8s.io/v2" { // which ParseDiscovery reads, and makes more of
-			return nil, fmt.Errorf("got kind %q of %q", root.Kind, root.APIVersion)
-		}
-		for _, g := range root.Items {
-			for _, v := range g.Versions {
-				all = append(all, history.GVR{Group: g.Metadata.Name, Version: v.Version})
-			}
-		}
-	default:
-		return nil, fmt.Errorf("got kind %q", root.Kind)
+	if len(description.Paths) == 0 {
+		return history.Document{}, fmt.Errorf("parse OpenAPI: it describes no path")
 	}
-	return all, nil
-}
-
-func protobufVersions(envelope []byte) ([]history.GVR, error) {
-	var unknown runtime.Unknown
-	if err := unknown.Unmarshal(envelope); err != nil {
-		return nil, err
+	versions := map[history.GVR]bool{}
+	for path := range description.Paths {
+		switch parts := strings.Split(strings.Trim(path, "/"), "/"); {
+		case parts[0] == "api" && len(parts) > 1:
+			versions[history.GVR{Version: parts[1]}] = true
+		case parts[0] == "apis" && len(parts) > 2:
+			versions[history.GVR{Group: parts[1], Version: parts[2]}] = true
+		}
 	}
-	var all []history.GVR
-	switch unknown.Kind {
-	case "APIVersions":
-		var versions metav1.APIVersions
-		if err := versions.Unmarshal(unknown.Raw); err != nil {
-			return nil, err
-		}
-		for _, v := range versions.Versions {
-			all = append(all, history.GVR{Version: v})
-		}
-	case "APIGroupList":
-		var list metav1.APIGroupList
-		if err := list.Unmarshal(unknown.Raw); err != nil {
-			return nil, err
-		}
-		for _, g := range list.Groups {
-			for _, v := range g.Versions {
-				all = append(all, history.GVR{Group: g.Name, Version: v.Version})
-			}
-		}
-	default:
-		return nil, fmt.Errorf("got kind %q", unknown.Kind)
-	}
-	return all, nil
+	return groupVersions(body, slices.Collect(maps.Keys(versions))), nil
 }

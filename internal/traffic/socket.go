@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/google/uuid"
 	"github.com/gorilla/websocket"
 	"k8s.io/client-go/rest"
 
@@ -55,8 +54,7 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 		return
 	}
 	t := s.record
-	op := describe(req)
-	op.ID, op.Server, op.User = uuid.NewString(), t.server, t.user
+	op := t.begin(req)
 	answered, held, err := t.admit(&op, ctx)
 	if err != nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,9 +68,7 @@ func (t *recordingTransport) WrappedRoundTripper() http.RoundTripper { return t.
 // was complete; only that of a watch is streamed, and its operation recorded when the stream ends.
 func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context()) // a RoundTripper may not modify the request it is given
-	op := describe(req)
-	op.ID = uuid.NewString()
-	op.Server, op.User = t.server, t.user
+	op := t.begin(req)
 	req.Header.Set(auditIDHeader, op.ID)
 	for name, values := range attemptOf(req.Context()).request.ForgedHeader() {
 		req.Header[name] = append(req.Header[name], values...)
@@ -93,7 +92,6 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 		op.Body = history.BodyEvents
 		resp.Body = &watchBody{
 			body: resp.Body, op: op, transport: t, ctx: req.Context(),
-			events: newEventCounter(resp.Header.Get("Content-Type")),
 		}
 		return resp, nil
 	}
@@ -108,6 +106,14 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	t.finish(req.Context(), &op, body)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
+}
+
+// begin begins the operation of a request.
+func (t *recordingTransport) begin(req *http.Request) history.Operation {
+	a := attemptOf(req.Context())
+	op := workload.Describe(req)
+	op.ID, op.Server, op.User, op.Client, op.Purpose = uuid.NewString(), t.server, t.user, a.request.Sender(), a.purpose
+	return op
 }
 
 // admit holds a request back while others try whether the server answers (see [gate]): the operation starts after that
@@ -156,19 +162,24 @@ func (e *noResponse) Error() string {
 	return fmt.Sprintf("no complete response from server %q to operation %s: %s", e.server, e.operation, e.failure)
 }
 
-// watchBody records its operation once: at the end of the stream, or when it is closed before that.
+// newline ends a watch event: clients watch in JSON only.
+var newline = []byte{'\n'}
+
+// watchBody records its operation once: at the end of the stream, or when it is closed before that. It counts the events
+// in the bytes of the stream: the client that decodes them could not tell in time, for the operation is recorded at the
+// last byte, before the client has seen the last event.
 type watchBody struct {
 	body      io.ReadCloser
 	transport *recordingTransport
 	ctx       context.Context
-	events    eventCounter
+	events    atomic.Int64
 	op        history.Operation
 	once      sync.Once
 }
 
 func (b *watchBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	b.events.count(p[:n])
+	b.events.Add(int64(bytes.Count(p[:n], newline)))
 	switch {
 	case err == nil:
 		return n, nil
@@ -190,7 +201,7 @@ func (b *watchBody) Close() error {
 func (b *watchBody) ended(err error) {
 	b.once.Do(func() {
 		b.op.End = b.transport.recorder.Now()
-		b.op.Events = b.events.seen()
+		b.op.Events = int(b.events.Load())
 		if err != nil {
 			b.op.Failure, b.op.Error = classifyFailure(b.ctx, err), err.Error()
 		}

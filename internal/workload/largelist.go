@@ -53,7 +53,9 @@ func (l *largeList) grow(lane, user string) Request {
 	l.size++
 	create := about(*l.resource, fmt.Sprintf("skewproof-large-list-%s-%03d", lane, l.size), "create")
 	create.User = user
-	create.Body = object(*l.resource, create.Name, map[string]string{"skewproof.dev/padding": strings.Repeat("p", padding)}, LargeListLabel)
+	create.Body = object(*l.resource, create.Name, metadata{
+		Annotations: map[string]string{"skewproof.dev/padding": strings.Repeat("p", padding)}, Labels: map[string]string{LargeListLabel: "yes"},
+	})
 	return create
 }
 

@@ -1,9 +1,7 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -43,7 +41,7 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 		name := fmt.Sprintf("skewproof-%s-%d", c.Lane, c.made)
 		c.live[r.GVR] = append(live, name)
 		create := about(r, name, "create")
-		create.Body = object(r, name, nil)
+		create.Body = object(r, name, metadata{})
 		return c.perhapsTyped(create)
 	case len(live) == maxLive && n < 20:
 		c.live[r.GVR] = live[1:]
@@ -53,7 +51,7 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 	changes := changesOf(r, name, c.Choices.IntN(1000))
 	change := changes[c.Choices.IntN(len(changes))]
 	if change.Verb == "update" || change.ContentType == applyPatch {
-		change.Body = object(r, name, nil)
+		change.Body = object(r, name, metadata{})
 	}
 	return c.perhapsTyped(change)
 }
@@ -92,32 +90,4 @@ func (c *Chooser) perhapsTyped(r Request) Request {
 		r.Client = ClientTyped
 	}
 	return r
-}
-
-// object is a valid object of the resource, in JSON. annotations may be nil; labels are added to those of every object.
-func object(r history.Resource, name string, annotations map[string]string, labels ...string) string {
-	t := templates[groupResource{r.Group, r.Resource}]
-	meta := map[string]any{"name": name}
-	all := map[string]string{ManagedBy: ManagedByValue}
-	for _, label := range labels {
-		all[label] = "yes"
-	}
-	meta["labels"] = all
-	if annotations != nil {
-		meta["annotations"] = annotations
-	}
-	if r.Namespaced {
-		meta["namespace"] = Namespace
-	}
-	version := r.Version
-	if r.Group != "" {
-		version = r.Group + "/" + r.Version
-	}
-	fields := map[string]any{"apiVersion": version, "kind": t.kind, "metadata": meta}
-	maps.Copy(fields, t.fields(name))
-	body, err := json.Marshal(fields)
-	if err != nil { // strings and numbers only: cannot be
-		panic(err)
-	}
-	return string(body)
 }

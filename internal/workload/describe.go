@@ -1,4 +1,4 @@
-package traffic
+package workload
 
 import (
 	"net/http"
@@ -9,20 +9,18 @@ import (
 
 	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// requestInfo is the API machinery's own reading of a path, so that operations and servers agree on what was asked.
-var requestInfo = &request.RequestInfoFactory{
+// RequestInfo is the API machinery's own reading of a path, so that operations and servers agree on what is asked.
+var RequestInfo = &request.RequestInfoFactory{
 	APIPrefixes:          sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// describe says what a request is about, as far as it can be told before it is sent.
-func describe(req *http.Request) history.Operation {
-	a := attemptOf(req.Context())
-	op := history.Operation{Client: a.request.Sender(), Purpose: a.purpose, Path: req.URL.RequestURI()}
-	info, err := requestInfo.NewRequestInfo(req)
+// Describe begins the operation of a request: what it is about, as the API machinery reads it.
+func Describe(req *http.Request) history.Operation {
+	op := history.Operation{Path: req.URL.RequestURI()}
+	info, err := RequestInfo.NewRequestInfo(req)
 	if err != nil {
 		op.Verb = strings.ToLower(req.Method)
 		return op
@@ -31,15 +29,15 @@ func describe(req *http.Request) history.Operation {
 	accept := req.Header.Get("Accept")
 	if !info.IsResourceRequest {
 		switch path := req.URL.Path; {
-		case path == workload.OpenAPIv2, path == workload.OpenAPIv3, strings.HasPrefix(path, workload.OpenAPIv3+"/"):
+		case path == OpenAPIv2, path == OpenAPIv3, strings.HasPrefix(path, OpenAPIv3+"/"):
 			op.Verb = history.VerbOpenAPI
 		case strings.HasPrefix(path, "/apis/"): // the document of one group, or of one of its versions
 			group, version, _ := strings.Cut(strings.Trim(path[len("/apis/"):], "/"), "/")
 			op.GVR = history.GVR{Group: group, Version: version}
 		case path != "/apis" && path != "/api":
-		case !strings.Contains(accept, workload.AcceptAggregated):
+		case !strings.Contains(accept, AcceptAggregated):
 			op.Verb = history.VerbLegacy
-		case strings.Contains(accept, workload.AcceptNoPeer):
+		case strings.Contains(accept, AcceptNoPeer):
 			op.Verb = history.VerbNoPeer
 		default:
 			op.Verb = history.VerbDiscovery
