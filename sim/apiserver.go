@@ -1,11 +1,15 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
@@ -93,10 +98,12 @@ func (a apiserver) reachEtcd(x *exchange) bool {
 func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange, info *apirequest.RequestInfo) {
 	name := info.Name
 	if info.Verb == "create" && name == "" {
-		name = x.op.Name
+		name = x.op.asked.Name
 	}
+	var body []byte
 	if info.Verb == "create" || info.Verb == "update" || info.Verb == "patch" {
-		if body, err := io.ReadAll(r.Body); err != nil || strings.HasSuffix(r.Header.Get("Content-Type"), "json") && !json.Valid(body) {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil || strings.HasSuffix(r.Header.Get("Content-Type"), "json") && !json.Valid(body) {
 			a.fail(w, r, apierrors.NewBadRequest("the body of the request is no JSON"))
 			return
 		}
@@ -108,13 +115,15 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	}
 	w.Header()["Content-Type"] = media
 	o := object{info.APIGroup, info.Resource, name}
-	exists := a.s.objects[o]
+	exists, dryRun := a.s.objects[o], strings.Contains(r.URL.RawQuery, "dryRun=All")
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch info.Verb {
 	case "list":
-		if strings.Contains(r.URL.RawQuery, herdSelector) {
-			answer(herded(a.s.herds[gr], r.URL.Query())).write(w, http.StatusOK)
-			return
+		if strings.Contains(r.URL.RawQuery, "labelSelector=") {
+			if query := r.URL.Query(); query.Get("labelSelector") == workload.LargeListLabel+"=yes" {
+				bodyOf(pageOf(a.s.labelled[gr], query)).write(w, http.StatusOK)
+				return
+			}
 		}
 		emptyList.write(w, http.StatusOK)
 	case "watch":
@@ -127,13 +136,16 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 		case of && !exists:
 			a.fail(w, r, apierrors.NewNotFound(gr, name))
 			return
+		case !of && dryRun && name == "":
+			a.fail(w, r, apierrors.NewInvalid(schema.GroupKind{Group: info.APIGroup, Kind: info.Resource}, name, nil))
+			return
 		case !of && exists:
 			a.fail(w, r, apierrors.NewAlreadyExists(gr, name))
 			return
-		case !of:
+		case !of && !dryRun:
 			a.s.objects[o] = true
-			if strings.HasPrefix(name, herdPrefix) {
-				a.s.herds[gr]++
+			if bytes.Contains(body, largeListLabel) {
+				a.s.labelled[gr]++
 			}
 		}
 		anObject.write(w, http.StatusCreated)
@@ -142,7 +154,7 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 			a.fail(w, r, apierrors.NewNotFound(gr, name))
 			return
 		}
-		if info.Subresource == "" {
+		if info.Subresource == "" && !dryRun {
 			delete(a.s.objects, o)
 		}
 		anObject.write(w, http.StatusOK)
@@ -152,6 +164,32 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 			return
 		}
 		anObject.write(w, http.StatusOK)
+	}
+}
+
+var largeListLabel = []byte(workload.LargeListLabel)
+
+// pageOf is a list of as many objects as a request asks for.
+func pageOf(size int, query url.Values) string {
+	from, _ := strconv.Atoi(query.Get("continue"))
+	to, next := size, ""
+	if limit, _ := strconv.Atoi(query.Get("limit")); limit > 0 && from+limit < size {
+		to = from + limit
+		next = itoa(to)
+	}
+	items := strings.TrimSuffix(strings.Repeat(`{},`, max(0, to-from)), ",")
+	return fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, next, items)
+}
+
+// readable is the media type that an answer may have, by what its client reads; false if there is none.
+func readable(accept string) ([]string, bool) {
+	switch {
+	case accept == "", strings.Contains(accept, "json"), strings.Contains(accept, "*/*"):
+		return jsonHeader, true
+	case strings.Contains(accept, "yaml"):
+		return yamlHeader, true
+	default:
+		return nil, false
 	}
 }
 
@@ -196,7 +234,7 @@ func (a apiserver) bookmarks(r *http.Request, x *exchange, send func()) bool {
 	return r.Context().Err() == nil
 }
 
-// serveDiscovery answers the aggregated documents of this server alone, and 404 for what is none.
+// serveDiscovery answers the discovery documents of this server alone, and 404 for anything else.
 func (a apiserver) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case "/api":
@@ -204,7 +242,12 @@ func (a apiserver) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	case "/apis":
 		discovery.NewDocument("/apis", a.roots()[1]).ServeHTTP(w, r)
 	default:
-		http.Error(w, "404 page not found", http.StatusNotFound)
+		all := discovery.NewDocument("/apis", a.roots()[1])
+		name, ok := strings.CutPrefix(path, "/apis/")
+		group, version, one := strings.Cut(name, "/")
+		if !ok || one && !all.ServeVersion(w, r, group, version) || !one && !all.ServeGroup(w, r, group) {
+			http.Error(w, "404 page not found", http.StatusNotFound)
+		}
 	}
 }
 
@@ -220,13 +263,13 @@ type body struct {
 	length []string
 }
 
-func answer(s string) body { return body{[]byte(s), []string{itoa(len(s))}} }
+func bodyOf(s string) body { return body{[]byte(s), []string{itoa(len(s))}} }
 
 // What is answered time and again.
 var (
-	emptyList = answer(`{"kind":"List","apiVersion":"v1","items":[]}`)
-	success   = answer(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
-	anObject  = answer(`{"kind":"Object","apiVersion":"v1"}`)
+	emptyList = bodyOf(`{"kind":"List","apiVersion":"v1","items":[]}`)
+	success   = bodyOf(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	anObject  = bodyOf(`{"kind":"Object","apiVersion":"v1"}`)
 )
 
 func (b body) write(w http.ResponseWriter, status int) {

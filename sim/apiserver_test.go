@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -28,8 +29,9 @@ func TestASubresourceIsCreatedOfAnObjectThatIsThere(t *testing.T) {
 		{"get", "", "there", 200},
 	} {
 		c.Requests = append(c.Requests, Request{
-			After: time.Duration(i+1) * time.Second, Server: "b", Verb: ask.verb, GVR: history.GVR{Version: "v1", Resource: "pods"},
-			Subresource: ask.subresource, Name: ask.name,
+			After:   time.Duration(i+1) * time.Second,
+			Server:  "b",
+			Request: workload.Request{Verb: ask.verb, GVR: history.GVR{Version: "v1", Resource: "pods"}, Subresource: ask.subresource, Name: ask.name},
 		})
 		want = append(want, ask.status)
 	}

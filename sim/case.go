@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // Case is what is done to a control plane and what is asked of it, as data. Together with a tape it is all that a run depends on. The
@@ -20,7 +20,7 @@ type Case struct {
 	Load *Load `json:"load,omitempty"`
 }
 
-// Request is one request of a client.
+// Request is one request of a client: what is asked, of whom, and when.
 type Request struct {
 	// Step is after which step it is sent, and After how long after its end; 0 is before the first step, when every server is ready.
 	// So a request keeps its place when steps before it are taken out.
@@ -28,51 +28,12 @@ type Request struct {
 	After time.Duration `json:"after"`
 
 	Server string `json:"server"` // that is asked
-	// Verb is a verb of the API, history.VerbTable, or history.VerbDiscovery for the aggregated documents at Path.
-	Verb        string      `json:"verb"`
-	GVR         history.GVR `json:"gvr,omitzero"`
-	Subresource string      `json:"subresource,omitempty"`
-	Name        string      `json:"name,omitempty"`
-	Path        string      `json:"path,omitempty"` // of discovery: /apis or /api
-	User        string      `json:"user,omitempty"` // empty: admin
-	// Forged is true when the client sends the header of the hop itself, which only a peer may.
-	Forged bool `json:"forged,omitempty"`
-	// Denied is true when the client says in that header that no peer has passed the request on. What a peer adds to it stands behind.
-	Denied bool `json:"denied,omitempty"`
-	// Upgrade is true when the client wants the connection to be upgraded to a WebSocket.
-	Upgrade bool `json:"upgrade,omitempty"`
-	// For is how long a watch is to last.
-	For time.Duration `json:"for,omitempty"`
-	// Accept and ContentType are headers where those that suit the verb are not meant, IfNoneMatch is one of a conditional request, and Query is
-	// added to the path.
-	Accept      string `json:"accept,omitempty"`
-	ContentType string `json:"contentType,omitempty"`
-	IfNoneMatch string `json:"ifNoneMatch,omitempty"`
-	Query       string `json:"query,omitempty"`
-
-	before int // objects on the pages before
+	workload.Request
 }
 
 // String tells the request in a line.
 func (r Request) String() string {
-	what := r.GVR.String()
-	if r.Subresource != "" {
-		what += "/" + r.Subresource
-	}
-	if r.Path != "" {
-		what = r.Path
-	}
-	s := fmt.Sprintf("%s %s of %s, %s after step %d", r.Verb, what, r.Server, r.After, r.Step)
-	if r.Upgrade {
-		s += ", by WebSocket"
-	}
-	if r.Forged {
-		s += ", with a forged hop header"
-	}
-	if r.Denied {
-		s += ", with a hop header that says no"
-	}
-	return s
+	return fmt.Sprintf("%s, of %s, %s after step %d", r.Request.String(), r.Server, r.After, r.Step)
 }
 
 // MinQPS and MaxQPS bound a load, in requests per second. With none, time would not pass between two requests.
@@ -100,8 +61,11 @@ func (c *Case) Validate() error {
 		case r.After < 0:
 			return fmt.Errorf("request %d, %s: the time must not be negative", i+1, r)
 		}
-		if _, ok := methods[r.Verb]; !ok {
+		if r.Method() == "" {
 			return fmt.Errorf("request %d, %s: unknown verb %q", i+1, r, r.Verb)
+		}
+		if r.Forged != "" && r.ForgedHeader() == nil {
+			return fmt.Errorf("request %d, %s: unknown forgery %q (known: %q)", i+1, r, r.Forged, workload.ForgeryNames())
 		}
 	}
 	return nil

@@ -4,45 +4,29 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// patience is how long a client waits for an answer.
-const patience = traffic.DefaultTimeout
+// patience is how long a client waits for an answer, as on real servers.
+const patience = workload.Timeout
 
-// The clients of operations. A request with a forged hop header has one of its own, so that what becomes of it can be told apart.
-const (
-	Client = "sim"
-	Forger = "forger"
-)
+// Client is the client of operations where their request names none.
+const Client = "sim"
 
-// methods are the HTTP methods of the verbs that a client can use.
-var methods = map[string]string{
-	"get": http.MethodGet, "list": http.MethodGet, history.VerbTable: http.MethodGet, "watch": http.MethodGet,
-	"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch,
-	"delete": http.MethodDelete, "deletecollection": http.MethodDelete, history.VerbDiscovery: http.MethodGet, history.VerbNoPeer: http.MethodGet,
-	history.VerbLegacy: http.MethodGet,
-}
-
-var requestInfo = &apirequest.RequestInfoFactory{
-	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
-}
+var requestInfo = workload.RequestInfo
 
 // template is a request as its client sends it, without what differs each time. It is shared, and must not be changed but for what it remembers.
 type template struct {
@@ -50,9 +34,10 @@ type template struct {
 	url     *url.URL
 	values  context.Context
 	payload []byte
-	path    string // with the query
 	hash    uint64
-	served  []servedBy // by the versions that were asked about
+
+	begins history.Operation // what it is about
+	served []servedBy        // by the versions that were asked about
 }
 
 // servedBy is whether a version serves what a template is about, whatever extensions there are.
@@ -73,21 +58,12 @@ func (t *template) servedBy(s *Simulator, v *recorded.Version, k resourceKey) bo
 	return is
 }
 
-// templateKey is what a template is made from.
-type templateKey struct {
-	verb, subresource, name, path string
-	gvr                           history.GVR
-	forged, denied, upgrade       bool
-	seconds                       int
-
-	accept, contentType, ifNoneMatch, query string
-}
-
 // maxTemplates bounds the cache of a simulator: names may be new with every request.
 const maxTemplates = 8192
 
-func (s *Simulator) templateOf(r *Request) *template {
-	key := templateKey{r.Verb, r.Subresource, r.Name, r.Path, r.GVR, r.Forged, r.Denied, r.Upgrade, int(r.For / time.Second), r.Accept, r.ContentType, r.IfNoneMatch, r.Query}
+func (s *Simulator) templateOf(r *workload.Request) *template {
+	key := *r
+	key.User, key.Cached, key.Then, key.Pick, key.Before = "", "", "", 0, 0 // which the server does not see
 	if t, ok := s.templates[key]; ok {
 		return t
 	}
@@ -99,30 +75,15 @@ func (s *Simulator) templateOf(r *Request) *template {
 	return t
 }
 
-func newTemplate(r *Request) *template {
-	t := &template{url: &url.URL{Path: cmp.Or(r.Path, pathOf(r))}}
-	header := http.Header{"Accept": {acceptOf(r)}, "User-Agent": {"skewproof-sim"}}
-	if r.IfNoneMatch != "" {
-		header["If-None-Match"] = []string{r.IfNoneMatch}
+func newTemplate(r *workload.Request) *template {
+	t := &template{url: r.URL(), payload: r.Payload()}
+	header := r.Header()
+	header["User-Agent"] = []string{"skewproof-sim"}
+	if header["Accept"] == nil {
+		header["Accept"] = jsonHeader
 	}
-	t.url.RawQuery = r.Query
-	switch r.Verb {
-	case "watch":
-		t.url.RawQuery = "timeoutSeconds=" + strconv.Itoa(max(1, int(r.For/time.Second))) + "&watch=true"
-	case "create", "update":
-		t.payload = []byte(`{"metadata":{"name":"` + r.Name + `"}}`)
-		header["Content-Type"] = []string{"application/json"}
-	case "patch":
-		t.payload = []byte(`{}`)
-		header["Content-Type"] = []string{cmp.Or(r.ContentType, "application/merge-patch+json")}
-	}
-	if r.Forged {
-		header[proxy.HopHeader] = []string{"true"}
-	}
-	if r.Denied {
-		header[proxy.HopHeader] = append([]string{"false"}, header[proxy.HopHeader]...)
-	}
-	t.request = &http.Request{Method: methods[r.Verb], URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
+	maps.Copy(header, r.ForgedHeader())
+	t.request = &http.Request{Method: r.Method(), URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
 	if r.Upgrade {
 		maps.Copy(header, socketHeader)
 		t.request.ProtoMajor, t.request.ProtoMinor = 1, 1
@@ -132,27 +93,10 @@ func newTemplate(r *Request) *template {
 		info = &apirequest.RequestInfo{Path: t.url.Path}
 	}
 	t.values = apirequest.WithRequestInfo(context.Background(), info)
-	t.path = t.url.RequestURI()
-	t.hash = hashString(r.Verb + " " + t.path)
+	t.begins = workload.Describe(t.request)
+	t.begins.Client, t.begins.Rerouted = cmp.Or(r.Sender(), Client), r.Forged != "" && proxy.SaysRerouted(header)
+	t.hash = hashString(r.Verb + " " + t.begins.Path)
 	return t
-}
-
-// pathOf is where a resource is asked for. All objects of the simulator are without a namespace, so that one path fits all.
-func pathOf(r *Request) string {
-	var b strings.Builder
-	if r.GVR.Group == "" {
-		b.WriteString("/api/")
-	} else {
-		b.WriteString("/apis/" + r.GVR.Group + "/")
-	}
-	b.WriteString(r.GVR.Version + "/" + r.GVR.Resource)
-	if r.Verb == "get" || r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete" || r.Subresource != "" {
-		b.WriteString("/" + cmp.Or(r.Name, "x"))
-	}
-	if r.Subresource != "" {
-		b.WriteString("/" + r.Subresource)
-	}
-	return b.String()
 }
 
 // operation is one request of a client, under way.
@@ -179,16 +123,13 @@ func (s *Simulator) ask(r *Request, purpose history.Purpose) {
 func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 	r := &op.asked
 	op.at = s.byName[r.Server]
-	op.template, op.lasts = s.templateOf(r), max(time.Second, r.For.Truncate(time.Second))
-	op.Operation = history.Operation{
-		ID: s.operationID(), Purpose: purpose, Client: Client, User: cmp.Or(r.User, "admin"), Server: r.Server, Verb: r.Verb,
-		GVR: r.GVR, Subresource: r.Subresource, Name: r.Name, Path: op.template.path, Start: s.loop.Now(), Accept: r.Accept,
+	if r.Cached != "" {
+		r.Request = s.session(r).Resolve(r.Request)
 	}
-	if r.Upgrade {
-		op.Client = traffic.ClientSocket
-	}
-	if r.Forged || r.Denied {
-		op.Client, op.Rerouted = Forger, r.Forged
+	op.template, op.lasts = s.templateOf(&r.Request), max(time.Second, r.For.Truncate(time.Second))
+	op.Operation = op.template.begins
+	op.ID, op.Purpose, op.User, op.Server, op.Start = s.operationID(), purpose, cmp.Or(r.User, workload.Admin), r.Server, s.loop.Now()
+	if r.Forged != "" {
 		s.reached.note(ReachedForged)
 	}
 	s.situate(op)
@@ -233,9 +174,8 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	}
 	if x.status != 0 {
 		s.read(op)
-		s.noteEdition(op)
-		s.turnPage(op, op.asked)
 	}
+	s.follow(op)
 	s.outstanding--
 	s.asked[op.at]++
 	s.trace.add(op.End, eventAnswered, op.at, x.status, uint64(len(op.Failure)))
@@ -250,28 +190,24 @@ func (s *Simulator) read(op *operation) {
 	kind := x.header.Get("Content-Type")
 	op.RetryAfter = x.header.Get("Retry-After")
 	if op.Accept != "" && kind != "" {
-		op.MediaType, _, _ = strings.Cut(kind, ";")
+		op.MediaType = answer.MediaType(kind)
 	}
 	if op.Failure == history.FailureNone && op.Verb != "watch" {
 		op.Content = s.content(kind, x.body)
 	}
 	switch {
-	case x.status >= http.StatusBadRequest && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/yaml")):
-		op.Body = history.BodyStatus
-		var status metav1.Status
-		media, _, _ := strings.Cut(kind, ";")
-		if json.Unmarshal(traffic.AsJSON(media, x.body), &status) != nil {
-			op.Body = history.BodyText
-			break
-		}
-		op.Reason, op.Message = string(status.Reason), status.Message
-		if x.status == http.StatusNotFound {
-			op.Missing = traffic.ClassifyMissing(&status)
-		}
+	case x.status >= http.StatusBadRequest && op.Failure != history.FailureNone: // a client reads nothing of half a body
 	case x.status >= http.StatusBadRequest:
-		op.Body, op.Message = history.BodyText, string(x.body[:min(len(x.body), 200)])
+		var status *metav1.Status
+		op.Body, status = answer.Inspect(answer.AsJSON(answer.MediaType(kind), x.body))
+		switch {
+		case status != nil:
+			op.Reason, op.Message = string(status.Reason), status.Message
+		case op.Body == history.BodyText:
+			op.Message = answer.Excerpt(x.body)
+		}
 		if x.status == http.StatusNotFound {
-			op.Missing = history.MissingResource
+			op.Missing = answer.ClassifyMissing(status)
 		}
 	case op.Verb == history.VerbDiscovery, op.Verb == history.VerbNoPeer:
 		op.Body, op.ETag = history.BodyDiscovery, x.header.Get("ETag")
@@ -283,7 +219,7 @@ func (s *Simulator) read(op *operation) {
 		if op.Failure != history.FailureNone || x.status != http.StatusOK {
 			break
 		}
-		d, err := traffic.ParseLegacy(x.body)
+		d, err := answer.ParseLegacy(x.body)
 		if err != nil {
 			op.Message = err.Error() // as the load notes it
 			break
@@ -298,6 +234,8 @@ func (s *Simulator) read(op *operation) {
 		op.Body = history.BodyList
 	case op.Verb == history.VerbTable:
 		op.Body = history.BodyTable
+	case op.asked.Path != "": // of a group, or of one of its versions
+		op.Body = history.BodyDiscovery
 	default:
 		op.Body = history.BodyObject
 	}
@@ -308,7 +246,7 @@ func (s *Simulator) content(kind string, body []byte) history.Content {
 	if _, ok := s.parsed[string(body)]; ok {
 		return history.ContentWhole
 	}
-	return traffic.ContentOf(kind, body)
+	return answer.ContentOf(kind, body)
 }
 
 // document notes a discovery document that a client was given, and returns its hash.
@@ -326,7 +264,7 @@ func (s *Simulator) parse(body []byte) (history.Document, bool) {
 	d, ok := s.parsed[string(body)]
 	if !ok {
 		var err error
-		if d, err = traffic.ParseDiscovery(body); err != nil {
+		if d, err = answer.ParseDiscovery(body); err != nil {
 			return history.Document{}, false
 		}
 		if len(s.parsed) >= maxParsed {

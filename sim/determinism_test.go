@@ -16,6 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -50,8 +51,10 @@ func eventful() *Case {
 	verbs := []string{"list", "get", "create", "watch", "patch", history.VerbTable, "delete", "update"}
 	for i := range 60 {
 		r := Request{
-			Step: i % len(c.Steps), After: time.Duration(i%7) * 700 * time.Millisecond, Server: []string{"b", "c", "a"}[i%3],
-			Verb: verbs[i%len(verbs)], GVR: onlyNew, Name: fmt.Sprint("n", i%5), For: 3 * time.Second,
+			Step:    i % len(c.Steps),
+			After:   time.Duration(i%7) * 700 * time.Millisecond,
+			Server:  []string{"b", "c", "a"}[i%3],
+			Request: workload.Request{Verb: verbs[i%len(verbs)], GVR: onlyNew, Name: fmt.Sprint("n", i%5), For: 3 * time.Second},
 		}
 		if i%10 == 9 {
 			r.Verb, r.GVR, r.Path = history.VerbDiscovery, history.GVR{}, "/apis"

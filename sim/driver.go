@@ -48,7 +48,7 @@ func (d *driver) run(t *vtime.Task, c *Case) {
 		return true
 	})
 	d.disturbed = t.Now()
-	s.begun(c)
+	s.startLoad()
 	s.requestsAfter(c, 0)
 	for i := range c.Steps {
 		step := &c.Steps[i]

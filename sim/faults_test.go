@@ -7,6 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 )
 
@@ -115,8 +116,8 @@ func TestAWatchThroughAPeer(t *testing.T) {
 	c := three(soak(20*time.Second), scenario.Step{Action: scenario.Kill, Server: "a"}, soak(10*time.Second))
 	c.Settled = true
 	c.Requests = []Request{
-		{After: time.Second, Server: "b", Verb: "watch", GVR: onlyNew, For: 5 * time.Second},
-		{After: 15 * time.Second, Server: "b", Verb: "watch", GVR: onlyNew, For: 20 * time.Second},
+		{After: time.Second, Server: "b", Request: workload.Request{Verb: "watch", GVR: onlyNew, For: 5 * time.Second}},
+		{After: 15 * time.Second, Server: "b", Request: workload.Request{Verb: "watch", GVR: onlyNew, For: 20 * time.Second}},
 	}
 	r := run(t, only(t, proxy.Reference()), c, 1)
 	whole, broken := r.History.Operations[0], r.History.Operations[1]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
@@ -54,7 +55,7 @@ type Simulator struct {
 	setups     map[string]*scenario.Setup // of servers that have one of their own
 	hinders    []*hindrance
 	objects    map[object]bool
-	herds      map[schema.GroupResource]int // objects by label
+	labelled   map[schema.GroupResource]int // objects of large lists
 	beating    bool
 
 	driver      driver
@@ -68,7 +69,7 @@ type Simulator struct {
 
 	// What is the same in every run, found once.
 	ids       []string
-	templates map[templateKey]*template
+	templates map[workload.Request]*template
 	indexes   map[*recorded.Version]map[resourceKey][]string
 	extended  map[string]*extendedDocument
 	parsed    map[string]history.Document
@@ -85,9 +86,9 @@ type Simulator struct {
 // New returns a simulator.
 func New(setup Setup) *Simulator {
 	return &Simulator{
-		setup: setup, templates: map[templateKey]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
+		setup: setup, templates: map[workload.Request]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
 		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
-		active: map[string]*active{}, objects: map[object]bool{}, herds: map[schema.GroupResource]int{}, setups: map[string]*scenario.Setup{},
+		active: map[string]*active{}, objects: map[object]bool{}, labelled: map[schema.GroupResource]int{}, setups: map[string]*scenario.Setup{},
 	}
 }
 
@@ -202,15 +203,18 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	s.trace.reset(o.Trace)
 	clear(s.active)
 	clear(s.objects)
-	clear(s.herds)
+	clear(s.labelled)
 	clear(s.setups)
 	s.faults, s.extensions, s.beating, s.hinders = 0, nil, false, nil
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
 	s.exchanges.used, s.operations.used, s.rounds.used = 0, 0, 0
 	s.driver = driver{s: s, strict: o.StopAtError}
-	s.load = load{}
 	s.newHistory(c, o)
 	s.resize(c)
+	var err error
+	if s.load, err = s.newLoad(c.Load); err != nil {
+		return err
+	}
 	for i, spec := range c.Servers {
 		srv := s.servers[i]
 		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i], knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
@@ -285,13 +289,6 @@ func (s *Simulator) healLeft() {
 			}
 		}
 		s.heal(first)
-	}
-}
-
-// begun is called when every server is ready for the first time.
-func (s *Simulator) begun(c *Case) {
-	if c.Load != nil {
-		s.startLoad(c.Load)
 	}
 }
 

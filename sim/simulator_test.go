@@ -10,6 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
@@ -51,7 +52,7 @@ func soak(d time.Duration) scenario.Step { return scenario.Step{Action: scenario
 // asking sends the same request of b every so often after a step.
 func (c *Case) asking(step int, server string, gvr history.GVR, every time.Duration, times int) *Case {
 	for i := range times {
-		c.Requests = append(c.Requests, Request{Step: step, After: time.Duration(i+1) * every, Server: server, Verb: "list", GVR: gvr})
+		c.Requests = append(c.Requests, Request{Step: step, After: time.Duration(i+1) * every, Server: server, Request: workload.Request{Verb: "list", GVR: gvr}})
 	}
 	return c
 }

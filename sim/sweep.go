@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
@@ -14,29 +14,16 @@ const sweepEvery = time.Second / 400
 
 // sweep asks every server for everything that any server serves or lists.
 func (s *Simulator) sweep(d *driver) {
-	for _, r := range s.listed(d.task).Resources {
+	var verbs []string // all
+	if l := s.of.Load; l != nil && l.ReadOnly {
+		verbs = workload.ReadVerbs
+	}
+	for _, r := range workload.Sweep(s.listed(d.task), verbs) {
 		for _, name := range s.names {
-			for _, verb := range r.Verbs {
-				d.visit(Request{Server: name, GVR: r.GVR, Verb: verb, Name: "swept", For: time.Second})
-			}
-			for _, sub := range r.Subresources {
-				for _, verb := range sub.Verbs {
-					if sub.Name != "proxy" {
-						d.visit(Request{Server: name, GVR: r.GVR, Subresource: sub.Name, Verb: verb, Name: "swept", For: time.Second})
-					}
-				}
-			}
+			s.ask(&Request{Server: name, Request: r}, history.PurposeSweep)
+			d.soak(d.task.Now() + sweepEvery)
 		}
 	}
-}
-
-// visit makes one request of a sweep.
-func (d *driver) visit(r Request) {
-	if _, ok := methods[r.Verb]; !ok {
-		return
-	}
-	d.s.ask(&r, history.PurposeSweep)
-	d.soak(d.task.Now() + sweepEvery)
 }
 
 // listed is everything there is to sweep: what any server serves, and what any server's merged discovery tells clients that there is. One that
@@ -57,7 +44,7 @@ func (s *Simulator) listed(t *vtime.Task) history.Document {
 			}
 		}
 	}
-	return traffic.Union(append(all, merged...)...)
+	return workload.Union(append(all, merged...)...)
 }
 
 // look is a discovery document as the server shows it to the administrator. As with other backends nothing is done to the way there, and no history tells of it.
@@ -69,7 +56,7 @@ func (srv *server) look(path string, t *vtime.Task) (d history.Document, ok bool
 	}()
 	s := srv.s
 	op, x := s.newOperation(), s.newExchange()
-	op.User, op.template = "admin", s.templateOf(&Request{Verb: history.VerbDiscovery, Path: path})
+	op.User, op.template = "admin", s.templateOf(&workload.Request{Verb: history.VerbDiscovery, Path: path})
 	x.op, x.target, x.task, x.request, x.hop, x.root = op, srv, t, op.template.request, -1, -1
 	x.context = requestContext{x: x, values: s.values(x)}
 	var w shown

@@ -7,6 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 )
 
@@ -45,7 +46,7 @@ func TestAWebSocketStandsAndBreaks(t *testing.T) {
 			if len(c.steps) == 1 { // it is disturbed before
 				at = 1
 			}
-			kase.Requests = []Request{{Step: at, After: time.Second, Server: c.asked, Verb: "watch", GVR: onlyNew, Upgrade: true, For: 8 * time.Second}}
+			kase.Requests = []Request{{Step: at, After: time.Second, Server: c.asked, Request: workload.Request{Verb: "watch", GVR: onlyNew, Upgrade: true, For: 8 * time.Second}}}
 			setup := only(t, c.policy)
 			if c.off {
 				setup.Policy = func(string) (proxy.Policy, bool) { return proxy.Policy{}, false }

@@ -13,6 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -28,7 +29,7 @@ func forgotten(t *testing.T) *search.Repro {
 		Case: sim.Case{
 			Servers:  []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}},
 			Steps:    []scenario.Step{cutOff("b", "a"), {Action: scenario.Restart, Server: "c"}},
-			Requests: []sim.Request{{Step: 2, After: 10 * time.Second, Server: "b", Verb: "list", GVR: onlyNewer}},
+			Requests: []sim.Request{{Step: 2, After: 10 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: onlyNewer}}},
 		},
 	}
 	result, _, err := r.Replay(false)

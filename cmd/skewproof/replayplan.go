@@ -38,7 +38,7 @@ func newRealPlan(r *search.Repro) *realPlan {
 		if request.Upgrade {
 			p.Traffic = scenario.UpgradeTraffic
 		}
-		if request.Forged {
+		if request.Forged != "" {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -41,7 +42,7 @@ func sentences(steps []scenario.Step) []string {
 func TestAPlanForRealProcesses(t *testing.T) {
 	const end = "until 25s after the last disturbance"
 	asking := func(step int, after time.Duration) sim.Request {
-		return sim.Request{Step: step, After: after, Server: "b", Verb: "list", GVR: onlyNewer}
+		return sim.Request{Step: step, After: after, Server: "b", Request: workload.Request{Verb: "list", GVR: onlyNewer}}
 	}
 	for name, c := range map[string]struct {
 		steps    []scenario.Step
@@ -117,7 +118,7 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 		{Action: scenario.Heal, Label: "second hole"},
 		{Action: scenario.Heal, Label: "black hole"},
 		inject("third hole", fault.Fault{Kind: fault.LimitData, Bytes: 5, Direction: fault.Down}),
-	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer, Forged: true})
+	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer, Forged: workload.ForgedHop}})
 	plan := newRealPlan(r)
 	want := []string{"request 1", "step 4, timeout"}
 	if len(plan.Refused) != len(want) {
@@ -151,7 +152,7 @@ func TestWhatIsSpoiltIsMended(t *testing.T) {
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
 		{Action: scenario.RestoreDiscovery, Server: "a", Path: "/apis"},
 		{Action: scenario.Undefine, Definition: aggregated},
-	}, sim.Request{Server: "a", Verb: "get", GVR: onlyNewer}))
+	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer}}))
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
 	}
@@ -204,8 +205,8 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 		request sim.Request
 		want    string
 	}{
-		"a resource": {sim.Request{Verb: "list", GVR: onlyNewer}, "asked"},
-		"discovery":  {sim.Request{Verb: history.VerbDiscovery, Path: "/apis"}, "document"},
+		"a resource": {sim.Request{Request: workload.Request{Verb: "list", GVR: onlyNewer}}, "asked"},
+		"discovery":  {sim.Request{Request: workload.Request{Verb: history.VerbDiscovery, Path: "/apis"}}, "document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &history.History{Operations: append([]history.Operation{asked, document}, others...)}
@@ -219,7 +220,7 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 
 // What is left out of the judgement has been pressure all the same.
 func TestOtherRequestsArePressureToo(t *testing.T) {
-	r := repro(nil, sim.Request{Verb: "list", GVR: onlyNewer})
+	r := repro(nil, sim.Request{Request: workload.Request{Verb: "list", GVR: onlyNewer}})
 	r.Invariant = "NoFalseNotFound"
 	story := func(others int) *history.History {
 		pods := history.GVR{Version: "v1", Resource: "pods"}

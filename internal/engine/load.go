@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // sweepQPS keeps a sweep from starving the load, and the servers, on a small machine.
@@ -54,7 +55,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder 
 	}
 	l := &load{servers: servers, sweepQPS: sweepQPS, status: o.Status}
 	if o.ReadOnly {
-		l.verbs = traffic.ReadVerbs
+		l.verbs = workload.ReadVerbs
 		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // they have other work to do
 	}
 	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
@@ -63,10 +64,10 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster Cluster, recorder 
 	if l.clients, err = traffic.NewClients(targets, identities, recorder); err != nil {
 		return nil, err
 	}
-	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: traffic.Profile(plan.Traffic)}); err != nil {
+	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic}); err != nil {
 		return nil, err
 	}
-	var classifier traffic.Classifier // truth calls it from one place at a time
+	var classifier workload.Classifier // truth calls it from one place at a time
 	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(classifier.Classify(live)) }
 	return l, nil
 }
@@ -87,7 +88,7 @@ func identities(ctx context.Context, cluster Cluster, server string) ([]traffic.
 	if err != nil {
 		return nil, fmt.Errorf("prepare the load: %w", err)
 	}
-	reader, err := cluster.User(traffic.ReaderUser)
+	reader, err := cluster.User(workload.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +96,8 @@ func identities(ctx context.Context, cluster Cluster, server string) ([]traffic.
 	account.BearerToken = token
 	return []traffic.Identity{
 		{Name: "admin", User: "admin", Config: *cluster.Admin()},
-		{Name: "reader", User: traffic.ReaderUser, Config: *reader},
-		{Name: "service-account", User: traffic.ServiceAccountUser, Config: *account},
+		{Name: "reader", User: workload.Reader, Config: *reader},
+		{Name: "service-account", User: workload.ServiceAccountUser, Config: *account},
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/traffic"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 const (
@@ -245,5 +246,5 @@ func (t *truth) listed(ctx context.Context) history.Document {
 		}
 		all = append(all, merged)
 	}
-	return traffic.Union(all...)
+	return workload.Union(all...)
 }

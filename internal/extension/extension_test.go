@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	answers "github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/pki"
-	"github.com/skewproof/skewproof/internal/traffic"
 )
 
 // running is the program on loopback, with keys of its own.
@@ -162,7 +162,7 @@ func TestDiscoveryFollowsWhatIsToBeServed(t *testing.T) {
 	listed := func() (all []string) {
 		t.Helper()
 		_, body := r.ask("GET", "/apis", "", "Accept", aggregated)
-		doc, err := traffic.ParseDiscovery([]byte(body))
+		doc, err := answers.ParseDiscovery([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // apiserver is a TLS server on loopback that speaks HTTP/2 as a kube-apiserver does and knows how many connections it has.
@@ -108,7 +110,7 @@ func (l *ledger) only(t *testing.T) history.Operation {
 func connect(t *testing.T, s *apiserver, l *ledger) *client {
 	t.Helper()
 	clients := connectAll(t, l, s)
-	return clients.get("admin", "a")
+	return clients.get(workload.Admin, "a")
 }
 
 // connectAll makes clients for servers named a, b, c….
@@ -118,7 +120,7 @@ func connectAll(t *testing.T, l *ledger, servers ...*apiserver) *Clients {
 	for i, s := range servers {
 		targets = append(targets, Target{Server: string(rune('a' + i)), URL: s.URL})
 	}
-	clients, err := NewClients(targets, []Identity{{Name: "admin", User: "the-admin", Config: servers[0].config()}}, l)
+	clients, err := NewClients(targets, []Identity{{Name: "admin", User: workload.Admin, Config: servers[0].config()}}, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +128,8 @@ func connectAll(t *testing.T, l *ledger, servers ...*apiserver) *Clients {
 	return clients
 }
 
-// answer writes a canned response.
-func answer(w http.ResponseWriter, code int, contentType, body string) {
+// respond writes a canned response.
+func respond(w http.ResponseWriter, code int, contentType, body string) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
 	_, _ = w.Write([]byte(body))
@@ -138,4 +140,36 @@ func configMaps() history.Resource {
 		GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true,
 		Verbs: []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 	}
+}
+
+// The requests of the tests.
+
+func of(verb, name string) workload.Request {
+	return workload.Request{
+		Verb: verb, GVR: configMaps().GVR, Namespace: workload.Namespace, Name: name, Client: workload.ClientDynamic, For: time.Second,
+	}
+}
+
+func merged() workload.Request {
+	return workload.Request{Verb: history.VerbDiscovery, Path: "/apis"}
+}
+
+// ask sends a request as the load does.
+func (c *client) ask(t *testing.T, r workload.Request) {
+	t.Helper()
+	c.send(t.Context(), r, history.PurposeLoad, workload.Timeout)
+}
+
+// recordedDocuments are discovery documents recorded from two releases.
+func recordedDocuments(t *testing.T) map[string]history.Document {
+	t.Helper()
+	docs := map[string]history.Document{}
+	for server, release := range map[string]string{"old": "v1.36.3", "new": "v1.37.1"} {
+		v, err := recorded.Get(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs[server] = v.Document
+	}
+	return docs
 }

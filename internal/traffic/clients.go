@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,7 +28,7 @@ type Clients struct {
 	clients    map[clientKey]*client
 }
 
-type clientKey struct{ identity, server string }
+type clientKey struct{ user, server string }
 
 // client is one identity's way to one server.
 type client struct {
@@ -44,11 +45,11 @@ func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Cl
 	if len(targets) == 0 || len(identities) == 0 {
 		return nil, errors.New("build traffic clients: at least one target and one identity are needed")
 	}
-	documents := &documents{}
+	documents := &sync.Map{}
 	all := &Clients{targets: targets, identities: identities, clients: map[clientKey]*client{}}
 	for _, identity := range identities {
 		for _, target := range targets {
-			key := clientKey{identity.Name, target.Server}
+			key := clientKey{identity.User, target.Server}
 			if all.clients[key] != nil {
 				return nil, fmt.Errorf("build traffic clients: identity %q or server %q is listed twice", identity.Name, target.Server)
 			}
@@ -75,9 +76,9 @@ func (c *Clients) Close() {
 	}
 }
 
-func (c *Clients) get(identity, server string) *client { return c.clients[clientKey{identity, server}] }
+func (c *Clients) get(user, server string) *client { return c.clients[clientKey{user, server}] }
 
-func newClient(target Target, identity Identity, recorder Recorder, documents *documents) (*client, error) {
+func newClient(target Target, identity Identity, recorder Recorder, documents *sync.Map) (*client, error) {
 	if u, err := url.Parse(target.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is no https URL", target.URL)
 	}

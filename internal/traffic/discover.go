@@ -3,11 +3,12 @@ package traffic
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // Discover fetches what one server serves by itself: its /api and its /apis with profile=nopeer, as one document in
@@ -18,12 +19,12 @@ import (
 // discovery (1.35 on) knows the profile, and every other one ignores it and answers with its local view anyway
 // (k8s.io/apiserver/pkg/endpoints/discovery/aggregated/wrapper.go).
 func Discover(ctx context.Context, server rest.Interface) (history.Document, error) {
-	return discover(ctx, server, acceptNoPeer)
+	return discover(ctx, server, workload.AcceptNoPeer)
 }
 
 // DiscoverMerged fetches what a server tells its clients: as Discover does, but the merged view.
 func DiscoverMerged(ctx context.Context, server rest.Interface) (history.Document, error) {
-	return discover(ctx, server, acceptAggregated)
+	return discover(ctx, server, workload.AcceptAggregated)
 }
 
 func discover(ctx context.Context, server rest.Interface, accept string) (history.Document, error) {
@@ -35,25 +36,9 @@ func discover(ctx context.Context, server rest.Interface, accept string) (histor
 		}
 		bodies[i] = body
 	}
-	all, err := ParseRoots(bodies[0], bodies[1])
+	all, err := answer.ParseRoots(bodies[0], bodies[1])
 	if err != nil {
 		return history.Document{}, fmt.Errorf("fetch %w", err)
 	}
 	return all, nil
-}
-
-// ParseRoots makes of the bodies of /api and /apis the document that [Discover] returns where a server answers with them.
-func ParseRoots(api, apis []byte) (history.Document, error) {
-	core, err := ParseDiscovery(api)
-	if err != nil {
-		return history.Document{}, fmt.Errorf("discovery at /api: %w", err)
-	}
-	groups, err := ParseDiscovery(apis)
-	if err != nil {
-		return history.Document{}, fmt.Errorf("discovery at /apis: %w", err)
-	}
-	both := slices.Concat(api, apis)
-	return history.Document{
-		Hash: hashOf(both), Bytes: len(both), Resources: slices.Concat(core.Resources, groups.Resources),
-	}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -17,22 +16,6 @@ import (
 // errAttemptTimeout is the cause with which the context of one request times out. It tells a client that gave up on a
 // server from a run that was over, even if the run itself ends by a deadline.
 var errAttemptTimeout = errors.New("no complete response within the request timeout")
-
-// withAttemptTimeout is the context of one attempt: a request, or the few that make one answer, such as the pages of a list.
-func withAttemptTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.WithValue(ctx, attemptKey{}, time.Now()), timeout, errAttemptTimeout)
-}
-
-type attemptKey struct{}
-
-// sinceAttempt is for how long an attempt has gone on.
-func sinceAttempt(ctx context.Context) time.Duration {
-	began, ok := ctx.Value(attemptKey{}).(time.Time)
-	if !ok {
-		return 0
-	}
-	return time.Since(began)
-}
 
 // classifyFailure says why an attempt got no complete response. The context comes first: whatever error a request ends
 // with after that, the context is its cause.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // TestFailureOfRealConnections breaks real connections and looks at what is recorded.
@@ -68,7 +69,7 @@ func TestFailureOfRealConnections(t *testing.T) {
 			}
 			record := newLedger()
 			clients, err := NewClients([]Target{{Server: "a", URL: "https://" + listener.Addr().String()}},
-				[]Identity{{Name: "admin", Config: trusted.config()}}, record)
+				[]Identity{{Name: "admin", User: workload.Admin, Config: trusted.config()}}, record)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,9 +86,7 @@ func TestFailureOfRealConnections(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
 			}
-			ctx, cancel = withAttemptTimeout(ctx, timeout)
-			defer cancel()
-			get(configMaps(), "x").send(ctx, clients.get("admin", "a"))
+			clients.Send(ctx, "a", of("get", "x"), history.PurposeLoad, timeout)
 
 			op := record.only(t)
 			if op.Failure != tt.want || op.Status != 0 || op.Error == "" {
@@ -116,7 +115,7 @@ func TestFailureOfBodyCutShort(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	record := newLedger()
-	get(configMaps(), "x").send(t.Context(), connect(t, server, record))
+	connect(t, server, record).ask(t, of("get", "x"))
 	op := record.only(t)
 	if op.Failure != history.FailureReset || op.Status != http.StatusOK || op.Body != history.BodyNone {
 		t.Errorf("failure %q, status %d, body %q (%s), want a reset after the header", op.Failure, op.Status, op.Body, op.Error)
@@ -126,7 +125,7 @@ func TestFailureOfBodyCutShort(t *testing.T) {
 func TestClassifyFailure(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	expired, cancel := withAttemptTimeout(t.Context(), 0)
+	expired, cancel := context.WithTimeoutCause(t.Context(), 0, errAttemptTimeout)
 	defer cancel()
 	for _, tt := range []struct {
 		name string

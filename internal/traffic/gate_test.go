@@ -17,7 +17,7 @@ func TestGate(t *testing.T) {
 		return done
 	}
 	full := func() error {
-		ctx, cancel := withAttemptTimeout(t.Context(), 0)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errAttemptTimeout)
 		defer cancel()
 		done, err := g.pass(ctx)
 		if err == nil {

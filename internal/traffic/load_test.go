@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // until waits for a condition, and fails the test when it has not come about in ten seconds.
@@ -27,11 +28,11 @@ func until(t *testing.T, what string, condition func() bool) {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusNotFound, "text/plain", "404 page not found\n")
+	respond(w, http.StatusNotFound, "text/plain", "404 page not found\n")
 }
 
 // start runs a load until the returned function is called, which waits for its end.
-func start(t *testing.T, clients *Clients, options Options, probes []Probe) (*Load, func()) {
+func start(t *testing.T, clients *Clients, options Options, probes []workload.Probe) (*Load, func()) {
 	t.Helper()
 	load, err := NewLoad(clients, options)
 	if err != nil {
@@ -53,7 +54,7 @@ func start(t *testing.T, clients *Clients, options Options, probes []Probe) (*Lo
 func TestLoadIsSpreadEvenly(t *testing.T) {
 	record := newLedger()
 	clients := connectAll(t, record, sharedCertificate(t, 3)...)
-	_, stop := start(t, clients, Options{QPS: 600}, Classify(recordedDocuments(t)))
+	_, stop := start(t, clients, Options{QPS: 600}, workload.Classify(recordedDocuments(t)))
 	until(t, "300 operations", func() bool { return len(record.all()) >= 300 })
 	stop()
 
@@ -121,7 +122,7 @@ func TestLoadFollowsNewProbes(t *testing.T) {
 	load, stop := start(t, connectAll(t, record, newAPIServer(t, notFound)), Options{QPS: 1000}, nil)
 	defer stop()
 	until(t, "discovery", func() bool { return len(record.all()) > 0 })
-	load.SetProbes([]Probe{{Resource: configMaps(), Class: Somewhere, Servers: []string{"a"}}})
+	load.SetProbes([]workload.Probe{{Resource: configMaps(), Class: workload.Somewhere, Servers: []string{"a"}}})
 	until(t, "config maps", func() bool {
 		all := record.all()
 		return all[len(all)-1].GVR.Resource == "configmaps"
@@ -132,7 +133,7 @@ func TestLoadEndsWithoutTraces(t *testing.T) {
 	server := newAPIServer(t, notFound)
 	record := newLedger()
 	clients := connectAll(t, record, server)
-	_, stop := start(t, clients, Options{QPS: 1000}, Classify(recordedDocuments(t)))
+	_, stop := start(t, clients, Options{QPS: 1000}, workload.Classify(recordedDocuments(t)))
 	until(t, "operations", func() bool { return len(record.all()) > 20 })
 	stop()
 	n := len(record.all())
@@ -152,7 +153,7 @@ func TestNewLoadRefuses(t *testing.T) {
 	}{
 		{"negative rate", Options{QPS: -1}, "must be positive"},
 		{"negative timeout", Options{Timeout: -1}, "must be positive"},
-		{"impossible mix", Options{Mix: Mix{Nowhere: 200}}, "percentages"},
+		{"impossible mix", Options{Mix: workload.Mix{Nowhere: 200}}, "percentages"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := NewLoad(clients, tt.options); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -10,16 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-)
 
-// The users that [Setup] grants something to.
-const (
-	// ReaderUser may read everything and write nothing. Give it a client certificate with this common name.
-	ReaderUser = "skewproof-reader"
-	// ServiceAccount may read everything, and write in [Namespace] only.
-	ServiceAccount = "skewproof-writer"
-	// ServiceAccountUser is how servers call the ServiceAccount.
-	ServiceAccountUser = "system:serviceaccount:" + Namespace + ":" + ServiceAccount
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 const (
@@ -30,27 +22,27 @@ const (
 	tokenSeconds = 24 * 60 * 60
 )
 
-// Setup creates what the load stands on: the namespace, the roles of [ReaderUser] and [ServiceAccount], the service
+// Setup creates what the load stands on: the namespace, the roles of [workload.Reader] and [workload.ServiceAccount], the service
 // account itself, and a bearer token for it. What exists already is left as it is, so Setup can be repeated. The admin
 // client should be one that is not recorded.
 func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: name, Labels: map[string]string{managedByLabel: managedByValue}}
+		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
 	}
-	reader := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: ReaderUser}
-	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: ServiceAccount}
+	reader := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: workload.Reader}
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: workload.ServiceAccount}
 	all := []string{"*"}
 
 	steps := []struct {
 		what   string
 		create func(metav1.CreateOptions) error
 	}{
-		{"namespace " + Namespace, func(o metav1.CreateOptions) error {
-			_, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta(Namespace)}, o)
+		{"namespace " + workload.Namespace, func(o metav1.CreateOptions) error {
+			_, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta(workload.Namespace)}, o)
 			return err
 		}},
-		{"service account " + ServiceAccount, func(o metav1.CreateOptions) error {
-			_, err := admin.CoreV1().ServiceAccounts(Namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta(ServiceAccount)}, o)
+		{"service account " + workload.ServiceAccount, func(o metav1.CreateOptions) error {
+			_, err := admin.CoreV1().ServiceAccounts(workload.Namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta(workload.ServiceAccount)}, o)
 			return err
 		}},
 		{"cluster role " + readerRole, func(o metav1.CreateOptions) error {
@@ -68,14 +60,14 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err e
 			return err
 		}},
 		{"role " + writerRole, func(o metav1.CreateOptions) error {
-			_, err := admin.RbacV1().Roles(Namespace).Create(ctx, &rbacv1.Role{
+			_, err := admin.RbacV1().Roles(workload.Namespace).Create(ctx, &rbacv1.Role{
 				ObjectMeta: meta(writerRole),
 				Rules:      []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}},
 			}, o)
 			return err
 		}},
 		{"role binding " + writerRole, func(o metav1.CreateOptions) error {
-			_, err := admin.RbacV1().RoleBindings(Namespace).Create(ctx, &rbacv1.RoleBinding{
+			_, err := admin.RbacV1().RoleBindings(workload.Namespace).Create(ctx, &rbacv1.RoleBinding{
 				ObjectMeta: meta(writerRole), Subjects: []rbacv1.Subject{account},
 				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: writerRole},
 			}, o)
@@ -89,10 +81,10 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err e
 	}
 
 	seconds := int64(tokenSeconds)
-	request, err := admin.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount,
+	request, err := admin.CoreV1().ServiceAccounts(workload.Namespace).CreateToken(ctx, workload.ServiceAccount,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("set up traffic: request a token for %s: %w", ServiceAccountUser, err)
+		return "", fmt.Errorf("set up traffic: request a token for %s: %w", workload.ServiceAccountUser, err)
 	}
 	return request.Status.Token, nil
 }

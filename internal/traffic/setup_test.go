@@ -11,7 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // unrecorded is the kind of configuration that Setup and Discover are called with.
@@ -46,11 +48,11 @@ func TestSetup(t *testing.T) {
 				mu.Unlock()
 				switch {
 				case tt.refuse != "" && strings.HasSuffix(r.URL.Path, tt.refuse):
-					answer(w, http.StatusForbidden, "application/json", forbidden)
+					respond(w, http.StatusForbidden, "application/json", forbidden)
 				case strings.HasSuffix(r.URL.Path, "/token"):
-					answer(w, http.StatusCreated, "application/json", tokenAnswer)
+					respond(w, http.StatusCreated, "application/json", tokenAnswer)
 				default:
-					answer(w, http.StatusConflict, "application/json", alreadyExists)
+					respond(w, http.StatusConflict, "application/json", alreadyExists)
 				}
 			})
 			admin, err := kubernetes.NewForConfig(unrecorded(server))
@@ -85,7 +87,7 @@ func TestSetup(t *testing.T) {
 
 func TestDiscover(t *testing.T) {
 	read := func(name string) string {
-		body, err := os.ReadFile("testdata/discovery/" + name)
+		body, err := os.ReadFile("../answer/testdata/discovery/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,12 +99,12 @@ func TestDiscover(t *testing.T) {
 		apis      func(http.ResponseWriter)
 		wantError string
 	}{
-		{"local documents", func(w http.ResponseWriter) { answer(w, http.StatusOK, acceptAggregated, apis) }, ""},
-		{"a server without aggregated discovery", func(w http.ResponseWriter) { answer(w, http.StatusOK, "application/json", legacy) },
+		{"local documents", func(w http.ResponseWriter) { respond(w, http.StatusOK, workload.AcceptAggregated, apis) }, ""},
+		{"a server without aggregated discovery", func(w http.ResponseWriter) { respond(w, http.StatusOK, "application/json", legacy) },
 			`fetch discovery at /apis: parse aggregated discovery: got kind "APIGroupList"`},
 		{"a server that is not ready", func(w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "1")
-			answer(w, http.StatusServiceUnavailable, "text/plain", "not yet")
+			respond(w, http.StatusServiceUnavailable, "text/plain", "not yet")
 		}, "fetch discovery at /apis: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +113,7 @@ func TestDiscover(t *testing.T) {
 					t.Errorf("asked for %q", r.Header.Get("Accept"))
 				}
 				if r.URL.Path == "/api" {
-					answer(w, http.StatusOK, acceptAggregated, api)
+					respond(w, http.StatusOK, workload.AcceptAggregated, api)
 					return
 				}
 				tt.apis(w)
@@ -130,7 +132,7 @@ func TestDiscover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if doc.Hash != hashOf([]byte(api+apis)) || doc.Bytes != len(api)+len(apis) {
+			if doc.Hash != answer.Hash([]byte(api+apis)) || doc.Bytes != len(api)+len(apis) {
 				t.Errorf("hash %s of %d bytes, want that of both bodies", doc.Hash, doc.Bytes)
 			}
 			if first := doc.Resources[0].GVR; first != (history.GVR{Version: "v1", Resource: "bindings"}) || len(doc.Resources) < 80 {

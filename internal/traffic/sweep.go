@@ -11,12 +11,11 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // SweepOptions bound a sweep. Zero fields take the defaults named at each.
 type SweepOptions struct {
-	// Identity by name; default: the first one. It should be allowed everything, or the sweep learns of RBAC only.
-	Identity string
 	// Servers to sweep; default: all targets.
 	Servers []string
 	// Verbs to try; default: all that the document lists. Watches take a second each, though side by side.
@@ -25,7 +24,7 @@ type SweepOptions struct {
 	QPS float64
 	// Concurrency is the number of requests under way for each server, watches not counted. Default 8.
 	Concurrency int
-	// Timeout of one request. Default: DefaultTimeout.
+	// Timeout of one request. Default: workload.Timeout.
 	Timeout time.Duration
 }
 
@@ -38,13 +37,12 @@ type Swept struct {
 	Requests  int // sent, over all servers
 }
 
-// Sweep tries, on every server, each verb of each resource and subresource that the document lists (KEP-4020, G4: what
+// Sweep tries, as the first identity and on every server, each verb of each resource and subresource that the document lists (KEP-4020, G4: what
 // discovery lists can be accessed), and records what came of it with history.PurposeSweep. It returns when all has been
-// tried, or ctx ends, which is its only error besides an unknown server or identity. Setup must have been done.
+// tried, or ctx ends, which is its only error besides an unknown server. Setup must have been done.
 func Sweep(ctx context.Context, clients *Clients, doc history.Document, options SweepOptions) (Swept, error) {
 	options.Concurrency = cmp.Or(options.Concurrency, 8)
-	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
-	options.Identity = cmp.Or(options.Identity, clients.identities[0].Name)
+	options.Timeout = cmp.Or(options.Timeout, workload.Timeout)
 	if options.Servers == nil {
 		for _, t := range clients.targets {
 			options.Servers = append(options.Servers, t.Server)
@@ -54,25 +52,28 @@ func Sweep(ctx context.Context, clients *Clients, doc history.Document, options 
 	if options.QPS > 0 {
 		limiter.SetLimit(rate.Limit(options.QPS))
 	}
-	plan := planSweep(doc, options.Verbs)
-	var swept Swept
-	lines := map[string]bool{}
-	for _, v := range plan {
-		lines[v.resource.String()+"/"+v.subresource] = true
+	plan := workload.Sweep(doc, options.Verbs)
+	user := clients.identities[0].User // who may do everything, or the sweep would learn of RBAC only
+	type line struct {
+		of          history.GVR
+		subresource string
 	}
-	swept.Resources = len(lines)
-
-	chosen := make([]*client, len(options.Servers))
-	for i, server := range options.Servers {
-		if chosen[i] = clients.get(options.Identity, server); chosen[i] == nil {
-			return swept, fmt.Errorf("sweep: there is no client of identity %q for server %q", options.Identity, server)
+	lines := map[line]bool{}
+	for i := range plan {
+		plan[i].User = user
+		lines[line{plan[i].GVR, plan[i].Subresource}] = true
+	}
+	swept := Swept{Resources: len(lines)}
+	for _, server := range options.Servers {
+		if clients.get(user, server) == nil {
+			return swept, fmt.Errorf("sweep: there is no client for server %q", server)
 		}
 	}
 	servers, ctx := errgroup.WithContext(ctx)
-	sent := make([]int, len(chosen))
-	for i, c := range chosen {
+	sent := make([]int, len(options.Servers))
+	for i, server := range options.Servers {
 		servers.Go(func() (err error) {
-			sent[i], err = sweepServer(ctx, c, plan, limiter, options)
+			sent[i], err = sweepServer(ctx, clients, server, plan, limiter, options)
 			return err
 		})
 	}
@@ -86,26 +87,23 @@ func Sweep(ctx context.Context, clients *Clients, doc history.Document, options 
 	return swept, nil
 }
 
-func sweepServer(ctx context.Context, c *client, plan []sweepVisit, limiter *rate.Limiter, options SweepOptions) (int, error) {
+func sweepServer(ctx context.Context, clients *Clients, server string, plan []workload.Request, limiter *rate.Limiter, o SweepOptions) (int, error) {
 	var requests, watches errgroup.Group
-	requests.SetLimit(options.Concurrency)
+	requests.SetLimit(o.Concurrency)
 	watches.SetLimit(watchConcurrency)
 	sent := 0
 	var failure error
-	for _, visit := range plan {
+	for _, r := range plan {
 		if failure = limiter.Wait(ctx); failure != nil {
 			break
 		}
 		sent++
 		pool := &requests
-		if visit.request.stream {
+		if r.Verb == "watch" {
 			pool = &watches
 		}
 		pool.Go(func() error {
-			attempt, cancel := withAttemptTimeout(ctx, options.Timeout)
-			defer cancel()
-			request := visit.request.action()
-			request.send(withOrigin(attempt, request.client, history.PurposeSweep), c)
+			clients.Send(ctx, server, r, history.PurposeSweep, o.Timeout)
 			return nil
 		})
 	}

@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,60 +9,8 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
-
-// TestSweepPlanIsHarmless: nothing in a plan can change an object or open a connection on behalf of the server.
-func TestSweepPlanIsHarmless(t *testing.T) {
-	for _, v := range planSweep(recordedDocuments(t)["new"], nil) {
-		r := v.request
-		what := fmt.Sprintf("%s %s/%s", v.verb, v.resource, v.subresource)
-		if r.method != "" && r.query["dryRun"] != "All" {
-			t.Errorf("%s is no dry run", what)
-		}
-		if v.verb == "deletecollection" && r.query["labelSelector"] != matchesNothing {
-			t.Errorf("%s selects objects", what)
-		}
-		if (v.subresource != "" || r.method == http.MethodPut || r.method == http.MethodPatch) && !strings.Contains(r.path, "/"+absentName) {
-			t.Errorf("%s is about an object that may exist: %s", what, r.path)
-		}
-		if v.verb == "delete" && !strings.HasSuffix(r.path, "/"+absentName) {
-			t.Errorf("%s is about an object that may exist: %s", what, r.path)
-		}
-		if v.subresource == "proxy" {
-			t.Errorf("%s would be answered by what stands behind it", what)
-		}
-	}
-}
-
-func TestSweepPlanVisitsEveryVerb(t *testing.T) {
-	doc := recordedDocuments(t)["new"]
-	want := map[string]bool{}
-	for _, r := range doc.Resources {
-		for _, verb := range r.Verbs {
-			want[fmt.Sprint(r.GVR, " ", verb)] = true
-		}
-		for _, s := range r.Subresources {
-			for _, verb := range s.Verbs {
-				if s.Name != "proxy" {
-					want[fmt.Sprint(r.GVR, "/", s.Name, " ", verb)] = true
-				}
-			}
-		}
-	}
-	for _, v := range planSweep(doc, nil) {
-		key := fmt.Sprint(v.resource, " ", v.verb)
-		if v.subresource != "" {
-			key = fmt.Sprint(v.resource, "/", v.subresource, " ", v.verb)
-		}
-		if !want[key] {
-			t.Errorf("%s is planned twice, or is not listed", key)
-		}
-		delete(want, key)
-	}
-	for key := range want {
-		t.Errorf("%s is not planned", key)
-	}
-}
 
 func TestSweepAsksWhatWasPlanned(t *testing.T) {
 	record := newLedger()
@@ -82,15 +29,15 @@ func TestSweepAsksWhatWasPlanned(t *testing.T) {
 	const in = "/apis/apps/v1/namespaces/skewproof/deployments"
 	want := []string{
 		"create /api/v1/namespaces/skewproof/bindings?dryRun=All",
-		"create " + in + "/skewproof-sweep-absent/bind?dryRun=All",
+		"create " + in + "/skewproof-absent/bind?dryRun=All",
 		"create " + in + "?dryRun=All",
-		"delete " + in + "/skewproof-sweep-absent?dryRun=All",
+		"delete " + in + "/skewproof-absent?dryRun=All",
 		"deletecollection " + in + "?dryRun=All&labelSelector=skewproof.invalid%2Fsweep%3Dmatches-nothing",
-		"get " + in + "/skewproof-sweep-absent",
-		"get " + in + "/skewproof-sweep-absent/scale",
+		"get " + in + "/skewproof-absent",
+		"get " + in + "/skewproof-absent/scale",
 		"list /apis/apps/v1/deployments?limit=1",
-		"patch " + in + "/skewproof-sweep-absent?dryRun=All",
-		"update " + in + "/skewproof-sweep-absent?dryRun=All",
+		"patch " + in + "/skewproof-absent?dryRun=All",
+		"update " + in + "/skewproof-absent?dryRun=All",
 		"watch /apis/apps/v1/deployments?labelSelector=skewproof.invalid%2Fsweep%3Dmatches-nothing&timeoutSeconds=1&watch=true",
 	}
 	for _, server := range []string{"a", "b"} {
@@ -144,5 +91,22 @@ func TestSweepEndsWithItsContext(t *testing.T) {
 	}
 	if _, err := Sweep(t.Context(), connectAll(t, record, server), history.Document{}, SweepOptions{Servers: []string{"z"}}); err == nil {
 		t.Error("a server that does not exist was swept")
+	}
+}
+
+func TestReadOnlySweepOnlyReads(t *testing.T) {
+	record := newLedger()
+	clients := connectAll(t, record, newAPIServer(t, notFound))
+	doc := history.Document{Resources: []history.Resource{configMaps()}}
+	if _, err := Sweep(t.Context(), clients, doc, SweepOptions{Verbs: workload.ReadVerbs}); err != nil {
+		t.Fatal(err)
+	}
+	if len(record.all()) != len(workload.ReadVerbs) {
+		t.Errorf("%d requests, want one for each of %v", len(record.all()), workload.ReadVerbs)
+	}
+	for _, op := range record.all() {
+		if !slices.Contains(workload.ReadVerbs, op.Verb) {
+			t.Errorf("%s %s does not read", op.Verb, op.Path)
+		}
 	}
 }

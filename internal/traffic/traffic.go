@@ -1,6 +1,6 @@
-// Package traffic is the load on the cluster: client-go clients of several identities ask every server, addressed
-// directly, for resources that all servers, only some, or none of them serve. Every HTTP attempt becomes one
-// [history.Operation]; nothing is retried or hidden on the way.
+// Package traffic is the load on the cluster: client-go clients of several identities send what package workload chooses
+// to every server, addressed directly. Every HTTP attempt becomes one [history.Operation]; nothing is retried or hidden on
+// the way.
 package traffic
 
 import (
@@ -15,7 +15,7 @@ type Target struct {
 	URL    string // "https://198.19.0.1:6443"; nothing but https is accepted
 }
 
-// Identity is someone who sends requests. Names must be unique among the identities of a [Clients].
+// Identity is someone who sends requests. Users must be unique among the identities of a [Clients].
 type Identity struct {
 	Name string // for people: "admin", "reader", "service-account"
 	User string // the user name that servers see; recorded as Operation.User
@@ -33,19 +33,3 @@ type Recorder interface {
 }
 
 var _ Recorder = (*history.Recorder)(nil)
-
-// The names in Operation.Client.
-const (
-	ClientTyped   = "typed"   // the generated clientset, speaking protobuf
-	ClientDynamic = "dynamic" // the dynamic client, speaking JSON
-	ClientREST    = "rest"    // a bare REST client: tables, protobuf of any resource, discovery, the sweep
-)
-
-// Namespace is where all objects of a run live. [Setup] creates it.
-const Namespace = "skewproof"
-
-// managedBy marks every object that the load and [Setup] create, so that they can be told from those of others.
-const (
-	managedByLabel = "app.kubernetes.io/managed-by"
-	managedByValue = "skewproof"
-)

@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 )
 
@@ -31,13 +33,32 @@ type recordingTransport struct {
 	server   string
 	user     string
 	recorder Recorder
-	etag     atomic.Pointer[string] // of the last merged document at /apis, for conditional requests
 	gate     *gate
-	// documents are those that any client was given, editions the ETags that this one was given them with.
-	documents *documents
-	editions  sync.Map // from an ETag to the hash of a document
+	// documents are those that any client of the run was given: history.Document by hash.
+	documents *sync.Map
 	mu        sync.Mutex
-	tags      []string // in editions, in the order in which they were first given
+	session   workload.Session
+}
+
+func (t *recordingTransport) resolve(r workload.Request) workload.Request {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session.Resolve(r)
+}
+
+// finish records an operation that is over, and leaves with its attempt what the client sends because of it.
+func (t *recordingTransport) finish(ctx context.Context, op *history.Operation, body []byte) {
+	a := attemptOf(ctx)
+	t.mu.Lock()
+	a.next, a.more = t.session.Answered(&a.request, op, body, func(hash string) (history.Document, bool) {
+		doc, ok := t.documents.Load(hash)
+		if !ok {
+			return history.Document{}, false
+		}
+		return doc.(history.Document), true
+	})
+	t.mu.Unlock()
+	t.recorder.Operation(*op)
 }
 
 // WrappedRoundTripper lets client-go find the http.Transport below.
@@ -47,11 +68,11 @@ func (t *recordingTransport) WrappedRoundTripper() http.RoundTripper { return t.
 // was complete; only that of a watch is streamed, and its operation recorded when the stream ends.
 func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context()) // a RoundTripper may not modify the request it is given
-	op := describe(req)
-	op.ID = uuid.NewString()
-	op.Server, op.User = t.server, t.user
+	op := t.begin(req)
 	req.Header.Set(auditIDHeader, op.ID)
-	forge(req)
+	for name, values := range attemptOf(req.Context()).request.ForgedHeader() {
+		req.Header[name] = append(req.Header[name], values...)
+	}
 	op.Rerouted = proxy.SaysRerouted(req.Header)
 	answered, held, err := t.admit(&op, req.Context())
 	if err != nil {
@@ -71,7 +92,6 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 		op.Body = history.BodyEvents
 		resp.Body = &watchBody{
 			body: resp.Body, op: op, transport: t, ctx: req.Context(),
-			events: newEventCounter(resp.Header.Get("Content-Type")),
 		}
 		return resp, nil
 	}
@@ -82,43 +102,52 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}
 	op.End = t.recorder.Now()
 	t.readBody(&op, resp.Header.Get("Content-Type"), body)
-	op.Content = ContentOf(resp.Header.Get("Content-Type"), body)
-	countItems(&op, req.Context(), body)
-	t.noteEdition(&op, req)
-	t.recorder.Operation(op)
+	op.Content = answer.ContentOf(resp.Header.Get("Content-Type"), body)
+	t.finish(req.Context(), &op, body)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
-// admit holds a request back while others try whether the server answers (see [gate]): that wait was ours, and the operation starts after it. One that
-// runs out of time meanwhile was never sent, and is recorded as that. held is for how long the attempt had gone on when it could be sent.
+// begin begins the operation of a request.
+func (t *recordingTransport) begin(req *http.Request) history.Operation {
+	a := attemptOf(req.Context())
+	op := workload.Describe(req)
+	op.ID, op.Server, op.User, op.Client, op.Purpose = uuid.NewString(), t.server, t.user, a.request.Sender(), a.purpose
+	return op
+}
+
+// admit holds a request back while others try whether the server answers (see [gate]): the operation starts after that
+// wait. A request that runs out of time meanwhile was never sent, and is recorded as that. held is for how long the attempt
+// had gone on when the request could be sent.
 func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held time.Duration, err error) {
 	op.Start = t.recorder.Now()
 	answered, err = t.gate.pass(ctx)
 	op.Start = t.recorder.Now()
 	if err != nil {
-		return nil, 0, t.lost(op, history.FailureCanceled, err)
+		return nil, 0, t.lost(ctx, op, history.FailureCanceled, err)
 	}
-	return answered, sinceAttempt(ctx), nil
+	return answered, time.Since(attemptOf(ctx).began), nil
 }
 
-// patience is for how long an attempt may have gone on before a request is sent that still has the time for its answer which a server may take for it.
-var patience = DefaultTimeout - history.DefaultBounds.Unavailable
+// patience is for how long an attempt may have gone on when a request is sent that still has as much time for its answer as
+// a server may take.
+var patience = workload.Timeout - history.DefaultBounds.Unavailable
 
-// failed records an operation that got no complete response, and returns the error for client-go. held is as [recordingTransport.admit] says: a request
-// that runs out of time because it was held back for long, or came after others of its attempt, the pages of a list, is no word on the server.
+// failed records an operation that got no complete response, and returns the error for client-go. held is as admit says: a
+// request that runs out of time because it was held back for long, or because it came after others of its attempt (the
+// pages of a list), says nothing about the server.
 func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, held time.Duration, err error) error {
 	failure := classifyFailure(ctx, err)
 	if held > patience && errors.Is(context.Cause(ctx), errAttemptTimeout) {
 		failure = history.FailureCanceled
 	}
-	return t.lost(op, failure, err)
+	return t.lost(ctx, op, failure, err)
 }
 
-func (t *recordingTransport) lost(op *history.Operation, why history.Failure, err error) error {
+func (t *recordingTransport) lost(ctx context.Context, op *history.Operation, why history.Failure, err error) error {
 	op.End = t.recorder.Now()
 	op.Failure, op.Error = why, err.Error()
-	t.recorder.Operation(*op)
+	t.finish(ctx, op, nil)
 	return &noResponse{server: t.server, operation: op.ID, failure: op.Failure}
 }
 
@@ -133,19 +162,24 @@ func (e *noResponse) Error() string {
 	return fmt.Sprintf("no complete response from server %q to operation %s: %s", e.server, e.operation, e.failure)
 }
 
-// watchBody records its operation once: at the end of the stream, or when it is closed before that.
+// newline ends a watch event: clients watch in JSON only.
+var newline = []byte{'\n'}
+
+// watchBody records its operation once: at the end of the stream, or when it is closed before that. It counts the events
+// in the bytes of the stream: the client that decodes them could not tell in time, for the operation is recorded at the
+// last byte, before the client has seen the last event.
 type watchBody struct {
 	body      io.ReadCloser
 	transport *recordingTransport
 	ctx       context.Context
-	events    eventCounter
+	events    atomic.Int64
 	op        history.Operation
 	once      sync.Once
 }
 
 func (b *watchBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	b.events.count(p[:n])
+	b.events.Add(int64(bytes.Count(p[:n], newline)))
 	switch {
 	case err == nil:
 		return n, nil
@@ -167,7 +201,7 @@ func (b *watchBody) Close() error {
 func (b *watchBody) ended(err error) {
 	b.once.Do(func() {
 		b.op.End = b.transport.recorder.Now()
-		b.op.Events = b.events.seen()
+		b.op.Events = int(b.events.Load())
 		if err != nil {
 			b.op.Failure, b.op.Error = classifyFailure(b.ctx, err), err.Error()
 		}

@@ -9,21 +9,24 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 func TestOperationOfAnAnswer(t *testing.T) {
 	ids := make(chan string, 1)
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		ids <- r.Header.Get("Audit-ID")
-		answer(w, http.StatusNotFound, "application/json",
+		respond(w, http.StatusNotFound, "application/json",
 			`{"kind":"Status","reason":"NotFound","message":"configmaps \"x\" not found","details":{"name":"x","kind":"configmaps"}}`)
 	})
 	record := newLedger()
 	c := connect(t, server, record)
-	get(configMaps(), "x").send(withOrigin(t.Context(), ClientDynamic, history.PurposeSweep), c)
+	c.send(t.Context(), of("get", "x"), history.PurposeSweep, workload.Timeout)
 
 	op := record.only(t)
 	if sent := <-ids; op.ID == "" || sent != op.ID {
@@ -34,8 +37,8 @@ func TestOperationOfAnAnswer(t *testing.T) {
 	}
 	op.ID, op.Start, op.End = "", 0, 0
 	want := history.Operation{
-		Purpose: history.PurposeSweep, Client: ClientDynamic, User: "the-admin", Server: "a", Verb: "get",
-		GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: Namespace, Name: "x",
+		Purpose: history.PurposeSweep, Client: workload.ClientDynamic, User: workload.Admin, Server: "a", Verb: "get",
+		GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: workload.Namespace, Name: "x",
 		Path: "/api/v1/namespaces/skewproof/configmaps/x", Status: http.StatusNotFound, Reason: "NotFound",
 		Message: `configmaps "x" not found`, Body: history.BodyStatus, Content: history.ContentWhole, Missing: history.MissingObject,
 	}
@@ -61,7 +64,7 @@ func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		get(configMaps(), "x").send(t.Context(), c)
+		c.ask(t, of("get", "x"))
 	}()
 	<-asked // it would be sent now
 	opened := record.Now()
@@ -94,12 +97,7 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ctx, cancel := withAttemptTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			if c.since > 0 {
-				ctx = context.WithValue(ctx, attemptKey{}, time.Now().Add(-c.since))
-			}
-			get(configMaps(), "x").send(ctx, client)
+			client.late(t, c.since, 50*time.Millisecond, of("get", "x"))
 			op := record.only(t)
 			if op.Failure != c.want || op.Error == "" {
 				t.Errorf("recorded as %q (%s), want %q", op.Failure, op.Error, c.want)
@@ -119,15 +117,21 @@ func TestALatePageIsNoWordOnTheServer(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		answer(w, http.StatusOK, "application/json", `{"kind":"ConfigMapList","metadata":{"continue":"more"},"items":[{}]}`)
+		respond(w, http.StatusOK, "application/json", `{"kind":"ConfigMapList","metadata":{"continue":"more"},"items":[{}]}`)
 	}), record)
-	ctx, cancel := withAttemptTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	pages(configMaps(), 1).send(context.WithValue(ctx, attemptKey{}, time.Now().Add(-patience)), client)
+	client.late(t, patience, 100*time.Millisecond, workload.Request{Verb: "list", GVR: configMaps().GVR, Query: "limit=1", Then: workload.ThenPages})
 	all := record.all()
 	if len(all) != 2 || all[0].Status != http.StatusOK || all[1].Failure != history.FailureCanceled {
 		t.Errorf("recorded as %+v, want a page, and one that says nothing", all)
 	}
+}
+
+// late sends a request in an attempt that has gone on for some time, and has little left.
+func (c *client) late(t *testing.T, since, left time.Duration, r workload.Request) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), left, errAttemptTimeout)
+	defer cancel()
+	c.carryOut(ctx, &attempt{purpose: history.PurposeLoad, began: time.Now().Add(-since), next: r, more: true})
 }
 
 // noticed is a ledger that tells when its clock is read.
@@ -148,30 +152,27 @@ func (n *noticed) Now() history.Time {
 // TestNothingIsRetried: client-go retries what it may. With the recording transport it may not, so each call of a client
 // is one attempt, one operation, and no waiting.
 func TestNothingIsRetried(t *testing.T) {
-	calls := map[string]func(context.Context, *client){
-		"typed get": func(ctx context.Context, c *client) {
-			_, _ = c.typed.CoreV1().ConfigMaps("x").Get(ctx, "x", metav1.GetOptions{})
-		},
-		"dynamic list":  list(configMaps()).send,
-		"dynamic watch": watch(configMaps(), 1).send,
-		"raw":           raw{path: "/apis"}.action().send,
+	typed := of("get", "x")
+	typed.Client = workload.ClientTyped
+	requests := map[string]workload.Request{
+		"typed get": typed, "dynamic list": of("list", ""), "dynamic watch": of("watch", ""), "raw": {Verb: history.VerbLegacy, Path: "/apis"},
 	}
 	answers := map[string]http.HandlerFunc{
 		"503 with Retry-After": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
-			answer(w, http.StatusServiceUnavailable, "text/plain", "no peer")
+			respond(w, http.StatusServiceUnavailable, "text/plain", "no peer")
 		},
 		"429 with Retry-After": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
-			answer(w, http.StatusTooManyRequests, "text/plain", "later")
+			respond(w, http.StatusTooManyRequests, "text/plain", "later")
 		},
 		"broken connection": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	}
-	for what, call := range calls {
+	for what, request := range requests {
 		for how, handler := range answers {
 			t.Run(what+", "+how, func(t *testing.T) {
 				record := newLedger()
-				call(t.Context(), connect(t, newAPIServer(t, handler), record))
+				connect(t, newAPIServer(t, handler), record).ask(t, request)
 				op := record.only(t)
 				if how == "broken connection" {
 					if op.Failure != history.FailureReset {
@@ -186,7 +187,7 @@ func TestNothingIsRetried(t *testing.T) {
 }
 
 func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
-	body, err := os.ReadFile("testdata/discovery/merged.apis.json")
+	body, err := os.ReadFile("../answer/testdata/discovery/merged.apis.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,25 +197,26 @@ func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		answer(w, http.StatusOK, acceptAggregated, string(body))
+		respond(w, http.StatusOK, workload.AcceptAggregated, string(body))
 	})
 	record := newLedger()
 	c := connect(t, server, record)
-	plain := raw{path: "/apis", header: accept(acceptAggregated)}.action()
-	plain.send(t.Context(), c)
-	plain.send(t.Context(), c)
-	conditionalDiscovery().send(t.Context(), c)
+	conditional := merged()
+	conditional.Cached = workload.CachedLast
+	for _, r := range []workload.Request{merged(), merged(), conditional} {
+		c.ask(t, r)
+	}
 
 	all := record.all()
 	if len(all) != 3 || record.parsed != 1 {
 		t.Fatalf("%d operations and %d parsed documents, want 3 and 1", len(all), record.parsed)
 	}
 	for i, op := range all[:2] {
-		if op.Verb != history.VerbDiscovery || op.Body != history.BodyDiscovery || op.ETag != `"E"` || op.Document != hashOf(body) {
+		if op.Verb != history.VerbDiscovery || op.Body != history.BodyDiscovery || op.ETag != `"E"` || op.Document != answer.Hash(body) {
 			t.Errorf("request %d: %+v", i+1, op)
 		}
 	}
-	if op := all[2]; op.Status != http.StatusNotModified || op.Document != hashOf(body) || op.Body != history.BodyNone {
+	if op := all[2]; op.Status != http.StatusNotModified || op.Document != answer.Hash(body) || op.Body != history.BodyNone {
 		t.Errorf("conditional request: %+v, want 304, which says that it has the right document", op)
 	}
 }
@@ -222,17 +224,17 @@ func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
 // What was answered instead of a document is told apart by its hash all the same, and it is recorded why it is none.
 func TestUnreadableDiscoveryIsNoDocument(t *testing.T) {
 	for name, c := range map[string]struct{ contentType, body, want string }{
-		"another version": {acceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`, "v9"},
-		"cut short":       {acceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[`, "unexpected end of JSON input"},
-		"no JSON":         {acceptAggregated, `welcome`, "invalid character"},
+		"another version": {workload.AcceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`, "v9"},
+		"cut short":       {workload.AcceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[`, "unexpected end of JSON input"},
+		"no JSON":         {workload.AcceptAggregated, `welcome`, "invalid character"},
 		"not aggregated":  {"application/json", `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`, `got kind "APIGroupList"`},
-		"nothing":         {acceptAggregated, "", "unexpected end of JSON input"},
+		"nothing":         {workload.AcceptAggregated, "", "unexpected end of JSON input"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.contentType, c.body) })
+			server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, c.contentType, c.body) })
 			record := newLedger()
-			raw{path: "/apis", header: accept(acceptAggregated)}.action().send(t.Context(), connect(t, server, record))
-			if op := record.only(t); op.Document != hashOf([]byte(c.body)) || record.parsed != 0 || !strings.Contains(op.Message, c.want) {
+			connect(t, server, record).ask(t, merged())
+			if op := record.only(t); op.Document != answer.Hash([]byte(c.body)) || record.parsed != 0 || !strings.Contains(op.Message, c.want) {
 				t.Errorf("document %q (%d recorded), message %q, want the hash and %q", op.Document, record.parsed, op.Message, c.want)
 			}
 		})
@@ -243,8 +245,10 @@ func TestNotModifiedWithoutAConditionIsNoted(t *testing.T) {
 	server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) })
 	for _, path := range []string{"/apis", "/api"} {
 		record := newLedger()
-		raw{path: path, header: accept(acceptAggregated)}.action().send(t.Context(), connect(t, server, record))
-		if op := record.only(t); op.Document != "" || op.Message != notAsked {
+		r := merged()
+		r.Path = path
+		connect(t, server, record).ask(t, r)
+		if op := record.only(t); op.Document != "" || !strings.Contains(op.Message, "not modified, though") {
 			t.Errorf("%s: document %q, message %q", path, op.Document, op.Message)
 		}
 	}
@@ -265,7 +269,7 @@ func TestWatchIsRecordedWhenItsStreamEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			sent := make(chan struct{})
 			server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
-				answer(w, http.StatusOK, "application/json", event+event)
+				respond(w, http.StatusOK, "application/json", event+event)
 				_ = http.NewResponseController(w).Flush()
 				close(sent)
 				tt.end(r)
@@ -275,7 +279,7 @@ func TestWatchIsRecordedWhenItsStreamEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if tt.cancel {
-				stream, err := c.dynamicFor(configMaps()).Watch(ctx, metav1.ListOptions{})
+				stream, err := c.dynamic.Resource(schema.GroupVersionResource(configMaps().GVR)).Watch(ctx, metav1.ListOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -285,7 +289,7 @@ func TestWatchIsRecordedWhenItsStreamEnds(t *testing.T) {
 				for range stream.ResultChan() {
 				}
 			} else {
-				watch(configMaps(), 1).send(ctx, c)
+				c.send(ctx, of("watch", ""), history.PurposeLoad, workload.Timeout)
 			}
 			<-sent
 			op := record.only(t)
@@ -331,5 +335,19 @@ func TestNoProxyFromTheEnvironment(t *testing.T) {
 	request, _ := http.NewRequest(http.MethodGet, "https://198.19.0.1:6443/", nil)
 	if proxy, err := transport.Proxy(request); proxy != nil || err != nil {
 		t.Errorf("requests go through %v (%v)", proxy, err)
+	}
+}
+
+// What was cut off behind a proxy, and ended by it in good order, is a complete answer in HTTP.
+func TestPartOfAnAnswerThatLooksComplete(t *testing.T) {
+	record := newLedger()
+	server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":`))
+		w.(http.Flusher).Flush()
+	})
+	connect(t, server, record).ask(t, of("list", ""))
+	if op := record.only(t); op.Status != http.StatusOK || op.Failure != history.FailureNone || op.Content != history.ContentBroken {
+		t.Errorf("status %d, failure %q, content %q: want 200, none, broken", op.Status, op.Failure, op.Content)
 	}
 }

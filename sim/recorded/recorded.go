@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
-	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
@@ -32,7 +32,7 @@ type Version struct {
 	Name string // "v1.37.1"
 	// Roots are the groups of /api and /apis, in the order of the server. The index is proxy.RootCore, proxy.RootGroups.
 	Roots [2]discovery.Groups
-	// Document is both roots as invariants read them, what [traffic.Discover] would return: /api before /apis, each in the order of the
+	// Document is both roots as invariants read them, what package traffic would discover: /api before /apis, each in the order of the
 	// server. Bytes is the length of both Bodies together, Hash the SHA-256 of the one followed by the other ("sha256:…"). For a whole
 	// release these are what a real server without custom resources gives, so that a simulated history and a real one agree.
 	Document history.Document
@@ -115,6 +115,6 @@ func parse(name string, bodies [2][]byte) (*Version, error) {
 		v.Roots[root] = groups
 	}
 	var err error
-	v.Document, err = traffic.ParseRoots(bodies[proxy.RootCore], bodies[proxy.RootGroups])
+	v.Document, err = answer.ParseRoots(bodies[proxy.RootCore], bodies[proxy.RootGroups])
 	return v, err
 }

@@ -102,7 +102,7 @@ func TestBodiesAreAServers(t *testing.T) {
 		{"v1.37.1", "v1.37.1.apis.json", proxy.RootGroups},
 		{"v1.37.1", "api.json", proxy.RootCore},
 	} {
-		want, err := os.ReadFile("../../internal/traffic/testdata/discovery/" + tt.file)
+		want, err := os.ReadFile("../../internal/answer/testdata/discovery/" + tt.file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -17,7 +18,8 @@ func (g *Generator) ask() {
 		path := paths[1-g.work(4)/3]
 		for i := range compared {
 			g.c.Requests = append(g.c.Requests, sim.Request{
-				Step: g.plan.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i], Verb: history.VerbDiscovery, Path: path,
+				Step: g.plan.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i],
+				Request: workload.Request{Verb: history.VerbDiscovery, Path: path},
 			})
 		}
 		left -= compared
@@ -34,11 +36,12 @@ var moments = [...]time.Duration{
 }
 
 // callers are who asks.
-var callers = [...]string{"admin", "skewproof-reader", "system:serviceaccount:skewproof:skewproof"}
+var callers = workload.Users()
 
 // request is one request.
 func (g *Generator) request() sim.Request {
-	r := sim.Request{User: callers[g.work(len(callers))], After: moments[g.work(len(moments))]}
+	var r sim.Request
+	r.User, r.After = callers[g.work(len(callers))], moments[g.work(len(moments))]
 	r.After += r.After / 16 * time.Duration(g.work(8))
 	p := &g.plan
 	switch phase := g.work(16); {
@@ -58,7 +61,9 @@ func (g *Generator) request() sim.Request {
 		return r
 	}
 	g.choose(&r)
-	r.Forged = g.work(24) == 23
+	if g.work(24) == 23 {
+		r.Forged = workload.ForgedHop
+	}
 	return r
 }
 

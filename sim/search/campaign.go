@@ -294,11 +294,8 @@ func asked(r sim.Request) string {
 	if r.Upgrade {
 		s += ", by WebSocket"
 	}
-	if r.Forged {
-		s += ", with a forged hop header"
-	}
-	if r.Denied {
-		s += ", with a hop header that says no"
+	if r.Forged != "" {
+		s += ", with a forged header (" + r.Forged + ")"
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -162,7 +163,7 @@ func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 	x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
 	x.ask(0)
 	for i := range x.spec.Servers {
-		x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), Server: scenario.ServerName(i), Verb: history.VerbDiscovery, Path: "/apis"})
+		x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), Server: scenario.ServerName(i), Request: workload.Request{Verb: history.VerbDiscovery, Path: "/apis"}})
 	}
 	return &x.c, &tape.Tape{}
 }
@@ -178,7 +179,9 @@ func (x *exhaustive) version(newer bool) string {
 func (x *exhaustive) ask(after time.Duration) {
 	for i := range x.spec.Servers {
 		for _, gvr := range x.gvrs {
-			x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), After: after, Server: scenario.ServerName(i), Verb: "list", GVR: gvr})
+			x.c.Requests = append(x.c.Requests, sim.Request{
+				Step: len(x.c.Steps), After: after, Server: scenario.ServerName(i), Request: workload.Request{Verb: "list", GVR: gvr},
+			})
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestAllShapesComeUp(t *testing.T) {
 		}
 		for _, r := range c.Requests {
 			verbs[r.Verb]++
-			if r.Forged {
+			if r.Forged != "" {
 				forged++
 			}
 			if r.Subresource != "" {

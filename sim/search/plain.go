@@ -89,7 +89,7 @@ func (s *shrinker) plainRequests() {
 	for i := range s.best.Requests {
 		for _, plainer := range []func(r *sim.Request){
 			func(r *sim.Request) { r.User = "" },
-			func(r *sim.Request) { r.Forged, r.Denied = false, false },
+			func(r *sim.Request) { r.Forged = "" },
 			func(r *sim.Request) { r.Upgrade = false },
 			func(r *sim.Request) {
 				if r.Verb != history.VerbDiscovery {

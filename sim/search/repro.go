@@ -16,7 +16,7 @@ import (
 )
 
 // ReproSchema names the layout of a repro file. Readers refuse any other.
-const ReproSchema = "skewproof/repro/v1alpha1"
+const ReproSchema = "skewproof/repro/v1alpha2"
 
 // Repro is a run that broke an invariant, with all that is needed to run it again: the same case on the same tape gives the same trace.
 type Repro struct {
@@ -102,16 +102,22 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	if err != nil {
 		return nil, err
 	}
+	var file struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(body, &file); err != nil {
+		return nil, fmt.Errorf("it is no repro file: %w", err)
+	}
+	if file.Schema != ReproSchema { // before the rest, which another schema may call otherwise
+		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q: replay it with the skewproof of its commit, or search anew", file.Schema, ReproSchema)
+	}
 	r := &Repro{}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {
 		return nil, fmt.Errorf("it is not a repro file that this skewproof knows: %w", err)
 	}
-	switch {
-	case r.Schema != ReproSchema:
-		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q", r.Schema, ReproSchema)
-	case r.Invariant == "":
+	if r.Invariant == "" {
 		return nil, errors.New("it names no invariant")
 	}
 	if _, err := invariantNamed(r.Invariant); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -31,12 +32,12 @@ func burdened() sim.Case {
 			{Action: scenario.Resume, Server: "d"}, soak(40 * time.Second),
 		},
 	}
-	c.Requests = append(c.Requests, sim.Request{Step: 10, After: 5 * time.Second, Server: "b", Verb: "list", GVR: onlyNew, User: "admin"})
+	c.Requests = append(c.Requests, sim.Request{Step: 10, After: 5 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: onlyNew, User: "admin"}})
 	for i := range 30 {
 		server := c.Servers[i%4].Name
 		c.Requests = append(c.Requests,
-			sim.Request{Step: i / 2, After: time.Duration(i) * 100 * time.Millisecond, Server: server, Verb: "list", GVR: onlyNew, User: "admin"},
-			sim.Request{Step: i / 2, Server: server, Verb: "get", Name: "x", GVR: history.GVR{Version: "v1", Resource: "configmaps"}})
+			sim.Request{Step: i / 2, After: time.Duration(i) * 100 * time.Millisecond, Server: server, Request: workload.Request{Verb: "list", GVR: onlyNew, User: "admin"}},
+			sim.Request{Step: i / 2, Server: server, Request: workload.Request{Verb: "get", Name: "x", GVR: history.GVR{Version: "v1", Resource: "configmaps"}}})
 	}
 	return c
 }

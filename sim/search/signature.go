@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // Signature is what violations of one kind have in common, whatever the servers are called and whenever it happens. A search shows one violation
@@ -154,7 +154,7 @@ func isWord(r rune) bool {
 func peculiarity(e *invariant.Evidence) Peculiarity {
 	switch {
 	case len(e.Operations) == 0:
-	case e.Operations[0].Client == sim.Forger:
+	case e.Operations[0].Client == workload.ClientForger:
 		return PeculiarForged
 	case e.Operations[0].Subresource != "":
 		return PeculiarSubresource

@@ -1,0 +1,180 @@
+package traffic
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
+)
+
+// attempt is a request on its way, with those that the client sends because of its answer, such as the pages of a list.
+// It travels in the request's context, because one HTTP connection is shared by several client-go clients and by load and
+// sweep: the transport could not tell otherwise who sends a request, and why.
+type attempt struct {
+	purpose history.Purpose
+	began   time.Time
+	request workload.Request // as it is sent now
+	next    workload.Request // what the client sends next, if more
+	more    bool
+}
+
+type attemptKey struct{}
+
+// attemptOf is the attempt of a context. A context without one is that of a test.
+func attemptOf(ctx context.Context) *attempt {
+	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
+		return a
+	}
+	return &attempt{purpose: history.PurposeLoad, began: time.Now(), request: workload.Request{Client: workload.ClientREST}}
+}
+
+// Send sends a request to a server as its user, with those that follow from the answers, within a time for all of them.
+// What comes of it is in the recorded operations, so there is nothing to return: a client error here is an answer like any
+// other. There must be a client of that user and server.
+func (c *Clients) Send(ctx context.Context, server string, r workload.Request, purpose history.Purpose, timeout time.Duration) {
+	c.get(cmp.Or(r.User, workload.Admin), server).send(ctx, r, purpose, timeout)
+}
+
+func (c *client) send(ctx context.Context, r workload.Request, purpose history.Purpose, timeout time.Duration) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errAttemptTimeout)
+	defer cancel()
+	c.carryOut(ctx, &attempt{purpose: purpose, began: time.Now(), next: r, more: true})
+}
+
+func (c *client) carryOut(ctx context.Context, a *attempt) {
+	for a.more {
+		a.request, a.more = c.record.resolve(a.next), false
+		c.sendOne(context.WithValue(ctx, attemptKey{}, a), &a.request)
+	}
+}
+
+func (c *client) sendOne(ctx context.Context, r *workload.Request) {
+	switch {
+	case r.Upgrade:
+		c.socket.ask(ctx, r)
+	case r.Client == workload.ClientTyped:
+		c.sendTyped(ctx, r)
+	case r.Client == workload.ClientDynamic:
+		c.sendDynamic(ctx, r)
+	default:
+		c.sendREST(ctx, r)
+	}
+}
+
+// sendREST sends a request in plain HTTP terms, for what the other clients do not offer.
+func (c *client) sendREST(ctx context.Context, r *workload.Request) {
+	request := c.rest.Verb(r.Method()).RequestURI(r.URL().RequestURI()).MaxRetries(0)
+	for name, values := range r.Header() {
+		request.SetHeader(name, values...)
+	}
+	if body := r.Payload(); body != nil {
+		request.Body(body)
+	}
+	if r.Verb != "watch" {
+		_ = request.Do(ctx)
+		return
+	}
+	stream, err := request.Stream(ctx)
+	if err != nil {
+		return
+	}
+	defer func() { _ = stream.Close() }()
+	_, _ = io.Copy(io.Discard, stream)
+}
+
+// sendDynamic sends a request with the dynamic client, which speaks JSON.
+func (c *client) sendDynamic(ctx context.Context, r *workload.Request) {
+	var api dynamic.ResourceInterface = c.dynamic.Resource(schema.GroupVersionResource(r.GVR))
+	if r.Namespace != "" {
+		api = c.dynamic.Resource(schema.GroupVersionResource(r.GVR)).Namespace(r.Namespace)
+	}
+	var subresources []string
+	if r.Subresource != "" {
+		subresources = []string{r.Subresource}
+	}
+	query := r.URL().Query()
+	switch r.Verb {
+	case "list":
+		_, _ = api.List(ctx, listOptions(query))
+	case "watch":
+		stream, err := api.Watch(ctx, listOptions(query))
+		if err != nil {
+			return
+		}
+		defer stream.Stop()
+		for range stream.ResultChan() { // closed at the end of the stream, and of ctx
+		}
+	case "get":
+		_, _ = api.Get(ctx, r.Name, metav1.GetOptions{}, subresources...)
+	case "delete":
+		_ = api.Delete(ctx, r.Name, metav1.DeleteOptions{})
+	case "patch":
+		options := metav1.PatchOptions{FieldManager: query.Get("fieldManager")}
+		if force := query.Get("force") == "true"; force {
+			options.Force = &force
+		}
+		_, _ = api.Patch(ctx, r.Name, types.PatchType(r.ContentType), r.Payload(), options, subresources...)
+	case "create", "update":
+		object := &unstructured.Unstructured{}
+		if object.UnmarshalJSON(r.Payload()) != nil {
+			return // no request that the chooser makes
+		}
+		if r.Verb == "create" {
+			_, _ = api.Create(ctx, object, metav1.CreateOptions{})
+		} else {
+			_, _ = api.Update(ctx, object, metav1.UpdateOptions{})
+		}
+	}
+}
+
+func listOptions(query url.Values) (options metav1.ListOptions) {
+	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // numbers and words of the chooser
+	return options
+}
+
+// sendTyped sends a request with the generated clientset, which speaks protobuf.
+func (c *client) sendTyped(ctx context.Context, r *workload.Request) {
+	switch r.GVR {
+	case history.GVR{Version: "v1", Resource: "configmaps"}:
+		typed(ctx, c.typed.CoreV1().ConfigMaps(r.Namespace), r, &corev1.ConfigMap{})
+	case history.GVR{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}:
+		typed(ctx, c.typed.CoordinationV1().Leases(r.Namespace), r, &coordinationv1.Lease{})
+	}
+}
+
+// typedAPI is what all clients generated by client-gen have in common.
+type typedAPI[T any] interface {
+	Create(context.Context, T, metav1.CreateOptions) (T, error)
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+	Update(context.Context, T, metav1.UpdateOptions) (T, error)
+	Delete(context.Context, string, metav1.DeleteOptions) error
+}
+
+func typed[T any](ctx context.Context, api typedAPI[T], r *workload.Request, object T) {
+	if body := r.Payload(); body != nil && json.Unmarshal(body, object) != nil {
+		return // no request that the chooser makes
+	}
+	switch r.Verb {
+	case "create":
+		_, _ = api.Create(ctx, object, metav1.CreateOptions{})
+	case "update":
+		_, _ = api.Update(ctx, object, metav1.UpdateOptions{})
+	case "get":
+		_, _ = api.Get(ctx, r.Name, metav1.GetOptions{})
+	case "delete":
+		_ = api.Delete(ctx, r.Name, metav1.DeleteOptions{})
+	}
+}

@@ -1,0 +1,198 @@
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Choices is where a [Chooser]'s chance comes from: a *rand.Rand of math/rand/v2, or a tape of the simulator. IntN returns
+// a number in [0, n).
+type Choices interface{ IntN(n int) int }
+
+// Options say what a [Chooser] chooses.
+type Options struct {
+	// Lane names the chooser: no two of a run may have the same name. The server that is asked is a good one.
+	Lane string
+	// Choices is required.
+	Choices Choices
+	// Profile is where the weight lies. The zero value is the general load.
+	Profile scenario.Traffic
+	// Mix of what is asked for. The zero value is that of the profile, which mostly is DefaultMix.
+	Mix Mix
+	// Users that ask, the first of which may do everything. Default: [Users].
+	Users []string
+	// ReadOnly keeps to requests that read: no object is made, and nothing is asked to change, dry run or not.
+	ReadOnly bool
+	// Can reports whether the sender is able to send a request; another is chosen instead of one that it cannot send.
+	// Default: it can send all.
+	Can func(*Request) bool
+}
+
+// Chooser chooses what is asked next. Its choices depend on its options and probes alone. It is not safe for concurrent
+// use.
+type Chooser struct {
+	Options
+	decks    decks
+	writable deck // resources that everybody serves and that objects can be created of
+	groups   []history.GVR
+	possible map[rotation][]Request // in turn, of the present probes
+	turns    map[rotation]int
+	live     map[history.GVR][]string
+	made     int // objects
+	large    largeList
+}
+
+// NewChooser checks the options. Until Use, the chooser asks for discovery only.
+func NewChooser(o Options) (*Chooser, error) {
+	if err := checkProfile(o.Profile); err != nil {
+		return nil, err
+	}
+	if err := o.Mix.check(); err != nil {
+		return nil, err
+	}
+	usual := DefaultMix
+	if o.Profile == scenario.DiscoveryTraffic {
+		usual = discoveryMix
+	}
+	o.Mix = cmp.Or(o.Mix, usual)
+	if len(o.Users) == 0 {
+		o.Users = Users()
+	}
+	return &Chooser{Options: o, turns: map[rotation]int{}, live: map[history.GVR][]string{}}, nil
+}
+
+// Use replaces the probes, from the next request on.
+func (c *Chooser) Use(probes []Probe) {
+	if c.ReadOnly {
+		probes = readable(probes)
+	}
+	c.decks, c.writable, c.groups, c.possible = newDecks(probes), deck{}, nil, map[rotation][]Request{}
+	if c.Profile == scenario.LargeListTraffic {
+		c.large.use(probes)
+	}
+	for _, p := range probes {
+		if p.Class == Everywhere && c.canWrite(p.Resource) {
+			c.writable.probes = append(c.writable.probes, p)
+		}
+		version := history.GVR{Group: p.Resource.Group, Version: p.Resource.Version}
+		listed := p.Class == Everywhere || p.Class == Somewhere && c.Profile == scenario.DiscoveryTraffic
+		if listed && version.Group != "" && !slices.Contains(c.groups, version) {
+			c.groups = append(c.groups, version)
+		}
+	}
+}
+
+// mostRefused bounds how often in a row another request is chosen because the sender cannot send one.
+const mostRefused = 16
+
+// Next is the next request.
+func (c *Chooser) Next() Request {
+	user := c.Users[c.Choices.IntN(len(c.Users))]
+	r := c.choose()
+	for i := 0; c.Can != nil && !c.Can(&r); i++ {
+		if r = c.choose(); i == mostRefused {
+			r = Request{Verb: history.VerbDiscovery, Path: "/apis"}
+			break
+		}
+	}
+	r.User = cmp.Or(r.User, user)
+	r.Client = cmp.Or(r.Client, ClientREST)
+	if c.Profile == scenario.HostileTraffic && c.Choices.IntN(100) < hostileShare {
+		r.Forged = Forgeries[c.Choices.IntN(len(Forgeries))].Name
+	}
+	return r
+}
+
+// rotation is something of a resource that is asked for in turn: its subresources ("*"), one of them, its forms ("forms"),
+// or requests for itself ("").
+type rotation struct {
+	of   history.GVR
+	what string
+}
+
+// turn returns how often it was the turn of something before.
+func (c *Chooser) turn(of history.GVR, what string) int {
+	n := c.turns[rotation{of, what}]
+	c.turns[rotation{of, what}]++
+	return n
+}
+
+// once makes the requests of a rotation, once for the present probes.
+func (c *Chooser) once(r history.Resource, what string, all func(history.Resource) []Request) []Request {
+	key := rotation{r.GVR, what}
+	if c.possible[key] == nil {
+		c.possible[key] = all(r)
+	}
+	return c.possible[key]
+}
+
+// writeShare is how many percent of the requests on resources that can be written to are about objects of the load.
+const writeShare = 35
+
+func (c *Chooser) choose() Request {
+	if r, ok := c.own(); ok {
+		return r
+	}
+	probe, ok := c.decks.pick(c.Mix, c.Choices)
+	if !ok {
+		return c.discovery()
+	}
+	if probe.Subresource != "" {
+		return c.subresource(probe)
+	}
+	// Few resources can be written to. Dealt like all others, they would make writes a rarity.
+	if probe.Class == Everywhere && len(c.writable.probes) > 0 && c.Choices.IntN(100) < writeShare {
+		return c.nextOfLife(c.writable.deal(c.Choices).Resource)
+	}
+	r := probe.Resource
+	if probe.Class != Everywhere && c.canWrite(r) && c.Choices.IntN(100) < writeShare {
+		return c.nextOfLife(r)
+	}
+	// One possibility after the other, so that over time every verb of every resource is asked for.
+	possible := c.once(r, "", possibleFor)
+	chosen := possible[c.turn(r.GVR, "")%len(possible)]
+	if chosen.Verb == "watch" {
+		chosen.For = c.seconds(3)
+	}
+	return chosen
+}
+
+// own is a request of the profile's own kind; false if it is not the turn of one, or there is nothing to ask for in that
+// way.
+func (c *Chooser) own() (Request, bool) {
+	if c.large.growing() {
+		return c.large.grow(c.Lane, c.Users[0]), true
+	}
+	share := ownShares[c.Profile]
+	if share == 0 || c.Choices.IntN(100) >= share {
+		return Request{}, false
+	}
+	if c.Profile == scenario.LargeListTraffic {
+		return c.large.list(c.Choices)
+	}
+	probe, ok := c.decks.pick(Mix{Somewhere: 50, Nowhere: 5}, c.Choices)
+	if !ok {
+		return Request{}, false
+	}
+	switch r := probe.Resource; c.Profile {
+	case scenario.WatchTraffic:
+		if !slices.Contains(r.Verbs, "watch") {
+			return Request{}, false
+		}
+		return watch(r, c.seconds(10)), true
+	case scenario.SubresourceTraffic:
+		return c.anySubresource(probe)
+	case scenario.UpgradeTraffic:
+		return c.upgrade(probe), true
+	default:
+		return c.format(r)
+	}
+}
+
+func (c *Chooser) seconds(most int) time.Duration {
+	return time.Duration(1+c.Choices.IntN(most)) * time.Second
+}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// hostileShare is how many percent of the requests of hostile traffic carry forged headers.
+const hostileShare = 33
+
+// Forgery is what a hostile client sends: headers by which a peer says that it has passed a request on, and for whom, and
+// absurd ones. None may make a difference.
+type Forgery struct {
+	Name   string
+	Header http.Header
+}
+
+// Names of forgeries that schedules of the simulator choose.
+const (
+	ForgedHop   = "hop"    // a peer has passed the request on
+	ForgedNoHop = "no-hop" // no peer has
+)
+
+// Forgeries are all. Impersonate-User is not among them, because a user may be allowed to use it; nor is X-Forwarded-For,
+// by which audit logs, and so the record of a run, tell who has passed a request on.
+var Forgeries = []Forgery{
+	{ForgedHop, http.Header{"X-Kubernetes-Peer-Proxied": {"true"}}},
+	{"hop-of-1.28", http.Header{"X-Kubernetes-Apiserver-Rerouted": {"true"}}},
+	{"hop-twice", http.Header{"X-Kubernetes-Peer-Proxied": {"false", "true", "TRUE"}, "X-Skewproof-Refused": {"true"}}},
+	{"admin", http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}},
+	{"apiserver", http.Header{
+		"X-Remote-User": {"system:apiserver"}, "X-Remote-Group": {"system:masters", "system:authenticated"}, "X-Remote-Uid": {"0"},
+	}},
+	{"anonymous", http.Header{"X-Remote-User": {"system:anonymous"}, "X-Remote-Extra-Scopes": {"everything"}}},
+	{"nobody", http.Header{"X-Remote-User": {""}}},
+	{"two-users", http.Header{"X-Remote-User": {"one", "another"}}},
+	{"broken-escape", http.Header{"X-Remote-Extra-A%2fb%00": {"%00", strings.Repeat("%", 1000)}}},
+	{"long-name", http.Header{"X-Remote-User": {strings.Repeat("a", 20_000)}}},
+	{"many-groups", http.Header{"X-Remote-Group": manyGroups(300)}},
+	{"everything", http.Header{
+		"X-Kubernetes-Peer-Proxied": {"true"}, "X-Kubernetes-Apiserver-Rerouted": {"true"},
+		"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}, "X-Skewproof-Refused": {"true"},
+	}},
+	{"other-proxies", http.Header{"Via": {"1.1 a, 1.1 b, 1.1 c"}, "Max-Forwards": {"0"}, "Warning": {`199 - "nonsense"`}}},
+	{ForgedNoHop, http.Header{"X-Kubernetes-Peer-Proxied": {"false"}}},
+}
+
+func manyGroups(n int) (groups []string) {
+	for i := range n {
+		groups = append(groups, fmt.Sprintf("system:masters-%d", i))
+	}
+	return groups
+}
+
+// ForgedHeader is the headers of the request's forgery, nil if there is none of that name. They must not be changed.
+func (r *Request) ForgedHeader() http.Header {
+	if i := slices.IndexFunc(Forgeries, func(f Forgery) bool { return f.Name == r.Forged }); i >= 0 {
+		return Forgeries[i].Header
+	}
+	return nil
+}
+
+// ForgeryNames lists the names of all forgeries.
+func ForgeryNames() (names []string) {
+	for _, f := range Forgeries {
+		names = append(names, f.Name)
+	}
+	return names
+}

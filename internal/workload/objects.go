@@ -1,0 +1,93 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+const (
+	// maxLive bounds the objects of one resource that one lane keeps alive.
+	maxLive = 4
+	// fieldManager owns the fields that the load applies.
+	fieldManager = "skewproof"
+)
+
+// ManagedBy and ManagedByValue label every object that is made for a run, so that it can be told from those of others.
+const (
+	ManagedBy      = "app.kubernetes.io/managed-by"
+	ManagedByValue = "skewproof"
+)
+
+// canWrite reports whether objects of the resource can be created, and may be.
+func (c *Chooser) canWrite(r history.Resource) bool { return creatable(r) && !c.large.owns(r) }
+
+func creatable(r history.Resource) bool {
+	_, known := templates[groupResource{r.Group, r.Resource}]
+	return known && slices.Contains(r.Verbs, "create")
+}
+
+// nextOfLife is the next request in the lives of the objects of r, which must be one that canWrite: create, read, change,
+// delete. It assumes that every create succeeds; where one did not (the user may not write, the server was down), what
+// follows meets a missing object, which is as good an answer.
+func (c *Chooser) nextOfLife(r history.Resource) Request {
+	live := c.live[r.GVR]
+	n := c.Choices.IntN(100)
+	switch {
+	case len(live) == 0, len(live) < maxLive && n < 20:
+		c.made++
+		name := fmt.Sprintf("skewproof-%s-%d", c.Lane, c.made)
+		c.live[r.GVR] = append(live, name)
+		create := about(r, name, "create")
+		create.Body = object(r, name, metadata{})
+		return c.perhapsTyped(create)
+	case len(live) == maxLive && n < 20:
+		c.live[r.GVR] = live[1:]
+		return c.perhapsTyped(about(r, live[0], "delete"))
+	}
+	name := live[c.Choices.IntN(len(live))]
+	changes := changesOf(r, name, c.Choices.IntN(1000))
+	change := changes[c.Choices.IntN(len(changes))]
+	if change.Verb == "update" || change.ContentType == applyPatch {
+		change.Body = object(r, name, metadata{})
+	}
+	return c.perhapsTyped(change)
+}
+
+// changesOf are the requests that can be made on a living object. Those with the whole object have no body yet.
+func changesOf(r history.Resource, name string, stamp int) []Request {
+	t := templates[groupResource{r.Group, r.Resource}]
+	apply := patch(r, name, "", applyPatch, "")
+	apply.Query = "fieldManager=" + fieldManager + "&force=true"
+	all := append(make([]Request, 0, 10),
+		get(r, name, ""),
+		patch(r, name, "", mergePatch, `{"metadata":{"annotations":{"skewproof.dev/seen":"`+strconv.Itoa(stamp)+`"}}}`),
+		patch(r, name, "", jsonPatch, `[{"op":"add","path":"/metadata/labels/seen","value":"yes"}]`),
+		// Custom resources answer 415 to it: a right answer, on every server.
+		patch(r, name, "", strategicPatch, `{"metadata":{"labels":{"merged":"yes"}}}`),
+		apply)
+	if t.unconditionalUpdate {
+		all = append(all, about(r, name, "update"))
+	}
+	for _, s := range r.Subresources {
+		if body, ok := t.subresources[s.Name]; ok {
+			all = append(all, get(r, name, s.Name), patch(r, name, s.Name, mergePatch, body))
+		}
+	}
+	return all
+}
+
+// TypedResources are those that the generated clientset is used for, so that some requests speak protobuf.
+var TypedResources = []history.GVR{
+	{Version: "v1", Resource: "configmaps"}, {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
+}
+
+// perhapsTyped gives a request to the generated clientset, half of the times that it can send it.
+func (c *Chooser) perhapsTyped(r Request) Request {
+	if r.Subresource == "" && r.Verb != "patch" && slices.Contains(TypedResources, r.GVR) && c.Choices.IntN(2) == 0 {
+		r.Client = ClientTyped
+	}
+	return r
+}

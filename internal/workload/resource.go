@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// possibleFor are the requests that a resource can be asked for without an object of the load, by the verbs it lists.
+func possibleFor(r history.Resource) []Request {
+	has := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
+	var all []Request
+	if has("list") {
+		all = append(all,
+			Request{Verb: "list", GVR: r.GVR, Namespace: namespaceOf(r), Query: limit, Client: ClientDynamic},
+			Request{Verb: history.VerbTable, GVR: r.GVR, Query: limit},
+			Request{Verb: "list", GVR: r.GVR, Query: limit, Accept: acceptProtobuf})
+	}
+	if has("get") {
+		all = append(all, get(r, absentName, ""))
+	}
+	if has("watch") {
+		all = append(all, watch(r, 0))
+	}
+	for _, s := range r.Subresources {
+		// A GET of exec, attach, portforward or proxy asks for a connection, not for an object.
+		if slices.Contains(s.Verbs, "get") && slices.Contains(s.Verbs, "update") && s.Name != "proxy" {
+			all = append(all, get(r, absentName, s.Name))
+		}
+	}
+	if has("patch") {
+		all = append(all, patch(r, absentName, "", mergePatch, `{}`))
+	}
+	if has("delete") {
+		all = append(all, about(r, absentName, "delete"))
+	}
+	if has("create") || len(all) == 0 {
+		// An empty object is refused by validation, after routing; dryRun holds back the few that it suits.
+		create, _ := visit(r, "", "create")
+		all = append(all, create)
+	}
+	return all
+}
+
+// limit keeps the lists of a long run small: how many objects there are proves nothing.
+const limit = "limit=20"
+
+// absentName is an object that nobody ever creates.
+const absentName = "skewproof-absent"
+
+// about is a request of the dynamic client about one object.
+func about(r history.Resource, name, verb string) Request {
+	return Request{Verb: verb, GVR: r.GVR, Namespace: namespaceOf(r), Name: name, Client: ClientDynamic}
+}
+
+func get(r history.Resource, name, subresource string) Request {
+	request := about(r, name, "get")
+	request.Subresource = subresource
+	return request
+}
+
+func patch(r history.Resource, name, subresource, mediaType, body string) Request {
+	request := about(r, name, "patch")
+	request.Subresource, request.ContentType, request.Body = subresource, mediaType, body
+	return request
+}
+
+// watch is a short watch. Bookmarks make even one on an empty resource end with something to count.
+func watch(r history.Resource, d time.Duration) Request {
+	request := about(r, "", "watch")
+	request.Query, request.For = "allowWatchBookmarks=true", d
+	return request
+}
+
+func namespaceOf(r history.Resource) string {
+	if r.Namespaced {
+		return Namespace
+	}
+	return ""
+}
+
+// anySubresource asks for one subresource of a resource after the other.
+func (c *Chooser) anySubresource(p Probe) (Request, bool) {
+	if p.Subresource != "" {
+		return c.subresource(p), true
+	}
+	all := slices.DeleteFunc(slices.Clone(p.Resource.Subresources), func(s history.Subresource) bool { return s.Name == "proxy" })
+	if len(all) == 0 {
+		return Request{}, false
+	}
+	p.Subresource = all[c.turn(p.Resource.GVR, "*")%len(all)].Name
+	return c.subresource(p), true
+}
+
+// subresource asks for the one subresource that a probe is about, with one verb of it after the other.
+func (c *Chooser) subresource(p Probe) Request {
+	absent := get(p.Resource, absentName, p.Subresource)
+	i := slices.IndexFunc(p.Resource.Subresources, func(s history.Subresource) bool { return s.Name == p.Subresource })
+	if i < 0 { // made up
+		return absent
+	}
+	verbs := p.Resource.Subresources[i].Verbs
+	for range verbs {
+		verb := verbs[c.turn(p.Resource.GVR, p.Subresource)%len(verbs)]
+		if r, ok := visit(p.Resource, p.Subresource, verb); ok {
+			return r
+		}
+	}
+	return absent
+}
+
+// PodConnections are the subresources by which a client gets a connection to what runs in a pod. The pod does not exist:
+// what is learned is whether a request that asks for an upgrade is answered as any other.
+var PodConnections = []string{"exec", "attach", "portforward"}
+
+// upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where the probe has none, for
+// a connection to a pod.
+func (c *Chooser) upgrade(p Probe) Request {
+	if p.Subresource == "" && slices.Contains(p.Resource.Verbs, "watch") {
+		return Request{Verb: "watch", GVR: p.Resource.GVR, Query: "resourceVersion=0", Upgrade: true, For: c.seconds(5)}
+	}
+	r := Request{Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}, Namespace: Namespace, Name: absentName, Upgrade: true}
+	r.Subresource = PodConnections[c.Choices.IntN(len(PodConnections))]
+	if r.Subresource != "portforward" {
+		r.Query = "command=true&stdout=true"
+	}
+	return r
+}

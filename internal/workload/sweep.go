@@ -1,0 +1,105 @@
+package workload
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// dryRun is the query of a write that is to leave no trace.
+const dryRun = "dryRun=All"
+
+// matchesNothing selects no object: the second lock, next to dryRun, on deleting collections.
+var matchesNothing = url.Values{"labelSelector": {"skewproof.invalid/sweep=matches-nothing"}}.Encode()
+
+// Sweep lists a request for each verb of each resource and subresource of a document, in its order; verbs, if not nil,
+// are the only ones that are tried. Every request can be made on a cluster in use: reads are of one object or of none,
+// writes are dry runs on an object that does not exist and with a body that validation refuses. What is learned is whether
+// the request is routed at all.
+//
+// That also holds for the resources that act instead of store: a review of nothing is refused, and bindings, evictions,
+// tokens and connections (exec, attach, portforward) fail on the missing object before anything is dialled. Only the proxy
+// subresources are left out: what they answer is about what stands behind them (503 "no endpoints available" for a service
+// that does not exist), and reads like a fault of the server.
+func Sweep(doc history.Document, verbs []string) []Request {
+	var all []Request
+	add := func(r history.Resource, subresource string, offered []string) {
+		for _, verb := range offered {
+			if verbs != nil && !slices.Contains(verbs, verb) {
+				continue
+			}
+			if request, ok := visit(r, subresource, verb); ok {
+				all = append(all, request)
+			}
+		}
+	}
+	for _, r := range doc.Resources {
+		add(r, "", r.Verbs)
+		for _, s := range r.Subresources {
+			add(r, s.Name, s.Verbs)
+		}
+	}
+	return all
+}
+
+// visit tries a verb. It is false for what is not asked: a proxy subresource, or a verb unknown to this package.
+func visit(r history.Resource, subresource, verb string) (Request, bool) {
+	if subresource == "proxy" {
+		return Request{}, false
+	}
+	namespace := namespaceOf(r)
+	one := Request{Verb: verb, GVR: r.GVR, Subresource: subresource, Namespace: namespace, Name: absentName, Client: ClientREST}
+	collection := Request{Verb: verb, GVR: r.GVR, Client: ClientREST}
+	named := `{"metadata":{"name":"` + absentName + `"}}`
+	if namespace != "" {
+		named = `{"metadata":{"name":"` + absentName + `","namespace":"` + namespace + `"}}`
+	}
+	switch verb {
+	case "get":
+		return one, true
+	case "list":
+		collection.Query = "limit=1"
+		return collection, true
+	case "watch":
+		collection.Query, collection.For = matchesNothing, time.Second
+		return collection, true
+	case "create":
+		// A subresource is created of an object, a resource in a collection.
+		one.Query, one.Body = dryRun, named
+		if subresource == "" {
+			one.Name, one.Body = "", `{}`
+		}
+		if valid, ok := validBody(r, subresource); ok {
+			one.Body = valid
+		}
+		return one, true
+	case "update":
+		one.Query, one.Body = dryRun, named
+		return one, true
+	case "patch", "delete":
+		one.Query = dryRun
+		return one, true
+	case "deletecollection":
+		collection.Namespace, collection.Query = namespace, dryRun+"&"+matchesNothing
+		return collection, true
+	default:
+		return Request{}, false
+	}
+}
+
+// validBody is what must be sent to create the few resources whose handlers answer 500 to an empty object, with a bare
+// "target.name: Required value" or "unsupported role reference kind" (seen with 1.36 and 1.37): that is no fault of
+// routing and must not look like one. What is bound does not exist.
+func validBody(r history.Resource, subresource string) (string, bool) {
+	const rbac = "rbac.authorization.k8s.io"
+	switch {
+	case r.Group == "" && (r.Resource == "bindings" && subresource == "" || r.Resource == "pods" && subresource == "binding"):
+		return `{"metadata":{"name":"` + absentName + `"},"target":{"kind":"Node","name":"` + absentName + `"}}`, true
+	case r.Group == rbac && (r.Resource == "rolebindings" || r.Resource == "clusterrolebindings"):
+		return `{"roleRef":{"apiGroup":"` + rbac + `","kind":"ClusterRole","name":"` + absentName + `"}}`, true
+	default:
+		return "", false
+	}
+}
