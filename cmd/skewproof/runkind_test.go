@@ -21,7 +21,7 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	}{
 		"etcd of another version": {[]string{"quiet", "--etcd", "v3.6.8"}, "--etcd means nothing"},
 		"too many servers":        {[]string{"quiet", "--servers", "8"}, "2 to 7"},
-		"a setup of its own":      {[]string{"expired-serving-certificate"}, "runs on local, sim only, because the certificates"},
+		"a setup of its own":      {[]string{"expired-serving-certificate"}, "runs on local, sim only, because the kubelet"},
 	} {
 		_, err := call(t, append([]string{"run", "--backend", "kind"}, c.args...)...)
 		var exit *exitError
