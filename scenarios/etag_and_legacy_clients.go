@@ -12,8 +12,7 @@ var etagAndLegacyClients = scenario.Scenario{
 	Happens: "The first server runs TO, the others FROM; in between, one is upgraded. Clients of every age ask for discovery: aggregated " +
 		"and older formats, single groups and versions, JSON and protobuf, and conditionally with the ETag that they got last.",
 	Holds: "A client gets 304 only if nothing has changed. Beyond the KEP: in the older formats every server still lists what it serves " +
-		"itself, and the document of a group or version is answered 404 only if no server serves it (GroupVersionsDescribed, on real " +
-		"servers).",
+		"itself, and the document of a group or version is answered 404 only if no server serves it (GroupVersionsDescribed).",
 	Source: "KEP-4020, goals, and summary, note 2: all discovery but the merged document stays local; k8s.io/apiserver, " +
 		"pkg/endpoints/discovery/aggregated/etag.go; KEP-3352; RFC 9110, 13.1.2",
 	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "LegacyListsOwn", "Converges"},

@@ -119,13 +119,7 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch info.Verb {
 	case "list":
-		if strings.Contains(r.URL.RawQuery, "labelSelector=") {
-			if query := r.URL.Query(); query.Get("labelSelector") == workload.LargeListLabel+"=yes" {
-				bodyOf(pageOf(a.s.labelled[gr], query)).write(w, http.StatusOK)
-				return
-			}
-		}
-		emptyList.write(w, http.StatusOK)
+		a.list(r, gr).write(w, http.StatusOK)
 	case "watch":
 		a.watch(w, r, x)
 	case "deletecollection":
@@ -144,6 +138,7 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 			return
 		case !of && !dryRun:
 			a.s.objects[o] = true
+			a.s.population[gr]++
 			if bytes.Contains(body, largeListLabel) {
 				a.s.labelled[gr]++
 			}
@@ -156,6 +151,7 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 		}
 		if info.Subresource == "" && !dryRun {
 			delete(a.s.objects, o)
+			a.s.population[gr]--
 		}
 		anObject.write(w, http.StatusOK)
 	default: // get, update, patch
@@ -169,15 +165,33 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 
 var largeListLabel = []byte(workload.LargeListLabel)
 
+// listed is an object in a list: about as long as those that a load makes.
+var listed = `{"metadata":{"name":"x","uid":"` + strings.Repeat("0", 36) + `","annotations":{"x":"` + strings.Repeat("x", 300) + `"}},"spec":{}}`
+
+// list is a list of what there is, for a client that says how much of it, or what, it wants; any other list is empty.
+func (a apiserver) list(r *http.Request, gr schema.GroupResource) body {
+	if r.URL.RawQuery == "" {
+		return emptyList
+	}
+	query := r.URL.Query()
+	switch query.Get("labelSelector") {
+	case "":
+		return bodyOf(pageOf(a.s.population[gr], listed, query))
+	case workload.LargeListLabel + "=yes":
+		return bodyOf(pageOf(a.s.labelled[gr], `{}`, query))
+	}
+	return emptyList
+}
+
 // pageOf is a list of as many objects as a request asks for.
-func pageOf(size int, query url.Values) string {
+func pageOf(size int, object string, query url.Values) string {
 	from, _ := strconv.Atoi(query.Get("continue"))
 	to, next := size, ""
 	if limit, _ := strconv.Atoi(query.Get("limit")); limit > 0 && from+limit < size {
 		to = from + limit
 		next = itoa(to)
 	}
-	items := strings.TrimSuffix(strings.Repeat(`{},`, max(0, to-from)), ",")
+	items := strings.TrimSuffix(strings.Repeat(object+",", max(0, to-from)), ",")
 	return fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, next, items)
 }
 

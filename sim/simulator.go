@@ -55,7 +55,8 @@ type Simulator struct {
 	links      []link
 	extensions []scenario.Definition
 	objects    map[object]bool
-	labelled   map[schema.GroupResource]int // objects of large lists
+	population map[schema.GroupResource]int // objects, and labelled those of large lists
+	labelled   map[schema.GroupResource]int
 	beating    bool
 
 	driver      driver
@@ -88,7 +89,7 @@ func New(setup Setup) *Simulator {
 	return &Simulator{
 		setup: setup, templates: map[workload.Request]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
 		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
-		objects: map[object]bool{}, labelled: map[schema.GroupResource]int{},
+		objects: map[object]bool{}, population: map[schema.GroupResource]int{}, labelled: map[schema.GroupResource]int{},
 	}
 }
 
@@ -201,6 +202,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	s.of, s.tape = c, t
 	s.trace.reset(o.Trace)
 	clear(s.objects)
+	clear(s.population)
 	clear(s.labelled)
 	s.extensions, s.beating = nil, false
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false

@@ -128,7 +128,7 @@ func TestReplayWritesReportsAndTrace(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	file := writeRepro(t, forgotten(t))
 	broken := filepath.Join(t.TempDir(), "broken.json")
-	if err := os.WriteFile(broken, []byte(`{"schema":"skewproof/repro/v1alpha1","invariant":"NoLoop"`), 0o600); err != nil {
+	if err := os.WriteFile(broken, []byte(`{"schema":"skewproof/repro/v1alpha2","invariant":"NoLoop"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	changed := forgotten(t)

@@ -1,3 +1,6 @@
+// Package traffic is the load on the cluster: client-go clients of several identities send what package workload chooses
+// to every server, addressed directly. Every HTTP attempt becomes one [history.Operation]; nothing is retried or hidden on
+// the way.
 package traffic
 
 import (
@@ -16,8 +19,34 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy/connections"
 )
+
+// Target is one server as clients address it.
+type Target struct {
+	Server string // its name in the history, such as "a"
+	URL    string // "https://198.19.0.1:6443"; nothing but https is accepted
+}
+
+// Identity is someone who sends requests. Users must be unique among the identities of a [Clients].
+type Identity struct {
+	Name string // for people: "admin", "reader", "service-account"
+	User string // the user name that servers see; recorded as Operation.User
+	// Config carries the credentials and the CA. Host, rate limits, timeout, proxy and transport hooks are set by
+	// this package. Insecure is refused: an operation answered by who knows whom proves nothing.
+	Config rest.Config
+}
+
+// Recorder takes what the clients see; *history.Recorder is one. All methods are called concurrently.
+type Recorder interface {
+	Operation(history.Operation)
+	Document(history.Document)
+	HasDocument(hash string) bool
+	Now() history.Time
+}
+
+var _ Recorder = (*history.Recorder)(nil)
 
 // Clients holds one client for each pair of identity and server. Every client has connections of its own (HTTP/2, as
 // client-go makes them), so that a broken connection to one server says nothing of another. It is safe for concurrent

@@ -108,7 +108,8 @@ func TestEveryInvariantHasFoundSomething(t *testing.T) {
 	}
 	for _, inv := range invariant.All() {
 		switch found := findings.names[inv.Name]; {
-		case inv.Name == "OpenAPIDescribes", inv.Name == "GroupVersionsDescribed": // nobody asks for that in the simulator: histories made by hand prove those
+		// Nobody asks for OpenAPI in the simulator, and seldom for the document of a group that not all serve: histories made by hand prove those.
+		case inv.Name == "OpenAPIDescribes", inv.Name == "GroupVersionsDescribed":
 			if found {
 				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)
 			}

@@ -106,10 +106,10 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(body, &file); err != nil {
-		return nil, fmt.Errorf("it is not a repro file: %w", err)
+		return nil, fmt.Errorf("it is not a repro file that this skewproof knows: %w", err)
 	}
 	if file.Schema != ReproSchema { // checked first: other fields may have other names in another schema
-		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q: replay it with the skewproof of its commit, or search again", file.Schema, ReproSchema)
+		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q: replay it with the skewproof of its commit, or search anew", file.Schema, ReproSchema)
 	}
 	r := &Repro{}
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -176,25 +176,12 @@ func story(c *sim.Case) (lines []string, disturbances int) {
 
 // asked tells a request in words.
 func asked(r sim.Request) string {
-	what := r.GVR.String()
-	if r.Subresource != "" {
-		what += "/" + r.Subresource
-	}
-	if what == "" {
-		what = r.Path
-	}
-	s := fmt.Sprintf("%s later, ask %s to %s %s", r.After, r.Server, r.Verb, what)
+	s := fmt.Sprintf("%s later, ask %s to %s", r.After, r.Server, &r.Request)
 	if r.After == 0 {
-		s = fmt.Sprintf("at once, ask %s to %s %s", r.Server, r.Verb, what)
+		s = fmt.Sprintf("at once, ask %s to %s", r.Server, &r.Request)
 	}
 	if r.User != "" {
-		s += " as " + r.User
-	}
-	if r.Upgrade {
-		s += ", by WebSocket"
-	}
-	if r.Forged != "" {
-		s += ", with a forged header (" + r.Forged + ")"
+		s += ", as " + r.User
 	}
 	return s
 }

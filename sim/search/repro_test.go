@@ -57,6 +57,7 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 		"unknown server":       func(r *Repro) { r.Case.Requests[0].Server = "z" },
 		"impossible step":      func(r *Repro) { r.Case.Steps = r.Case.Steps[11:] },
 		"request too late":     func(r *Repro) { r.Case.Requests[0].Step = 99 },
+		"no such forgery":      func(r *Repro) { r.Case.Requests[0].Forged = "signature" },
 		"request too early":    func(r *Repro) { r.Case.Requests[0].After = -time.Second },
 	} {
 		r := sample(t)
@@ -69,13 +70,22 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha1","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
+	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha2","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
 		if _, err := decoded([]byte(text)); err == nil {
 			t.Errorf("%.40q: accepted", text)
 		}
 	}
 	if _, err := ReadRepro(filepath.Join(t.TempDir(), "absent")); err == nil {
 		t.Error("a file that is not there: accepted")
+	}
+}
+
+// What another schema calls a field this one may call otherwise: it says what to do, not which field it cannot read.
+func TestAReproOfAnotherSchemaIsRefusedWithWhatToDo(t *testing.T) {
+	old := `{"schema":"skewproof/repro/v1alpha1","invariant":"NoLoop","case":{"requests":[{"forged":true,"denied":true}]}}`
+	_, err := decoded([]byte(old))
+	if err == nil || !strings.Contains(err.Error(), `its schema is "skewproof/repro/v1alpha1"`) || !strings.Contains(err.Error(), "search anew") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -88,7 +98,7 @@ func FuzzReadRepro(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(body)
-	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha1","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
+	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha2","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
 		"invariant":"NoLoop","case":{"servers":[{"name":"a","version":"v1.36.3"}],"steps":[]},"hash":"0"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decoded(body)
