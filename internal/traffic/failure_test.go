@@ -18,6 +18,10 @@ import (
 // TestFailureOfRealConnections breaks real connections and looks at what is recorded.
 func TestFailureOfRealConnections(t *testing.T) {
 	silent := make(chan struct{})
+	silence := func(c net.Conn) { // the connection must stay in use: the garbage collector closes one that is not
+		<-silent
+		_ = c.Close()
+	}
 	for _, tt := range []struct {
 		name   string
 		serve  func(net.Conn) // what the server does with a connection; nil: it does not listen
@@ -40,8 +44,8 @@ func TestFailureOfRealConnections(t *testing.T) {
 			_ = c.(*tls.Conn).Handshake()
 			_ = c.Close()
 		}},
-		{name: "no answer until the client gives up", want: history.FailureTimeout, serve: func(net.Conn) { <-silent }},
-		{name: "no answer until the run ends", want: history.FailureCanceled, cancel: true, serve: func(net.Conn) { <-silent }},
+		{name: "no answer until the client gives up", want: history.FailureTimeout, serve: silence},
+		{name: "no answer until the run ends", want: history.FailureCanceled, cancel: true, serve: silence},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trusted := newAPIServer(t, func(http.ResponseWriter, *http.Request) {})
