@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// Load asks continually: every server the same share, of everything that discovery lists, as the load on real servers does.
+// Load asks continually: every server the same share, of everything that discovery lists, as the
+// load on real servers does.
 type Load struct {
 	QPS float64 `json:"qps"` // over all servers
 	// Traffic is where its weight lies.
@@ -106,7 +107,8 @@ func (s *Simulator) session(r *Request) *workload.Session {
 	return s.load.sessions[c]
 }
 
-// follow takes notice of an answer that later requests may depend on, and sends what its client asks for because of it.
+// follow takes notice of an answer that later requests may depend on, and sends what its client
+// asks for because of it.
 func (s *Simulator) follow(op *operation) {
 	if op.Verb != history.VerbDiscovery && op.asked.Then == "" {
 		return

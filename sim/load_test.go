@@ -76,7 +76,8 @@ func TestListsAreCountedOverTheirPages(t *testing.T) {
 	}
 }
 
-// What is answered instead of an older document is noted as it is on real processes: with why it cannot be read.
+// What is answered instead of an older document is noted as it is on real processes: with why it
+// cannot be read.
 func TestAnOlderDocumentThatCannotBeReadSaysWhy(t *testing.T) {
 	for body, want := range map[string]string{`{"kind":"APIVersions","versions":["v1"]}`: "", `{"kind":"Status"}`: `got kind "Status"`, "welcome": "invalid character"} {
 		s := &Simulator{history: &history.History{Documents: map[string]history.Document{}}}

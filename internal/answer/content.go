@@ -16,8 +16,9 @@ import (
 // selfDescribedCBOR is the tag before whatever a server writes in CBOR (RFC 8949, 3.4.6).
 var selfDescribedCBOR = []byte{0xd9, 0xd9, 0xf7}
 
-// ContentOf says whether a body is whole that came to its end. An empty body is not whole in a media type that needs
-// bytes to say anything. Of other types nothing can be said: YAML and text that were cut short may be YAML and text.
+// ContentOf says whether a body is whole that came to its end. An empty body is not whole in a
+// media type that needs bytes to say anything. Of other types nothing can be said: YAML and text
+// that were cut short may be YAML and text.
 func ContentOf(contentType string, body []byte) history.Content {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -43,8 +44,8 @@ func ContentOf(contentType string, body []byte) history.Content {
 	return history.ContentBroken
 }
 
-// Accepted is what of an Accept header is worth recording: nothing if every type in it is JSON or anything, else the
-// whole header.
+// Accepted is what of an Accept header is worth recording: nothing if every type in it is JSON or
+// anything, else the whole header.
 func Accepted(accept string) string {
 	for rest := accept; rest != ""; {
 		var one string
@@ -58,7 +59,8 @@ func Accepted(accept string) string {
 	return ""
 }
 
-// MediaType is that of a Content-Type header without its parameters, "" if it is JSON or there is none.
+// MediaType is that of a Content-Type header without its parameters, "" if it is JSON or there is
+// none.
 func MediaType(contentType string) string {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil || kind == runtime.ContentTypeJSON {
@@ -67,8 +69,8 @@ func MediaType(contentType string) string {
 	return kind
 }
 
-// AsJSON converts an API object in YAML or CBOR to JSON, so that one reader does for all. Any other body, and one that
-// cannot be read, stays as it is.
+// AsJSON converts an API object in YAML or CBOR to JSON, so that one reader does for all. Any other
+// body, and one that cannot be read, stays as it is.
 func AsJSON(mediaType string, body []byte) []byte {
 	switch mediaType {
 	case runtime.ContentTypeYAML:

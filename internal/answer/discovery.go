@@ -1,5 +1,6 @@
-// Package answer reads what servers answer: discovery documents in all their forms, whether a body is whole, of what kind
-// it is, and what a 404 was about. It is pure, and knows no client and no server.
+// Package answer reads what servers answer: discovery documents in all their forms, whether a body
+// is whole, of what kind it is, and what a 404 was about. It is pure, and knows no client and no
+// server.
 package answer
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// aggregatedList is as much of apidiscovery.k8s.io/v2 APIGroupDiscoveryList as invariants compare. Decoding into the
-// real type would cost several times as much for what is then thrown away.
+// aggregatedList is as much of apidiscovery.k8s.io/v2 APIGroupDiscoveryList as invariants compare.
+// Decoding into the real type would cost several times as much for what is then thrown away.
 type aggregatedList struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
@@ -50,8 +51,9 @@ func (k *responseKind) String() string {
 	return k.Kind
 }
 
-// ParseDiscovery reads an aggregated discovery document (apidiscovery.k8s.io/v2, JSON). Resources keep the order of the
-// document; the hash is that of the exact bytes. Anything else than such a document is an error.
+// ParseDiscovery reads an aggregated discovery document (apidiscovery.k8s.io/v2, JSON). Resources
+// keep the order of the document; the hash is that of the exact bytes. Anything else than such a
+// document is an error.
 func ParseDiscovery(body []byte) (history.Document, error) {
 	var list aggregatedList
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -82,7 +84,8 @@ func ParseDiscovery(body []byte) (history.Document, error) {
 	return doc, nil
 }
 
-// ParseRoots makes one document of the bodies of /api and /apis, in that order. Its hash is that of both bodies together.
+// ParseRoots makes one document of the bodies of /api and /apis, in that order. Its hash is that of
+// both bodies together.
 func ParseRoots(api, apis []byte) (history.Document, error) {
 	core, err := ParseDiscovery(api)
 	if err != nil {
@@ -104,7 +107,8 @@ func Hash(body []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// groupVersions makes a document of the group versions that a body is about: resources without a name, sorted.
+// groupVersions makes a document of the group versions that a body is about: resources without a
+// name, sorted.
 func groupVersions(body []byte, versions []history.GVR) history.Document {
 	doc := history.Document{Hash: Hash(body), Bytes: len(body)}
 	slices.SortFunc(versions, func(a, b history.GVR) int {

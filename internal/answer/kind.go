@@ -11,11 +11,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// protobufMagic starts every body of Kubernetes' protobuf envelope (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
+// protobufMagic starts every body of Kubernetes' protobuf envelope
+// (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
 var protobufMagic = []byte("k8s\x00")
 
-// Inspect returns what kind of body it is, without decoding the API object in it, and the object itself if it is a
-// Status. It reads JSON and protobuf.
+// Inspect returns what kind of body it is, without decoding the API object in it, and the object
+// itself if it is a Status. It reads JSON and protobuf.
 func Inspect(body []byte) (history.Body, *metav1.Status) {
 	kind, status := kindOf(body)
 	switch kind {
@@ -60,7 +61,8 @@ func kindOf(body []byte) (string, *metav1.Status) {
 // statusStart is how apiservers begin a Status: it is the answer that a run reads most often.
 var statusStart = []byte(`{"kind":"Status",`)
 
-// jsonKind reads no further than to the top-level "kind", which servers write near the start of what they encode.
+// jsonKind reads no further than to the top-level "kind", which servers write near the start of
+// what they encode.
 func jsonKind(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, statusStart):
@@ -98,18 +100,19 @@ func Excerpt(body []byte) string {
 	return strings.ToValidUTF8(string(body[:min(len(body), maxText)]), "\uFFFD")
 }
 
-// noResourceMessage starts the message of a 404 that is not about an object. A request that no handler is installed for
-// gets it without details; an error relayed by way of a client repeats it with the details of the request
-// (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
+// noResourceMessage starts the message of a 404 that is not about an object. A request that no
+// handler is installed for gets it without details; an error relayed by way of a client repeats it
+// with the details of the request (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
 const noResourceMessage = "the server could not find the requested resource"
 
-// ClassifyMissing says what a 404 was about. Only a Status that names a thing is about an object: the code that wrote it
-// (errors.NewNotFound) had found the resource, looked for the object or its namespace, and missed it. Any other answer,
-// text of the mux and empty bodies included, means that nothing here serves the resource. status is nil if the body was
-// no Status.
+// ClassifyMissing says what a 404 was about. Only a Status that names a thing is about an object:
+// the code that wrote it (errors.NewNotFound) had found the resource, looked for the object or its
+// namespace, and missed it. Any other answer, text of the mux and empty bodies included, means that
+// nothing here serves the resource. status is nil if the body was no Status.
 //
-// One answer cannot be told apart by its body: an unknown subresource of a custom resource is reported as if its object
-// was missing (k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP). It counts as
+// One answer cannot be told apart by its body: an unknown subresource of a custom resource is
+// reported as if its object was missing
+// (k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP). It counts as
 // MissingObject, so that a false 404 is never claimed without proof.
 func ClassifyMissing(status *metav1.Status) history.Missing {
 	switch {

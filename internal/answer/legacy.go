@@ -27,8 +27,9 @@ var legacy = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
-// ParseLegacy reads a discovery document of /apis or /api in any format but the present one, in JSON or protobuf. The
-// result lists each group version as a resource without a name; the hash is that of the exact bytes.
+// ParseLegacy reads a discovery document of /apis or /api in any format but the present one, in
+// JSON or protobuf. The result lists each group version as a resource without a name; the hash is
+// that of the exact bytes.
 func ParseLegacy(body []byte) (history.Document, error) {
 	if !bytes.HasPrefix(body, protobufMagic) {
 		if err := json.Unmarshal(body, &struct{}{}); err != nil { // the decoder would take it for YAML, and says less
@@ -63,8 +64,9 @@ func ParseLegacy(body []byte) (history.Document, error) {
 	return groupVersions(body, versions), nil
 }
 
-// ParseOpenAPI reads which group versions an OpenAPI description in JSON has paths of: the index of version 3, the document
-// of one group version, or a whole document of version 2. The result lists each as a resource without a name.
+// ParseOpenAPI reads which group versions an OpenAPI description in JSON has paths of: the index of
+// version 3, the document of one group version, or a whole document of version 2. The result lists
+// each as a resource without a name.
 func ParseOpenAPI(body []byte) (history.Document, error) {
 	var description struct {
 		Paths map[string]json.RawMessage `json:"paths"`

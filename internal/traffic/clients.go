@@ -1,6 +1,6 @@
-// Package traffic is the load on the cluster: client-go clients of several identities send what package workload chooses
-// to every server, addressed directly. Every HTTP attempt becomes one [history.Operation]; nothing is retried or hidden on
-// the way.
+// Package traffic is the load on the cluster: client-go clients of several identities send what
+// package workload chooses to every server, addressed directly. Every HTTP attempt becomes one
+// [history.Operation]; nothing is retried or hidden on the way.
 package traffic
 
 import (
@@ -33,12 +33,14 @@ type Target struct {
 type Identity struct {
 	Name string // for people: "admin", "reader", "service-account"
 	User string // the user name that servers see; recorded as Operation.User
-	// Config carries the credentials and the CA. Host, rate limits, timeout, proxy and transport hooks are set by
-	// this package. Insecure is refused: an operation answered by who knows whom proves nothing.
+	// Config carries the credentials and the CA. Host, rate limits, timeout, proxy and transport
+	// hooks are set by this package. Insecure is refused: an operation answered by who knows whom
+	// proves nothing.
 	Config rest.Config
 }
 
-// Recorder takes what the clients see; *history.Recorder is one. All methods are called concurrently.
+// Recorder takes what the clients see; *history.Recorder is one. All methods are called
+// concurrently.
 type Recorder interface {
 	Operation(history.Operation)
 	Document(history.Document)
@@ -48,9 +50,9 @@ type Recorder interface {
 
 var _ Recorder = (*history.Recorder)(nil)
 
-// Clients holds one client for each pair of identity and server. Every client has connections of its own (HTTP/2, as
-// client-go makes them), so that a broken connection to one server says nothing of another. It is safe for concurrent
-// use by any number of [Load]s and sweeps until Close.
+// Clients holds one client for each pair of identity and server. Every client has connections of
+// its own (HTTP/2, as client-go makes them), so that a broken connection to one server says nothing
+// of another. It is safe for concurrent use by any number of [Load]s and sweeps until Close.
 type Clients struct {
 	targets    []Target
 	identities []Identity
@@ -69,7 +71,8 @@ type client struct {
 	socket  *socket
 }
 
-// NewClients builds the clients. No connection is made before the first request. Errors name the identity and server.
+// NewClients builds the clients. No connection is made before the first request. Errors name the
+// identity and server.
 func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Clients, error) {
 	if len(targets) == 0 || len(identities) == 0 {
 		return nil, errors.New("build traffic clients: at least one target and one identity are needed")
@@ -97,8 +100,8 @@ func asClientGo() *net.Dialer {
 	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 }
 
-// Close closes all connections and lets no new ones be made. Requests under way are cut off; there are none once every
-// Run and Sweep has returned. Close may be called more than once.
+// Close closes all connections and lets no new ones be made. Requests under way are cut off; there
+// are none once every Run and Sweep has returned. Close may be called more than once.
 func (c *Clients) Close() {
 	for _, one := range c.clients {
 		one.conns.Close()
@@ -118,11 +121,12 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	config.Host = target.URL
 	config.UserAgent = "skewproof/" + identity.Name
 	config.QPS = -1 // the load has a limiter of its own; a second one would stretch requests unseen
-	// A rest.Config timeout becomes a "timeout" query parameter and so the server's deadline too: contexts carry ours.
+	// A rest.Config timeout becomes a "timeout" query parameter and so the server's deadline too:
+	// contexts carry ours.
 	config.Timeout = 0
-	// Nothing of the environment may lead requests elsewhere. A proxy function also makes client-go build a transport
-	// for this client alone, instead of sharing a cached one with all that have the same TLS configuration
-	// (k8s.io/client-go/transport/cache.go, tlsConfigKey).
+	// Nothing of the environment may lead requests elsewhere. A proxy function also makes client-go
+	// build a transport for this client alone, instead of sharing a cached one with all that have
+	// the same TLS configuration (k8s.io/client-go/transport/cache.go, tlsConfigKey).
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	config.DisableCompression = true // loopback bytes are cheaper than gzip on both ends
 	config.WarningHandler = rest.NoWarnings{}

@@ -50,7 +50,8 @@ func TestAnUpgradedWatchIsRecorded(t *testing.T) {
 	}
 }
 
-// A status in YAML says as much as one in JSON: that an object is missing must not be taken for a missing resource.
+// A status in YAML says as much as one in JSON: that an object is missing must not be taken for a
+// missing resource.
 func TestAStatusIsReadInWhateverForm(t *testing.T) {
 	record := newLedger()
 	c := connect(t, newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -15,13 +15,15 @@ import (
 
 // SweepOptions bound a sweep.
 type SweepOptions struct {
-	// Verbs to try; default: all that the document lists. Watches take a second each, though side by side.
+	// Verbs to try; default: all that the document lists. Watches take a second each, though side
+	// by side.
 	Verbs []string
 	// QPS over all servers; default: no limit.
 	QPS float64
 }
 
-// How many requests of a sweep are under way for each server. A watch is idle for most of its second.
+// How many requests of a sweep are under way for each server. A watch is idle for most of its
+// second.
 const (
 	sweepConcurrency = 8
 	watchConcurrency = 32
@@ -33,9 +35,10 @@ type Swept struct {
 	Requests  int // sent, over all servers
 }
 
-// Sweep tries, as the first identity and on every server, each verb of each resource and subresource that the document
-// lists (KEP-4020, G4: what discovery lists can be accessed), and records what came of it with history.PurposeSweep. It
-// returns when all has been tried, or ctx ends, which is its only error. Setup must have been done.
+// Sweep tries, as the first identity and on every server, each verb of each resource and
+// subresource that the document lists (KEP-4020, G4: what discovery lists can be accessed), and
+// records what came of it with history.PurposeSweep. It returns when all has been tried, or ctx
+// ends, which is its only error. Setup must have been done.
 func Sweep(ctx context.Context, clients *Clients, doc history.Document, options SweepOptions) (Swept, error) {
 	limiter := rate.NewLimiter(rate.Inf, 1)
 	if options.QPS > 0 {

@@ -9,13 +9,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Choices is where a [Chooser]'s chance comes from: a *rand.Rand of math/rand/v2, or a tape of the simulator. IntN returns
-// a number in [0, n).
+// Choices is where a [Chooser]'s chance comes from: a *rand.Rand of math/rand/v2, or a tape of the
+// simulator. IntN returns a number in [0, n).
 type Choices interface{ IntN(n int) int }
 
 // Options say what a [Chooser] chooses.
 type Options struct {
-	// Lane names the chooser: no two of a run may have the same name. The server that is asked is a good one.
+	// Lane names the chooser: no two of a run may have the same name. The server that is asked is a
+	// good one.
 	Lane string
 	// Choices is required.
 	Choices Choices
@@ -25,15 +26,16 @@ type Options struct {
 	Mix Mix
 	// Users that ask, the first of which may do everything. Default: [Users].
 	Users []string
-	// ReadOnly keeps to requests that read: no object is made, and nothing is asked to change, dry run or not.
+	// ReadOnly keeps to requests that read: no object is made, and nothing is asked to change, dry
+	// run or not.
 	ReadOnly bool
-	// Can reports whether the sender is able to send a request; another is chosen instead of one that it cannot send.
-	// Default: it can send all.
+	// Can reports whether the sender is able to send a request; another is chosen instead of one
+	// that it cannot send. Default: it can send all.
 	Can func(*Request) bool
 }
 
-// Chooser chooses what is asked next. Its choices depend on its options and probes alone. It is not safe for concurrent
-// use.
+// Chooser chooses what is asked next. Its choices depend on its options and probes alone. It is not
+// safe for concurrent use.
 type Chooser struct {
 	Options
 	decks    decks
@@ -86,7 +88,8 @@ func (c *Chooser) Use(probes []Probe) {
 	}
 }
 
-// mostRefused bounds how often in a row another request is chosen because the sender cannot send one.
+// mostRefused bounds how often in a row another request is chosen because the sender cannot send
+// one.
 const mostRefused = 16
 
 // Next is the next request.
@@ -107,8 +110,8 @@ func (c *Chooser) Next() Request {
 	return r
 }
 
-// rotation is something of a resource that is asked for in turn: its subresources ("*"), one of them, its forms ("forms"),
-// or requests for itself ("").
+// rotation is something of a resource that is asked for in turn: its subresources ("*"), one of
+// them, its forms ("forms"), or requests for itself ("").
 type rotation struct {
 	of   history.GVR
 	what string
@@ -130,7 +133,8 @@ func (c *Chooser) once(r history.Resource, what string, all func(history.Resourc
 	return c.possible[key]
 }
 
-// writeShare is how many percent of the requests on resources that can be written to are about objects of the load.
+// writeShare is how many percent of the requests on resources that can be written to are about
+// objects of the load.
 const writeShare = 35
 
 func (c *Chooser) choose() Request {
@@ -161,8 +165,8 @@ func (c *Chooser) choose() Request {
 	return chosen
 }
 
-// own is a request of the profile's own kind; false if it is not the turn of one, or there is nothing to ask for in that
-// way.
+// own is a request of the profile's own kind; false if it is not the turn of one, or there is
+// nothing to ask for in that way.
 func (c *Chooser) own() (Request, bool) {
 	if c.large.growing() {
 		return c.large.grow(c.Lane, c.Users[0]), true

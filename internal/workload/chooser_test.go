@@ -188,7 +188,8 @@ func TestChoicesWithoutProbesAreDiscovery(t *testing.T) {
 	}
 }
 
-// Whatever is written outside of the run's own namespace is an object of the load, one that does not exist, or a dry run.
+// Whatever is written outside of the run's own namespace is an object of the load, one that does
+// not exist, or a dry run.
 func TestWritesStayInTheRunsOwnNamespace(t *testing.T) {
 	for _, profile := range scenario.Traffics {
 		for _, r := range chosen(t, 3, 4000, Options{Profile: profile}) {

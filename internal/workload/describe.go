@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// RequestInfo is the API machinery's own reading of a path, so that operations and servers agree on what is asked.
+// RequestInfo is the API machinery's own reading of a path, so that operations and servers agree on
+// what is asked.
 var RequestInfo = &request.RequestInfoFactory{
 	APIPrefixes:          sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api"),

@@ -5,8 +5,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// discovery asks for a discovery document: mostly the merged one, and a quarter of that on a condition, which a server
-// answers with 304 whose document is still the one that it last gave; seldom for local documents and older forms.
+// discovery asks for a discovery document: mostly the merged one, and a quarter of that on a
+// condition, which a server answers with 304 whose document is still the one that it last gave;
+// seldom for local documents and older forms.
 func (c *Chooser) discovery() Request {
 	if c.Profile == scenario.DiscoveryTraffic && c.Choices.IntN(2) == 0 {
 		return c.rareDiscovery()
@@ -36,8 +37,9 @@ func (c *Chooser) group(version bool) Request {
 	return r
 }
 
-// rareDiscovery is what clients of other ages and kinds ask for: the server's own view, forms without aggregation,
-// OpenAPI, and what kubectl makes of the merged document. The whole of OpenAPI 2 is some megabytes.
+// rareDiscovery is what clients of other ages and kinds ask for: the server's own view, forms
+// without aggregation, OpenAPI, and what kubectl makes of the merged document. The whole of OpenAPI
+// 2 is some megabytes.
 func (c *Chooser) rareDiscovery() Request {
 	older := Request{Verb: history.VerbLegacy, Path: [...]string{"/apis", "/api"}[c.Choices.IntN(2)]}
 	openAPI := func(path string) Request { return Request{Verb: history.VerbOpenAPI, Path: path, Accept: mediaJSON} }

@@ -10,8 +10,8 @@ import (
 // hostileShare is how many percent of the requests of hostile traffic carry forged headers.
 const hostileShare = 33
 
-// Forgery is what a hostile client sends: headers by which a peer says that it has passed a request on, and for whom, and
-// absurd ones. None may make a difference.
+// Forgery is what a hostile client sends: headers by which a peer says that it has passed a request
+// on, and for whom, and absurd ones. None may make a difference.
 type Forgery struct {
 	Name   string
 	Header http.Header
@@ -23,8 +23,9 @@ const (
 	ForgedNoHop = "no-hop" // no peer has
 )
 
-// Forgeries are all. Impersonate-User is not among them, because a user may be allowed to use it; nor is X-Forwarded-For,
-// by which audit logs, and so the record of a run, tell who has passed a request on.
+// Forgeries are all. Impersonate-User is not among them, because a user may be allowed to use it;
+// nor is X-Forwarded-For, by which audit logs, and so the record of a run, tell who has passed a
+// request on.
 var Forgeries = []Forgery{
 	{ForgedHop, http.Header{"X-Kubernetes-Peer-Proxied": {"true"}}},
 	{"hop-of-1.28", http.Header{"X-Kubernetes-Apiserver-Rerouted": {"true"}}},
@@ -54,7 +55,8 @@ func manyGroups(n int) (groups []string) {
 	return groups
 }
 
-// ForgedHeader is the headers of the request's forgery, nil if there is none of that name. They must not be changed.
+// ForgedHeader is the headers of the request's forgery, nil if there is none of that name. They
+// must not be changed.
 func (r *Request) ForgedHeader() http.Header {
 	if i := slices.IndexFunc(Forgeries, func(f Forgery) bool { return f.Name == r.Forged }); i >= 0 {
 		return Forgeries[i].Header

@@ -18,13 +18,14 @@ const (
 	LargeListPerLane = 130
 	// largePage is how many objects a page has. It divides no number of them.
 	largePage = 37
-	// padding is how many bytes each object has beside what it must have: lists are then larger than what is buffered on
-	// the way.
+	// padding is how many bytes each object has beside what it must have: lists are then larger
+	// than what is buffered on the way.
 	padding = 700
 )
 
-// largeList is many objects of one resource, which are made once and then only listed: of the first resource that not all
-// servers serve and that objects can be made of. Nothing else of the load creates or deletes any object of that resource.
+// largeList is many objects of one resource, which are made once and then only listed: of the first
+// resource that not all servers serve and that objects can be made of. Nothing else of the load
+// creates or deletes any object of that resource.
 type largeList struct {
 	resource *history.Resource // nil until there is one
 	size     int

@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Mix is what share of the requests goes where, in percent; the rest goes to resources that every server serves. A share
-// of a class that has no probes falls to that rest.
+// Mix is what share of the requests goes where, in percent; the rest goes to resources that every
+// server serves. A share of a class that has no probes falls to that rest.
 type Mix struct {
 	Somewhere int // resources that only some servers serve
 	Nowhere   int // what nobody serves
@@ -29,9 +29,9 @@ func (m Mix) check() error {
 	return nil
 }
 
-// ownShares are how many percent of the requests are of a profile's own kind; the rest is the general load, so that what a
-// profile is about is seen beside everything else. Profiles that are not listed have no kind of their own: they have
-// another mix, more headers or a lower rate.
+// ownShares are how many percent of the requests are of a profile's own kind; the rest is the
+// general load, so that what a profile is about is seen beside everything else. Profiles that are
+// not listed have no kind of their own: they have another mix, more headers or a lower rate.
 var ownShares = map[scenario.Traffic]int{
 	scenario.WatchTraffic: 60, scenario.SubresourceTraffic: 60, scenario.FormatTraffic: 60, scenario.UpgradeTraffic: 15,
 	scenario.LargeListTraffic: 6,
@@ -55,8 +55,8 @@ func checkProfile(p scenario.Traffic) error {
 	return nil
 }
 
-// deck deals the probes of one class so that each is visited once before any is visited again, in an order that is chosen
-// anew for each round.
+// deck deals the probes of one class so that each is visited once before any is visited again, in
+// an order that is chosen anew for each round.
 type deck struct {
 	probes []Probe
 	next   int
@@ -88,8 +88,8 @@ func newDecks(probes []Probe) decks {
 	return all
 }
 
-// pick chooses the class by the mix and deals a probe of it. The second result is false when discovery was chosen, or
-// there are no probes at all.
+// pick chooses the class by the mix and deals a probe of it. The second result is false when
+// discovery was chosen, or there are no probes at all.
 func (d decks) pick(mix Mix, choices Choices) (Probe, bool) {
 	n := choices.IntN(100)
 	if n < mix.Discovery || len(d) == 0 {

@@ -15,7 +15,8 @@ const (
 	fieldManager = "skewproof"
 )
 
-// ManagedBy and ManagedByValue label every object that is made for a run, so that it can be told from those of others.
+// ManagedBy and ManagedByValue label every object that is made for a run, so that it can be told
+// from those of others.
 const (
 	ManagedBy      = "app.kubernetes.io/managed-by"
 	ManagedByValue = "skewproof"
@@ -29,9 +30,10 @@ func creatable(r history.Resource) bool {
 	return known && slices.Contains(r.Verbs, "create")
 }
 
-// nextOfLife is the next request in the lives of the objects of r, which must be one that canWrite: create, read, change,
-// delete. It assumes that every create succeeds; where one did not (the user may not write, the server was down), what
-// follows meets a missing object, which is as good an answer.
+// nextOfLife is the next request in the lives of the objects of r, which must be one that canWrite:
+// create, read, change, delete. It assumes that every create succeeds; where one did not (the user
+// may not write, the server was down), what follows meets a missing object, which is as good an
+// answer.
 func (c *Chooser) nextOfLife(r history.Resource) Request {
 	live := c.live[r.GVR]
 	n := c.Choices.IntN(100)
@@ -56,7 +58,8 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 	return c.perhapsTyped(change)
 }
 
-// changesOf are the requests that can be made on a living object. Those with the whole object have no body yet.
+// changesOf are the requests that can be made on a living object. Those with the whole object have
+// no body yet.
 func changesOf(r history.Resource, name string, stamp int) []Request {
 	t := templates[groupResource{r.Group, r.Resource}]
 	apply := patch(r, name, "", applyPatch, "")
@@ -79,7 +82,8 @@ func changesOf(r history.Resource, name string, stamp int) []Request {
 	return all
 }
 
-// TypedResources are those that the generated clientset is used for, so that some requests speak protobuf.
+// TypedResources are those that the generated clientset is used for, so that some requests speak
+// protobuf.
 var TypedResources = []history.GVR{
 	{Version: "v1", Resource: "configmaps"}, {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }

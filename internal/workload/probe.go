@@ -25,14 +25,15 @@ type Probe struct {
 	Class    Class
 	// Servers that serve it by themselves, sorted. Empty for Nowhere.
 	Servers []string
-	// Subresource, if set, is the only thing asked for, and what Class and Servers are about: one that only some of the
-	// servers of the resource have, or, in class Nowhere, a made-up one.
+	// Subresource, if set, is the only thing asked for, and what Class and Servers are about: one
+	// that only some of the servers of the resource have, or, in class Nowhere, a made-up one.
 	Subresource string
 }
 
-// Classify turns ground truth (each live server's own document) into probes, sorted by resource. To what
-// the documents list it adds resources that nobody serves: an unknown group, an unknown version of a known group, an
-// unknown resource of a known version, and unknown subresources. No documents give no probes.
+// Classify turns ground truth (each live server's own document) into probes, sorted by resource. To
+// what the documents list it adds resources that nobody serves: an unknown group, an unknown
+// version of a known group, an unknown resource of a known version, and unknown subresources. No
+// documents give no probes.
 func Classify(docs map[string]history.Document) []Probe {
 	byGVR := map[history.GVR]*Probe{}
 	for _, server := range slices.Sorted(maps.Keys(docs)) {
@@ -62,8 +63,9 @@ func Classify(docs map[string]history.Document) []Probe {
 	return append(probes, unserved(probes)...)
 }
 
-// skewedSubresources are those that not all servers of the resource have. Versions differ in them too: 1.37 has a status
-// of storage.k8s.io/v1 csinodes and 1.36 has not, though both serve csinodes.
+// skewedSubresources are those that not all servers of the resource have. Versions differ in them
+// too: 1.37 has a status of storage.k8s.io/v1 csinodes and 1.36 has not, though both serve
+// csinodes.
 func skewedSubresources(p Probe, docs map[string]history.Document) []Probe {
 	var skewed []Probe
 	for _, s := range p.Resource.Subresources {
@@ -86,8 +88,8 @@ func hasSubresource(doc history.Document, gvr history.GVR, name string) bool {
 	})
 }
 
-// Union lists what any of the documents lists, each resource once, with the verbs and subresources of all. It is no document
-// that was ever answered, so it has no hash.
+// Union lists what any of the documents lists, each resource once, with the verbs and subresources
+// of all. It is no document that was ever answered, so it has no hash.
 func Union(docs ...history.Document) history.Document {
 	var all history.Document
 	at := map[history.GVR]int{}
@@ -130,9 +132,10 @@ func compareProbes(a, b Probe) int {
 		cmp.Compare(a.Subresource, b.Subresource))
 }
 
-// Classifier classifies as [Classify] does, and remembers. What was served once and is not any more becomes a probe of
-// what nobody serves: servers and clients that do not forget it are wrong in another way than with what never existed. The
-// zero Classifier has seen nothing. It is not safe for concurrent use.
+// Classifier classifies as [Classify] does, and remembers. What was served once and is not any more
+// becomes a probe of what nobody serves: servers and clients that do not forget it are wrong in
+// another way than with what never existed. The zero Classifier has seen nothing. It is not safe
+// for concurrent use.
 type Classifier struct{ once history.Document }
 
 // Classify classifies what the live servers serve, and what was served at an earlier call.
@@ -150,7 +153,8 @@ func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	return probes
 }
 
-// departed is what was served once and is not now: whole resources, and subresources of resources that still are.
+// departed is what was served once and is not now: whole resources, and subresources of resources
+// that still are.
 func departed(once, now history.Document) []Probe {
 	var probes []Probe
 	for _, r := range once.Resources {
@@ -169,15 +173,16 @@ func departed(once, now history.Document) []Probe {
 	return probes
 }
 
-// ReadVerbs are the verbs that change nothing: what a chooser with Options.ReadOnly, and a sweep of servers that are
-// somebody else's, keep to.
+// ReadVerbs are the verbs that change nothing: what a chooser with Options.ReadOnly, and a sweep of
+// servers that are somebody else's, keep to.
 var ReadVerbs = []string{"get", "list", "watch"}
 
-// connecting are the subresources whose GET asks for a connection into a container or to what stands behind an object.
+// connecting are the subresources whose GET asks for a connection into a container or to what
+// stands behind an object.
 var connecting = []string{"exec", "attach", "portforward", "proxy"}
 
-// readable is as much of the probes as can be asked for by reading. What is left of a resource has no verb that writes, so
-// that nobody can choose one.
+// readable is as much of the probes as can be asked for by reading. What is left of a resource has
+// no verb that writes, so that nobody can choose one.
 func readable(probes []Probe) []Probe {
 	var out []Probe
 	writes := func(verb string) bool { return !slices.Contains(ReadVerbs, verb) }

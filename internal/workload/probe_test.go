@@ -158,7 +158,8 @@ func TestWhatHasDepartedIsAskedForAsWhatNobodyServes(t *testing.T) {
 	}
 }
 
-// What is left of the probes must not tempt: no verb that writes, and no resource that could only be written to.
+// What is left of the probes must not tempt: no verb that writes, and no resource that could only
+// be written to.
 func TestReadableKeepsWhatCanBeRead(t *testing.T) {
 	pods := history.Resource{
 		GVR: history.GVR{Version: "v1", Resource: "pods"}, Verbs: []string{"create", "get", "list"},
@@ -183,7 +184,8 @@ func TestReadableKeepsWhatCanBeRead(t *testing.T) {
 	}
 }
 
-// Documents come from servers: whatever they list, probes and sweeps are made of it, the same each time.
+// Documents come from servers: whatever they list, probes and sweeps are made of it, the same each
+// time.
 func FuzzClassify(f *testing.F) {
 	for _, name := range []string{"api.json", "v1.36.3.apis.json"} {
 		body, err := os.ReadFile("../answer/testdata/discovery/" + name)

@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/purity"
 )
 
-// A chooser that looked at the clock, or at the order of a map, would choose otherwise the second time.
+// A chooser that looked at the clock, or at the order of a map, would choose otherwise the second
+// time.
 func TestTheChooserIsPure(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package workload chooses requests: what is asked of whom, next. It is pure: it has no socket, no clock and no
-// goroutine, and the same choices give the same requests. Package traffic sends them to real servers with client-go,
-// package sim to simulated ones in virtual time.
+// Package workload chooses requests: what is asked of whom, next. It is pure: it has no socket, no
+// clock and no goroutine, and the same choices give the same requests. Package traffic sends them
+// to real servers with client-go, package sim to simulated ones in virtual time.
 package workload
 
 import (
@@ -41,14 +41,16 @@ const (
 	ClientForger  = "forger"    // any of these, with headers that only servers may send; see [Forgeries]
 )
 
-// Timeout is how long a client waits for the answer to a request, and to those that follow from it. It is longer than
-// history.DefaultBounds.Unavailable allows a server, so that a late 503 is seen as that and not as a timeout.
+// Timeout is how long a client waits for the answer to a request, and to those that follow from it.
+// It is longer than history.DefaultBounds.Unavailable allows a server, so that a late 503 is seen
+// as that and not as a timeout.
 const Timeout = 35 * time.Second
 
-// Request is one request of a client, as data. Values are comparable. What a request leaves empty follows from its verb:
-// see Header and Payload.
+// Request is one request of a client, as data. Values are comparable. What a request leaves empty
+// follows from its verb: see Header and Payload.
 type Request struct {
-	// Verb is a verb of the API, or one of history.VerbDiscovery, VerbNoPeer, VerbLegacy, VerbOpenAPI and VerbTable.
+	// Verb is a verb of the API, or one of history.VerbDiscovery, VerbNoPeer, VerbLegacy,
+	// VerbOpenAPI and VerbTable.
 	Verb        string      `json:"verb"`
 	GVR         history.GVR `json:"gvr,omitzero"`
 	Subresource string      `json:"subresource,omitempty"`
@@ -73,10 +75,12 @@ type Request struct {
 	Accept      string `json:"accept,omitempty"`
 	ContentType string `json:"contentType,omitempty"`
 	IfNoneMatch string `json:"ifNoneMatch,omitempty"`
-	Body        string `json:"body,omitempty"`
+	// Body is the bytes of the body. In a file only UTF-8 is kept as it is.
+	Body string `json:"body,omitempty"`
 
-	// Cached makes a request for a merged document conditional; Then is what the client asks for after the answer. Both
-	// depend on earlier answers, which a [Session] remembers. Pick chooses among what it remembers.
+	// Cached makes a request for a merged document conditional; Then is what the client asks for
+	// after the answer. Both depend on earlier answers, which a [Session] remembers. Pick chooses
+	// among what it remembers.
 	Cached Cached `json:"cached,omitempty"`
 	Then   Then   `json:"then,omitempty"`
 	Pick   int    `json:"pick,omitempty"`
@@ -100,13 +104,13 @@ type Then string
 const (
 	// ThenPages lists the following pages, until the list is complete.
 	ThenPages Then = "pages"
-	// ThenPreferred lists a resource in the first version that the client's merged document lists of it, as kubectl and
-	// other clients with a REST mapper do.
+	// ThenPreferred lists a resource in the first version that the client's merged document lists
+	// of it, as kubectl and other clients with a REST mapper do.
 	ThenPreferred Then = "preferred"
 )
 
-// Accept headers that ask for discovery: aggregated (KEP-3352), without what peers serve (KEP-4020, profile=nopeer), and
-// the forms of older clients.
+// Accept headers that ask for discovery: aggregated (KEP-3352), without what peers serve (KEP-4020,
+// profile=nopeer), and the forms of older clients.
 const (
 	AcceptAggregated     = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	AcceptNoPeer         = AcceptAggregated + ";profile=nopeer"
@@ -170,8 +174,8 @@ var accepts = map[string]string{
 	history.VerbDiscovery: AcceptAggregated, history.VerbNoPeer: AcceptNoPeer, history.VerbTable: acceptTable, history.VerbLegacy: mediaJSON,
 }
 
-// Header is what the request says of its content and of the answer that it wants, without what is forged. A request that
-// says nothing of the answer leaves it to its client, which takes JSON.
+// Header is what the request says of its content and of the answer that it wants, without what is
+// forged. A request that says nothing of the answer leaves it to its client, which takes JSON.
 func (r *Request) Header() http.Header {
 	h := http.Header{}
 	set := func(name, value string) {

@@ -7,7 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// possibleFor are the requests that a resource can be asked for without an object of the load, by the verbs it lists.
+// possibleFor are the requests that a resource can be asked for without an object of the load, by
+// the verbs it lists.
 func possibleFor(r history.Resource) []Request {
 	has := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
 	var all []Request
@@ -36,7 +37,8 @@ func possibleFor(r history.Resource) []Request {
 		all = append(all, about(r, absentName, "delete"))
 	}
 	if has("create") || len(all) == 0 {
-		// An empty object is refused by validation, after routing; dryRun holds back the few that it suits.
+		// An empty object is refused by validation, after routing; dryRun holds back the few that
+		// it suits.
 		create, _ := visit(r, "", "create")
 		all = append(all, create)
 	}
@@ -93,7 +95,8 @@ func (c *Chooser) anySubresource(p Probe) (Request, bool) {
 	return c.subresource(p), true
 }
 
-// subresource asks for the one subresource that a probe is about, with one verb of it after the other.
+// subresource asks for the one subresource that a probe is about, with one verb of it after the
+// other.
 func (c *Chooser) subresource(p Probe) Request {
 	absent := get(p.Resource, absentName, p.Subresource)
 	i := slices.IndexFunc(p.Resource.Subresources, func(s history.Subresource) bool { return s.Name == p.Subresource })
@@ -110,12 +113,13 @@ func (c *Chooser) subresource(p Probe) Request {
 	return absent
 }
 
-// PodConnections are the subresources by which a client gets a connection to what runs in a pod. The pod does not exist:
-// what is learned is whether a request that asks for an upgrade is answered as any other.
+// PodConnections are the subresources by which a client gets a connection to what runs in a pod.
+// The pod does not exist: what is learned is whether a request that asks for an upgrade is answered
+// as any other.
 var PodConnections = []string{"exec", "attach", "portforward"}
 
-// upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where the probe has none, for
-// a connection to a pod.
+// upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where
+// the probe has none, for a connection to a pod.
 func (c *Chooser) upgrade(p Probe) Request {
 	if p.Subresource == "" && slices.Contains(p.Resource.Verbs, "watch") {
 		return Request{Verb: "watch", GVR: p.Resource.GVR, Query: "resourceVersion=0", Upgrade: true, For: c.seconds(5)}

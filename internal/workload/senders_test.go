@@ -25,7 +25,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// The real sender and the simulator are given the same choices: what they record of what they ask must be the same, request by request.
+// The real sender and the simulator are given the same choices: what they record of what they ask
+// must be the same, request by request.
 func TestBothSendersAskForTheSame(t *testing.T) {
 	plan := []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}
 	for _, profile := range scenario.Traffics {
@@ -53,7 +54,8 @@ type source struct{ *tape.Tape }
 
 func (s source) IntN(n int) int { return s.Choose(tape.Workload, n) }
 
-// simulate returns what the load of a quiet run asks for, in the order of sending, and the choices that it made.
+// simulate returns what the load of a quiet run asks for, in the order of sending, and the choices
+// that it made.
 func simulate(t *testing.T, plan []scenario.Server, load *sim.Load) ([]string, *tape.Tape) {
 	t.Helper()
 	s := sim.New(sim.Setup{
@@ -76,7 +78,8 @@ func simulate(t *testing.T, plan []scenario.Server, load *sim.Load) ([]string, *
 	return lines(load.Traffic, all), tape.Of(drawn.Recorded())
 }
 
-// lines tell operations as their requests, without those that follow from an answer: answers are not compared here.
+// lines tell operations as their requests, without those that follow from an answer: answers are
+// not compared here.
 func lines(profile scenario.Traffic, all []history.Operation) (told []string) {
 	for _, op := range all {
 		nextPage := strings.Contains(op.Path, "continue=")
@@ -101,7 +104,8 @@ func (r *recorder) Document(history.Document)     {}
 func (r *recorder) HasDocument(string) bool       { return false }
 func (r *recorder) Now() history.Time             { return history.Time(len(r.operations)) }
 
-// sendAll sends as many requests with client-go, to a server that knows nothing, as the choices give.
+// sendAll sends as many requests with client-go, to a server that knows nothing, as the choices
+// give.
 func sendAll(t *testing.T, plan []scenario.Server, profile scenario.Traffic, choices *tape.Tape, n int) []string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())

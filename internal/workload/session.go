@@ -9,10 +9,10 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Session is what one user remembers of the answers of one server: the merged documents that it was given at /apis, by
-// their ETags. A [Chooser] learns nothing from answers, so that what it chooses does not depend on how fast they come;
-// what a request takes from earlier answers is filled in when it is sent. The zero value remembers nothing. It is not safe
-// for concurrent use.
+// Session is what one user remembers of the answers of one server: the merged documents that it was
+// given at /apis, by their ETags. A [Chooser] learns nothing from answers, so that what it chooses
+// does not depend on how fast they come; what a request takes from earlier answers is filled in
+// when it is sent. The zero value remembers nothing. It is not safe for concurrent use.
 type Session struct {
 	last   string
 	tags   []string          // in the order in which they were first given
@@ -30,13 +30,16 @@ func (s *Session) Resolve(r Request) Request {
 	return r
 }
 
+// Documents returns a document by its hash, if it is known.
+type Documents func(hash string) (history.Document, bool)
+
 // notAsked is why a 304 says nothing: RFC 9110, section 15.4.5, makes it the answer to a condition.
 const notAsked = "not modified, though the client has not said what it has"
 
-// Answered takes notice of an answer to a request that was resolved, or of the lack of one, and completes its operation:
-// with the document that a 304 confirms, and with the length of a list over all pages so far. It returns the request that
-// the client sends next because of it, if any. document returns a document by its hash.
-func (s *Session) Answered(r *Request, op *history.Operation, body []byte, document func(hash string) (history.Document, bool)) (Request, bool) {
+// Answered takes notice of an answer to a request that was resolved, or of the lack of one, and
+// completes its operation: with the document that a 304 confirms, and with the length of a list
+// over all pages so far. It returns the request that the client sends next because of it, if any.
+func (s *Session) Answered(r *Request, op *history.Operation, body []byte, document Documents) (next Request, more bool) {
 	if op.Verb == history.VerbDiscovery && op.Failure == history.FailureNone {
 		s.discovered(r, op)
 	}
@@ -51,8 +54,8 @@ func (s *Session) Answered(r *Request, op *history.Operation, body []byte, docum
 	return Request{}, false
 }
 
-// discovered remembers the ETag of a merged document. "Not modified" says that the client has the right document already:
-// the one that it was given with the ETag in its condition.
+// discovered remembers the ETag of a merged document. "Not modified" says that the client has the
+// right document already: the one that it was given with the ETag in its condition.
 func (s *Session) discovered(r *Request, op *history.Operation) {
 	switch {
 	case op.Status == http.StatusNotModified && r.IfNoneMatch == "":

@@ -14,15 +14,16 @@ const dryRun = "dryRun=All"
 // matchesNothing selects no object: the second lock, next to dryRun, on deleting collections.
 var matchesNothing = url.Values{"labelSelector": {"skewproof.invalid/sweep=matches-nothing"}}.Encode()
 
-// Sweep lists a request for each verb of each resource and subresource of a document, in its order; verbs, if not nil,
-// are the only ones that are tried. Every request can be made on a cluster in use: reads are of one object or of none,
-// writes are dry runs on an object that does not exist and with a body that validation refuses. What is learned is whether
-// the request is routed at all.
+// Sweep lists a request for each verb of each resource and subresource of a document, in its order;
+// verbs, if not nil, are the only ones that are tried. Every request can be made on a cluster in
+// use: reads are of one object or of none, writes are dry runs on an object that does not exist and
+// with a body that validation refuses. What is learned is whether the request is routed at all.
 //
-// That also holds for the resources that act instead of store: a review of nothing is refused, and bindings, evictions,
-// tokens and connections (exec, attach, portforward) fail on the missing object before anything is dialled. Only the proxy
-// subresources are left out: what they answer is about what stands behind them (503 "no endpoints available" for a service
-// that does not exist), and reads like a fault of the server.
+// That also holds for the resources that act instead of store: a review of nothing is refused, and
+// bindings, evictions, tokens and connections (exec, attach, portforward) fail on the missing
+// object before anything is dialled. Only the proxy subresources are left out: what they answer is
+// about what stands behind them (503 "no endpoints available" for a service that does not exist),
+// and reads like a fault of the server.
 func Sweep(doc history.Document, verbs []string) []Request {
 	var all []Request
 	add := func(r history.Resource, subresource string, offered []string) {
@@ -44,7 +45,8 @@ func Sweep(doc history.Document, verbs []string) []Request {
 	return all
 }
 
-// visit tries a verb. It is false for what is not asked: a proxy subresource, or a verb unknown to this package.
+// visit tries a verb. It is false for what is not asked: a proxy subresource, or a verb unknown to
+// this package.
 func visit(r history.Resource, subresource, verb string) (Request, bool) {
 	if subresource == "proxy" {
 		return Request{}, false
@@ -89,9 +91,10 @@ func visit(r history.Resource, subresource, verb string) (Request, bool) {
 	}
 }
 
-// validBody is what must be sent to create the few resources whose handlers answer 500 to an empty object, with a bare
-// "target.name: Required value" or "unsupported role reference kind" (seen with 1.36 and 1.37): that is no fault of
-// routing and must not look like one. What is bound does not exist.
+// validBody is what must be sent to create the few resources whose handlers answer 500 to an empty
+// object, with a bare "target.name: Required value" or "unsupported role reference kind" (seen with
+// 1.36 and 1.37): that is no fault of routing and must not look like one. What is bound does not
+// exist.
 func validBody(r history.Resource, subresource string) (string, bool) {
 	const rbac = "rbac.authorization.k8s.io"
 	switch {

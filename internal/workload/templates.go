@@ -9,18 +9,20 @@ import (
 
 type groupResource struct{ group, resource string }
 
-// template makes valid objects of one resource, the smallest that validation lets through in every version of it.
+// template makes valid objects of one resource, the smallest that validation lets through in every
+// version of it.
 type template struct {
 	kind   string
 	fields string // all but apiVersion, kind and metadata, in JSON; NAME is that of the object
-	// unconditionalUpdate: a PUT without resourceVersion is allowed (AllowUnconditionalUpdate in its strategy).
+	// unconditionalUpdate: a PUT without resourceVersion is allowed (AllowUnconditionalUpdate in
+	// its strategy).
 	unconditionalUpdate bool
 	subresources        map[string]string // a merge patch for each that can be patched
 }
 
-// templates are the resources that objects are created of: some that every version serves, and those that came or went
-// between 1.36 and 1.37 and can be created without other objects. Deployments have no replicas: nothing would run them,
-// and in a whole cluster nothing should.
+// templates are the resources that objects are created of: some that every version serves, and
+// those that came or went between 1.36 and 1.37 and can be created without other objects.
+// Deployments have no replicas: nothing would run them, and in a whole cluster nothing should.
 var templates = map[groupResource]template{
 	{"", "configmaps"}:                {kind: "ConfigMap", fields: `"data":{"of":"NAME"}`, unconditionalUpdate: true},
 	{"coordination.k8s.io", "leases"}: {kind: "Lease", fields: `"spec":{"holderIdentity":"NAME"}`},
@@ -55,7 +57,8 @@ type metadata struct {
 	Namespace   string            `json:"namespace,omitempty"`
 }
 
-// object is a valid object of the resource, in JSON, with more metadata than every object has, if any.
+// object is a valid object of the resource, in JSON, with more metadata than every object has, if
+// any.
 func object(r history.Resource, name string, more metadata) string {
 	t := templates[groupResource{r.Group, r.Resource}]
 	if more.Labels == nil {
@@ -70,5 +73,6 @@ func object(r history.Resource, name string, more metadata) string {
 	if r.Group != "" {
 		version = r.Group + "/" + r.Version
 	}
-	return `{"apiVersion":"` + version + `","kind":"` + t.kind + `","metadata":` + string(meta) + `,` + strings.ReplaceAll(t.fields, "NAME", name) + `}`
+	return `{"apiVersion":"` + version + `","kind":"` + t.kind + `","metadata":` + string(meta) + `,` +
+		strings.ReplaceAll(t.fields, "NAME", name) + `}`
 }

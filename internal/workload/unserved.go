@@ -16,9 +16,9 @@ const (
 
 var readAndWrite = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// unserved makes up what nobody serves, next to what is served: a mistake in telling the two apart hides best between
-// neighbours. A resource that only some servers serve is a neighbour too: its group-version exists on one server and
-// may be unknown to the next.
+// unserved makes up what nobody serves, next to what is served: a mistake in telling the two apart
+// hides best between neighbours. A resource that only some servers serve is a neighbour too: its
+// group-version exists on one server and may be unknown to the next.
 func unserved(served []Probe) []Probe {
 	if len(served) == 0 {
 		return nil
@@ -42,7 +42,8 @@ func unserved(served []Probe) []Probe {
 	return slices.CompactFunc(probes, func(a, b Probe) bool { return compareProbes(a, b) == 0 })
 }
 
-// neighbours are one resource of the core group, one of a named group, and one that only some servers serve.
+// neighbours are one resource of the core group, one of a named group, and one that only some
+// servers serve.
 func neighbours(served []Probe) []Probe {
 	var found []Probe
 	for _, wanted := range []func(Probe) bool{
