@@ -31,8 +31,7 @@ func judgeAvailable(f *Facts) *tally {
 			}
 		}
 		if t.rule(r) {
-			class, why := f.reachability(o, o.situation)
-			t.violate(o, o.situation, class, cause+" "+why, answer(o.op))
+			t.violate(o, o.situation, "", cause+" "+f.reachability(o, o.situation), answer(o.op))
 		}
 	}
 	if proxied > 0 {

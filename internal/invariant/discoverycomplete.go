@@ -29,9 +29,7 @@ func judgeComplete(f *Facts) *tally {
 		}
 		if f.unreadable(o.op) {
 			cause := fmt.Sprintf("%s is answered %d without a discovery document", o.op.Path, o.op.Status)
-			t.violation(signature{o.op.Server, o.op.Path, cause}, o.op.End, "", func() Evidence {
-				return f.show(o, situation{}, answer(o.op)+" without a discovery document")
-			})
+			t.violate(o, situation{}, "no document", cause, answer(o.op)+" without a discovery document")
 			continue
 		}
 		cause := o.op.Path + " lists what no server serves"
@@ -41,7 +39,7 @@ func judgeComplete(f *Facts) *tally {
 		case missing:
 			cause = o.op.Path + " lacks what is served"
 		}
-		t.violation(signature{o.op.Server, o.op.Document, cause}, o.op.End, "", func() Evidence {
+		t.violation(t.breach(o, situation{}, cause, cause), func() Evidence {
 			e := f.show(o, situation{}, "")
 			doc := f.documents[o.op.Document]
 			e.Difference = contrast(Difference{

@@ -101,7 +101,8 @@ func (t *tally) comparePool(pool []sighting) {
 		if other.steady != s.steady {
 			when = "in another steady window, in which the same was served"
 		}
-		t.violation(signature{s.op.Server, s.op.Path, s.op.Path + ": " + cause + " " + when}, s.op.End, "", func() Evidence {
+		what := s.op.Path + ": " + cause + " " + when
+		t.violation(t.breach(s.observation, situation{}, what, what), func() Evidence {
 			e := f.show(s.observation, situation{}, "")
 			e.Operations = append(e.Operations, *other.op)
 			e.Difference = d

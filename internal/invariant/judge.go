@@ -48,6 +48,9 @@ func Judge(h *history.History) []Verdict {
 func (i Invariant) Judge(f *Facts) Verdict {
 	v, doubts := i.judge(f).done()
 	v.Invariant, v.Grade, v.Sentence, v.Source = i.Name, i.Grade, i.Sentence, i.Source
+	for j := range v.Evidence {
+		v.Evidence[j].Signature.Invariant = i.Name
+	}
 	v.About = slices.Contains(f.run.About, i.Name)
 	if v.About {
 		doubts = append(doubts, f.missingPressure(i.pressure)...)

@@ -28,11 +28,14 @@ func judgeNoLoop(f *Facts) *tally {
 			continue
 		}
 		passedOn++
-		r, cause := rulingRight, ""
-		if i := slices.IndexFunc(paths, func(path []string) bool { return loop(path) != "" }); i >= 0 {
-			r, cause = rulingWrong, loop(paths[i])
+		r, wrong, cause := rulingRight, "", ""
+		for _, path := range paths {
+			if wrong, cause = loop(path); wrong != "" {
+				r = rulingWrong
+				break
+			}
 		}
-		t.ruleHops(r, o, noDetail, cause, cause)
+		t.ruleHops(r, o, noDetail, wrong, cause, cause)
 	}
 	if passedOn == 0 {
 		t.doubt("no operation was handled by a second server, so none could loop")
@@ -43,15 +46,15 @@ func judgeNoLoop(f *Facts) *tally {
 	return t
 }
 
-// loop says what is wrong with a chain of servers, or "".
-func loop(path []string) string {
+// loop says what is wrong with a chain of servers, without and with names, or "".
+func loop(path []string) (wrong, cause string) {
 	last := path[len(path)-1]
 	switch {
 	case slices.Contains(path[:len(path)-1], last):
-		return "it came back to " + last + " (" + pathText(path) + ")"
+		return "came back", "it came back to " + last + " (" + pathText(path) + ")"
 	case len(path) > 2:
-		return "it was passed on twice (" + pathText(path) + ")"
+		return "passed on twice", "it was passed on twice (" + pathText(path) + ")"
 	default:
-		return ""
+		return "", ""
 	}
 }

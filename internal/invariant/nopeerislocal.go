@@ -31,7 +31,7 @@ func judgeNoPeer(f *Facts) *tally {
 		if !t.rule(r) {
 			continue
 		}
-		t.violation(signature{o.op.Server, o.op.Path, o.op.Path + " " + cause}, o.op.End, "", func() Evidence {
+		t.violation(t.breach(o, situation{}, o.op.Path+" "+cause, o.op.Path+" "+cause), func() Evidence {
 			e := f.show(o, situation{}, "")
 			answered, own := f.documents[o.op.Document], o.asked.servedAt(o.op.Start).doc
 			e.Difference = contrast(Difference{

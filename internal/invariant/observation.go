@@ -17,6 +17,9 @@ type observation struct {
 	window   window
 	hops     []history.Hop // the servers' own records of the operation
 	shared   bool          // other operations have the same ID, so the hops are unknown
+	// deniedSince is when the asked server began to answer 404 to every such request: for something
+	// that the same servers serve. It is the start of the operation if it is the first.
+	deniedSince history.Time
 	situation
 }
 
@@ -57,6 +60,35 @@ func (f *Facts) indexOperations(h *history.History) {
 	}
 	f.finish = max(f.finish, f.end.At)
 	slices.SortStableFunc(f.observations, func(a, b *observation) int { return operationOrder(a.op, b.op) })
+	f.indexDenials()
+}
+
+// indexDenials sets observation.deniedSince. What the cause of a denial did may be long over while
+// the server goes on denying.
+func (f *Facts) indexDenials() {
+	type kind struct {
+		asked, capable string
+		part           bool // a subresource
+	}
+	since := map[kind]history.Time{}
+	for _, o := range f.observations {
+		o.deniedSince = o.op.Start
+		if !o.skewed() || !routed(o.op) {
+			continue
+		}
+		k := kind{o.op.Server, "", o.op.Subresource != ""}
+		for _, p := range o.capable {
+			k.capable += p.server.name + " "
+		}
+		switch at, denying := since[k]; {
+		case !resourceNotFound(o.op):
+			delete(since, k)
+		case denying:
+			o.deniedSince = at
+		default:
+			since[k] = o.op.Start
+		}
+	}
 }
 
 func operationOrder(a, b *history.Operation) int {

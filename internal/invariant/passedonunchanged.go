@@ -23,13 +23,13 @@ func judgePassedOnUnchanged(f *Facts) *tally {
 		if !o.forwarded() {
 			continue
 		}
-		r, cause, what := rulingRight, "", ""
+		r, part, cause, what := rulingRight, "", "", ""
 		if i := slices.IndexFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Altered != "" }); i >= 0 {
-			part, _, _ := strings.Cut(o.hops[i].Altered, ":")
+			part, _, _ = strings.Cut(o.hops[i].Altered, ":")
 			altered := "it was altered before it reached " + o.hops[i].Server
 			r, cause, what = rulingWrong, altered+" ("+part+")", altered+" ("+o.hops[i].Altered+")"
 		}
-		t.ruleHops(r, o, noDetail, cause, what)
+		t.ruleHops(r, o, noDetail, "altered on the way: "+part, cause, what)
 	}
 	if t.verdict.Checked == 0 {
 		t.doubt("no operation was handled by a second server, so none could be altered on the way")

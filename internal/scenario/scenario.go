@@ -94,7 +94,7 @@ const (
 
 	Define           Action = "define"            // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
 	Undefine         Action = "undefine"          // delete it
-	BreakDiscovery   Action = "break-discovery"   // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
+	BreakDiscovery   Action = history.FaultBreakDiscovery // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
 	RestoreDiscovery Action = "restore-discovery" // let them succeed again
 )
 

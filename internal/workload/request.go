@@ -37,7 +37,7 @@ const (
 	ClientTyped   = "typed"     // the generated clientset, which speaks protobuf
 	ClientDynamic = "dynamic"   // the dynamic client, which speaks JSON
 	ClientREST    = "rest"      // a bare REST client: tables, any format of any resource, discovery, the sweep
-	ClientSocket  = "websocket" // asks for an upgrade to WebSocket (RFC 6455), in HTTP/1.1, on a connection of its own
+	ClientSocket  = history.ClientSocket // asks for an upgrade to WebSocket (RFC 6455), in HTTP/1.1, on a connection of its own
 	ClientForger  = "forger"    // any of these, with headers that only servers may send; see [Forgeries]
 )
 
