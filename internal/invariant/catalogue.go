@@ -38,6 +38,7 @@ func All() []Invariant {
 		writesOnce,
 		discoveryDeterministic,
 		discoveryComplete,
+		versionOrder,
 		discoveryAccessible,
 		noPeerIsLocal,
 		listsAgree,

@@ -17,9 +17,10 @@ type observation struct {
 	window   window
 	hops     []history.Hop // the servers' own records of the operation
 	shared   bool          // other operations have the same ID, so the hops are unknown
-	// deniedSince is when the asked server began to answer 404 to every such request: for something
-	// that the same servers serve. It is the start of the operation if it is the first.
-	deniedSince history.Time
+	// likewise is since when the asked server has answered like that to every such request: 404 to
+	// those for what the same servers serve, or with the same discovery document. It is the start
+	// of the operation if it is the first.
+	likewise history.Time
 	situation
 }
 
@@ -60,34 +61,42 @@ func (f *Facts) indexOperations(h *history.History) {
 	}
 	f.finish = max(f.finish, f.end.At)
 	slices.SortStableFunc(f.observations, func(a, b *observation) int { return operationOrder(a.op, b.op) })
-	f.indexDenials()
+	f.indexLikewise()
 }
 
-// indexDenials sets observation.deniedSince. What the cause of a denial did may be long over while
-// the server goes on denying.
-func (f *Facts) indexDenials() {
+// indexLikewise sets observation.likewise. The cause of a wrong answer may be long over while the
+// server goes on giving it.
+func (f *Facts) indexLikewise() {
 	type kind struct {
-		asked, capable string
-		part           bool // a subresource
+		asked, what string
+		part        bool // a subresource
 	}
-	since := map[kind]history.Time{}
+	type answer struct {
+		text  string
+		since history.Time
+	}
+	last := map[kind]answer{}
 	for _, o := range f.observations {
-		o.deniedSince = o.op.Start
-		if !o.skewed() || !routed(o.op) {
+		o.likewise = o.op.Start
+		k, text := kind{asked: o.op.Server}, ""
+		switch {
+		case o.op.Document != "":
+			k.what, text = o.op.Verb+" "+o.op.Path, o.op.Document
+		case o.skewed() && routed(o.op):
+			for _, p := range o.capable {
+				k.what += p.server.name + " "
+			}
+			k.part = o.op.Subresource != ""
+			if resourceNotFound(o.op) {
+				text = "404"
+			}
+		default:
 			continue
 		}
-		k := kind{o.op.Server, "", o.op.Subresource != ""}
-		for _, p := range o.capable {
-			k.capable += p.server.name + " "
+		if before, ok := last[k]; ok && before.text == text {
+			o.likewise = before.since
 		}
-		switch at, denying := since[k]; {
-		case !resourceNotFound(o.op):
-			delete(since, k)
-		case denying:
-			o.deniedSince = at
-		default:
-			since[k] = o.op.Start
-		}
+		last[k] = answer{text, o.likewise}
 	}
 }
 

@@ -106,7 +106,9 @@ type Obstacle string
 const (
 	ObstacleNone          Obstacle = ""
 	ObstacleConfiguration Obstacle = "configuration" // a certificate, an authority, an address or a flag
-	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail
+	ObstacleProxyOff      Obstacle = "proxy off"     // the peer's proxy is switched off
+	ObstacleBrokenOff     Obstacle = "broken off"    // fetches of a peer's discovery break off
+	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail otherwise
 	ObstacleProcess       Obstacle = "process"       // the peer is down, paused, starting or stopping
 	ObstacleLink          Obstacle = "link"          // a fault on the connection
 )
@@ -154,7 +156,8 @@ var (
 		RoleSame: "versions the same", RoleMixed: "versions older and newer",
 	}
 	obstacleWords = map[Obstacle]string{
-		ObstacleConfiguration: "misconfigured", ObstacleDiscovery: "its discovery failing", ObstacleProcess: "its process not there",
+		ObstacleConfiguration: "misconfigured", ObstacleProxyOff: "its proxy off", ObstacleBrokenOff: "its discovery breaking off",
+		ObstacleDiscovery: "its discovery failing", ObstacleProcess: "its process not there",
 		ObstacleLink: "its link faulty",
 	}
 	changeWords = map[Change]string{
@@ -180,7 +183,7 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	since := f.changesSince(o)
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
-		Change: f.change(o, candidates, since), Setup: f.setup(o, candidates),
+		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates),
 	}
 	switch {
 	case o.forwarded():
@@ -189,9 +192,20 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 		out.Way = WayAnswered
 	}
 	out.Reach, out.Obstacle = f.reachOf(o, s, candidates)
-	if out.Obstacle == ObstacleNone {
-		for _, c := range candidates {
-			out.Before = stronger(out.Before, f.obstacleBefore(o.op.Server, c.Server, window{since, o.op.End}))
+	if out.Obstacle != ObstacleNone {
+		return out
+	}
+	before := func(from, to string) {
+		out.Before = stronger(out.Before, f.obstacleBefore(from, to, window{since, o.op.End}))
+	}
+	for _, c := range candidates {
+		before(o.op.Server, c.Server)
+	}
+	if out.Mechanism == MechanismDiscovery { // every server takes part in it
+		for _, from := range f.servers {
+			for _, to := range f.servers {
+				before(from.name, to.name)
+			}
 		}
 	}
 	return out
@@ -289,6 +303,8 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 		return ReachLost, ObstacleProcess
 	case others == 0:
 		return ReachNobody, ObstacleNone
+	case reachable == others && len(s.lost) > 0:
+		return ReachSome, ObstacleProcess
 	case reachable == others:
 		return ReachAll, ObstacleNone
 	case reachable > 0:
@@ -300,7 +316,9 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 	}
 }
 
-var obstacles = []Obstacle{ObstacleConfiguration, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleNone}
+var obstacles = []Obstacle{
+	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleNone,
+}
 
 func stronger(a, b Obstacle) Obstacle {
 	return obstacles[min(slices.Index(obstacles, a), slices.Index(obstacles, b))]
@@ -327,8 +345,12 @@ func (f *Facts) linkObstacle(from, to string, w window) Obstacle {
 	strongest := ObstacleNone
 	for _, fault := range f.linkFaults(link{from, to}, w.widen(settle)) {
 		switch {
-		case fault.Kind == history.FaultMisconfiguration, fault.Kind == history.FaultProxyOff:
+		case fault.Kind == history.FaultMisconfiguration:
 			strongest = stronger(strongest, ObstacleConfiguration)
+		case fault.Kind == history.FaultProxyOff:
+			strongest = stronger(strongest, ObstacleProxyOff)
+		case fault.Kind == history.FaultBreakDiscovery && strings.Contains(fault.Detail, "break"):
+			strongest = stronger(strongest, ObstacleBrokenOff)
 		case fault.Kind == history.FaultBreakDiscovery:
 			strongest = stronger(strongest, ObstacleDiscovery)
 		case fault.Blocks || !delaying[fault.Kind]:
@@ -341,10 +363,10 @@ func (f *Facts) linkObstacle(from, to string, w window) Obstacle {
 // changesSince is since when a change counts for a violation: changeLasts before the asked server
 // began to answer so, or since the first fault that was on then began.
 func (f *Facts) changesSince(o *observation) history.Time {
-	from := later(o.deniedSince, -changeLasts)
+	from := later(o.likewise, -changeLasts)
 	first := from
 	for _, fault := range f.faultList {
-		if fault.Start <= o.deniedSince && fault.End >= from {
+		if fault.Start <= o.likewise && fault.End >= from {
 			first = min(first, fault.Start)
 		}
 	}
@@ -352,9 +374,12 @@ func (f *Facts) changesSince(o *observation) history.Time {
 }
 
 // change is the strongest change from then until the violation.
-func (f *Facts) change(o *observation, candidates []Candidate, from history.Time) Change {
-	isCandidate := func(name string) bool {
-		return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Server == name })
+func (f *Facts) change(o *observation, s situation, candidates []Candidate, from history.Time) Change {
+	serves := func(name string) bool {
+		return slices.Contains(s.lost, name) || slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Server == name })
+	}
+	if len(candidates) == 0 && o.resource != nil && o.resource.key != (key{}) && f.redefined(o, from) == ChangeDeletion {
+		return ChangeDeletion // which is why no server serves it
 	}
 	capable, other := false, false
 	for _, l := range f.lifecycle {
@@ -364,7 +389,7 @@ func (f *Facts) change(o *observation, candidates []Candidate, from history.Time
 		case l.At < from || l.At > o.op.Start || first || pause:
 		case l.Server == o.op.Server:
 			return ChangeAsked
-		case isCandidate(l.Server):
+		case serves(l.Server):
 			capable = true
 		default:
 			other = true
@@ -376,30 +401,64 @@ func (f *Facts) change(o *observation, candidates []Candidate, from history.Time
 	case other:
 		return ChangeOther
 	default:
-		return o.redefined(from)
+		return f.redefined(o, from)
 	}
 }
 
-// redefined says whether some server began or ceased to serve the resource since from, or ceased to
-// ever before, without a restart.
-func (o *observation) redefined(from history.Time) Change {
-	if o.resource == nil || o.resource.key == (key{}) {
-		return ChangeNone
-	}
+// redefined says whether some server, without a restart, ceased to serve the resource at any time
+// before, or began to since from. For discovery any resource counts.
+func (f *Facts) redefined(o *observation, from history.Time) Change {
 	change := ChangeNone
-	for _, line := range o.resource.coverage {
-		for i := 1; i < len(line); i++ {
-			before, after := line[i-1], line[i]
-			switch {
-			case after.from > o.op.End:
-			case before.claim == claimYes && after.claim == claimNo:
-				return ChangeDeletion
-			case before.claim == claimNo && after.claim == claimYes && after.from >= from:
-				change = ChangeCreation
+	for _, s := range f.servers {
+		var before *document
+		incarnation := 0
+		for _, piece := range s.served {
+			if piece.from > o.op.End {
+				break
 			}
+			if piece.doc == nil || piece.doc == before {
+				continue
+			}
+			if before != nil && piece.incarnation == incarnation {
+				switch {
+				case lessIn(before, piece.doc, o):
+					return ChangeDeletion
+				case piece.from >= from && lessIn(piece.doc, before, o):
+					change = ChangeCreation
+				}
+			}
+			before, incarnation = piece.doc, piece.incarnation
 		}
 	}
 	return change
+}
+
+// lessIn reports whether the first document lists what the operation is about, and the second does
+// not.
+func lessIn(had, has *document, o *observation) bool {
+	if o.resource != nil && o.resource.key != (key{}) {
+		return had.lists[o.resource.key] && !has.lists[o.resource.key]
+	}
+	for k := range had.lists {
+		if !has.lists[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// generation names the older designs of upstream's proxy. The one of v1.35 and newer has no name.
+func generation(version string) string {
+	switch minor := semver.MajorMinor(version); {
+	case semver.Compare(minor, "v1.28") < 0: // there was none, or the version is unknown
+		return ""
+	case semver.Compare(minor, "v1.34") < 0:
+		return "proxy of v1.28"
+	case minor == "v1.34":
+		return "proxy of v1.34"
+	default:
+		return ""
+	}
 }
 
 // setup is how the asked server and those that could have served the request were set up: what was
@@ -418,6 +477,9 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 				all = append(all, what)
 			}
 		}
+	}
+	if old := generation(o.asked.line.at(o.op.Start).version); old != "" {
+		all = append(all, "asked server: "+old)
 	}
 	add("asked server", o.asked)
 	for _, c := range candidates {
