@@ -115,8 +115,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// images makes the images that the engine does not have, and returns the names of all that the
-// backend kind needs.
+// images makes the images that the engine does not have, and names all that the backend kind needs.
 func (b *builder) images(ctx context.Context, versions []string) ([]string, error) {
 	node, err := b.nodeImage(ctx, versions)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
@@ -38,8 +37,7 @@ func pids(all []*process) []string {
 // programs are the names of the processes of pods, as the kernel knows them.
 var programs = map[string]string{apiserverPod: "kube-apiserver", proxyPod: "skewproof"}
 
-// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID
-// in the node.
+// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID.
 func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`
 	out, err := script(ctx, node, lines, programs[pod], fmt.Sprint(startTimeout.Milliseconds()/100))
@@ -49,12 +47,11 @@ func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 		}
 		return "", fmt.Errorf("the kubelet of node %s has not started %s within %s", node, pod, startTimeout)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return out, nil
 }
 
 // follow copies the output of a process into a log of ours, since kubelets remove logs with their
-// pods, and sees when the process ends: tail(1) does both, the latter with --pid. It ends with ctx
-// too.
+// pods, and notices its end; tail(1) does both. It ends with ctx too.
 func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process, error) {
 	file, log, err := lifecycle.OpenLog(logPath)
 	if err != nil {
@@ -71,8 +68,7 @@ func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process
 	return p, nil
 }
 
-// The container's ID is the last part of the process's cgroup, and the name of its log ends with
-// it.
+// The container's ID is the last part of the process's cgroup, and of the name of its log.
 const tailLines = `
 id=$(grep -oE '[0-9a-f]{64}' "/proc/$1/cgroup" | tail -n 1)
 log=/dev/null
@@ -109,7 +105,7 @@ func (p *process) runs(ctx context.Context, limit time.Duration) bool {
 	for ctx.Err() == nil {
 		said, err := script(ctx, p.node, `if readlink "/proc/$1/exe" >/dev/null; then echo runs; else echo ended; fi`, p.pid)
 		if err == nil {
-			return strings.TrimSpace(string(said)) == "runs"
+			return said == "runs"
 		}
 		select {
 		case <-ctx.Done():
