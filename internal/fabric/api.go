@@ -17,8 +17,8 @@ import (
 )
 
 func init() {
-	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It would write to the standard
-	// error at each interrupt.
+	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It writes to stderr at each
+	// interrupt.
 	log.Logger = zerolog.Nop()
 }
 
@@ -27,11 +27,10 @@ func newServer(w io.Writer) *toxiproxy.ApiServer {
 }
 
 // serveAPI serves toxiproxy's routes. toxiproxy's own server does not say which port it got, and
-// cannot reset the connections of a link that is disabled through the API, because they are not its
-// own.
+// cannot reset the connections of a link that is disabled through the API.
 //
 // removeToxic avoids a bug of toxiproxy that its API still has, when one of several toxics of a
-// stream is removed by hand.
+// stream is removed.
 func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	if addr == (netip.AddrPort{}) {
 		addr = netip.MustParseAddrPort(anyPort)
@@ -61,8 +60,7 @@ func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	return nil
 }
 
-// followUp resets the connections of disabled links before a request that changed something is
-// answered.
+// followUp resets the connections of disabled links before a change is answered.
 type followUp struct {
 	http.ResponseWriter
 	method string

@@ -8,8 +8,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// conn is one connection through a link: the one that was accepted, the one dialled for it, and the
-// two streams between.
+// conn is one connection through a link: the accepted one, the dialled one, and the two streams
+// between.
 type conn struct {
 	link   *link
 	id     string
@@ -40,8 +40,7 @@ func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *co
 	return c
 }
 
-// attach gives the connection its other side. It reports false if the connection has ended
-// meanwhile.
+// attach gives the connection its other side. It reports false if it has ended meanwhile.
 func (c *conn) attach(dialled *net.TCPConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +94,7 @@ func (c *conn) pipeDone() {
 	c.link.running.Done()
 }
 
-// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by
-// a linger time of zero).
+// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1).
 func drop(side *net.TCPConn) {
 	_ = side.SetLinger(0) // fails only on a socket that is closed already
 	_ = side.Close()

@@ -29,8 +29,7 @@ type Source struct {
 
 const separator = "-to-"
 
-// LinkName is the name of the toxiproxy proxy that carries connections from one end to the other:
-// "a-to-b".
+// LinkName is the name of the toxiproxy proxy from one end to the other: "a-to-b".
 func LinkName(from, to string) string { return from + separator + to }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

@@ -21,8 +21,7 @@ import (
 var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
 
 // stallBound is how long a connection may delay a change of its link's toxics before it is reset.
-// toxiproxy changes toxics between two chunks, so a receiver that does not read (a paused process)
-// would delay it for ever.
+// toxiproxy changes toxics between two chunks, so a paused receiver would delay it for ever.
 const stallBound = time.Second
 
 // compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
@@ -58,8 +57,8 @@ func (l *link) carries(d stream.Direction, toxicType string) bool {
 	return false
 }
 
-// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller
-// holds configuring.
+// addToxic puts a toxic behind those of the stream, for new and open connections. The caller holds
+// configuring.
 func (l *link) addToxic(ctx context.Context, w *tally, name string, d stream.Direction, toxicType string, attributes any) error {
 	if err := l.compatible(d, toxicType); err != nil {
 		return err

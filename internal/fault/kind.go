@@ -109,8 +109,8 @@ func (k kind) parameterList() string {
 	return strings.Join(k.takes, ", ")
 }
 
-// required and whole are the two checks that most kinds share: toxiproxy counts in whole units, and would silently drop a
-// remainder.
+// required and whole are the two checks that most kinds share: toxiproxy would silently drop the
+// remainder of a unit.
 func required[N ~int64](parameter string, v N) error {
 	if v == 0 {
 		return fmt.Errorf("parameter %q is missing", parameter)

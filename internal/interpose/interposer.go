@@ -164,8 +164,7 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 // identityPrefix begins the headers that say for whom a peer asks.
 const identityPrefix = "X-Remote-"
 
-// passOn passes requests on: with the certificate of a peer, or without a certificate and a peer's
-// headers.
+// passOn passes requests on: with the certificate of a peer, or with neither that nor its headers.
 func (s *Interposer) passOn(asPeer bool) http.Handler {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.ServingCA, ServerName: s.config.Name}
 	if asPeer {
@@ -203,8 +202,7 @@ func (s *Interposer) transport(trust *tls.Config, http2 bool) *http.Transport {
 	return transport
 }
 
-// upgradeable sends requests for another protocol over HTTP/1.1: HTTP/2 has no upgrades (RFC 9113,
-// 8.6).
+// upgradeable sends upgrades over HTTP/1.1: HTTP/2 has none (RFC 9113, 8.6).
 type upgradeable struct{ http2, http1 http.RoundTripper }
 
 func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -216,8 +214,8 @@ func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // breakOff ends an answer before its body is complete. It sends the headers of the server's answer,
 // with the Content-Length if there is one (most documents are too large for net/http to set it),
-// and a part of the body. So it looks like a server that dies while it answers, and not like a
-// complete short answer.
+// and a part of the body. So it looks like a server that dies, and not like a complete short
+// answer.
 func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how fault.DiscoveryFailure) {
 	r = r.Clone(r.Context())
 	r.Header.Del("If-None-Match") // a 304 has no body

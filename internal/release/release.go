@@ -21,8 +21,7 @@ const without = "+without."
 type Release struct {
 	// Version is the release itself, "v1.30.14".
 	Version string
-	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1".
-	// Sorted.
+	// Without are the group versions that are switched off, such as "batch/v1"; sorted.
 	Without []string
 }
 
@@ -58,8 +57,7 @@ func Of(s string) string {
 	return version
 }
 
-// RuntimeConfig is the value of --runtime-config that switches the group versions off; empty if
-// there are none.
+// RuntimeConfig is the value of --runtime-config that switches the group versions off, if any.
 func (r Release) RuntimeConfig() string {
 	var words []string
 	for _, w := range r.Without {

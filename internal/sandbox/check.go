@@ -22,8 +22,7 @@ func Check(ctx context.Context, try Command) error {
 	if err != nil {
 		return fmt.Errorf("create a scratch directory to check the sandbox with: %w", err)
 	}
-	// Not RemoveAll: the program wrote to a mount of its own, so that any file in here is somebody
-	// else's.
+	// Not RemoveAll: the program wrote to a mount of its own, so files here are others'.
 	defer func() { _ = os.Remove(scratch) }()
 	var printed bytes.Buffer
 	try.Args = append(append([]string(nil), try.Args...), scratch)

@@ -38,8 +38,8 @@ type body struct{ mediaType, bytes string }
 // cborEmpty is an empty map in CBOR (RFC 8949, 3.1).
 const cborEmpty = "\xa0"
 
-// created are bodies that an object is to be made of, as a dry run. Validation refuses all of them,
-// after routing.
+// created are bodies that an object is to be made of, as a dry run. Validation refuses them after
+// routing.
 var created = []body{
 	{mediaJSON, `{}`},
 	{mediaYAML, "metadata: {}\n"},

@@ -63,9 +63,8 @@ func Classify(docs map[string]history.Document) []Probe {
 	return append(probes, unserved(probes)...)
 }
 
-// skewedSubresources are those that not all servers of the resource have. Versions differ in them
-// too: 1.37 has a status of storage.k8s.io/v1 csinodes and 1.36 has not, though both serve
-// csinodes.
+// skewedSubresources are those that not all servers of the resource have. Of storage.k8s.io/v1
+// csinodes, for example, 1.37 has a status and 1.36 has not.
 func skewedSubresources(p Probe, docs map[string]history.Document) []Probe {
 	var skewed []Probe
 	for _, s := range p.Resource.Subresources {
@@ -134,8 +133,8 @@ func compareProbes(a, b Probe) int {
 
 // Classifier classifies as [Classify] does, and remembers. What was served once and is not any more
 // becomes a probe of what nobody serves: servers and clients that do not forget it are wrong in
-// another way than with what never existed. The zero Classifier has seen nothing. It is not safe
-// for concurrent use.
+// another way than with what never existed. Its zero value has seen nothing. It is not for
+// concurrent use.
 type Classifier struct{ once history.Document }
 
 // Classify classifies what the live servers serve, and what was served at an earlier call.
@@ -153,8 +152,8 @@ func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	return probes
 }
 
-// departed is what was served once and is not now: whole resources, and subresources of resources
-// that still are.
+// departed is what was served once and is not now: resources, and subresources of present
+// resources.
 func departed(once, now history.Document) []Probe {
 	var probes []Probe
 	for _, r := range once.Resources {
@@ -177,8 +176,7 @@ func departed(once, now history.Document) []Probe {
 // servers that are somebody else's, keep to.
 var ReadVerbs = []string{"get", "list", "watch"}
 
-// connecting are the subresources whose GET asks for a connection into a container or to what
-// stands behind an object.
+// connecting are the subresources whose GET asks for a connection, not for an object.
 var connecting = []string{"exec", "attach", "portforward", "proxy"}
 
 // readable is as much of the probes as can be asked for by reading. What is left of a resource has

@@ -79,8 +79,7 @@ type Request struct {
 	Body string `json:"body,omitempty"`
 
 	// Cached makes a request for a merged document conditional; Then is what the client asks for
-	// after the answer. Both depend on earlier answers, which a [Session] remembers. Pick chooses
-	// among what it remembers.
+	// after the answer. Both depend on what a [Session] remembers, among which Pick chooses.
 	Cached Cached `json:"cached,omitempty"`
 	Then   Then   `json:"then,omitempty"`
 	Pick   int    `json:"pick,omitempty"`

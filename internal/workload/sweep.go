@@ -45,8 +45,7 @@ func Sweep(doc history.Document, verbs []string) []Request {
 	return all
 }
 
-// visit tries a verb. It is false for what is not asked: a proxy subresource, or a verb unknown to
-// this package.
+// visit tries a verb. It is false for a proxy subresource and for unknown verbs.
 func visit(r history.Resource, subresource, verb string) (Request, bool) {
 	if subresource == "proxy" {
 		return Request{}, false
@@ -93,8 +92,7 @@ func visit(r history.Resource, subresource, verb string) (Request, bool) {
 
 // validBody is what must be sent to create the few resources whose handlers answer 500 to an empty
 // object, with a bare "target.name: Required value" or "unsupported role reference kind" (seen with
-// 1.36 and 1.37): that is no fault of routing and must not look like one. What is bound does not
-// exist.
+// 1.36 and 1.37): that is no fault of routing and must not look like one. Nothing bound exists.
 func validBody(r history.Resource, subresource string) (string, bool) {
 	const rbac = "rbac.authorization.k8s.io"
 	switch {

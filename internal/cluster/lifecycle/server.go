@@ -1,6 +1,5 @@
-// Package lifecycle starts, stops, kills, pauses, resumes and replaces apiservers, sees when they
-// are ready or have crashed, and records all that. A backend says how processes are started and
-// signalled; see [Backend].
+// Package lifecycle starts, stops, kills, pauses, resumes and replaces apiservers, and records when
+// they are ready or crash. A [Backend] starts the processes and signals them.
 package lifecycle
 
 import (
@@ -29,19 +28,19 @@ type Config struct {
 	// Client asks servers whether they are ready, around links and faults.
 	Client *http.Client
 	// ReadyTimeout is how long a program may take to become ready; StopTimeout how long a process
-	// may take to end when it was asked to.
+	// may take to end after a signal.
 	ReadyTimeout, StopTimeout time.Duration
 	// Context ends with the cluster: crashes after that are not recorded.
 	Context context.Context
-	// Restarts is not nil if something else, such as a kubelet, starts crashed servers again. A
-	// crashed server is waited for until this context ends.
+	// Restarts is set if something else, such as a kubelet, restarts crashed servers: until this
+	// context ends, a crashed server is waited for.
 	Restarts context.Context
 
 	tasks sync.WaitGroup // these watch servers
 	up    atomic.Bool
 }
 
-// MarkUp notes that all servers have been ready at once. A server that fails to start after that
+// MarkUp notes that all servers have been ready at once. From then on a server that fails to start
 // has crashed; before, the run has failed.
 func (c *Config) MarkUp() { c.up.Store(true) }
 
@@ -53,11 +52,11 @@ func (c *Config) Wait() { c.tasks.Wait() }
 
 // Backend runs the processes of one server.
 type Backend[P Process] interface {
-	// Programs are those that make the server with that version and [Server.Setup], in the order in
-	// which they are started: each when the one before it is ready. Nothing is started yet.
+	// Programs are those of the server with that version and [Server.Setup], in the order of their
+	// start: each waits until the one before is ready. Programs starts nothing.
 	Programs(version string) ([]Program[P], error)
-	// Terminate asks a process to end gracefully and does not wait for it. next is the version that
-	// is to replace the server, "" if none is.
+	// Terminate asks a process to end gracefully and does not wait. next is the version that is to
+	// replace the server, "" if none is.
 	Terminate(ctx context.Context, p P, next string) error
 	// KillProcesses ends processes at once. Nothing starts them again.
 	KillProcesses(ctx context.Context, living []P) error
@@ -67,11 +66,9 @@ type Backend[P Process] interface {
 
 // Program is one program of a server.
 type Program[P Process] struct {
-	// Start starts the program in an incarnation. If that is adopted, Start waits until something
-	// else has started the program.
+	// Start starts the program in an incarnation, or waits for it if the incarnation is adopted.
 	Start func(ctx context.Context, i *Incarnation[P]) (P, error)
-	// URL is where the program answers, around links and faults. It is ready when URL/readyz says
-	// 200.
+	// URL is where the program answers, around links and faults. It is ready when /readyz says 200.
 	URL string
 	// Check finds out whether the program that is ready is the right one. nil: it is not checked.
 	Check func(ctx context.Context, i *Incarnation[P]) error
@@ -92,8 +89,7 @@ type Server[P Process] struct {
 	next         *scenario.Setup                // of the next start
 }
 
-// Incarnation is one life of a server: its processes, from the start of the first to the end of the
-// last. It is kept as long as its logs are of interest.
+// Incarnation is one life of a server, from its first process to the end of the last..
 type Incarnation[P Process] struct {
 	*Group[P]
 	Number   int // from 1
@@ -104,8 +100,7 @@ type Incarnation[P Process] struct {
 	crashed  atomic.Bool // its end has been recorded as a crash
 }
 
-// Begin makes the next incarnation, of [Server.Version] and [Server.Setup]. It has no processes
-// yet, and nothing is recorded of it.
+// Begin makes the next incarnation, of [Server.Version] and [Server.Setup].
 func (s *Server[P]) Begin() *Incarnation[P] {
 	i := &Incarnation[P]{Group: NewGroup[P](), Number: len(s.incarnations) + 1, Version: s.Version, Emulates: s.Setup().Like()}
 	s.incarnations = append(s.incarnations, i)
@@ -129,16 +124,13 @@ func (s *Server[P]) Runs() bool {
 // Ready is the incarnation that is ready at this moment, nil if none is. It never waits.
 func (s *Server[P]) Ready() *Incarnation[P] { return s.ready.Load() }
 
-// Setup is that of the present incarnation, or the last one; nil: as the subject of the run says.
-// It never waits.
+// Setup is that of the present or last incarnation; nil: as the subject says. It never waits.
 func (s *Server[P]) Setup() *scenario.Setup { return s.setup.Load() }
 
-// Configure gives the next incarnation a setup; nil: as the subject of the run says. The caller
-// holds the lock.
+// Configure gives the next incarnation a setup; nil: as the subject says. The lock must be held.
 func (s *Server[P]) Configure(setup *scenario.Setup) { s.next = setup }
 
-// ApplySetup makes the setup of the next incarnation that of the present one. A start does this by
-// itself.
+// ApplySetup makes the setup of the next incarnation the present one. Start does this by itself.
 func (s *Server[P]) ApplySetup() {
 	s.setup.Store(s.next)
 	s.next = nil
@@ -166,8 +158,8 @@ func (s *Server[P]) expectEnd(i *Incarnation[P]) {
 	i.expected.Store(true)
 }
 
-// killRest ends the processes of an incarnation that have not ended. If one of them ends by itself
-// meanwhile, the signal fails and that is no error.
+// killRest ends the remaining processes of an incarnation. The signal may fail if one of them ends
+// by itself meanwhile; that is no error.
 func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 	if living := i.Living(); len(living) > 0 {
 		_ = s.Backend.Signal(ctx, living, syscall.SIGKILL)
@@ -176,8 +168,7 @@ func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 }
 
 // watch waits for the end of an incarnation that was ready. If nobody asked for that end, it
-// records a crash and ends the other processes: half a server is nothing that a scenario could
-// mean.
+// records a crash and ends the other processes: no scenario means half a server.
 func (s *Server[P]) watch(i *Incarnation[P]) {
 	select {
 	case <-i.Over():
@@ -194,8 +185,7 @@ func (s *Server[P]) watch(i *Incarnation[P]) {
 	}
 }
 
-// awaitRestart follows whatever starts a crashed server again, unless a step has started or stopped
-// it meanwhile.
+// awaitRestart adopts a crashed server that something else starts again, unless a step was faster.
 func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	s.Lock()
 	defer s.Unlock()
@@ -207,8 +197,7 @@ func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	}
 }
 
-// crash records, once, that an incarnation has ended by the end of p, and that nobody had asked for
-// it.
+// crash records, once, that an incarnation ended unasked, with the end of process p.
 func (s *Server[P]) crash(i *Incarnation[P], p P) {
 	detail := p.Name() + ": "
 	if panics := p.Log().Panics(-1); len(panics) > 0 { // the last lines of that log are a stack
@@ -221,8 +210,7 @@ func (s *Server[P]) crash(i *Incarnation[P], p P) {
 	}
 }
 
-// recordPanics records, as crashes at the end of the run, panics that incarnations survived and
-// left in their logs.
+// recordPanics records, as crashes, panics that incarnations survived and left in their logs.
 func (s *Server[P]) recordPanics() {
 	s.Lock()
 	defer s.Unlock()
@@ -238,7 +226,7 @@ func (s *Server[P]) recordPanics() {
 }
 
 // logEnd is the byte at which the output in l ends in its file, which later incarnations share; -1
-// if nothing was written there later.
+// if it ends with the file.
 func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
 	for _, i := range later {
 		for _, p := range i.Processes() {

@@ -17,9 +17,8 @@ import (
 )
 
 // adminTransport makes the administrator's connections around links and faults, for readiness and
-// ground truth. It must work with servers that nobody else trusts. So it does not verify the
-// certificate of a server by an authority: the certificate has to be one that the run has issued
-// for a server.
+// ground truth. It must work with servers that nobody else trusts. So it does not verify by an
+// authority: the certificate must be one that the run has issued for a server.
 type adminTransport struct {
 	*http.Transport
 

@@ -42,8 +42,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		// Every API of a version, so that versions differ in both directions: without betas a newer
 		// server serves all that an older one serves.
 		"--runtime-config=api/all=true",
-		// No scenario is about the kubernetes Service, and the reconcilers of the servers would
-		// fight over it.
+		// No scenario is about the kubernetes Service, and the servers' reconcilers would fight.
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file="+f.auditPolicy(),
 		"--audit-log-path="+f.audit(p.Name),
@@ -97,8 +96,7 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	}
 }
 
-// frontProxyArguments let servers and sidecars prove to each other who they are and for whom they
-// ask.
+// frontProxyArguments let servers and sidecars prove who they are and for whom they ask.
 func frontProxyArguments(p Place, f Files) []string {
 	return []string{
 		"--proxy-client-cert-file=" + f.key(p.frontProxy()+".crt"),
@@ -111,8 +109,8 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
-// program's name.
+// ProxyArguments is the command line of the sidecar of a kube-apiserver, without the program's
+// name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",
@@ -178,15 +176,13 @@ func withoutArguments(version string) ([]string, error) {
 	return []string{"--runtime-config=" + r.RuntimeConfig()}, nil
 }
 
-// serving and frontProxy are the names of the files of a server's certificates, without their
-// endings.
+// serving and frontProxy are the file names of a server's certificates, without endings.
 func (p Place) serving() string { return variant("serving-"+p.Name, "", p.setup().Serving) }
 func (p Place) frontProxy() string {
 	return variant(frontProxyName, "-"+p.Name, p.setup().FrontProxy)
 }
 
-// variant names a certificate that is not the usual one. of keeps it apart from that of another
-// server.
+// variant names a certificate that is not the usual one. of tells the servers apart.
 func variant(usual, of string, c scenario.Certificate) string {
 	if c == "" {
 		return usual

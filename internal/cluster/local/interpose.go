@@ -90,8 +90,7 @@ func (c *Cluster) interposerConfig(s *server) interpose.Config {
 // peerName is the name under which peers verify a server's certificate.
 const peerName = "kubernetes.default.svc"
 
-// pool is an authority of the run. If it cannot be read the pool trusts nobody, and the first
-// handshake fails.
+// pool is an authority of the run. If it cannot be read, the pool is empty and handshakes fail.
 func (c *Cluster) pool(authority string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if content, err := os.ReadFile(c.config.Files.key(authority + ".crt")); err == nil {

@@ -115,8 +115,8 @@ func (p Place) configured(subject string) (string, Place) {
 	return subject, p
 }
 
-// featureVersion is the version by which a kube-apiserver decides what flags it takes: the one that
-// it emulates, if it does.
+// featureVersion is the version that decides what flags a kube-apiserver takes: any that it
+// emulates.
 func (p Place) featureVersion(version string) string {
 	if emulated := p.Setup.Like(); emulated != "" {
 		return "v" + emulated

@@ -20,8 +20,7 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
 
-// server is one apiserver through all its incarnations, and the host where it lives. Its lock
-// guards the decoy.
+// server is one apiserver through all its incarnations, and its host. Its lock guards the decoy.
 type server struct {
 	lifecycle.Server[*process]
 	cluster *Cluster
@@ -112,8 +111,8 @@ func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) e
 	return err
 }
 
-// checkCertificate checks that a server with a certificate of its own shows it. Otherwise the run
-// would test nothing.
+// checkCertificate checks that a server with a certificate of its own shows it. If not, the run
+// tests nothing.
 func (s *server) checkCertificate(ctx context.Context) error {
 	place := s.withSetup()
 	if place.setup().Serving == "" {
@@ -148,7 +147,7 @@ func (s *server) close() {
 }
 
 // Queued implements [cluster.Queuer] with what Linux counts for each thread (proc(5), schedstat); 0
-// where it counts nothing.
+// if it does not count.
 func (c *Cluster) Queued(name string) time.Duration {
 	s, err := c.Find(name)
 	if err != nil || s.Ready() == nil {

@@ -16,8 +16,7 @@ import (
 )
 
 // readAuditLog reads a kube-apiserver's audit log and joins the two stages of each request. A
-// killed server leaves requests without their second stage, and may leave a last line that is cut
-// short.
+// killed server leaves requests without their second stage, and perhaps a last line cut short.
 //
 // sources is how many addresses a request has come through that no peer passed on: its client's,
 // and that of a sidecar if there is one.
@@ -53,10 +52,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // digestGroups is the same for the same groups, whatever their order: they are a set
