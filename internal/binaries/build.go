@@ -20,8 +20,7 @@ import (
 // firstEtcdModule is the first version whose server is a module under its import path.
 const firstEtcdModule = "v3.5.0"
 
-// buildLock is held by whoever builds anything: two builds at once take as long as one after the
-// other, and twice the memory.
+// buildLock is held by whoever builds anything: two at once take as long and twice the memory.
 const buildLock = "build"
 
 // etcdMain is etcd's own main.go, which is in a module that is not published under its import path.
@@ -43,8 +42,8 @@ type downloadedModule struct {
 	Origin *struct{ Hash string } // not every module proxy tells it
 }
 
-// build stages a binary built from the modules in the Go module proxy. The checksum database of the
-// user's environment verifies them.
+// build stages a binary built from the modules in the Go module proxy. The user's checksum database
+// verifies them.
 func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
@@ -93,8 +92,8 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
 }
 
-// downloadModule downloads and verifies the module, from inside a module of its own: a go.mod in a
-// parent of the cache must not count.
+// downloadModule downloads and verifies the module, in a module of its own: no go.mod above the
+// cache counts.
 func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (downloadedModule, error) {
 	empty := fmt.Sprintf("module %s\n", ref.Component.buildModulePath())
 	if err := os.WriteFile(filepath.Join(tool.dir, "go.mod"), []byte(empty), 0o644); err != nil {
@@ -142,8 +141,7 @@ const stagingPrefix = "./staging/src/"
 
 // buildModule makes the go.mod of the temporary module that a component is built in, from the
 // component's own go.mod. It copies the go and godebug lines: they decide the defaults of GODEBUG
-// and are read from the main module only (go.dev/doc/godebug). Without them a build behaves unlike
-// the release.
+// and are read from the main module only (go.dev/doc/godebug). Without them a build differs.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {
@@ -173,8 +171,7 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	return m.Format()
 }
 
-// stagingVersion is the version with which the staging modules of a Kubernetes release are
-// published: v0.37.1 for v1.37.1.
+// stagingVersion is the version of a release's staging modules: v0.37.1 for v1.37.1.
 func stagingVersion(v Version) string { return "v0." + strings.TrimPrefix(string(v), "v1.") }
 
 // fullCommit is a git commit as the module proxy tells it.

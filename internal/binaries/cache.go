@@ -37,9 +37,9 @@ func entryDir(dir string, ref Ref) string {
 	return filepath.Join(dir, string(ref.Component), string(ref.Version), platform())
 }
 
-// readEntry returns a cached binary after hashing it. The hash takes 0.1 to 0.3 s for a
-// kube-apiserver, which is in the page cache then for its start. Size and modification time alone
-// would not show a disk that lost blocks.
+// readEntry returns a cached binary after hashing it, which takes 0.1 to 0.3 s for a
+// kube-apiserver, which is in the page cache then for its start. Size and time alone would not show
+// lost blocks.
 func readEntry(dir string, ref Ref) (Binary, error) {
 	b, err := describeEntry(entryDir(dir, ref))
 	if err != nil {
@@ -179,22 +179,16 @@ func (w workspace) remove() {
 	}
 }
 
-// lockPoll is how often a lock that another process holds is tried again. flock(2) cannot be waited
-// for and be cancelled at the same time.
+// lockPoll is how often a lock that another process holds is tried again. A wait in flock(2) cannot
+// be cancelled.
 const lockPoll = 200 * time.Millisecond
 
 // lock takes the named lock of the cache, which excludes other processes and other goroutines of
 // this one. While it waits it says for whom. The kernel releases it when its holder ends.
 func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock func(), err error) {
-	path := filepath.Join(dir, locksDir, name+".lock")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, &cacheError{dir: dir, err: err}
-	}
-	// The file is never removed: another process may hold a lock on it.
-	l := flock.New(path)
-	held, err := l.TryLock()
+	l, held, err := tryLock(dir, name)
 	if err == nil && !held {
-		done := p.during("waiting for "+lockHolder(path, name), nil)
+		done := p.during("waiting for "+lockHolder(l.Path(), name), nil)
 		held, err = l.TryLockContext(ctx, lockPoll)
 		done()
 	}
@@ -203,14 +197,23 @@ func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock 
 		return nil, fmt.Errorf("%s: wait for the lock %q: %w", p.ref, name, context.Cause(ctx))
 	}
 	if err != nil || !held {
-		return nil, &cacheError{dir: dir, err: fmt.Errorf("lock %s: %w", path, err)}
+		return nil, &cacheError{dir: dir, err: fmt.Errorf("lock %s: %w", l.Path(), err)}
 	}
 	// The content is for people only.
-	_ = os.WriteFile(path, fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)), 0o600)
+	_ = os.WriteFile(l.Path(), fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)), 0o600)
 	return func() {
-		_ = os.Truncate(path, 0)
+		_ = os.Truncate(l.Path(), 0)
 		_ = l.Unlock()
 	}, nil
+}
+
+// tryLock takes a lock if nobody holds it. The file stays: another process may hold a lock on it.
+func tryLock(dir, name string) (l *flock.Flock, held bool, err error) {
+	l = flock.New(filepath.Join(dir, locksDir, name+".lock"))
+	if err = os.MkdirAll(filepath.Dir(l.Path()), 0o755); err == nil {
+		held, err = l.TryLock()
+	}
+	return l, held, err
 }
 
 func lockHolder(path, name string) string {

@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// A host that does not answer is asked once, for a few seconds: some users are always offline, and
-// a build is the alternative.
+// A host that does not answer is asked once, for a few seconds: a build is the alternative.
 const (
 	dialTimeout   = 3 * time.Second // name lookup included
 	headerTimeout = 5 * time.Second
@@ -183,10 +182,8 @@ func fetchFile(ctx context.Context, client *http.Client, url, to string, stall t
 	body := &meteredReader{r: io.LimitReader(resp.Body, maxDownload+1), n: received, alive: func() { watchdog.Reset(stall) }}
 	n, err := io.Copy(io.MultiWriter(f, h), body)
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), context.Cause(ctx))
 	case err != nil:
-		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), err)
+		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), cmp.Or(context.Cause(ctx), err))
 	case n > maxDownload:
 		return "", fmt.Errorf("get %s: it is larger than %s", url, megabytes(maxDownload))
 	}

@@ -35,8 +35,7 @@ func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 	return stdout.Bytes(), err
 }
 
-// environment sets what would change the outcome. GOPROXY, GOSUMDB, GOTOOLCHAIN and all else are
-// the user's.
+// environment sets what would change the outcome. All else (GOPROXY, GOSUMDB, …) is the user's.
 func (g goCommand) environment() []string {
 	return []string{
 		"CGO_ENABLED=0",

@@ -50,8 +50,8 @@ type Binary struct {
 }
 
 // Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied
-// or changed once it is in use; its methods may then be called concurrently, also by several
-// processes on the same directory.
+// or changed once it is in use; its methods may then be called concurrently. Processes may share a
+// directory.
 type Store struct {
 	// Dir is the root of the cache; "" means DefaultDir.
 	Dir string

@@ -29,8 +29,8 @@ const maxVersion = 64
 type Version string
 
 // ParseVersion checks that s is written like a released version of the component; whether it was
-// released is not checked. Build metadata ("+k3s1") is refused: no release of these projects has
-// it. The error wraps [ErrBadVersion].
+// released is not checked. Build metadata ("+k3s1") is refused: no release has it. The error wraps
+// [ErrBadVersion].
 func ParseVersion(c Component, s string) (Version, error) {
 	if err := checkVersionForm(c, s); err != nil {
 		return "", fmt.Errorf("%s %q: %w: %w", c, s, ErrBadVersion, err)
@@ -61,8 +61,7 @@ func checkVersionForm(c Component, s string) error {
 	return nil
 }
 
-// Compare is -1, 0 or +1 as v is older than, the same as or newer than other. Pre-releases are
-// older.
+// Compare is -1, 0 or +1 as v is older, the same or newer. Pre-releases are older.
 func (v Version) Compare(other Version) int { return semver.Compare(string(v), string(other)) }
 
 // majorMinor returns "1" and "37" for v1.37.1.

@@ -90,13 +90,14 @@ type Configurer interface {
 	// Dialled is how many connections a server, or [fault.Client], has made so far to where a
 	// server is or says that it is. Only differences mean something.
 	Dialled(from, to string) int
-	// Effect is what the configuration of a server's present process is seen to do. With an error it is what could be seen.
+	// Effect is what the configuration of a server's present process visibly does, even with an
+	// error.
 	Effect(ctx context.Context, server string) (history.Effect, error)
 }
 
 // DiscoveryBreaker is a [Cluster] that can let discovery documents of a server fail for its peers.
 type DiscoveryBreaker interface {
-	// BreakDiscovery lets fetches of the document at a path (/api or /apis) fail, in that manner. The document does not fail yet.
+	// BreakDiscovery lets fetches of the document at a path (/api or /apis), not broken yet, fail.
 	BreakDiscovery(server, path string, how fault.DiscoveryFailure) error
 	// RestoreDiscovery lets fetches succeed again, and returns how many have failed.
 	RestoreDiscovery(server, path string) (failed int, err error)
@@ -112,7 +113,7 @@ type Extender interface {
 // Queuer is a [Cluster] that knows for how long the threads of a server's processes were runnable
 // without getting a CPU, since they were started; the sum over all threads.
 type Queuer interface {
-	// Queued may be called concurrently. It is 0 for a server that does not run, and where nobody counts.
+	// Queued is 0 for a server that does not run, or without counts. It may be called concurrently.
 	Queued(server string) time.Duration
 }
 
@@ -122,18 +123,19 @@ type Reachable interface {
 	Cluster
 	// URL is what clients dial to reach a server. The path leads through the client's link.
 	URL(name string) (string, error)
-	// Direct is the administrator's path to the kube-apiserver itself, around links, faults and its sidecar: for ground truth.
+	// Direct is the administrator's path to the kube-apiserver itself, around links, faults and its
+	// sidecar: for ground truth.
 	Direct(name string) (*rest.Config, error)
-	// FrontDoor is the administrator's path, around links and faults, to what clients meet: the sidecar if there is one.
+	// FrontDoor is the administrator's path, around links and faults, to what clients meet.
 	FrontDoor(name string) (*rest.Config, error)
 	// Admin is the administrator's identity, without a host.
 	Admin() *rest.Config
-	// User is the identity of a user with a client certificate, without a host. What the user may do is for others to grant.
+	// User is the identity of a user with a client certificate, without a host or any rights.
 	User(name string) (*rest.Config, error)
 	// Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
 	Anonymous() *rest.Config
-	// Hops are the servers' own accounts of what they handled; epoch is the wall time of the run's start. With an error they are
-	// those that could be read.
+	// Hops are what servers logged of the requests that they handled; epoch is the wall time of the
+	// run's start. With an error they are those that could be read.
 	Hops(epoch time.Time) ([]history.Hop, error)
 	// RecordPanics records panics that servers survived.
 	RecordPanics()

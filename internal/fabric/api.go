@@ -17,8 +17,7 @@ import (
 )
 
 func init() {
-	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It writes to stderr at each
-	// interrupt.
+	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It writes to stderr.
 	log.Logger = zerolog.Nop()
 }
 
@@ -79,8 +78,7 @@ func (w followUp) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log after
-// the last connection has ended.
+// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log later.
 type logWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -8,8 +8,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// conn is one connection through a link: the accepted one, the dialled one, and the two streams
-// between.
+// conn is one connection through a link: the accepted and the dialled one, and the streams between.
 type conn struct {
 	link   *link
 	id     string
@@ -56,8 +55,7 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 }
 
 // end ends the connection at both sides, once. It reports whether this call did. credit says which
-// tallies count the end (nil: none); they do before either side can notice it, so that evidence is
-// never behind what was seen.
+// tallies count the end (nil: none); they do before either side can notice it.
 func (c *conn) end(how ending, credit func(*tally) bool) bool {
 	c.mu.Lock()
 	if c.over {

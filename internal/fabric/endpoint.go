@@ -14,8 +14,8 @@ import (
 type Destination struct {
 	// Name is a DNS label: [fault.Etcd], which only servers have links to, or the name of a server.
 	Name string
-	// Advertised is the address that everybody dials. The switch listens on it; port 0 lets the
-	// kernel choose, see [Fabric.Advertised].
+	// Advertised is the address that everybody dials, at the switch. Port 0: any, see
+	// [Fabric.Advertised].
 	Advertised netip.AddrPort
 	// Real is where the destination listens.
 	Real netip.AddrPort

@@ -72,8 +72,7 @@ type Fabric struct {
 	links   map[string]*link // by LinkName
 }
 
-// New starts listening on the advertised addresses and that of the API. After an error nothing
-// runs.
+// New listens on the advertised addresses and that of the API. After an error nothing runs.
 func New(cfg Config) (*Fabric, error) {
 	if cfg.Now == nil {
 		start := time.Now()
@@ -124,8 +123,7 @@ func (f *Fabric) start(cfg Config) error {
 	return f.serveAPI(cfg.API)
 }
 
-// addSource makes a server known that dials from an address of its own, and gives it a link to
-// every destination, itself included.
+// addSource makes a server known by its address, with a link to every destination, itself included.
 func (f *Fabric) addSource(s Source) error {
 	if err := s.check(); err != nil {
 		return err
@@ -231,8 +229,7 @@ func (f *Fabric) Links() []LinkStatus {
 	return status
 }
 
-// Dials are the connections made so far to a destination, let in or not, by source. address is what
-// they dial.
+// Dials are the connections so far to a destination, let in or not, by source. They dial address.
 func (f *Fabric) Dials(to, address string) []history.Dial {
 	var dials []history.Dial
 	for _, l := range f.Links() {

@@ -55,8 +55,7 @@ type link struct {
 	accepted, refused, unreachable int
 }
 
-// serve passes a connection on to the destination. It returns when both streams are set up or it
-// has failed.
+// serve passes a connection on. It returns when both streams are set up, or on failure.
 func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	c := newConn(ctx, l, fmt.Sprintf("%s-%d-", accepted.RemoteAddr(), l.serial.Add(1)), accepted)
 	// Registered first and checked second: disabling a link resets registered connections.
@@ -66,7 +65,8 @@ func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	}
 	enabled, upstream := l.state()
 	if !enabled {
-		l.refuse(c)
+		l.count(&l.refused)
+		c.end(resetting, nil)
 		return
 	}
 	l.count(&l.accepted)
@@ -100,12 +100,6 @@ func (l *link) register(c *conn) bool {
 	}
 	l.open[c] = struct{}{}
 	return true
-}
-
-// refuse turns away a connection that came while the link was disabled.
-func (l *link) refuse(c *conn) {
-	l.count(&l.refused)
-	c.end(resetting, nil)
 }
 
 func (l *link) count(counter *int) {
@@ -169,8 +163,10 @@ func (l *link) status() LinkStatus {
 // disable and enable use toxiproxy's own states, so that its tools show them. A proxy releases its
 // port when it is disabled and gets another one later: the old one may be taken.
 func (l *link) disable() error {
-	_, upstream := l.state()
-	return l.proxy.Update(&toxiproxy.Proxy{Listen: l.listen(), Upstream: upstream, Enabled: false})
+	l.proxy.Lock()
+	disabled := &toxiproxy.Proxy{Listen: l.proxy.Listen, Upstream: l.proxy.Upstream}
+	l.proxy.Unlock()
+	return l.proxy.Update(disabled)
 }
 
 func (l *link) enable() error {
@@ -181,12 +177,6 @@ func (l *link) enable() error {
 	return l.proxy.Update(&toxiproxy.Proxy{Listen: anyPort, Upstream: upstream, Enabled: true})
 }
 
-func (l *link) listen() string {
-	l.proxy.Lock()
-	defer l.proxy.Unlock()
-	return l.proxy.Listen
-}
-
 const anyPort = "127.0.0.1:0"
 
 // close resets all connections and refuses new ones, and new faults.
@@ -195,8 +185,7 @@ func (l *link) close(ctx context.Context) {
 	l.closed = true
 	l.mu.Unlock()
 	l.breakOpen(nil, nil)
-	// Removing toxics releases their streams: first those that a present injection waits for, then
-	// its own.
+	// Removing toxics releases their streams: first what an injection waits for, then its own.
 	l.clearToxics(ctx)
 	l.configuring.Lock()
 	defer l.configuring.Unlock()

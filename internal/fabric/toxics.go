@@ -25,8 +25,8 @@ var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true,
 const stallBound = time.Second
 
 // compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
-// the one in front, the one behind has to be removed and added again (see removeToxic), which would
-// let data through a timeout.
+// the one in front, the one behind has to be removed and added again (see removeToxic); data would
+// pass.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {
@@ -49,12 +49,7 @@ func (l *link) toxics(d stream.Direction) []*toxics.ToxicWrapper {
 }
 
 func (l *link) carries(d stream.Direction, toxicType string) bool {
-	for _, t := range l.toxics(d) {
-		if t.Type == toxicType {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.toxics(d), func(t *toxics.ToxicWrapper) bool { return t.Type == toxicType })
 }
 
 // addToxic puts a toxic behind those of the stream, for new and open connections. The caller holds

@@ -17,8 +17,7 @@ func init() {
 }
 
 // timeoutToxic swallows a stream. toxiproxy's own lets the end of a stream through, starts its
-// timeout anew with each chunk, ends even idle connections when it is removed, and leaks
-// goroutines.
+// timeout anew with each chunk, ends idle connections when removed, and leaks goroutines.
 type timeoutToxic struct{ toxics.TimeoutToxic }
 
 // swallowed is what the toxic has swallowed of a connection.

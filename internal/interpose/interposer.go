@@ -2,8 +2,7 @@
 // documents of that server fail, or break off. It passes everything else on unchanged: to peers it
 // is the server, to the server it is the peer.
 //
-// It has the keys of both. It uses the certificate of a peer only for requests of clients that have
-// proved to be peers.
+// It has the keys of both. It uses that of a peer only for clients that have proved to be peers.
 package interpose
 
 import (
@@ -31,13 +30,12 @@ type Config struct {
 	// Real is where the server listens, and Name the name for which its certificate is verified.
 	Real netip.AddrPort
 	Name string
-	// Serving is the certificate that the server shows now. It is called for each connection and
-	// must be safe for concurrent use.
+	// Serving is the certificate that the server shows now. It is called for each connection,
+	// concurrently.
 	Serving func() (*tls.Certificate, error)
 	// ServingCA has signed it.
 	ServingCA *x509.CertPool
-	// FrontProxy is the certificate by which peers prove that they may speak for users, and
-	// FrontProxyCA what has signed it.
+	// FrontProxy is the certificate by which peers may speak for users; FrontProxyCA has signed it.
 	FrontProxy   func() (*tls.Certificate, error)
 	FrontProxyCA *x509.CertPool
 }
@@ -214,8 +212,7 @@ func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // breakOff ends an answer before its body is complete. It sends the headers of the server's answer,
 // with the Content-Length if there is one (most documents are too large for net/http to set it),
-// and a part of the body. So it looks like a server that dies, and not like a complete short
-// answer.
+// and a part of the body. So the server seems to die, and the answer is not complete.
 func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how fault.DiscoveryFailure) {
 	r = r.Clone(r.Context())
 	r.Header.Del("If-None-Match") // a 304 has no body

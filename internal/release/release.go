@@ -1,5 +1,4 @@
-// Package release reads the version of a server in a run: a released kube-apiserver, and which of
-// its APIs are switched off.
+// Package release reads the version of a server in a run: a release, and which of its APIs are off.
 //
 // Upstream itself tests the proxy of 1.28 to 1.32 with two servers of one release that serve
 // different APIs: these releases cannot be mixed with later ones.

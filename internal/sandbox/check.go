@@ -15,8 +15,7 @@ import (
 // if there was one. Check appends the path of an empty scratch directory to try.Args and removes
 // the directory afterwards; try.Stderr is replaced.
 //
-// The error is an [UnsupportedError] if the namespaces could not be created, and otherwise what the
-// program printed.
+// The error is an [UnsupportedError] without namespaces, and otherwise what the program printed.
 func Check(ctx context.Context, try Command) error {
 	scratch, err := os.MkdirTemp("", "skewproof-check-")
 	if err != nil {

@@ -5,8 +5,7 @@
 // The outer half ([Enter]) re-executes the current program, and that copy calls the inner half
 // ([Setup], [Host]). Neither needs root where the kernel allows user namespaces.
 //
-// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay
-// zombies until the run ends.
+// The first process reaps only its own children: orphans stay zombies until the run ends.
 package sandbox
 
 import (

@@ -145,28 +145,21 @@ func Own(a netip.Addr) error {
 
 // Start starts cmd on the host. Waiting for it and signalling it work as usual.
 func (h *Host) Start(cmd *exec.Cmd) error {
-	var err error
-	h.do(func() { err = cmd.Start() })
-	return err
+	return h.do(cmd.Start)
 }
 
 // Rename gives the host another name, from now on and for processes that are on it too.
 func (h *Host) Rename(name string) error {
-	var err error
-	h.do(func() { err = unix.Sethostname([]byte(name)) })
-	if err != nil {
+	if err := h.do(func() error { return unix.Sethostname([]byte(name)) }); err != nil {
 		return fmt.Errorf("rename host %q to %q: %w", h.Name, name, err)
 	}
 	return nil
 }
 
-func (h *Host) do(f func()) {
-	done := make(chan struct{})
-	h.work <- func() {
-		defer close(done)
-		f()
-	}
-	<-done
+func (h *Host) do(f func() error) error {
+	done := make(chan error, 1)
+	h.work <- func() { done <- f() }
+	return <-done
 }
 
 // Close ends the host's thread. The namespaces end with the last process in them.

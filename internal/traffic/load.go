@@ -37,8 +37,8 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Load is background traffic: make it with NewLoad, give it probes, Run it once. SetProbes is safe
-// for concurrent use.
+// Load is background traffic: make it with NewLoad, give it probes, Run it once. SetProbes may be
+// called concurrently.
 type Load struct {
 	clients *Clients
 	options Options

@@ -22,8 +22,8 @@ import (
 
 // attempt is a request on its way, with those that the client sends because of its answer, such as
 // the pages of a list. It travels in the request's context, because one HTTP connection is shared
-// by several client-go clients and by load and sweep: the transport could not tell otherwise who
-// sends a request, and why.
+// by several client-go clients and by load and sweep: otherwise the transport could not tell who
+// sends what.
 type attempt struct {
 	purpose history.Purpose
 	began   time.Time

@@ -32,8 +32,7 @@ type Options struct {
 	Can func(*Request) bool
 }
 
-// Chooser chooses what is asked next. Its options and probes alone decide. It is not for concurrent
-// use.
+// Chooser chooses what is asked next. Its options and probes alone decide. Not for concurrent use.
 type Chooser struct {
 	Options
 	decks    decks
@@ -130,8 +129,8 @@ func (c *Chooser) once(r history.Resource, what string, all func(history.Resourc
 	return c.possible[key]
 }
 
-// writeShare is how many percent of the requests on writable resources are about objects of the
-// load.
+// writeShare is the share, in percent, of requests on writable resources that use the load's
+// objects.
 const writeShare = 35
 
 func (c *Chooser) choose() Request {
@@ -162,8 +161,7 @@ func (c *Chooser) choose() Request {
 	return chosen
 }
 
-// own is a request of the profile's own kind; false if it is not the turn of one, or there is
-// nothing to ask for in that way.
+// own is a request of the profile's own kind; false if it is not its turn, or there is none.
 func (c *Chooser) own() (Request, bool) {
 	if c.large.growing() {
 		return c.large.grow(c.Lane, c.Users[0]), true

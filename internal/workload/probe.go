@@ -32,32 +32,27 @@ type Probe struct {
 
 // Classify turns ground truth (each live server's own document) into probes, sorted by resource. To
 // what the documents list it adds resources that nobody serves: an unknown group, an unknown
-// version of a known group, an unknown resource of a known version, and unknown subresources. No
-// documents give no probes.
+// version of a known group, an unknown resource of a known version, unknown subresources. Without
+// documents there are none.
 func Classify(docs map[string]history.Document) []Probe {
-	byGVR := map[history.GVR]*Probe{}
+	var all []history.Document
+	servers := map[history.GVR][]string{}
 	for _, server := range slices.Sorted(maps.Keys(docs)) {
+		all = append(all, docs[server])
 		for _, r := range docs[server].Resources {
-			p := byGVR[r.GVR]
-			if p == nil {
-				p = &Probe{Resource: clone(r)}
-				byGVR[r.GVR] = p
-			} else {
-				unite(&p.Resource, r)
-			}
-			if !slices.Contains(p.Servers, server) {
-				p.Servers = append(p.Servers, server)
+			if !slices.Contains(servers[r.GVR], server) {
+				servers[r.GVR] = append(servers[r.GVR], server)
 			}
 		}
 	}
-	probes := make([]Probe, 0, len(byGVR)+8)
-	for _, p := range byGVR { // in any order: they are sorted below
-		p.Class = Somewhere
+	var probes []Probe
+	for _, r := range Union(all...).Resources {
+		p := Probe{Resource: r, Class: Somewhere, Servers: servers[r.GVR]}
 		if len(p.Servers) == len(docs) {
 			p.Class = Everywhere
 		}
-		probes = append(probes, *p)
-		probes = append(probes, skewedSubresources(*p, docs)...)
+		probes = append(probes, p)
+		probes = append(probes, skewedSubresources(p, docs)...)
 	}
 	slices.SortFunc(probes, compareProbes)
 	return append(probes, unserved(probes)...)
@@ -133,8 +128,7 @@ func compareProbes(a, b Probe) int {
 
 // Classifier classifies as [Classify] does, and remembers. What was served once and is not any more
 // becomes a probe of what nobody serves: servers and clients that do not forget it are wrong in
-// another way than with what never existed. Its zero value has seen nothing. It is not for
-// concurrent use.
+// another way than with what never existed. The zero value is empty. It is not for concurrent use.
 type Classifier struct{ once history.Document }
 
 // Classify classifies what the live servers serve, and what was served at an earlier call.
@@ -152,8 +146,7 @@ func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	return probes
 }
 
-// departed is what was served once and is not now: resources, and subresources of present
-// resources.
+// departed is what was served once and is not now: resources, and subresources of others.
 func departed(once, now history.Document) []Probe {
 	var probes []Probe
 	for _, r := range once.Resources {

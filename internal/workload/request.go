@@ -42,8 +42,8 @@ const (
 )
 
 // Timeout is how long a client waits for the answer to a request, and to those that follow from it.
-// It is longer than history.DefaultBounds.Unavailable allows a server, so that a late 503 is seen
-// as that and not as a timeout.
+// It is longer than history.DefaultBounds.Unavailable allows a server, so that a late 503 is no
+// timeout.
 const Timeout = 35 * time.Second
 
 // Request is one request of a client, as data. Values are comparable. What a request leaves empty

@@ -22,8 +22,8 @@ var matchesNothing = url.Values{"labelSelector": {"skewproof.invalid/sweep=match
 // That also holds for the resources that act instead of store: a review of nothing is refused, and
 // bindings, evictions, tokens and connections (exec, attach, portforward) fail on the missing
 // object before anything is dialled. Only the proxy subresources are left out: what they answer is
-// about what stands behind them (503 "no endpoints available" for a service that does not exist),
-// and reads like a fault of the server.
+// about what stands behind them (503 for a service that does not exist), and reads like a fault of
+// the server.
 func Sweep(doc history.Document, verbs []string) []Request {
 	var all []Request
 	add := func(r history.Resource, subresource string, offered []string) {

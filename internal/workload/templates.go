@@ -13,8 +13,7 @@ type groupResource struct{ group, resource string }
 type template struct {
 	kind   string
 	fields string // all but apiVersion, kind and metadata, in JSON; NAME is that of the object
-	// unconditionalUpdate: a PUT may lack resourceVersion (AllowUnconditionalUpdate in its
-	// strategy).
+	// unconditionalUpdate: a PUT may lack resourceVersion (AllowUnconditionalUpdate).
 	unconditionalUpdate bool
 	subresources        map[string]string // a merge patch for each that can be patched
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// nestedImage is a container image in the node image. It holds one program, named after the
-// component.
+// nestedImage is a container image in the node image. Its one program is named after the component.
 type nestedImage struct {
 	tag       string
 	component binaries.Component
@@ -28,12 +28,9 @@ func (i nestedImage) archive() string {
 func contents(wanted []string, sandbox string, versions []string) ([]nestedImage, error) {
 	var all []nestedImage
 	add := func(i nestedImage) {
-		for _, have := range all {
-			if have.tag == i.tag {
-				return
-			}
+		if !slices.ContainsFunc(all, func(have nestedImage) bool { return have.tag == i.tag }) {
+			all = append(all, i)
 		}
-		all = append(all, i)
 	}
 	for _, image := range append(wanted, sandbox) {
 		name, tag, ok := strings.Cut(strings.TrimPrefix(image, registry+"/"), ":")

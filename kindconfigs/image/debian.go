@@ -99,8 +99,7 @@ func (b *builder) bootstrap(ctx context.Context, archive string) error {
 	return os.Rename(packed, archive)
 }
 
-// inMountNamespace runs a program in a mount namespace of its own: debootstrap may leave /proc
-// mounted.
+// inMountNamespace runs a program in a mount namespace of its own: debootstrap may leave mounts.
 func inMountNamespace(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Setpgid: true}

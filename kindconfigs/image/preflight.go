@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"golang.org/x/sys/unix"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 // Disk space for making images, in bytes. The images of two versions take 0.64 GB, and twice that
 // while they are made; Debian's packages take 0.4 GB before they are packed. The rest is for Go's
-// own caches, which a first build fills.
+// caches.
 const (
 	engineRoom = 3 << 30
 	cacheRoom  = 2 << 30
@@ -50,12 +49,12 @@ func findEngine(ctx context.Context) (engine, error) {
 
 // checkSpace is called before an image is made.
 func (b *builder) checkSpace() error {
-	if free := freeSpace(b.cache); free >= 0 && free < cacheRoom {
+	if free := kind.FreeSpace(b.cache); free >= 0 && free < cacheRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, and %d MB are wanted: free some, or put the cache elsewhere with XDG_CACHE_HOME",
 			errNeeds, free/1e6, b.cache, int64(cacheRoom)/1e6)
 	}
 	// The data directory of an engine on another machine cannot be looked at.
-	if free := freeSpace(b.engine.DockerRootDir); free >= 0 && free < engineRoom {
+	if free := kind.FreeSpace(b.engine.DockerRootDir); free >= 0 && free < engineRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, where the Docker engine keeps its images, and %d MB are wanted: "+
 			"'docker system prune' frees some", errNeeds, free/1e6, b.engine.DockerRootDir, int64(engineRoom)/1e6)
 	}
@@ -71,15 +70,6 @@ func goArch(machine string) string {
 		return "arm64"
 	}
 	return machine
-}
-
-// freeSpace is in bytes; -1 if it is not known.
-func freeSpace(dir string) int64 {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return -1
-	}
-	return int64(s.Bavail) * s.Bsize
 }
 
 func lockCache(ctx context.Context, dir string) (unlock func(), err error) {

@@ -159,12 +159,7 @@ func address(c *rest.Config) string {
 
 // user is the part of a configuration that says who asks.
 func user(c *rest.Config) any {
-	return struct {
-		Username, Password, BearerToken, BearerTokenFile string
-		Cert, Key                                        string
-		Impersonate                                      rest.ImpersonationConfig
-		Exec, Provider                                   any
-	}{
+	return []any{
 		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider, c.AuthProvider,
 	}
 }

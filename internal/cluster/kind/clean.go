@@ -12,17 +12,16 @@ import (
 // remove removes the nodes, volumes and network of a cluster. They need not exist.
 func remove(ctx context.Context, cluster string) error {
 	var errs []error
-	containers, err := dockerLines(ctx, "ps", "--all", "--quiet", "--filter", "label="+kindLabel+"="+cluster)
-	errs = append(errs, err)
-	if len(containers) > 0 {
-		_, err := Docker(ctx, nil, append([]string{"rm", "--force", "--volumes"}, containers...)...)
+	for _, made := range []struct{ list, remove []string }{
+		{[]string{"ps", "--all", "--quiet", "--filter", "label=" + kindLabel + "=" + cluster}, []string{"rm", "--force", "--volumes"}},
+		{[]string{"network", "ls", "--quiet", "--filter", "label=" + runLabel + "=" + cluster}, []string{"network", "rm"}},
+	} {
+		ids, err := dockerLines(ctx, made.list...)
 		errs = append(errs, err)
-	}
-	networks, err := dockerLines(ctx, "network", "ls", "--quiet", "--filter", "label="+runLabel+"="+cluster)
-	errs = append(errs, err)
-	if len(networks) > 0 {
-		_, err := Docker(ctx, nil, append([]string{"network", "rm"}, networks...)...)
-		errs = append(errs, err)
+		if len(ids) > 0 {
+			_, err := Docker(ctx, nil, append(made.remove, ids...)...)
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

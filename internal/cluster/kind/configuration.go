@@ -18,8 +18,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configuration is a cluster to be made. It renders to the files that kind and kubeadm read; the
-// examples in kindconfigs are such files.
+// Configuration is a cluster to be made. It renders to files for kind and kubeadm, such as those in
+// kindconfigs.
 type Configuration struct {
 	Title   []string // lines of comment at the top
 	Name    string   // of the cluster; empty leaves it to kind
@@ -39,8 +39,8 @@ type Configuration struct {
 // Node is a control-plane node of a configuration.
 type Node struct {
 	Version string // of its kube-apiserver
-	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like
-	// (KEP-4330); empty for its own.
+	// Emulates is the minor version, such as "1.36", that it emulates (KEP-4330); empty for its
+	// own.
 	Emulates string
 	// Setup is the configuration of the server beside the subject's; nil: none. See [CheckSetup].
 	Setup *scenario.Setup
@@ -197,8 +197,8 @@ func (c *Configuration) podPatch(n Node) string {
 	return patch
 }
 
-// argumentPatch adds the arguments that only some nodes have; "" if there are none.
-// [Configuration.YAML] returns the errors.
+// argumentPatch adds the arguments that only some nodes have; "" if there are none. YAML has the
+// errors.
 func (c *Configuration) argumentPatch(n Node) (lines string) {
 	common, _ := c.arguments()
 	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)

@@ -41,8 +41,7 @@ func edit(manifest []byte, image string, incarnation int, change func(*corev1.Co
 	return yaml.Marshal(pod)
 }
 
-// setUp replaces the arguments of a kube-apiserver in which servers may differ, and the probed
-// port.
+// setUp replaces a kube-apiserver's arguments in which servers may differ, and the probed port.
 func setUp(container *corev1.Container, own []Argument) {
 	port := strconv.Itoa(securePort)
 	container.Command = slices.DeleteFunc(container.Command, func(argument string) bool {

@@ -48,7 +48,7 @@ func Check(ctx context.Context, versions []string, servers int, proxy string) (F
 	if err != nil {
 		return Found{}, err
 	}
-	if err := e.check(servers, freeSpace(e.DockerRootDir)); err != nil {
+	if err := e.check(servers, FreeSpace(e.DockerRootDir)); err != nil {
 		return Found{}, err
 	}
 	if proxy != "" {
@@ -109,33 +109,32 @@ func FindEngine(ctx context.Context) (Engine, error) {
 	return e, nil
 }
 
-// check reports what the engine lacks. disk is the free space in bytes, 0 if unknown.
-func (e Engine) check(servers int, disk uint64) error {
-	memory, space := uint64(servers)*memoryPerNode, uint64(servers)*diskPerNode
+// check reports what the engine lacks. disk is the free space in bytes, -1 if unknown.
+func (e Engine) check(servers int, disk int64) error {
+	memory, space := uint64(servers)*memoryPerNode, int64(servers)*diskPerNode
 	switch {
 	case e.OSType != "linux":
 		return fmt.Errorf("the Docker engine runs %s containers: kind needs Linux ones", e.OSType)
 	case e.MemTotal < memory:
 		return fmt.Errorf("the Docker engine has %d MiB of memory: %d nodes need %d; give it more, or use fewer --servers", e.MemTotal>>20, servers, memory>>20)
-	case disk != 0 && disk < space:
+	case disk >= 0 && disk < space:
 		return fmt.Errorf("%d MiB are free in %s: %d nodes need %d; 'docker system df' says what takes room", disk>>20, e.DockerRootDir, servers, space>>20)
 	}
 	return nil
 }
 
-// freeSpace is that of a directory in bytes; 0 if it is on another machine.
-func freeSpace(dir string) uint64 {
+// FreeSpace is that of a directory in bytes; -1 if it is on another machine.
+func FreeSpace(dir string) int64 {
 	var s unix.Statfs_t
 	if dir == "" || unix.Statfs(dir, &s) != nil {
-		return 0
+		return -1
 	}
-	return s.Bavail * uint64(s.Bsize)
+	return int64(s.Bavail) * s.Bsize
 }
 
 // checkReachable demands that this process and the engine share a network: load, faults and ground
 // truth dial the nodes' addresses, and nodes dial one of ours. Every engine has a network called
-// bridge, whose gateway is an address of the engine's machine. (Another engine may have the same
-// address; createNetwork looks again.)
+// bridge, whose gateway is an address of the engine's machine. createNetwork checks again.
 func checkReachable(ctx context.Context) error {
 	gateways, err := dockerLines(ctx, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
 	if err != nil || len(gateways) == 0 {
@@ -153,8 +152,8 @@ func checkReachable(ctx context.Context) error {
 	return notHere(strings.Join(gateways, ", "))
 }
 
-// checkStatic demands an executable that needs no other file: nodes, and the images in them, have
-// none of this machine's libraries.
+// checkStatic demands an executable that needs no other file: nodes have none of this machine's
+// libraries.
 func checkStatic(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -173,7 +172,7 @@ func checkStatic(path string) error {
 // in them, the oldest first: everything else in the image is of that version.
 const nodeRepository = "skewproof/node"
 
-// LoadBalancerImage is what kind puts in front of several control-plane nodes, and pulls if need be.
+// LoadBalancerImage is what kind puts in front of several control-plane nodes.
 // Source: Image in sigs.k8s.io/kind/pkg/cluster/internal/loadbalancer/const.go.
 const LoadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 

@@ -30,11 +30,11 @@ func TestWhatAnEngineLacks(t *testing.T) {
 	well := Engine{OSType: "linux", MemTotal: 8 << 30, DockerRootDir: "/var/lib/docker"}
 	for name, c := range map[string]struct {
 		engine Engine
-		disk   uint64
+		disk   int64
 		want   string // in the error; empty for none
 	}{
 		"enough":            {well, 10 << 30, ""},
-		"unknown disk":      {well, 0, ""},
+		"unknown disk":      {well, -1, ""},
 		"little memory":     {Engine{OSType: "linux", MemTotal: 1 << 30}, 0, "1024 MiB of memory: 3 nodes need 1800"},
 		"full disk":         {well, 1 << 30, "1024 MiB are free in /var/lib/docker"},
 		"Windows container": {Engine{OSType: "windows", MemTotal: 8 << 30}, 0, "windows containers"},

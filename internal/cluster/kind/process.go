@@ -82,8 +82,8 @@ const (
 	nodeTimeout = 15 * time.Second
 )
 
-// tail returns when the process has ended, or ctx. Docker's client may end before that; then
-// nothing more of the log is copied.
+// tail returns when the process has ended, or ctx. The rest of the log is lost if Docker's client
+// ends before.
 func (p *process) tail(ctx context.Context, out io.Writer) {
 	lines := tailLines
 	for ctx.Err() == nil {
@@ -97,8 +97,8 @@ func (p *process) tail(ctx context.Context, out io.Writer) {
 	}
 }
 
-// runs asks the node whether the process exists and is no zombie. A node that does not answer is
-// asked again until the time is over.
+// runs asks the node if the process exists, not as a zombie. It asks again until a node answers or
+// the time is over.
 func (p *process) runs(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

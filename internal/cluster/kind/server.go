@@ -20,8 +20,8 @@ const (
 	startTimeout = 2 * time.Minute
 	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
 	readyTimeout = 3 * time.Minute
-	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods)
-	// and what it takes to notice a change.
+	// stopTimeout exceeds the time for a kubelet to notice a change and to kill (after 30 s, by
+	// default).
 	stopTimeout = 90 * time.Second
 	// effectTimeout bounds how long the harness looks at the effect of a setup.
 	effectTimeout = 5 * time.Second
@@ -163,8 +163,8 @@ func (s *server) writeManifest(ctx context.Context, pod, version string, incarna
 	return write(ctx, s.place.Node, manifestPath(pod), manifest)
 }
 
-// removeManifests moves the manifests of pods to where the kubelet does not look. The lines are
-// executed before, in the same script.
+// removeManifests moves the manifests of pods to where the kubelet does not look. It runs the lines
+// before that.
 func (s *server) removeManifests(ctx context.Context, before string, pods ...string) error {
 	lines := "mkdir -p /etc/kubernetes/skewproof\n" + before
 	for _, pod := range pods {

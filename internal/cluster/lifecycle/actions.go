@@ -41,8 +41,7 @@ func (s *Server[P]) start(ctx context.Context, version string) error {
 	return s.launch(ctx, s.Begin(), programs)
 }
 
-// Adopt makes processes that something else starts the first incarnation, and awaits that it is
-// ready.
+// Adopt makes processes that something else starts the first incarnation, and awaits it.
 func (s *Server[P]) Adopt(ctx context.Context) error {
 	s.Lock()
 	defer s.Unlock()
@@ -154,7 +153,7 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 }
 
 // terminate ends one process after the other gracefully, the last started first. It returns those
-// that did not end in order.
+// that failed.
 func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
 	for _, p := range slices.Backward(i.Processes()) {
 		if err := s.Backend.Terminate(ctx, p, next); err != nil {

@@ -70,13 +70,6 @@ func shortened(line string) string {
 }
 
 func (l Log) read() ([]byte, error) {
-	f, err := os.Open(l.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if _, err := f.Seek(l.From, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(f)
+	content, err := os.ReadFile(l.Path)
+	return content[min(l.From, int64(len(content))):], err
 }

@@ -27,8 +27,7 @@ type Config struct {
 	Status   func(format string, args ...any) // one line for people
 	// Client asks servers whether they are ready, around links and faults.
 	Client *http.Client
-	// ReadyTimeout is how long a program may take to become ready; StopTimeout how long a process
-	// may take to end after a signal.
+	// ReadyTimeout is how long a program may take to become ready; StopTimeout how long to end.
 	ReadyTimeout, StopTimeout time.Duration
 	// Context ends with the cluster: crashes after that are not recorded.
 	Context context.Context
@@ -40,8 +39,8 @@ type Config struct {
 	up    atomic.Bool
 }
 
-// MarkUp notes that all servers have been ready at once. From then on a server that fails to start
-// has crashed; before, the run has failed.
+// MarkUp notes that all servers have been ready at once. After that a failed start is a crash, and
+// no failed run.
 func (c *Config) MarkUp() { c.up.Store(true) }
 
 // Up reports whether all servers have been ready at once.
@@ -55,8 +54,7 @@ type Backend[P Process] interface {
 	// Programs are those of the server with that version and [Server.Setup], in the order of their
 	// start: each waits until the one before is ready. Programs starts nothing.
 	Programs(version string) ([]Program[P], error)
-	// Terminate asks a process to end gracefully and does not wait. next is the version that is to
-	// replace the server, "" if none is.
+	// Terminate asks a process to end gracefully. next is the version that replaces it, if any.
 	Terminate(ctx context.Context, p P, next string) error
 	// KillProcesses ends processes at once. Nothing starts them again.
 	KillProcesses(ctx context.Context, living []P) error
@@ -75,7 +73,7 @@ type Program[P Process] struct {
 }
 
 // Server is one apiserver through all its incarnations. Its lock is held through each change of
-// state, which may take long.
+// state.
 type Server[P Process] struct {
 	sync.Mutex
 	*Config
@@ -158,8 +156,8 @@ func (s *Server[P]) expectEnd(i *Incarnation[P]) {
 	i.expected.Store(true)
 }
 
-// killRest ends the remaining processes of an incarnation. The signal may fail if one of them ends
-// by itself meanwhile; that is no error.
+// killRest ends the remaining processes of an incarnation. A signal that fails, because they end,
+// is no error.
 func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 	if living := i.Living(); len(living) > 0 {
 		_ = s.Backend.Signal(ctx, living, syscall.SIGKILL)
@@ -225,8 +223,8 @@ func (s *Server[P]) recordPanics() {
 	}
 }
 
-// logEnd is the byte at which the output in l ends in its file, which later incarnations share; -1
-// if it ends with the file.
+// logEnd is the byte at which the output in l ends in its file, which later ones share; -1: the
+// end.
 func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
 	for _, i := range later {
 		for _, p := range i.Processes() {

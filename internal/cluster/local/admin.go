@@ -26,8 +26,8 @@ type adminTransport struct {
 	issued map[[sha256.Size]byte]bool // certificates
 }
 
-// newAdminTransport uses the client certificate in two files. present is where the server at an
-// address listens at present.
+// newAdminTransport uses the client certificate in two files. present is where a server listens
+// now.
 func newAdminTransport(certFile, keyFile string, present func(netip.AddrPort) netip.AddrPort) (*adminTransport, error) {
 	admin, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {

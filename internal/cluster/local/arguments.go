@@ -23,8 +23,8 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	}
 	args := append(p.advertiseArguments(),
 		// Not loopback alone, even behind a sidecar: the harness asks from outside the host what
-		// the server itself serves. Nobody else can: the sandbox forwards no packets, and the
-		// switch leads to p.Real only.
+		// the server itself serves. Others cannot: the sandbox forwards nothing, and the switch
+		// leads to p.Real only.
 		"--bind-address=0.0.0.0",
 		"--secure-port="+strconv.Itoa(int(p.Own.Port())),
 		"--tls-cert-file="+f.key(serving+".crt"),
@@ -109,8 +109,7 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments is the command line of the sidecar of a kube-apiserver, without the program's
-// name.
+// ProxyArguments is the command line of the sidecar of a kube-apiserver without its name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",
@@ -149,8 +148,7 @@ func loopbackOf(a netip.AddrPort) netip.AddrPort {
 // Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
 const alphaGates = scenario.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
 
-// isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33
-// have neither that design nor the next.
+// isAlpha reports whether a version has the proxy as designed for 1.28. 1.33 has neither design.
 func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }
 
 // CheckDesigns refuses versions whose own proxies do not know each other: those of 1.28 to 1.32

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// accessRecord is what is read of one line of a sidecar's access log. The names are those of the log
-// (proxy/sidecar, AccessRecord), which are stable; the tests write lines with the sidecar's own type.
+// accessRecord is what is read of a line of a sidecar's access log, under the log's stable names
+// (proxy/sidecar, AccessRecord). The tests write lines with the sidecar's own type.
 type accessRecord struct {
 	AuditID  string    `json:"auditID"`
 	Start    time.Time `json:"start"`
