@@ -59,7 +59,7 @@ type Store struct {
 	Overrides Overrides
 	// Progress receives whole lines about what is being done; nil: silence.
 	Progress io.Writer
-	// KubernetesURL and EtcdURL have the releases; "" means the official place.
+	// KubernetesURL and EtcdURL serve the releases; "" means the official place.
 	KubernetesURL, EtcdURL string
 	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment
 	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for what would change the outcome.

@@ -61,9 +61,6 @@ func checkVersionForm(c Component, s string) error {
 	return nil
 }
 
-// Compare is -1, 0 or +1 as v is older, the same or newer. Pre-releases are older.
-func (v Version) Compare(other Version) int { return semver.Compare(string(v), string(other)) }
-
 // majorMinor returns "1" and "37" for v1.37.1.
 func (v Version) majorMinor() (major, minor string) {
 	major, minor, _ = strings.Cut(strings.TrimPrefix(semver.MajorMinor(string(v)), "v"), ".")

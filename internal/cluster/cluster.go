@@ -97,7 +97,8 @@ type Configurer interface {
 
 // DiscoveryBreaker is a [Cluster] that can let discovery documents of a server fail for its peers.
 type DiscoveryBreaker interface {
-	// BreakDiscovery lets fetches of the document at a path (/api or /apis), not broken yet, fail.
+	// BreakDiscovery makes fetches of a path (/api or /apis), which succeeded so far, fail that
+	// way.
 	BreakDiscovery(server, path string, how fault.DiscoveryFailure) error
 	// RestoreDiscovery lets fetches succeed again, and returns how many have failed.
 	RestoreDiscovery(server, path string) (failed int, err error)

@@ -229,7 +229,8 @@ func (f *Fabric) Links() []LinkStatus {
 	return status
 }
 
-// Dials are the connections so far to a destination, let in or not, by source. They dial address.
+// Dials are the connections so far to a destination, let in or not, by source. The sources dial
+// address.
 func (f *Fabric) Dials(to, address string) []history.Dial {
 	var dials []history.Dial
 	for _, l := range f.Links() {

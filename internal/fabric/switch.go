@@ -88,8 +88,8 @@ func (f *Fabric) Detour(to string, via netip.AddrPort) (end func(), err error) {
 	}, nil
 }
 
-// setUpstream changes where new connections go, and returns where they went. toxiproxy's call would
-// refuse some.
+// setUpstream changes where new connections go, and returns where they went. toxiproxy's own call
+// would refuse connections for a moment.
 func (l *link) setUpstream(upstream string) (before string) {
 	l.proxy.Lock()
 	defer l.proxy.Unlock()

@@ -25,8 +25,8 @@ var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true,
 const stallBound = time.Second
 
 // compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
-// the one in front, the one behind has to be removed and added again (see removeToxic); data would
-// pass.
+// the one in front, the one behind has to be removed and added again (see removeToxic), and data
+// would get through a timeout.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {

@@ -146,7 +146,7 @@ func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	return probes
 }
 
-// departed is what was served once and is not now: resources, and subresources of others.
+// departed is what was served once and is not now: resources, or subresources of served ones.
 func departed(once, now history.Document) []Probe {
 	var probes []Probe
 	for _, r := range once.Resources {

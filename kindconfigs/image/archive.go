@@ -93,8 +93,8 @@ type file struct {
 	content []byte
 }
 
-// writeLayer writes files and the directories above them as a tar archive, owned by root and
-// reproducible.
+// writeLayer writes files and the directories above them as a tar archive, owned by root and always
+// the same for the same files.
 func writeLayer(w io.Writer, files []file) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	t := tar.NewWriter(w)

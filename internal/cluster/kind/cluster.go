@@ -48,7 +48,7 @@ func (f Files) access(server string) string { return filepath.Join(f.Logs, serve
 // Kubeconfig leads to the load balancer's port on this machine.
 func (f Files) Kubeconfig() string { return f.key("kubeconfig") }
 
-// Cluster is a running kind cluster. Different servers may be acted on concurrently.
+// Cluster is a running kind cluster. Methods may run concurrently for different servers.
 type Cluster struct {
 	config Config
 	lifecycle.Servers[*process, *server]

@@ -197,8 +197,8 @@ func (c *Configuration) podPatch(n Node) string {
 	return patch
 }
 
-// argumentPatch adds the arguments that only some nodes have; "" if there are none. YAML has the
-// errors.
+// argumentPatch adds the arguments that only some nodes have; "" if there are none.
+// [Configuration.YAML] returns the errors.
 func (c *Configuration) argumentPatch(n Node) (lines string) {
 	common, _ := c.arguments()
 	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)

@@ -27,7 +27,8 @@ func (l *logger) write(text string) {
 	_, _ = io.WriteString(l.all, strings.TrimRight(text, "\n")+"\n")
 }
 
-// Warn and the others implement [log.Logger]. kind warns of what is known.
+// Warn and the others implement [log.Logger]. Warnings are about the network variable and cgroup
+// v1, which are known.
 func (l *logger) Warn(message string)            { l.write(message) }
 func (l *logger) Warnf(format string, a ...any)  { l.write(fmt.Sprintf(format, a...)) }
 func (l *logger) Error(message string)           { l.write(message) }

@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// CheckPlan refuses plans that a kind cluster cannot carry out in full. It sets limits of
-// scenarios.
+// CheckPlan refuses plans that a kind cluster cannot carry out in full. The limits of the
+// catalogue's scenarios follow from it.
 func CheckPlan(plan scenario.Plan) error {
 	refuse := func(what string) error {
 		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", scenario.BackendKind, what, scenario.BackendLocal)

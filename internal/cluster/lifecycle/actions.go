@@ -41,7 +41,7 @@ func (s *Server[P]) start(ctx context.Context, version string) error {
 	return s.launch(ctx, s.Begin(), programs)
 }
 
-// Adopt makes processes that something else starts the first incarnation, and awaits it.
+// Adopt makes processes that something else starts the first incarnation, and waits for it.
 func (s *Server[P]) Adopt(ctx context.Context) error {
 	s.Lock()
 	defer s.Unlock()

@@ -27,7 +27,8 @@ type Config struct {
 	Status   func(format string, args ...any) // one line for people
 	// Client asks servers whether they are ready, around links and faults.
 	Client *http.Client
-	// ReadyTimeout is how long a program may take to become ready; StopTimeout how long to end.
+	// ReadyTimeout bounds the start of a program until it is ready, StopTimeout the end of a
+	// process.
 	ReadyTimeout, StopTimeout time.Duration
 	// Context ends with the cluster: crashes after that are not recorded.
 	Context context.Context
@@ -40,7 +41,7 @@ type Config struct {
 }
 
 // MarkUp notes that all servers have been ready at once. After that a failed start is a crash, and
-// no failed run.
+// not the failure of the run.
 func (c *Config) MarkUp() { c.up.Store(true) }
 
 // Up reports whether all servers have been ready at once.
@@ -87,7 +88,7 @@ type Server[P Process] struct {
 	next         *scenario.Setup                // of the next start
 }
 
-// Incarnation is one life of a server, from its first process to the end of the last..
+// Incarnation is one life of a server, from its first process to the end of the last.
 type Incarnation[P Process] struct {
 	*Group[P]
 	Number   int // from 1
@@ -223,8 +224,8 @@ func (s *Server[P]) recordPanics() {
 	}
 }
 
-// logEnd is the byte at which the output in l ends in its file, which later ones share; -1: the
-// end.
+// logEnd is the byte at which the output in l ends in its file, which later ones share; -1 if it
+// ends with the file.
 func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
 	for _, i := range later {
 		for _, p := range i.Processes() {

@@ -109,7 +109,7 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments is the command line of the sidecar of a kube-apiserver without its name.
+// ProxyArguments is the command line of the sidecar of a kube-apiserver, without its name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",

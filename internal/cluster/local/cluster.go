@@ -48,7 +48,7 @@ type Config struct {
 	Failed func(part string, err error)
 }
 
-// Cluster is a running control plane. Different servers may be acted on concurrently.
+// Cluster is a running control plane. Methods may run concurrently for different servers.
 type Cluster struct {
 	config Config
 	lifecycle.Servers[*process, *server]
@@ -211,8 +211,8 @@ func (c *Cluster) around(name string, address func(Place) netip.AddrPort) (*rest
 	return &rest.Config{Host: "https://" + address(s.place).String(), Transport: c.admin}, nil
 }
 
-// present is where the program at an address listens at present: without its sidecar a server
-// listens elsewhere.
+// present is where the program at an address listens at present: a server whose proxy is switched
+// off has no program behind the sidecar.
 func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
 	for _, s := range c.Servers {
 		if s.place.Own == at {

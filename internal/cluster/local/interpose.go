@@ -55,7 +55,7 @@ func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) 
 	return nil
 }
 
-// RestoreDiscovery lets the fetches succeed again, and returns how many have failed..
+// RestoreDiscovery lets the fetches succeed again, and returns how many have failed.
 func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	c.interposers.mu.Lock()
 	defer c.interposers.mu.Unlock()

@@ -111,7 +111,7 @@ func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) e
 	return err
 }
 
-// checkCertificate checks that a server with a certificate of its own shows it..
+// checkCertificate checks that a server with a certificate of its own shows it.
 func (s *server) checkCertificate(ctx context.Context) error {
 	place := s.withSetup()
 	if place.setup().Serving == "" {
