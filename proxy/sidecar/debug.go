@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ import (
 
 const debugPeersPath = "/debug/peers"
 
-// PeersReport is the answer of /debug/peers: what this sidecar knows of its server and its peers. The JSON names are stable.
+// PeersReport is the answer of /debug/peers: what this sidecar knows of its server and its peers.
+// The JSON names are stable.
 type PeersReport struct {
 	Server      string       `json:"server"`      // the identity of the kube-apiserver behind the sidecar
 	Incarnation string       `json:"incarnation"` // the process of that server, "" if unknown
@@ -47,7 +49,8 @@ type PeerReport struct {
 // Document is what is known of one discovery document of a peer.
 type Document struct {
 	Path string `json:"path"`
-	// Learned is when it was last fetched or confirmed, nil if never; AgeSeconds is the time since then.
+	// Learned is when it was last fetched or confirmed, nil if never; AgeSeconds is the time since
+	// then.
 	Learned    *time.Time `json:"learned,omitempty"`
 	AgeSeconds float64    `json:"ageSeconds,omitempty"`
 	// Failed is why the last fetch failed, empty if it did not.
@@ -74,7 +77,7 @@ func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(report) // fails only with the connection
 }
 
-// forSystemMasters protects the public listener: only those who may do everything anyway may see addresses.
+// forSystemMasters lets only members of system:masters pass, because the report shows addresses.
 func forSystemMasters(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := apirequest.UserFrom(r.Context())
@@ -135,9 +138,4 @@ func (r PeersReport) writeText(w io.Writer) {
 	_ = table.Flush() // fails only with the connection
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }
