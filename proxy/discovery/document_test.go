@@ -22,13 +22,13 @@ func mergedDocument(t testing.TB) *Document {
 	return NewDocument("/apis", Merge(recordedSources(t, "apis")))
 }
 
-// provider feeds upstream's handler.
+// provider gives groups to upstream's handler.
 type provider map[string][]apidiscoveryv2.APIGroupDiscovery
 
 func (p provider) GetPeerResources() map[string][]apidiscoveryv2.APIGroupDiscovery { return p }
 
-// TestDocumentIsUpstreams serves the same merged groups by upstream's own handler.
-func TestDocumentIsUpstreams(t *testing.T) {
+// TestDocumentEqualsUpstream compares with upstream's own handler of the same groups.
+func TestDocumentEqualsUpstream(t *testing.T) {
 	sources := recordedSources(t, "apis")
 	manager := aggregated.NewResourceManager("apis")
 	manager.SetGroups(sources[0].Groups)

@@ -35,15 +35,10 @@ func withInfo(next http.Handler) http.Handler {
 
 // access gives every request an audit ID and writes its access record.
 type access struct {
-	server   string
+	server   string // the identity of the local kube-apiserver
 	log      *accessLog
-	next     http.Handler
 	observer *accessObserver
-	now      func() time.Time
-}
-
-func newAccess(server string, log *accessLog, observer *accessObserver, next http.Handler) *access {
-	return &access{server: server, log: log, observer: observer, next: next, now: time.Now}
+	next     http.Handler
 }
 
 func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +47,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = uuid.NewString()
 	}
 	r.Header.Set(auditinternal.HeaderAuditID, id) // exactly one, also if the client sent several
-	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: a.now(), Method: r.Method, Path: r.URL.EscapedPath()}}
+	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: time.Now(), Method: r.Method, Path: r.URL.EscapedPath()}}
 	ctx := context.WithValue(r.Context(), accessKey{}, request)
 	if info, ok := apirequest.RequestInfoFrom(ctx); ok {
 		request.Verb = info.Verb
@@ -64,7 +59,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { // also when the handler panics to abort the connection
 		a.observer.leave(request)
 		request.Status = answer.status
-		request.End = a.now()
+		request.End = time.Now()
 		a.log.write(&request.AccessRecord)
 	}()
 	a.next.ServeHTTP(answer, r.WithContext(ctx))

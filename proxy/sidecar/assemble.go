@@ -131,11 +131,11 @@ func (s *sidecar) assemble(ctx context.Context) error {
 		return err
 	}
 	tokens := (&tokenReviews{reviews: s.typed.AuthenticationV1().TokenReviews(), log: s.log}).cached(s.TokenCacheTTL)
-	debug := &debugPeers{report: s.report}
+	debug := debugPeers(s.report)
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
 	served := newAuthentication(s.Options, s.credentials, tokens, atFront(permitted, own, local, debug), s.log)
-	s.front = newFrontDoor(newAccess(string(s.server), s.accessLog, s.access, served), s.serverTLS.config, s.log)
+	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, served}, s.serverTLS.config, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
 	s.admin = newAdminServer(registry, withLocal, debug)
 	return nil

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -89,12 +90,7 @@ func (c *completed) completeUpstream(wrong *problems) {
 	}
 }
 
-func portOf(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	return "443"
-}
+func portOf(u *url.URL) string { return cmp.Or(u.Port(), "443") }
 
 // listensOn reports whether the front door listens at the host.
 func (c *completed) listensOn(host string) bool {

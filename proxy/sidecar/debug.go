@@ -58,23 +58,21 @@ type Document struct {
 }
 
 // debugPeers answers with a PeersReport as JSON, or as a table for people (?format=text).
-type debugPeers struct {
-	report func() PeersReport
-}
-
-func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	report := d.report()
-	w.Header().Set("Cache-Control", "no-cache, private")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.URL.Query().Get("format") == "text" {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		report.writeText(w)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(report) // fails only with the connection
+func debugPeers(reportNow func() PeersReport) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		report := reportNow()
+		w.Header().Set("Cache-Control", "no-cache, private")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.URL.Query().Get("format") == "text" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			report.writeText(w)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(report) // fails only with the connection
+	})
 }
 
 // forSystemMasters lets only members of system:masters pass, because the report shows addresses.
@@ -112,7 +110,7 @@ func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Tim
 }
 
 func (r PeersReport) writeText(w io.Writer) {
-	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, orDash(r.Incarnation), r.Advertised, r.Policy)
+	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, cmp.Or(r.Incarnation, "-"), r.Advertised, r.Policy)
 	fmt.Fprintf(w, "synced %t, local server known %t, ready %t\n\n", r.Synced, r.LocalKnown, r.LocalReady)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
@@ -122,7 +120,7 @@ func (r PeersReport) writeText(w io.Writer) {
 			ejected = p.EjectedUntil.Sub(r.At).Round(100 * time.Millisecond).String()
 		}
 		failure := ""
-		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, orDash(p.Version), orDash(p.Address), p.InFlight, ejected)
+		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), p.InFlight, ejected)
 		for _, d := range p.Documents {
 			age := "never"
 			if d.Learned != nil {
@@ -133,9 +131,7 @@ func (r PeersReport) writeText(w io.Writer) {
 				failure = d.Path + ": " + d.Failed
 			}
 		}
-		fmt.Fprintf(table, "\t%s\t%s\n", orDash(failure), orDash(p.Incarnation))
+		fmt.Fprintf(table, "\t%s\t%s\n", cmp.Or(failure, "-"), cmp.Or(p.Incarnation, "-"))
 	}
 	_ = table.Flush() // fails only with the connection
 }
-
-func orDash(s string) string { return cmp.Or(s, "-") }
