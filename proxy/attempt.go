@@ -13,7 +13,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -24,28 +23,21 @@ var (
 	errRefused        = errors.New("the peer does not serve this resource")
 )
 
-// try makes one attempt. It reports whether the client has its answer; if not, it has noted the attempt.
+// try makes one attempt and reports whether the client has its answer.
 func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	allowed := f.policy.Routing.InFlight
 	if f.stream || f.protocol != "" {
-		allowed = 0
+		allowed = 0 // a hundred users of exec who wait for a slow node must not block anybody's GET
 	}
 	began := f.h.now()
 	name := ""
-	if u, ok := f.h.user(ctx); ok {
+	if u, ok := f.h.config.User(ctx); ok {
 		name = u.GetName()
 	}
-	// Streams hold no place, and with no bound nobody does: a hundred of exec that wait for a slow node keep no user's GET away.
-	inside := allowed > 0
-	if inside && !f.h.inFlight.enter(d.Peer, name, allowed) {
+	leave, ok := f.h.inFlight.enter(d.Peer, name, allowed)
+	if !ok {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false
-	}
-	leave := func() {
-		if inside {
-			inside = false
-			f.h.inFlight.leave(d.Peer, name)
-		}
 	}
 	defer leave()
 
@@ -63,41 +55,37 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		defer out.Body.Close()
 	}
 	answer, err := f.roundTrip(out, cancel)
-	leave() // a client that reads slowly holds no place
+	leave() // a request whose client reads slowly is no longer counted
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
-	if err == nil {
-		defer answer.Body.Close()
-		result.Answered, result.Code = true, answer.StatusCode
-		if f.policy.Routing.RefuseAtHop && answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
-			result.Answered, result.Outcome, result.Err = false, Refused, errRefused
+	if err != nil {
+		result.Err, result.Outcome = err, outcomeOf(err, watch)
+		trouble := troubleOf(err, result.Outcome)
+		endAttempt(span, result, trouble)
+		if f.clientFailed(result) {
+			return true
 		}
-		f.h.store.Observe(PeerAnswered{ID: d.Peer})
+		f.reportFailure(d)
+		f.failed(ctx, result, trouble)
+		return false
 	}
-	switch {
-	case result.Answered:
-		endAttempt(span, result, "")
-		f.h.observer.Attempted(f.r.Context(), f.request, result)
-		f.answer(answer)
-		return true
-	case result.Outcome == Refused && err == nil:
+	defer answer.Body.Close()
+	f.h.store.Observe(PeerAnswered{ID: d.Peer})
+	result.Code = answer.StatusCode
+	if f.policy.Routing.RefuseAtHop && result.Code == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
+		result.Outcome, result.Err = Refused, errRefused
 		endAttempt(span, result, errRefused.Error())
 		f.failed(ctx, result, "it does not serve this")
 		return false
 	}
-	result.Err = err
-	result.Outcome = outcomeOf(err, watch)
-	trouble := troubleOf(err, result.Outcome)
-	endAttempt(span, result, trouble)
-	if f.clientFailed(result) {
-		return true
-	}
-	f.reportFailure(d)
-	f.failed(ctx, result, trouble)
-	return false
+	result.Answered = true
+	endAttempt(span, result, "")
+	f.h.observer.Attempted(f.r.Context(), f.request, result)
+	f.answer(answer)
+	return true
 }
 
-// failed notes an attempt that brought no answer.
+// failed records an attempt that brought no answer.
 func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
 	f.last = result.Err
@@ -106,24 +94,16 @@ func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble s
 		slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
 }
 
-// reportFailure says that a peer has failed. Whether it is avoided is the table's affair.
+// reportFailure tells the table that a peer has failed; the policy says whether it is ejected.
 func (f *forwarding) reportFailure(d Decision) {
 	now := f.h.now()
-	before, _ := ejectedUntil(f.h.store.Table(), d.Peer)
-	after, ok := ejectedUntil(f.h.store.Observe(PeerFailed{ID: d.Peer, At: now}), d.Peer)
-	if ok && after.After(now) && !before.After(now) {
+	before, _ := f.h.store.Table().Peer(d.Peer)
+	after, _ := f.h.store.Observe(PeerFailed{ID: d.Peer, At: now}).Peer(d.Peer)
+	if after.EjectedUntil.After(now) && !before.EjectedUntil.After(now) {
 		f.h.observer.Ejected(f.r.Context(), d.Peer)
 		f.h.log.LogAttrs(f.r.Context(), slog.LevelWarn, "a peer is avoided for a while", slog.String("peer", string(d.Peer)),
-			slog.Duration("for", after.Sub(now)))
+			slog.Duration("for", after.EjectedUntil.Sub(now)))
 	}
-}
-
-func ejectedUntil(t *Table, id ServerID) (time.Time, bool) {
-	i, ok := t.find(id)
-	if !ok {
-		return time.Time{}, false
-	}
-	return t.peers[i].ejected, true
 }
 
 // outgoing makes the request for a peer.
@@ -147,19 +127,18 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 		return nil, fmt.Errorf("send the request's body to a peer: %w", err)
 	}
 	out.Body, out.ContentLength = reader, f.r.ContentLength
-	// With this a transport can send the request again on a new connection when the old one was closed before it took it.
+	// With GetBody a transport can repeat a request that a closing connection did not take.
 	out.GetBody = func() (io.ReadCloser, error) { return f.body.open() }
 	return out, nil
 }
 
-// roundTrip waits for the headers of the answer, not longer than the policy says.
-//
-// A watch is bound as well: its headers come at once, and a peer that does not even send those is better left for another. What may
-// legitimately take longer is not: connections through the peer to a node or pod, and logs that are followed.
+// roundTrip waits for the headers of the answer, at most as long as the policy allows. A watch is
+// bound too, because its headers come at once. Connections through the peer to a node or pod and
+// logs that are followed are not bound: their headers may be late for good reason.
 func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	transport := f.h.transport
+	transport := f.h.config.Transport
 	if f.protocol != "" {
-		transport = f.h.upgradeTransport
+		transport = f.h.config.UpgradeTransport
 	}
 	limit := f.policy.Routing.AttemptTimeout
 	if !f.request.Repeatable {
@@ -168,7 +147,7 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
 		return transport.RoundTrip(out)
 	}
-	d := &deadline{limit: limit, now: f.h.now, afterFunc: f.h.afterFunc, body: f.body, cancel: cancel}
+	d := &deadline{limit: limit, now: f.h.now, afterFunc: f.h.config.AfterFunc, body: f.body, cancel: cancel}
 	d.begin()
 	answer, err := transport.RoundTrip(out)
 	if d.end() {
@@ -180,8 +159,8 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	return nil, context.Cause(out.Context())
 }
 
-// clientFailed deals with attempts that failed because of the client, and reports whether this was one: then no peer is to blame and no
-// other is tried.
+// clientFailed answers a request whose attempt failed because of the client, and reports whether it
+// did. The peer is not to blame then, and no other peer is tried.
 func (f *forwarding) clientFailed(result AttemptResult) bool {
 	gone, body := f.r.Context().Err(), f.body.clientErr()
 	if gone == nil && body == nil {
@@ -202,8 +181,8 @@ func (f *forwarding) clientFailed(result AttemptResult) bool {
 	return true
 }
 
-// attemptTrace sees how far a request got, and passes informational answers on to the client (RFC 9110, 15.2), save for
-// 100, which the server sends by itself when the body is read.
+// attemptTrace records how far a request got. It passes informational answers on to the client (RFC
+// 9110, 15.2) except 100, which the server sends itself when the body is read.
 type attemptTrace struct {
 	mu    sync.Mutex
 	state delivery
@@ -226,8 +205,8 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 	a.trace = httptrace.ClientTrace{
 		GetConn: func(string) { a.set(connecting) },
 		GotConn: func(i httptrace.GotConnInfo) { a.got(i.Conn) },
-		// From here on the peer may have it. A transport may go on to another connection all the same (net/http does for a GET that
-		// connects to something), and not find one: that does not make the request undelivered.
+		// The peer may have the request now, even if the transport then tries another connection
+		// (net/http does so for a GET) and finds none.
 		WroteHeaders: func() { a.set(written) },
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
 			a.mu.Lock()
@@ -262,14 +241,14 @@ func (a *attemptTrace) got(c net.Conn) {
 	}
 }
 
-// isHTTP2 reports whether a connection is of HTTP/2, where a transport goes on to another connection only with what the peer says that it
-// has not looked at: a stream refused, or one after the last of a GOAWAY (RFC 9113, 6.8 and 8.7; golang.org/x/net/http2, canRetryError).
+// isHTTP2 reports whether a connection uses HTTP/2. There a transport uses another connection only
+// if the peer says that it did not process the request (RFC 9113, 8.7; x/net/http2, canRetryError).
 func isHTTP2(c net.Conn) bool {
 	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
 	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// end stops all passing on: the transport has returned, and the writer belongs to the handler again.
+// end stops passing answers on: the handler owns the writer again.
 func (a *attemptTrace) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

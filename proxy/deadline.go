@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// deadline ends an attempt at which the peer does nothing for too long. While the request's body is still coming from the client it is the
-// client that is slow: a client must not be able to make a healthy peer look dead by sending slowly.
+// deadline ends an attempt if the peer does nothing for too long. It does not count the time in
+// which the client sends the request's body: a slow client must not make a healthy peer look dead.
 type deadline struct {
 	limit     time.Duration
 	now       func() time.Time
@@ -21,14 +21,13 @@ type deadline struct {
 	expired bool
 }
 
-// begin sets the timer.
 func (d *deadline) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop = d.afterFunc(d.limit, d.expire)
 }
 
-// expire ends the attempt, unless the client is being waited for, or has sent something so lately that the peer's time is not over yet.
+// expire ends the attempt, or sets the timer again if the client is or was lately sending.
 func (d *deadline) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +46,7 @@ func (d *deadline) expire() {
 	d.cancel(errNoAnswerInTime)
 }
 
-// end stops the timer, and reports whether it has not expired.
+// end stops the timer and reports whether it had not expired.
 func (d *deadline) end() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Observe returns the table that knows the event as well; the receiver itself if the event changes nothing.
+// Observe returns the table after an event; the receiver itself if the event changes nothing.
 func (t *Table) Observe(e Event) *Table {
 	switch e := e.(type) {
 	case PeerAppeared:
@@ -53,7 +53,7 @@ func (t *Table) Observe(e Event) *Table {
 	return t
 }
 
-// copy returns a table that may be changed until it is returned. Its peers may be replaced, and changed only through [Table.change].
+// copy returns a table that may be changed before it is returned, its peers only by [Table.change].
 func (t *Table) copy() *Table {
 	next := *t
 	next.peers = slices.Clone(t.peers)
@@ -67,7 +67,7 @@ func (t *Table) noteTime(now time.Time) {
 	}
 }
 
-// peer returns the peer of that identity for changing, and makes one if there is none.
+// peer returns a peer for changing, a new one if there is none.
 func (t *Table) peer(id ServerID) *peer {
 	i, ok := t.find(id)
 	if !ok {
@@ -77,7 +77,7 @@ func (t *Table) peer(id ServerID) *peer {
 	return t.change(i)
 }
 
-// change puts a copy of a peer in its place, which may be changed until the table is returned.
+// change replaces a peer by a copy that may be changed until the table is returned.
 func (t *Table) change(i int) *peer {
 	p := *t.peers[i]
 	t.peers[i] = &p
@@ -94,7 +94,7 @@ func (t *Table) appeared(e PeerAppeared) *Table {
 	next := t.copy()
 	p := next.peer(e.ID)
 	if p.incarnation != e.Incarnation && t.policy.Knowledge.ForgetOnRestart {
-		// The new process may be of another version. What the old one served is no longer true, and not yet false.
+		// The new process may be another version. What the old one served may be true or false now.
 		for root := range roots {
 			p.before[root] = p.shown(root)
 		}
@@ -157,7 +157,7 @@ func (t *Table) answered(e PeerAnswered) *Table {
 	return next
 }
 
-// fetched takes in what peers answered: document by document under KeepLastGood, else in place of all that was known.
+// fetched applies what peers answered. Without KeepLastGood that replaces all earlier knowledge.
 func (t *Table) fetched(e Fetched) *Table {
 	if t.policy.Knowledge.KeepLastGood && !slices.ContainsFunc(e.Results, t.isNews) {
 		return t
@@ -179,7 +179,7 @@ func (t *Table) fetched(e Fetched) *Table {
 	return next
 }
 
-// isNews reports whether an answer tells anything: not if it is about nobody, or a failure like the one before.
+// isNews reports whether an answer is about a known peer and not a repeated failure.
 func (t *Table) isNews(r FetchResult) bool {
 	i, ok := t.find(r.ID)
 	if !ok {
@@ -193,7 +193,7 @@ func (t *Table) isNews(r FetchResult) bool {
 	return r.Version != "" && r.Version != t.peers[i].version
 }
 
-// forgetLearnt drops every document of every peer, and peers of which then nothing is left.
+// forgetLearnt drops every document, and peers that are neither live nor have an address.
 func (t *Table) forgetLearnt() (changed bool) {
 	for i := range t.peers {
 		changed = changed || t.peers[i].contributes()
@@ -204,8 +204,8 @@ func (t *Table) forgetLearnt() (changed bool) {
 	return changed
 }
 
-// learn takes in what one peer answered, and reports whether that may have changed a document. before is the table in which nothing was
-// forgotten yet: a document that was known need not be looked through again.
+// learn applies what one peer answered and reports whether a merged document may change. before is
+// the table before anything was forgotten: its documents need not be compared again.
 func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed bool) {
 	if result.ID == t.self {
 		return false
@@ -236,7 +236,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		}
 		if old := p.learnt[root]; old.known() && same(old.told, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
-			// What a grace hides depends on the age of the document.
+			// What a grace hides depends on the document's age.
 			changed = changed || t.extensions.retiring()
 			continue
 		}
@@ -253,7 +253,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	return changed
 }
 
-// sameDocument returns a document of the table that came as this very one.
+// sameDocument returns a document of the table that came as the very same value.
 func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) {
 	if len(told) == 0 {
 		return document{}, false
@@ -269,8 +269,8 @@ func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) 
 	return document{}, false
 }
 
-// share is a document made of the parts of others wherever they are equal. Servers of one version serve the same, so that many peers take the
-// memory of one, and merging them finds nothing to do.
+// share replaces parts of a document by equal parts of others. Servers of one version then take the
+// memory of one, and merging them is cheap.
 func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
 	groups = discovery.Share(groups, t.local[root].groups)
 	for _, p := range t.peers {
@@ -281,7 +281,7 @@ func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery
 	return groups
 }
 
-// same reports whether two documents are the very same: a fetcher that was answered 304 gives again what it gave before.
+// same reports whether two documents are one value, as a fetcher returns after a 304.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -306,11 +306,10 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	return next
 }
 
-// tickerSlack is how late an answer may be that counts as the one of the moment when LocalInterval came round.
+// tickerSlack is how late an answer may be and still be that of a LocalInterval.
 const tickerSlack = time.Second
 
-// routeByInterval keeps, under LocalByInterval, what the local server listed when the interval last came round, before something else is
-// learnt of it.
+// routeByInterval keeps, under LocalByInterval, the index of the last interval.
 func (t *Table) routeByInterval(now time.Time) {
 	interval := t.policy.Fetching.LocalInterval
 	if !t.policy.Quirks.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedUntil) {

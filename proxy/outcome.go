@@ -11,19 +11,20 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// NotDeliveredError may be implemented by the errors of a transport. If NotDelivered returns true, the request certainly did not reach the
-// peer, so that another peer may get it. The errors and trace hooks of [net/http.Transport] are understood without it.
+// NotDeliveredError may be implemented by errors of a transport. If NotDelivered is true, the
+// request certainly did not reach the peer. [net/http.Transport] does not need it.
 type NotDeliveredError interface {
 	error
 	NotDelivered() bool
 }
 
-// outcomeOf tells whether a request that brought no answer was certainly not delivered. Everything that is not certain is undecided.
+// outcomeOf says whether a request without an answer was certainly not delivered. Any doubt makes
+// it undecided.
 //
-// A transport that has found no connection has delivered nothing. It may have had one before, an idle one that the peer had closed; but a
-// transport tries again by itself only what that connection did not take or what may be repeated anyway (net/http,
-// shouldRetryRequest; golang.org/x/net/http2, canRetryError). A dial that failed says nothing of a request that was written before, on
-// another connection: see attemptTrace.
+// A transport that found no connection delivered nothing. It may have tried an idle connection
+// before, but it repeats only what that connection did not take or what may be repeated anyway
+// (net/http, shouldRetryRequest; x/net/http2, canRetryError). A failed dial says nothing about a
+// request written earlier on another connection; see attemptTrace.
 func outcomeOf(err error, trace *attemptTrace) Outcome {
 	reached := trace.delivery()
 	if reached == connecting {
@@ -44,7 +45,7 @@ func outcomeOf(err error, trace *attemptTrace) Outcome {
 	return Undecided
 }
 
-// troubleOf says in words that name no address what was the matter with a peer.
+// troubleOf describes a peer's problem without an address.
 func troubleOf(err error, outcome Outcome) string {
 	var (
 		unknown  x509.UnknownAuthorityError

@@ -7,25 +7,25 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// ServerID is the identity of a kube-apiserver: the name of its identity lease. If two servers have the same identity, because their
-// hosts have the same name, a [DuplicateID] stands for the second.
+// ServerID is the identity of a kube-apiserver: the name of its identity lease. A second server
+// with the same identity, on a host of the same name, has a [DuplicateID].
 type ServerID string
 
-// duplicateMark stands between an identity and an address. No name of a lease contains it.
+// duplicateMark stands between identity and address. No lease's name contains it.
 const duplicateMark = "@"
 
-// DuplicateID is the ServerID of a second server that has the identity of another, told apart by its address.
+// DuplicateID is the ServerID of a second server with an identity, told apart by its address.
 func DuplicateID(identity ServerID, address string) ServerID {
 	return identity + duplicateMark + ServerID(address)
 }
 
-// Identity is the identity without the address of a [DuplicateID], for clients and records, which must not show addresses.
+// Identity is the identity without a [DuplicateID]'s address, which clients must not see.
 func (id ServerID) Identity() ServerID {
 	identity, _, _ := strings.Cut(string(id), duplicateMark)
 	return ServerID(identity)
 }
 
-// Resource is what a request asks for. The empty Subresource is the resource itself; the empty Group is the core group.
+// Resource is what a request asks for. The empty Group is the core group.
 type Resource struct {
 	Group, Version, Resource, Subresource string
 }
@@ -52,26 +52,26 @@ func (r Resource) String() string {
 type Kind int
 
 const (
-	// KindOther is anything else, which is served where it arrives: health, metrics, version, /openapi/v2.
+	// KindOther is served where it arrives: health, metrics, version, /openapi/v2.
 	KindOther Kind = iota
 	// KindResource is a request for a resource or subresource.
 	KindResource
-	// KindDiscovery is a request for the description of a group or of a version: /apis/<group>, /apis/<group>/<version>,
-	// /api/<version>, and the same below /openapi/v3. Its Resource.Resource is empty, and for a group its Version too.
+	// KindDiscovery is a request for a group or version: /apis/<group>, /apis/<group>/<version>,
+	// /api/<version>, and the same below /openapi/v3. It has no Resource.Resource, a group no Version.
 	KindDiscovery
 )
 
-// Request is what [Table.Decide] needs to know of a request. The zero value is a request that is served where it arrives.
+// Request is what [Table.Decide] needs to know of a request. Zero: it is served where it arrives.
 type Request struct {
 	Kind     Kind
 	Resource Resource
-	// Rerouted is true if an authenticated peer has sent the request, so that it must be answered here (KEP-4020: at most one hop).
+	// Rerouted: an authenticated peer sent it, so it is answered here (KEP-4020: at most one hop).
 	Rerouted bool
-	// Repeatable is true if the request may be sent again although it may have been carried out (RFC 9110, 9.2.2).
+	// Repeatable: it may be sent again even if it may have been carried out (RFC 9110, 9.2.2).
 	Repeatable bool
 }
 
-// RequestFor returns the Kind and Resource of a request. info is what the API machinery parsed; path is the URL's path.
+// RequestFor returns a request's Kind and Resource, of its RequestInfo and its URL's path.
 func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	if info.IsResourceRequest {
 		return Request{Kind: KindResource, Resource: Resource{
@@ -84,8 +84,8 @@ func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	return Request{}
 }
 
-// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same below /openapi/v3, with or without a
-// slash at the end. What is longer, shorter or has empty parts is something else.
+// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same below
+// /openapi/v3, with or without a slash at the end.
 func discoveryPath(path string) (Resource, bool) {
 	path = strings.TrimSuffix(path, "/")
 	path = strings.TrimPrefix(path, "/openapi/v3")

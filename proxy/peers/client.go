@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,14 +20,14 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// maxVersion is the size in bytes of the largest answer to /version that is read.
+// maxVersion is the most that is read of an answer to /version, in bytes.
 const maxVersion = 64 << 10
 
 // discoveryClient asks servers what they serve. It is immutable and safe for concurrent use.
 type discoveryClient struct {
 	// Transport sends the requests. Redirects are not followed, because they could lead to any host.
 	Transport http.RoundTripper
-	// Identity names the headers with the identity that asks, system:apiserver as upstream. Zero fields are defaults.
+	// Identity names the headers with the asking identity, system:apiserver. Zero fields are defaults.
 	Identity proxy.IdentityHeaders
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
@@ -34,11 +35,11 @@ type discoveryClient struct {
 	Accept string
 	// Legacy asks a server without aggregated discovery for its group versions one by one.
 	Legacy bool
-	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.Quirks].
+	// EmptyIsDocument is that of [proxy.Quirks].
 	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
-	// Together fetches the documents at the same time, in goroutines. Without it, one after the other in the caller's goroutine.
+	// Together fetches the documents at the same time, otherwise in turn in the caller's goroutine.
 	Together bool
 	// Answered is called with the status code of each answer; nil: none.
 	Answered func(code int)
@@ -48,7 +49,7 @@ type discoveryClient struct {
 type answer struct {
 	Version string // as /version says ("v1.37.1"), "" if it could not be fetched
 	Roots   [2]proxy.RootResult
-	// Broken is true if the connection failed or broke, so that the server may have restarted. A timeout does not count.
+	// Broken: the connection failed or broke (not a timeout), so the server may have restarted.
 	Broken bool
 
 	kept [2]kept
@@ -60,9 +61,9 @@ type kept struct {
 	groups discovery.Groups
 }
 
-// ask asks a server, of whose URL the scheme, the host and the path prefix are used. before is what the same process of that server
-// answered earlier, nil for nothing: a document that has not changed since (RFC 9110, 13.1.2) is not sent again, and the answer has the
-// same [discovery.Groups].
+// ask asks a server; of its URL the scheme, host and path prefix are used. before is an earlier
+// answer of the same process, nil for none: unchanged documents are not sent again (RFC 9110,
+// 13.1.2), and the answer then has the same [discovery.Groups].
 func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answer) *answer {
 	if before == nil {
 		before = &answer{}
@@ -97,7 +98,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	return a
 }
 
-// root fetches one document into its place in the answer.
+// root fetches one document into an answer.
 func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.Root, a *answer) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -167,7 +168,8 @@ type reply struct {
 	body              []byte
 }
 
-// get sends one request. Any other answer is a statusError. If its body breaks off, what has come is returned with the error.
+// get sends one request. A status other than 200 or 304 is a statusError. If the body breaks off,
+// the beginning is returned with the error.
 func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
 	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
@@ -205,18 +207,12 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	return r, nil
 }
 
-// identify makes the request one of a kube-apiserver (upstream: aggregateDiscovery in pkg/util/peerproxy/peer_discovery.go).
+// identify adds a kube-apiserver's headers (upstream: aggregateDiscovery, peer_discovery.go).
 func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
-	set := func(name, fallback, value string) {
-		if name == "" {
-			name = fallback
-		}
-		h.Set(name, value)
-	}
-	set(names.User, defaults.User, user.APIServerUser)
-	set(names.UID, defaults.UID, user.APIServerUser)
-	set(names.Group, defaults.Group, user.AllAuthenticated)
+	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)
+	h.Set(cmp.Or(names.UID, defaults.UID), user.APIServerUser)
+	h.Set(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
 	if c.Hop {
 		h.Set(proxy.HopHeader, "true")
 	}

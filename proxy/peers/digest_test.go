@@ -151,7 +151,7 @@ func TestScheduleWhenTold(t *testing.T) {
 			s.Finished(r, false, epoch)
 		}
 		now := epoch.Add(time.Second)
-		s.told(tell, now)
+		s.Learn(proxy.PeerChanged{ID: tell}, now)
 		return len(s.Due(now))
 	}
 	for _, tc := range []struct {
@@ -161,7 +161,7 @@ func TestScheduleWhenTold(t *testing.T) {
 		want   int
 	}{
 		{"a peer", func(*proxy.Policy) {}, "a", 1},
-		{"somebody unheard of", func(*proxy.Policy) {}, "b", 0},
+		{"an unknown server", func(*proxy.Policy) {}, "b", 0},
 		{"without the switch", func(p *proxy.Policy) { p.Fetching.WhenTold = false }, "a", 0},
 		{"where rounds go through all peers", func(p *proxy.Policy) { p.Fetching.OnlyChanged = false }, "a", 0},
 	} {

@@ -257,7 +257,7 @@ func TestScheduleReference(t *testing.T) {
 		s := NewSchedule(policy, middle)
 		s.lease("a", epoch)
 		r := s.Due(epoch)
-		s.address("a", epoch)
+		s.Learn(proxy.PeerAddress{ID: "a", Address: "h:1"}, epoch)
 		if again := s.Due(epoch); len(again) > 0 {
 			t.Fatalf("asked twice at the same time: %v", again)
 		}

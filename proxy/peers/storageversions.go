@@ -12,12 +12,12 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// coreGroup is what the core group is called in names of StorageVersion objects.
+// coreGroup is the core group in names of StorageVersion objects.
 const coreGroup = "core"
 
-// storageVersions is what a set of StorageVersion objects says, as v1.30.14 reads them (addSVToMap in
-// pkg/util/peerproxy/peerproxy_handler.go): who serves each version of the resource that the object is named after. Objects whose name
-// says no group and resource are left out, each with an error; they make v1.30.14 panic.
+// storageVersions reads StorageVersion objects as v1.30.14 does (addSVToMap in
+// pkg/util/peerproxy/peerproxy_handler.go): who serves each version of a resource. An object whose
+// name is not a group and resource, with which v1.30.14 panics, is an error and left out.
 func storageVersions(objects []*apiserverinternalv1alpha1.StorageVersion) (proxy.StorageVersions, []error) {
 	servers := map[schema.GroupVersionResource]map[proxy.ServerID]bool{}
 	var errs []error
@@ -60,7 +60,7 @@ func storageVersionResource(name string) (schema.GroupResource, error) {
 	return gr, nil
 }
 
-// withoutGroup reads a version, which may be "v1" or "group/v1". Like v1.30.14 it leaves anything else as it is, which no request is for.
+// withoutGroup reads "v1" or "group/v1". Like v1.30.14 it returns anything else unchanged.
 func withoutGroup(v string) string {
 	if group, version, ok := strings.Cut(v, "/"); ok && !strings.Contains(version, "/") && group != v {
 		return version

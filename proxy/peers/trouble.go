@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// trouble is why a fetch failed, in words that may be shown to clients: errors of the network name addresses, and those of certificates the
-// names in them, so only what is known to name neither is passed on.
+// trouble says why a fetch failed, for clients: network and certificate errors are translated,
+// because their own texts name addresses.
 func trouble(err error) string {
 	var (
 		status    statusError
@@ -49,7 +49,7 @@ func trouble(err error) string {
 	return "it could not be reached"
 }
 
-// timedOut reports whether an error says only that there was no answer yet.
+// timedOut reports whether an error is only the lack of an answer so far.
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
@@ -65,7 +65,7 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("it answered %d", int(e))
 }
 
-// documentError is an answer that is no document. Its text is this package's or the decoder's own, of what the server sent.
+// documentError is an answer that is no document. Its text may quote the answer.
 type documentError struct{ err error }
 
 func (e documentError) Error() string {

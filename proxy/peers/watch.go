@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
@@ -20,49 +19,41 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// setWatch looks at all objects of some informers whenever one of them has changed. Changes that come close together are seen as one:
-// a thousand definitions at the start are one look, not a thousand.
+// setWatch looks at all objects of some informers after a change. A thousand definitions at the
+// start are one look, not a thousand.
 type setWatch struct {
 	informers []cache.SharedIndexInformer
 	look      func()
 }
 
-// run watches until the context ends. The first look is at everything that existed at the start; synced is called after it.
+// run watches until the context ends. It calls synced after the first look, at all that existed.
 func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	changed := make(chan struct{}, 1)
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { notify(changed) },
 		UpdateFunc: func(_, _ any) { notify(changed) },
 		DeleteFunc: func(any) { notify(changed) },
 	}
-	var all []cache.InformerSynced
+	var all []watched
 	for _, informer := range w.informers {
-		registered, err := start(ctx, &wg, informer, handler, failed)
-		if err != nil {
-			return err
+		all = append(all, watched{informer, handler})
+	}
+	return watch(ctx, all, failed, func() {
+		w.look()
+		synced()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+				w.look()
+			}
 		}
-		all = append(all, registered)
-	}
-	if !cache.WaitForCacheSync(ctx.Done(), all...) {
-		return nil
-	}
-	w.look()
-	synced()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-			w.look()
-		}
-	}
+	})
 }
 
-// watchExtensions tells the store which custom resources and aggregated APIs exist, and then changed, whenever that is not what it was.
+// watchExtensions tells the store which custom resources and aggregated APIs exist. It calls
+// changed after the store has a change.
 func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(proxy.Extensions)) (*setWatch, error) {
 	informer := func(resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 		i := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, cache.Indexers{}, nil).Informer()
