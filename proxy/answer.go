@@ -35,10 +35,10 @@ func (f *forwarding) answer(answer *http.Response) {
 	flush := func() {}
 	if f.stream || answer.ContentLength < 0 {
 		controller := http.NewResponseController(f.w)
-		flush = func() { _ = controller.Flush() } // a writer that cannot does what it can
+		flush = func() { _ = controller.Flush() } // a writer that cannot flush sends it later
 	}
 	if f.stream {
-		flush() // a watch on which nothing happens has begun all the same
+		flush() // the client must learn that the watch has begun
 	}
 	buffer := copyBuffers.Get().(*[32 << 10]byte)
 	defer copyBuffers.Put(buffer)
@@ -46,7 +46,7 @@ func (f *forwarding) answer(answer *http.Response) {
 	if _, err := io.CopyBuffer(flushingWriter{f.w, flush}, struct{ io.Reader }{answer.Body}, buffer[:]); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	answer.Body.Close() // now, so that the trailers are there
+	answer.Body.Close() // fills answer.Trailer
 	if len(answer.Trailer) == 0 {
 		return
 	}

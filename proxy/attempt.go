@@ -2,17 +2,14 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -112,12 +109,12 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 	target := f.target
 	target.Host = address
 	out.URL = &target
-	out.Host = "" // the peer's address; its certificate is another matter
+	out.Host = "" // the transport takes it from the URL
 	out.Header = header
 	out.RequestURI = ""
 	out.Close = false
 	out.TransferEncoding = nil
-	out.Trailer = nil // RFC 9110, 6.5.1: may be dropped; no Kubernetes client sends any
+	out.Trailer = nil // RFC 9110, 6.5.1, allows it; no Kubernetes client sends trailers
 	out.Body, out.GetBody, out.ContentLength = nil, nil, 0
 	if f.body == nil {
 		return out, nil
@@ -147,13 +144,13 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
 		return transport.RoundTrip(out)
 	}
-	d := &deadline{limit: limit, now: f.h.now, afterFunc: f.h.config.AfterFunc, body: f.body, cancel: cancel}
+	d := &deadline{of: f, limit: limit, cancel: cancel}
 	d.begin()
 	answer, err := transport.RoundTrip(out)
 	if d.end() {
 		return answer, err
 	}
-	if err == nil { // the time was over just when the headers came: the body is cut off already
+	if err == nil { // the deadline has cancelled the request, and with it the body
 		answer.Body.Close()
 	}
 	return nil, context.Cause(out.Context())
@@ -172,7 +169,7 @@ func (f *forwarding) clientFailed(result AttemptResult) bool {
 	case errors.Is(gone, context.DeadlineExceeded):
 		f.fail(apierrors.NewTimeoutError("the time for this request was over before a peer answered", 0))
 	case gone != nil:
-		panic(http.ErrAbortHandler) // nobody is there to read an answer
+		panic(http.ErrAbortHandler) // nobody would read an answer
 	case errors.As(body, &tooLarge):
 		f.fail(apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", tooLarge.Limit)))
 	default:
@@ -181,82 +178,49 @@ func (f *forwarding) clientFailed(result AttemptResult) bool {
 	return true
 }
 
-// attemptTrace records how far a request got. It passes informational answers on to the client (RFC
-// 9110, 15.2) except 100, which the server sends itself when the body is read.
-type attemptTrace struct {
-	mu    sync.Mutex
-	state delivery
-	conn  net.Conn // that it was given
-	w     http.ResponseWriter
-	ended bool
-	trace httptrace.ClientTrace
+// deadline ends an attempt if the peer does nothing for too long. It does not count the time in
+// which the client sends the request's body: a slow client must not make a healthy peer look dead.
+type deadline struct {
+	of     *forwarding
+	limit  time.Duration
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	stop    func() bool
+	ended   bool
+	expired bool
 }
 
-type delivery int
+func (d *deadline) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop = d.of.h.config.AfterFunc(d.limit, d.expire)
+}
 
-const (
-	untraced   delivery = iota // the transport says nothing
-	connecting                 // it has no connection for the request yet
-	connected
-	written
-)
-
-func (a *attemptTrace) hooks() *httptrace.ClientTrace {
-	a.trace = httptrace.ClientTrace{
-		GetConn: func(string) { a.set(connecting) },
-		GotConn: func(i httptrace.GotConnInfo) { a.got(i.Conn) },
-		// The peer may have the request now, even if the transport then tries another connection
-		// (net/http does so for a GET) and finds none.
-		WroteHeaders: func() { a.set(written) },
-		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if a.ended || code == http.StatusContinue {
-				return nil
-			}
-			own := maps.Clone(a.w.Header())
-			copyAnswerHeader(a.w.Header(), http.Header(header))
-			a.w.WriteHeader(code)
-			clear(a.w.Header())
-			maps.Copy(a.w.Header(), own)
-			return nil
-		},
+// expire ends the attempt, or sets the timer again if the client is or was lately sending.
+func (d *deadline) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return
 	}
-	return &a.trace
-}
-
-func (a *attemptTrace) set(s delivery) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.state != written || s == connecting && isHTTP2(a.conn) {
-		a.state = s
+	waiting, idle := d.of.body.idle(d.of.h.now())
+	if waiting {
+		idle = 0
 	}
-}
-
-func (a *attemptTrace) got(c net.Conn) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.state != written {
-		a.state, a.conn = connected, c
+	if left := d.limit - idle; left > 0 {
+		d.stop = d.of.h.config.AfterFunc(left, d.expire)
+		return
 	}
+	d.expired = true
+	d.cancel(errNoAnswerInTime)
 }
 
-// isHTTP2 reports whether a connection uses HTTP/2. There a transport uses another connection only
-// if the peer says that it did not process the request (RFC 9113, 8.7; x/net/http2, canRetryError).
-func isHTTP2(c net.Conn) bool {
-	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
-	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
-}
-
-// end stops passing answers on: the handler owns the writer again.
-func (a *attemptTrace) end() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ended = true
-}
-
-func (a *attemptTrace) delivery() delivery {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.state
+// end stops the timer and reports whether it had not expired.
+func (d *deadline) end() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	d.stop()
+	return !d.expired
 }

@@ -26,17 +26,17 @@ var (
 // own reader. A reader that was closed while it waited leaves what it read to the next reader.
 type body struct {
 	from  io.Reader
-	bound int        // of what is kept
+	bound int        // of kept
 	turn  sync.Mutex // held while waiting for the client, which may take long
 
 	waiting atomic.Bool // for the client
-	mu      sync.Mutex  // of what follows; taken after turn
-	read    int         // how much came from the client
+	mu      sync.Mutex  // guards what follows; taken after turn
+	read    int         // bytes from the client
 	now     func() time.Time
-	last    time.Time // when something last came; zero: never
+	last    time.Time // when bytes last came; zero: never
 	kept    []byte
-	spent   bool  // more was read than is kept
-	err     error // how reading from the client ended
+	spent   bool  // the beginning is no longer kept
+	err     error // of reading from the client
 }
 
 // newBody returns the body of a request; nil if it has none. At most bound bytes are kept.
@@ -108,7 +108,7 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	b := r.body
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	if n, err, known := r.kept(p); known { // by now
+	if n, err, known := r.kept(p); known { // another reader may have read them
 		return n, err
 	}
 	b.waiting.Store(true)
@@ -129,7 +129,7 @@ func (r *bodyReader) kept(p []byte) (n int, err error, known bool) {
 		n = copy(p, b.kept[r.at:])
 		r.at += n
 		return n, nil, true
-	case r.at < b.read: // it was spent before this reading came to it
+	case r.at < b.read: // the beginning was dropped before this reader read it
 		return 0, errBodySpent, true
 	case b.err != nil:
 		return 0, b.err, true
@@ -159,7 +159,7 @@ func (r *bodyReader) took(p []byte, err error) (int, error) {
 	}
 	r.at += len(p)
 	if len(p) > 0 && err == io.EOF {
-		err = nil // said at the next Read
+		err = nil // the next Read returns it
 	}
 	return len(p), err
 }

@@ -108,10 +108,7 @@ func (t *Table) excluded(r Request, d document) bool {
 
 // unknown returns the live peers that may serve a request: their document was never fetched.
 func (t *Table) unknown(r Request) []PeerTrouble {
-	root := RootGroups
-	if r.Resource.Group == "" {
-		root = RootCore
-	}
+	root := r.Resource.root()
 	var unknown []PeerTrouble
 	for _, p := range t.peers {
 		if p.live && !p.learnt[root].known() {

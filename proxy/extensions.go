@@ -26,7 +26,7 @@ type extensions struct {
 
 	active  []Resource // sorted
 	retired []retired  // sorted by Resource
-	look    time.Time  // when graces that have ended are looked for beside ReapInterval, under ExtensionsFiltered
+	look    time.Time  // next extra look for ended graces, under ExtensionsFiltered
 }
 
 // retired is an extension that was deleted.
@@ -108,9 +108,9 @@ func (x extensions) observe(e Extensions, expires time.Time) extensions {
 	next := extensions{policy: x.policy, current: e, active: entries(x.policy.Knowledge.Extensions, e), retired: slices.Clone(x.retired)}
 	next.look = x.look
 	switch x.policy.Knowledge.Extensions {
-	case ExtensionsCutOut: // active again: no longer pending
+	case ExtensionsCutOut: // what is active again is not retired
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return contains(next.active, r.Resource) })
-	case ExtensionsFiltered: // every change is an occasion to look
+	case ExtensionsFiltered: // every change looks for ended graces
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return r.at.Add(x.policy.Quirks.ExtensionGrace).Before(e.At) })
 	}
 	for _, old := range x.active {
@@ -227,7 +227,7 @@ func (t *Table) graceEnds(now time.Time) time.Time {
 	if reap == 0 || policy == ExtensionsFiltered && !now.Before(t.extensions.look) {
 		return end
 	}
-	rounds := (end.Sub(t.began) + reap) / reap // strictly later, as upstream compares
+	rounds := (end.Sub(t.began) + reap) / reap // strictly later, like upstream
 	return t.began.Add(rounds * reap)
 }
 
@@ -238,7 +238,7 @@ func (t *Table) tick(now time.Time) *Table {
 	}
 	next := t.copy()
 	next.extensions = x
-	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // there nothing is filtered again
+	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // which does not filter again
 		next.bumpUnlessAlone()
 	}
 	return next

@@ -19,7 +19,7 @@ import (
 // forwarding is a request on its way to peers.
 type forwarding struct {
 	*exchange
-	protocol string // that the client wants to switch to, "" for none
+	protocol string // to which the client wants to switch, "" for none
 	stream   bool   // the answer may last for ever
 	header   http.Header
 	target   url.URL // all but the host
@@ -48,7 +48,7 @@ func (e *exchange) forward(d Decision) {
 		e.fail(err)
 		return
 	}
-	if !e.policy.Quirks.PlainErrors { // upstream looks at nothing, and passes on what the transport says
+	if !e.policy.Quirks.PlainErrors { // upstream does not check
 		if err := wire.CheckHeaderSize(&f.target, header); err != nil {
 			e.fail(err)
 			return
@@ -87,7 +87,7 @@ func (f *forwarding) next() Decision {
 
 // peerURL is the URL for a peer, without its address. The client's own host is not used.
 func peerURL(u *url.URL, encodeQuery bool) url.URL {
-	if encodeQuery { // upstream builds the location from the decoded path and the parsed query
+	if encodeQuery { // like upstream
 		return url.URL{Scheme: "https", Path: u.Path, RawQuery: u.Query().Encode()}
 	}
 	return url.URL{Scheme: "https", Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
@@ -109,7 +109,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case hopByHop(canonical), canonical == "Authorization", h.identity.is(canonical), slices.Contains(listed, canonical):
-		case !httpguts.ValidHeaderFieldName(name): // no server reads such from a connection; no transport writes it
+		case !httpguts.ValidHeaderFieldName(name): // no transport writes it
 		default:
 			header[name] = values
 		}
@@ -138,7 +138,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 		wire.DropTokenProtocols(header)
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
-		header.Set(auditinternal.HeaderAuditID, string(id)) // in place of the client's: the constant is not canonical
+		header.Set(auditinternal.HeaderAuditID, string(id)) // Set, because the constant is not canonical
 	}
 	// The peer's audit log names the client by these (apimachinery, util/net, SourceIPs).
 	if ip, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {

@@ -35,7 +35,7 @@ func isHopHeader(name string) bool {
 
 func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
 	if trustAny {
-		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler looks at nothing else
+		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler
 	}
 	return SaysRerouted(r.Header) && h.config.FromPeer(r)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One user may hold two of eight places at a peer, until the headers of the answers are there; streams do not count.
+// One user may have two of eight requests in flight until the headers of the answers arrive.
+// Streams do not count.
 func TestInFlightIsBounded(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 8
@@ -85,8 +86,8 @@ func TestInFlightSharePerUser(t *testing.T) {
 	}
 }
 
-// A client that reads its answer slowly holds no place.
-func TestReadingHoldsNoPlace(t *testing.T) {
+// A request whose client reads the answer slowly is not in flight.
+func TestSlowReaderIsNotInFlight(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 1
 	var s *shell

@@ -15,7 +15,7 @@ import (
 
 // documentCache has the merged document of one root. The zero value is empty.
 type documentCache struct {
-	mu         sync.Mutex // held while a document is made, so that it is made once
+	mu         sync.Mutex // held while a document is made
 	document   *discovery.Document
 	generation uint64
 }
@@ -33,7 +33,7 @@ func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *di
 		merge = discovery.Merge
 	}
 	document = discovery.NewDocument(root.Path(), merge(t.Sources(root)))
-	if c.document == nil || c.generation < generation { // a request with an older table must not undo what a newer one made
+	if c.document == nil || c.generation < generation { // never replace a newer document
 		c.document, c.generation = document, generation
 	}
 	return document, false
@@ -51,9 +51,11 @@ func (h *Handler) serveDiscovery(e *exchange) bool {
 		return false
 	}
 	switch path := strings.TrimSuffix(e.r.URL.Path, "/"); {
-	case path == "/apis" && policy.Everywhere, path == "/api" && policy.Everywhere:
-		return e.serveRoot(path)
-	case e.r.URL.Path == "/apis": // with a slash at the end upstream has the legacy list only
+	case path == "/apis" && policy.Everywhere:
+		return e.serveRoot(RootGroups)
+	case path == "/api" && policy.Everywhere:
+		return e.serveRoot(RootCore)
+	case e.r.URL.Path == "/apis": // for /apis/ upstream has only the legacy list
 		return e.serveUpstreamRoot()
 	case !policy.Everywhere:
 		return false
@@ -67,7 +69,7 @@ func (h *Handler) serveDiscovery(e *exchange) bool {
 
 // serveRoot answers /api or /apis in every format. While it is unknown what exists, the answer is
 // 503: the garbage collector and the deletion of namespaces take what a document lacks for absent.
-func (e *exchange) serveRoot(path string) bool {
+func (e *exchange) serveRoot(root Root) bool {
 	accept := e.r.Header.Get("Accept")
 	if discovery.WantsNoPeer(accept) {
 		e.h.observer.Discovered(e.r.Context(), DiscoveryNoPeer)
@@ -81,10 +83,6 @@ func (e *exchange) serveRoot(path string) bool {
 	}
 	if !e.table.LocalKnown() {
 		return false
-	}
-	root := RootGroups
-	if path == "/api" {
-		root = RootCore
 	}
 	document := e.document(root)
 	// Only the local server knows its address, which is in the legacy format of /api.
@@ -146,10 +144,7 @@ func (e *exchange) serveGroup() bool {
 	if !e.table.LocalKnown() {
 		return false
 	}
-	root := RootGroups
-	if e.request.Resource.Group == "" {
-		root = RootCore
-	}
+	root := e.request.Resource.root()
 	document := e.document(root)
 	for _, g := range document.Groups() {
 		if g.Name != e.request.Resource.Group {

@@ -66,18 +66,17 @@ func NewMetrics() *Metrics {
 
 // Decided counts the first decision to forward a request; later ones are failovers.
 func (m *Metrics) Decided(_ context.Context, r Request, d Decision, tried int) {
-	switch {
-	case d.Action == Forward && tried > 0:
+	if d.Action == Forward && tried > 0 {
 		m.failovers.Inc()
 		return
+	}
+	m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
+	switch {
 	case d.Action == Unavailable && tried > 0:
-		m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
 		m.rerouted.WithLabelValues(append([]string{"503"}, labels(r)...)...).Inc()
-		return
 	case d.Reason == ReasonUnresolved:
 		m.errors.WithLabelValues(append([]string{"endpoint_resolution"}, labels(r)...)...).Inc()
 	}
-	m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
 }
 
 func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {

@@ -18,9 +18,12 @@ func (t *Table) Observe(e Event) *Table {
 	case PeerAddress:
 		return t.addressed(e)
 	case PeerFailed:
-		return t.failed(e)
+		if t.policy.Routing.Ejection == 0 {
+			return t
+		}
+		return t.eject(e.ID, e.At.Add(t.policy.Routing.Ejection))
 	case PeerAnswered:
-		return t.answered(e)
+		return t.eject(e.ID, time.Time{})
 	case Fetched:
 		return t.fetched(e)
 	case LocalFetched:
@@ -113,7 +116,7 @@ func (t *Table) gone(e PeerGone) *Table {
 		return t
 	}
 	next := t.copy()
-	if !t.policy.Knowledge.KeepLastGood { // known until the next round of fetches replaces all
+	if !t.policy.Knowledge.KeepLastGood { // its documents stay until the next round of fetches
 		next.change(i).live = false
 		return next
 	}
@@ -133,27 +136,18 @@ func (t *Table) addressed(e PeerAddress) *Table {
 	next := t.copy()
 	p := next.peer(e.ID)
 	p.address = e.Address
-	p.ejected = time.Time{} // whatever could not be reached was elsewhere
+	p.ejected = time.Time{} // the failure was at another address
 	return next
 }
 
-func (t *Table) failed(e PeerFailed) *Table {
-	i, ok := t.find(e.ID)
-	if !ok || t.policy.Routing.Ejection == 0 {
+// eject avoids a peer until that time; the zero time ends an ejection.
+func (t *Table) eject(id ServerID, until time.Time) *Table {
+	i, ok := t.find(id)
+	if !ok || until.IsZero() && t.peers[i].ejected.IsZero() {
 		return t
 	}
 	next := t.copy()
-	next.change(i).ejected = e.At.Add(t.policy.Routing.Ejection)
-	return next
-}
-
-func (t *Table) answered(e PeerAnswered) *Table {
-	i, ok := t.find(e.ID)
-	if !ok || t.peers[i].ejected.IsZero() {
-		return t
-	}
-	next := t.copy()
-	next.change(i).ejected = time.Time{}
+	next.change(i).ejected = until
 	return next
 }
 
@@ -172,9 +166,8 @@ func (t *Table) fetched(e Fetched) *Table {
 		changed = next.learn(result, e.At, t) || changed
 	}
 	next.forgetRetired()
-	alone := !slices.ContainsFunc(next.peers, (*peer).contributes)
-	if changed && (!alone || !t.policy.Quirks.StaleWhenAlone) {
-		next.documents++
+	if changed {
+		next.bumpUnlessAlone()
 	}
 	return next
 }
@@ -213,9 +206,9 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	i, ok := t.find(result.ID)
 	switch {
 	case t.policy.Knowledge.KeepLastGood && !ok:
-		return false // it has left since it was asked
+		return false // it left after it was asked
 	case t.policy.Knowledge.ForgetOnRestart && ok && t.peers[i].incarnation != result.Incarnation:
-		return false // another process answers to its name now
+		return false // it has restarted
 	}
 	p := t.peer(result.ID)
 	if result.Version != "" {

@@ -23,7 +23,7 @@ func (e *exchange) serveOpenAPIIndex() bool {
 	e.h.config.Local.ServeHTTP(own, plainGet(e.r))
 	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
 	if own.code != http.StatusOK || own.truncated || err != nil {
-		return false // whatever is the matter with it, the local server says it best by itself
+		return false // the local server answers with its own error
 	}
 	merged := maps.Clone(index)
 	for _, path := range missing {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,17 +36,24 @@ func (r Resource) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
+// root is the document that lists the resource.
+func (r Resource) root() Root {
+	if r.Group == "" {
+		return RootCore
+	}
+	return RootGroups
+}
+
 // String is "group/version resource/subresource", without the parts that are empty.
 func (r Resource) String() string {
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(r.GroupVersion().String(), "/")) // of a whole group
+	s := strings.TrimSuffix(r.GroupVersion().String(), "/") // of a whole group
 	if r.Resource != "" {
-		b.WriteString(" " + r.Resource)
+		s += " " + r.Resource
 	}
 	if r.Subresource != "" {
-		b.WriteString("/" + r.Subresource)
+		s += "/" + r.Subresource
 	}
-	return b.String()
+	return s
 }
 
 // Kind says how a request is routed.
@@ -90,13 +98,8 @@ func discoveryPath(path string) (Resource, bool) {
 	path = strings.TrimSuffix(path, "/")
 	path = strings.TrimPrefix(path, "/openapi/v3")
 	parts := strings.Split(path, "/")
-	for _, part := range parts[1:] {
-		if part == "" {
-			return Resource{}, false
-		}
-	}
 	switch {
-	case len(parts) < 3 || parts[0] != "":
+	case len(parts) < 3 || parts[0] != "" || slices.Contains(parts[1:], ""):
 		return Resource{}, false
 	case parts[1] == "api" && len(parts) == 3:
 		return Resource{Version: parts[2]}, true

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -81,28 +82,21 @@ func (f *forwarding) tunnel(answer *http.Response) {
 
 // splice copies both ways in two goroutines; see Config.Splice.
 func splice(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader) {
-	const directions = 2
-	ended := make(chan error, directions)
-	go func() { ended <- copyThenCloseWrite(peer, io.MultiReader(early, client)) }()
-	go func() { ended <- copyThenCloseWrite(client, peer) }()
-	var err error
-	open := directions
-	for open > 0 {
-		select {
-		case err = <-ended:
-			open--
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err != nil {
-			break
+	closeBoth := sync.OnceFunc(func() {
+		client.Close()
+		peer.Close()
+	})
+	defer closeBoth()
+	defer context.AfterFunc(ctx, closeBoth)()
+	var both sync.WaitGroup
+	carry := func(to io.Writer, from io.Reader) {
+		if copyThenCloseWrite(to, from) != nil {
+			closeBoth()
 		}
 	}
-	client.Close()
-	peer.Close()
-	for ; open > 0; open-- {
-		<-ended
-	}
+	both.Go(func() { carry(peer, io.MultiReader(early, client)) })
+	both.Go(func() { carry(client, peer) })
+	both.Wait()
 }
 
 // copyThenCloseWrite copies until the end and passes it on. A connection that cannot close one

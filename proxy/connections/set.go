@@ -29,23 +29,19 @@ type tracked struct {
 // to the set. After [Set.Close] its error wraps [net.ErrClosed].
 func (s *Set) Dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		return s.dial(ctx, d, network, address)
+		life, err := s.begin(address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(life, cancel)()
+		conn, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return s.add(conn, address)
 	}
-}
-
-func (s *Set) dial(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
-	life, err := s.begin(address)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(life, cancel)()
-	conn, err := d.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return s.add(conn, address)
 }
 
 // begin returns the context that ends with the set.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // maxVersion is the most that is read of an answer to /version, in bytes.
@@ -84,7 +85,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	} else {
 		for i, task := range tasks {
 			if i == 2 && errs[0] != nil && errs[1] != nil {
-				break // upstream does not ask for the version: do not wait for one that cannot come
+				break // the version will not come either
 			}
 			task()
 		}
@@ -108,7 +109,7 @@ func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.R
 		return err
 	}
 	if before := a.kept[root].groups; equality.Semantic.DeepEqual(before, document.groups) {
-		document.groups = before // sent again in full: without an ETag, or with one that changes when the server starts
+		document.groups = before // the same document, without an ETag or with another
 	}
 	a.kept[root] = document
 	a.Roots[root].Groups = document.groups
@@ -119,7 +120,7 @@ func (c *discoveryClient) document(ctx context.Context, server url.URL, path str
 	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
 	if c.EmptyIsDocument && r.code == http.StatusOK && ctx.Err() == nil {
 		if len(r.body) == 0 {
-			return kept{}, nil // without its ETag, so that the next request gets the whole document
+			return kept{}, nil // no ETag: the next request gets the whole document
 		}
 		err = nil
 	}
@@ -185,7 +186,7 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	if err != nil {
 		return reply{}, err
 	}
-	defer func() { _ = response.Body.Close() }() // its content is read, or not wanted
+	defer func() { _ = response.Body.Close() }() // all of it was read that is wanted
 	if c.Answered != nil {
 		c.Answered(response.StatusCode)
 	}
@@ -220,9 +221,5 @@ func (c *discoveryClient) identify(h http.Header) {
 
 // broken reports whether an error means that the connection failed or broke.
 func broken(err error) bool {
-	var (
-		status   statusError
-		document documentError
-	)
-	return err != nil && !timedOut(err) && !errors.Is(err, context.Canceled) && !errors.As(err, &status) && !errors.As(err, &document)
+	return err != nil && !timedOut(err) && !errors.Is(err, context.Canceled) && !wire.Is[statusError](err) && !wire.Is[documentError](err)
 }

@@ -22,9 +22,9 @@ func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 	case m == nil || m.static != "" || m.endpoint == nil || m.address == "":
 		return l.ID
 	case m.endpoint.holder == l.Holder || m.address == l.Address:
-		return l.ID // it has moved, or was started anew
+		return l.ID // it has moved or restarted
 	case r.expired(m):
-		return l.ID // and was started anew somewhere else
+		return l.ID // it restarted elsewhere
 	default:
 		return other
 	}

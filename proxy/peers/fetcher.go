@@ -22,7 +22,7 @@ type fetcher struct {
 	log     *slog.Logger
 	found   func(id proxy.ServerID, digest string) // called with the digest of what a peer serves, under a policy with WhenTold
 
-	wake     chan struct{} // there is something for the schedule, or from it
+	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
 
 	mu       sync.Mutex
@@ -140,7 +140,9 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	}
 	if !f.policy.Knowledge.KeepLastGood {
 		// Upstream skips peers without an address; their fetch cannot crash it (CrashOnFailedFetch).
-		fetched := slices.DeleteFunc(slices.Clone(results), func(r proxy.FetchResult) bool { return r.Roots[proxy.RootCore].Failed == unresolved })
+		fetched := slices.DeleteFunc(slices.Clone(results), func(r proxy.FetchResult) bool {
+			return r.Roots[proxy.RootCore].Failed == unresolved
+		})
 		f.store.Observe(proxy.Fetched{Results: fetched, At: began})
 		for _, p := range peers {
 			f.note(p.ID)
@@ -163,7 +165,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 	before := f.last[p.ID]
 	f.mu.Unlock()
 	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
-		before = lastAnswer{} // another process: its answer must not be completed from that of the process before
+		before = lastAnswer{} // another process
 	}
 	answer := f.client.ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.answer)
 	result.Version, result.Roots = answer.Version, answer.Roots

@@ -38,7 +38,7 @@ func EndpointLeaseName(id proxy.ServerID) string { return endpointPrefix + strin
 
 const (
 	leaseDuration    = 15 * time.Second
-	maxLeaseDuration = time.Hour // a longer one is cut to this
+	maxLeaseDuration = time.Hour // longer ones are cut
 )
 
 // IdentityLease is what an identity lease says.

@@ -27,7 +27,7 @@ type leaseWatch struct {
 
 	mu         sync.Mutex
 	roster     *Roster
-	duplicates []proxy.ServerID // that were logged last
+	duplicates []proxy.ServerID // as last logged
 }
 
 // run watches both kinds of leases until the context ends. It calls synced once the roster has
@@ -116,7 +116,7 @@ func deletedName(o any) (cache.ObjectName, bool) {
 }
 
 func (w *leaseWatch) identity(l *coordinationv1.Lease) {
-	if !isIdentityLease(l) { // it was one when the watch began, and was labelled anew
+	if !isIdentityLease(l) { // its labels have changed
 		if l.Namespace == Namespace {
 			w.identityGone(l.Name)
 		}
@@ -171,11 +171,7 @@ func (w *leaseWatch) found(id proxy.ServerID, digest string) {
 }
 
 // begin reports what the roster knows without any lease.
-func (w *leaseWatch) begin() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pass()
-}
+func (w *leaseWatch) begin() { w.change(func(time.Time) {}) }
 
 func (w *leaseWatch) pass() {
 	events := w.roster.Changes()

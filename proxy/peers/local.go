@@ -14,7 +14,7 @@ import (
 const (
 	localAccept  = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV2Beta1
 	localRetry   = time.Second      // after a failure
-	localTimeout = 10 * time.Second // of one document where the policy sets none: the local server is near
+	localTimeout = 10 * time.Second // of one document, if the policy sets none
 )
 
 // local asks the local server what it serves: at once, every LocalInterval, a second after a
@@ -56,7 +56,7 @@ func (l *local) run(ctx context.Context, first func()) {
 			continue
 		}
 		if answer.Broken {
-			last = nil // the next process tells everything anew
+			last = nil // the next process may serve other things
 		}
 		timer.Reset(min(localRetry, l.interval))
 	}

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	renewEvery    = 5 * time.Second // three chances in the time for which a lease is valid
-	checkEvery    = time.Second     // at readiness and incarnation; and the pause after a failure
-	writeTimeout  = 4 * time.Second // one attempt to write
+	renewEvery    = 5 * time.Second // three times in leaseDuration
+	checkEvery    = time.Second     // checks Ready and Incarnation; also the pause after a failure
+	writeTimeout  = 4 * time.Second // of one attempt to write
 	deleteTimeout = 5 * time.Second // to delete the lease at the end
 )
 
@@ -64,7 +64,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 	var (
 		holder    string    // of the lease as last written, "" if it never was
-		attempted string    // the holder of the last attempt, which may have been carried out though it failed
+		attempted string    // the holder of the last attempt, which may have been carried out
 		serves    string    // as last written
 		written   time.Time // when holder was
 		failing   bool
@@ -129,9 +129,9 @@ func (p *Publisher) leases() coordinationclient.LeaseInterface {
 func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	present, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
+	lease, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: EndpointLeaseName(p.Server), Namespace: Namespace}}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: EndpointLeaseName(p.Server), Namespace: Namespace}}
 		p.fill(lease, holder, serves)
 		_, err = p.leases().Create(ctx, lease, metav1.CreateOptions{})
 		return err
@@ -139,7 +139,6 @@ func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 	if err != nil {
 		return err
 	}
-	lease := present.DeepCopy()
 	p.fill(lease, holder, serves)
 	_, err = p.leases().Update(ctx, lease, metav1.UpdateOptions{})
 	return err
@@ -148,15 +147,9 @@ func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 	now := metav1.NowMicro()
 	seconds := int32(leaseDuration / time.Second)
-	if l.Labels == nil {
-		l.Labels = map[string]string{}
-	}
-	if l.Annotations == nil {
-		l.Annotations = map[string]string{}
-	}
-	l.Labels[ComponentLabel] = ComponentValue
-	l.Annotations[ServerAnnotation] = string(p.Server)
-	l.Annotations[AddressAnnotation] = p.Address
+	metav1.SetMetaDataLabel(&l.ObjectMeta, ComponentLabel, ComponentValue)
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, ServerAnnotation, string(p.Server))
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, AddressAnnotation, p.Address)
 	if delete(l.Annotations, ServesAnnotation); serves != "" {
 		l.Annotations[ServesAnnotation] = serves
 	}
@@ -190,7 +183,7 @@ func (p *Publisher) leave(ctx context.Context, holders ...string) error {
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err): // a conflict: it has changed since it was read, so look again who holds it
+		case !apierrors.IsConflict(err): // after a conflict, check again who holds it
 			return failed(err)
 		}
 	}

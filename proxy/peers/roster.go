@@ -138,7 +138,7 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	r.noteChange(now)
 	m := r.member(id)
 	if latest, ok := r.members[m.latest]; ok {
-		m = latest // whoever wrote it last: only its holder deletes a lease
+		m = latest // only the last writer deletes the lease
 	}
 	if m.endpoint != nil {
 		m.endpoint, m.address, m.serves, m.suspended = nil, "", "", true
@@ -164,7 +164,7 @@ func (r *Roster) Changes() []proxy.Event {
 		if id == r.config.Self {
 			now = state{}
 		}
-		if now.serves == "" { // no digest at the moment: the next one is compared with the last
+		if now.serves == "" { // the next digest is compared with the last
 			now.serves = m.reported.serves
 		}
 		events = append(events, changes(id, m.reported, now)...)
@@ -201,7 +201,7 @@ func (m *member) servesSomethingElse(before, after state) bool {
 	case !after.live || after.serves == "" || after.serves == m.fetched:
 		return false
 	case before.serves != after.serves:
-		return before.serves != "" // else it has appeared just now, and is asked for that
+		return before.serves != "" // else it has just appeared, and is asked anyway
 	default:
 		return m.renewedSince && m.fetched != ""
 	}

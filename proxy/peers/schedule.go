@@ -33,12 +33,12 @@ const allPeers = proxy.ServerID("")
 // Without KeepLastGood, rounds always go through all peers, because a round replaces all knowledge.
 type Schedule struct {
 	policy proxy.FetchingPolicy
-	single bool // each peer has rounds of its own
+	single bool // each peer has its own rounds
 	random func() float64
 
 	queue         *queue
 	known         byID[struct{}]  // peers whose leases exist
-	regular       byID[time.Time] // when the next round is due without any occasion
+	regular       byID[time.Time] // when the next regular round is due
 	changingUntil time.Time       // until then documents are expected to change
 }
 
@@ -50,7 +50,7 @@ type Round struct {
 	All bool
 }
 
-// NewSchedule returns a policy's schedule. random is a number in [0, 1) for jitter; nil: no jitter.
+// NewSchedule returns a policy's schedule. random returns a number in [0, 1); nil: no jitter.
 func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	s := &Schedule{
 		policy: p.Fetching,
@@ -172,7 +172,7 @@ func (s *Schedule) room() bool { return len(s.queue.running) == 0 || s.single &&
 // Finished says that a round has ended; failed that it must be repeated, see [Succeeded].
 func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	s.advance(now)
-	if s.single && !s.known.has(r.Key) { // gone meanwhile
+	if s.single && !s.known.has(r.Key) { // it has left
 		s.queue.done(r.Key, false, now)
 		return
 	}
@@ -190,7 +190,7 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	}
 }
 
-// Wake is when Due next returns a round without an event; zero is at once, and not ok is never.
+// Wake is when Due next returns a round if no event comes before. Zero: at once; not ok: never.
 func (s *Schedule) Wake() (at time.Time, ok bool) {
 	if !s.room() {
 		return time.Time{}, false // a round must finish first

@@ -202,7 +202,7 @@ func (s *Sources) Run(ctx context.Context) error {
 		var once sync.Once
 		done := func() { once.Do(delivered.Done) }
 		group.Go(func() error {
-			defer done() // a source that has ended delivers nothing more
+			defer done() // an ended source delivers nothing more
 			return w(ctx, done)
 		})
 	}

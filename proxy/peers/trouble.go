@@ -17,13 +17,8 @@ import (
 // trouble says why a fetch failed, for clients: network and certificate errors are translated,
 // because their own texts name addresses.
 func trouble(err error) string {
-	var (
-		status    statusError
-		document  documentError
-		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-	)
+	var status statusError
+	var document documentError
 	switch {
 	case errors.As(err, &status):
 		return status.Error()
@@ -33,11 +28,11 @@ func trouble(err error) string {
 		return "it did not answer in time"
 	case errors.Is(err, context.Canceled):
 		return "the fetch was given up"
-	case errors.As(err, &authority):
+	case wire.Is[x509.UnknownAuthorityError](err):
 		return "its certificate is signed by an authority that is not trusted"
-	case errors.As(err, &hostname):
+	case wire.Is[x509.HostnameError](err):
 		return "its certificate is for another name"
-	case errors.As(err, &invalid):
+	case wire.Is[x509.CertificateInvalidError](err):
 		return "its certificate is not valid"
 	case wire.SentAlert(err):
 		return "it refused the TLS handshake"

@@ -246,7 +246,7 @@ func TestBodiesArriveAsTheyWereSent(t *testing.T) {
 }
 
 // Of what may have been carried out, an Idempotency-Key makes net/http send it again.
-func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
+func TestIdempotencyKeyIsNotRepeated(t *testing.T) {
 	var created atomic.Int64
 	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Idempotency-Key") != "1" {

@@ -75,6 +75,12 @@ func Tokens(lists []string) iter.Seq[string] {
 	}
 }
 
+// Is reports whether an error is, or wraps, one of the type T.
+func Is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
 // SentAlert reports whether the other side ended a TLS connection with an alert, as a server does
 // that refuses our certificate. In TLS 1.3 it may come instead of an answer. On TCP crypto/tls does
 // not export the alert's type; tls.AlertError is for QUIC.
