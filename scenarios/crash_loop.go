@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -25,8 +24,7 @@ var crashLoop = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for range crashes {
 			plan.Kill("a")
@@ -35,7 +33,5 @@ var crashLoop = scenario.Scenario{
 			plan.Settle(crashesAfter)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
-		return *plan
-	},
+	}),
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -24,9 +23,8 @@ var writesOnce = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.NewestTwo)
-		last := plan.Names()[p.Servers-1]
+	Plan: planned(firstTwoTo, pressure{Operations: 4000, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		last := plan.Names()[len(plan.Servers)-1]
 		plan.Settle(2 * time.Second)
 		for range resets {
 			heal := plan.Suffer(
@@ -37,7 +35,5 @@ var writesOnce = scenario.Scenario{
 			plan.Soak(700 * time.Millisecond)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500}
-		return *plan
-	},
+	}),
 }
