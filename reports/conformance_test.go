@@ -246,7 +246,7 @@ func TestNoProfilePassesOfWhichAPartWasNotRun(t *testing.T) {
 func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 	r := RunReport{
 		Metadata: Metadata{Complete: true}, Verdict: Verdict{Outcome: invariant.OutcomeInconclusive, Sentence: "the moon was full."},
-		Invariants: []Invariant{{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}},
+		Invariants: []Invariant{{Verdict: invariant.Verdict{Name: "A", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass}}},
 	}
 	if p := r.InProfile(invariant.GradeCore); p.Result != ResultInconclusive || p.Reason != "the moon was full." {
 		t.Errorf("%+v, want it inconclusive, with the reason of the run", p)
@@ -257,7 +257,8 @@ func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 func TestNoProfilePassesInARunThatEndedEarly(t *testing.T) {
 	for _, m := range []Metadata{{}, {Error: "etcd exited 1"}, {Complete: true, Error: "etcd exited 1"}} {
 		r := RunReport{Metadata: m, Verdict: Verdict{Outcome: invariant.OutcomePass}, Invariants: []Invariant{
-			{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}, {Name: "B", Grade: invariant.GradeExtended, Verdict: invariant.OutcomePass},
+			{Verdict: invariant.Verdict{Name: "A", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass}},
+			{Verdict: invariant.Verdict{Name: "B", Grade: invariant.GradeExtended, Outcome: invariant.OutcomePass}},
 		}}
 		for _, grade := range []invariant.Grade{invariant.GradeCore, invariant.GradeExtended} {
 			if p := r.InProfile(grade); p.Result != ResultInconclusive || !strings.Contains(p.Reason, "ended early") {
@@ -275,8 +276,8 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	outcomes := []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive}
 	for n := range 9 * 8 {
 		verdicts := []invariant.Verdict{
-			{Invariant: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
-			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
+			{Name: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
+			{Name: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
 		}
 		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {

@@ -19,7 +19,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 		if i.Grade != grade {
 			continue
 		}
-		switch i.Verdict {
+		switch i.Outcome {
 		case invariant.OutcomePass:
 			if p.Result == ResultSkipped {
 				p.Result = ResultPassed

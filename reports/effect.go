@@ -23,30 +23,16 @@ type Effect struct {
 	// Advertised is the host:port at which its endpoint lease told peers to find it. Empty if there was no lease.
 	Advertised string `json:"advertised,omitempty"`
 	// Dials are the connections that were made to it, or to where it told to be, while it ran. Empty if nobody made any.
-	Dials []Dial `json:"dials,omitempty"`
-}
-
-// Dial is how often somebody connected to an address of a server.
-type Dial struct {
-	// From is a server, or "client".
-	From string `json:"from"`
-	// Address is the host:port that was dialled.
-	Address string `json:"address"`
-	// Connections is how often.
-	Connections int `json:"connections"`
+	Dials []history.Dial `json:"dials,omitempty"`
 }
 
 func newEffects(h *history.History, end time.Duration) []Effect {
 	var out []Effect
 	for _, e := range inOrder(h.Effects, func(e history.Effect) history.Time { return e.At }) {
-		effect := Effect{
+		out = append(out, Effect{
 			Server: e.Server, Incarnation: e.Incarnation, AtSeconds: seconds(min(e.At, end)), Setup: e.Setup,
-			Certificate: e.Certificate, Advertised: e.Advertised,
-		}
-		for _, d := range e.Dials {
-			effect.Dials = append(effect.Dials, Dial(d))
-		}
-		out = append(out, effect)
+			Certificate: e.Certificate, Advertised: e.Advertised, Dials: e.Dials,
+		})
 	}
 	return out
 }

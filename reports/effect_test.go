@@ -29,7 +29,10 @@ func TestEffectsAreShown(t *testing.T) {
 }
 
 func TestDialledByAddress(t *testing.T) {
-	e := Effect{Dials: []Dial{{"b", "z:1", 2}, {"b", "a:1", 1}, {"c", "z:1", 3}, {"c", "y:1", 0}}}
+	e := Effect{Dials: []history.Dial{
+		{From: "b", Address: "z:1", Connections: 2}, {From: "b", Address: "a:1", Connections: 1},
+		{From: "c", Address: "z:1", Connections: 3}, {From: "c", Address: "y:1"},
+	}}
 	got := strings.Join(e.Dialled(), "; ")
 	if want := "a:1: b × 1; z:1: b × 2, c × 3"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -29,7 +29,7 @@ func worst(r RunReport) (Invariant, bool) {
 	var found Invariant
 	ok := false
 	for _, i := range r.Invariants {
-		if i.Verdict != invariant.OutcomeFail || !r.Decides(i) {
+		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) {
 			continue
 		}
 		if !ok || i.About && !found.About {
@@ -97,7 +97,7 @@ func (e Evidence) capable() []string {
 func passSentence(r RunReport) string {
 	held := 0
 	for _, i := range r.Invariants {
-		if i.Verdict == invariant.OutcomePass {
+		if i.Outcome == invariant.OutcomePass {
 			held++
 		}
 	}
@@ -114,7 +114,7 @@ func passSentence(r RunReport) string {
 
 func inconclusiveSentence(r RunReport) string {
 	for _, i := range r.Invariants {
-		if i.Verdict == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
+		if i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))
 		}
 	}

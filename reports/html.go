@@ -110,7 +110,7 @@ func WriteHTML(w io.Writer, r RunReport) error {
 	d := runDocument{RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r)}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
 	for _, i := range r.Invariants {
-		if i.Verdict != invariant.OutcomeFail {
+		if i.Outcome != invariant.OutcomeFail {
 			continue
 		}
 		v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}

@@ -86,17 +86,17 @@ func junit(r RunReport) reporters.JUnitTestSuites {
 func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
 	c := reporters.JUnitTestCase{
 		Name: i.Name, Classname: strings.Join([]string{r.Metadata.Scenario, r.Metadata.Backend, r.Metadata.Subject}, "/"),
-		Status: string(i.Verdict), SystemOut: factsText(i),
+		Status: string(i.Outcome), SystemOut: factsText(i),
 	}
 	switch {
-	case i.Verdict == invariant.OutcomeFail && r.Decides(i):
+	case i.Outcome == invariant.OutcomeFail && r.Decides(i):
 		c.Failure = &reporters.JUnitFailure{
 			Message: fmt.Sprintf("%s: violated %s", i.Sentence, times(i.Violations)), Type: "violated", Description: evidenceText(i),
 		}
-	case i.Verdict == invariant.OutcomeFail:
+	case i.Outcome == invariant.OutcomeFail:
 		c.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", times(i.Violations))}
 		c.SystemOut += evidenceText(i)
-	case i.Verdict == invariant.OutcomeInconclusive && i.matters() && r.Decides(i):
+	case i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i):
 		c.Error = &reporters.JUnitError{
 			Message: "inconclusive: " + i.Reason, Type: "inconclusive",
 			Description: "The scenario exists for this invariant, and the run proves nothing about it.",
@@ -104,7 +104,7 @@ func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
 		if !i.About {
 			c.Error.Description = "The machine did not keep up, and the run proves nothing about this invariant."
 		}
-	case i.Verdict == invariant.OutcomeInconclusive:
+	case i.Outcome == invariant.OutcomeInconclusive:
 		c.Skipped = &reporters.JUnitSkipped{Message: "inconclusive: " + i.Reason}
 	}
 	return c

@@ -124,7 +124,7 @@ func (c *MatrixCell) SetVerdicts(r RunReport) {
 	for _, i := range invariant.All() {
 		verdict := invariant.OutcomeInconclusive
 		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
-			verdict = r.Invariants[n].Verdict
+			verdict = r.Invariants[n].Outcome
 		}
 		c.Verdicts = append(c.Verdicts, verdict)
 	}

@@ -49,18 +49,18 @@ func (r RunReport) check() error {
 // check refuses a verdict that its own figures contradict; whole is whether every step of the run was carried out.
 func (i Invariant) check(whole bool) error {
 	switch {
-	case !known(i.Verdict):
-		return fmt.Errorf("verdict %q is not pass, fail or inconclusive", i.Verdict)
+	case !known(i.Outcome):
+		return fmt.Errorf("verdict %q is not pass, fail or inconclusive", i.Outcome)
 	case i.Grade != invariant.GradeCore && i.Grade != invariant.GradeExtended:
 		return fmt.Errorf("grade %q is not core or extended", i.Grade)
-	case (i.Verdict == invariant.OutcomeFail) != (i.Violations > 0):
-		return fmt.Errorf("verdict %q with %d violations: %s", i.Verdict, i.Violations, altered)
-	case i.Verdict != invariant.OutcomePass:
+	case (i.Outcome == invariant.OutcomeFail) != (i.Violations > 0):
+		return fmt.Errorf("verdict %q with %d violations: %s", i.Outcome, i.Violations, altered)
+	case i.Outcome != invariant.OutcomePass:
 		return nil
 	case !whole:
-		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Verdict, altered)
+		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Outcome, altered)
 	case i.Checked < 1 || i.Overloaded > 0:
-		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Verdict, i.Checked, i.Overloaded, altered)
+		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Outcome, i.Checked, i.Overloaded, altered)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ const altered = "the file was altered, or a skewproof wrote it that counts other
 func (r RunReport) outcome() invariant.Outcome {
 	verdicts := make([]invariant.Verdict, len(r.Invariants))
 	for n, i := range r.Invariants {
-		verdicts[n] = invariant.Verdict{Invariant: i.Name, Grade: i.Grade, Outcome: i.Verdict, About: i.About, Overloaded: i.Overloaded}
+		verdicts[n] = i.Verdict
 	}
 	return invariant.Overall(verdicts, r.Verdict.Strict)
 }

@@ -108,47 +108,14 @@ type Verdict struct {
 
 // Invariant is the verdict on one invariant.
 type Invariant struct {
-	// Name is the name in the catalogue, such as "NoFalseNotFound".
-	Name string `json:"name"`
-	// Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
-	Grade invariant.Grade `json:"grade"`
-	// Verdict is "pass", "fail" or "inconclusive".
-	Verdict invariant.Outcome `json:"verdict"`
-	// About is true when the scenario exists for this invariant: it may not stay inconclusive then.
-	About bool `json:"about"`
-	// Sentence says what must hold, for a non-programmer.
-	Sentence string `json:"sentence"`
-	// Source is the clause that demands it.
-	Source string `json:"source,omitempty"`
-	// Checked is how many observations were judged.
-	Checked int `json:"checked"`
-	// Unjudgeable is how many more would have been judged had their ground truth been known.
-	Unjudgeable int `json:"unjudgeable,omitempty"`
-	// Overloaded is how many of these were wrong while the machine did not keep up. They are not counted as violations, and the invariant may not
-	// stay inconclusive then.
-	Overloaded int `json:"strained,omitempty"`
-	// Violations is the full count, of which Evidence shows the first few kinds.
-	Violations int `json:"violations"`
-	// Facts are measured figures, in the order in which they should be shown.
-	Facts []Fact `json:"facts,omitempty"`
-	// Reason is why the verdict is inconclusive; empty otherwise.
-	Reason string `json:"reason,omitempty"`
-	// Kinds is how many groups of like violations there were; Evidence may hold fewer.
-	Kinds int `json:"kinds,omitempty"`
-	// Evidence shows groups of like violations, each by its first one, in the order of first occurrence.
+	invariant.Verdict
+	// Evidence shows groups of similar violations, each by its first one, in the order of first
+	// occurrence. There may be fewer than Kinds.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
 // matters reports whether the run is inconclusive if the invariant, which counts, is.
 func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 }
-
-// Fact is one measured figure, ready to be shown.
-type Fact struct {
-	// Name says what was measured, such as "converged after".
-	Name string `json:"name"`
-	// Value is the figure with its unit.
-	Value string `json:"value"`
-}
 
 // Decides reports whether the invariant counts towards the overall verdict: core ones always, extended ones when strict.
 func (r RunReport) Decides(i Invariant) bool {
@@ -189,7 +156,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict}
 	for _, i := range r.Invariants {
-		switch i.Verdict {
+		switch i.Outcome {
 		case invariant.OutcomeFail:
 			r.Verdict.Failed = append(r.Verdict.Failed, i.Name)
 		case invariant.OutcomeInconclusive:
@@ -208,13 +175,8 @@ func inOrder[R any](records []R, at func(R) history.Time) []R {
 func newInvariants(verdicts []invariant.Verdict) []Invariant {
 	out := []Invariant{}
 	for _, v := range verdicts {
-		i := Invariant{
-			Name: v.Invariant, Grade: v.Grade, Verdict: v.Outcome, About: v.About, Sentence: v.Sentence, Source: v.Source,
-			Checked: v.Checked, Unjudgeable: v.Unjudgeable, Overloaded: v.Overloaded, Violations: v.Violations, Reason: v.Reason, Kinds: v.Kinds,
-		}
-		for _, f := range v.Facts {
-			i.Facts = append(i.Facts, Fact(f))
-		}
+		i := Invariant{Verdict: v}
+		i.Verdict.Evidence = nil
 		for _, e := range v.Evidence {
 			i.Evidence = append(i.Evidence, newEvidence(e))
 		}

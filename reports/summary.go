@@ -71,7 +71,7 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		width = max(width, len(i.Name))
 	}
 	for _, i := range r.Invariants {
-		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Verdict), width, plain(i.Name), plain(shortReason(r, i)))
+		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
 	return t.end(w, HTMLFile, JSONFile, JUnitFile)
@@ -79,7 +79,7 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 
 func shortReason(r RunReport, i Invariant) string {
 	s := ""
-	switch i.Verdict {
+	switch i.Outcome {
 	case invariant.OutcomePass:
 		s = grouped(i.Checked) + " checked"
 	case invariant.OutcomeFail:

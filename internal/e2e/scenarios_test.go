@@ -71,14 +71,14 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 	r, report := scenarioAlone(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--qps", "5", "--servers", "2")
 	exits(t, r, inconclusive)
 	for _, i := range report.Invariants {
-		if i.Verdict == invariant.OutcomeFail {
+		if i.Outcome == invariant.OutcomeFail {
 			t.Errorf("%s: fail, want none to", i.Name)
 		}
 	}
 	v := verdict(t, report, "TrueNotFound")
 	figures := regexp.MustCompile(`too little pressure: [0-9]+ of at least 50 operations on resources that no server serves`)
-	if v.Verdict != invariant.OutcomeInconclusive || !figures.MatchString(v.Reason) {
-		t.Errorf("TrueNotFound: %s (%s), want inconclusive, with a reason like %q", v.Verdict, v.Reason, figures)
+	if v.Outcome != invariant.OutcomeInconclusive || !figures.MatchString(v.Reason) {
+		t.Errorf("TrueNotFound: %s (%s), want inconclusive, with a reason like %q", v.Outcome, v.Reason, figures)
 	}
 	if !strings.Contains(r.output, "too little pressure") {
 		t.Error("the summary does not say that there was too little pressure")
@@ -200,7 +200,7 @@ func noFailover(t *testing.T, report reports.RunReport) {
 			return
 		}
 	}
-	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Verdict, v.Evidence)
+	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Outcome, v.Evidence)
 }
 
 // A server that starts while it cannot reach a peer reports ready, and takes what it could not learn for absent.
@@ -221,10 +221,10 @@ func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	r, report := runScenario(t, "startup-during-partition", "--from", oldPair.from, "--to", oldPair.to)
 	exits(t, r, fail)
 	v := verdict(t, report, "NoCrash")
-	if v.Verdict != invariant.OutcomeFail || !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
+	if v.Outcome != invariant.OutcomeFail || !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
 		return strings.Contains(e.Sentence, "nil pointer dereference")
 	}) {
-		t.Errorf("NoCrash: %s, %+v; want a failure that names the nil pointer", v.Verdict, v.Evidence)
+		t.Errorf("NoCrash: %s, %+v; want a failure that names the nil pointer", v.Outcome, v.Evidence)
 	}
 }
 
