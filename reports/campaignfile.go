@@ -33,7 +33,7 @@ func WriteCampaign(dir string, c *Campaign) error {
 // MaxShards bounds how many parts a campaign is searched in.
 const MaxShards = 10_000
 
-var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", inJSON, (*Campaign).check}
+var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", false, (*Campaign).check}
 
 // ReadCampaign reads a campaign that was saved. It refuses any other document, one with fields it does not know, and one that contradicts
 // itself; the error names the file and what is wrong with it.

@@ -110,14 +110,19 @@ type ConformanceScenario struct {
 	// Core and Extended are the results by profile.
 	Core     ProfileResult `json:"core"`
 	Extended ProfileResult `json:"extended"`
+	CarriedOut
+}
+
+// CarriedOut says where a run was carried out, and how to repeat it.
+type CarriedOut struct {
 	// DurationSeconds is how long it took; 0 if it was not carried out.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
+	// Directory holds history, logs and the full report, relative to this file; empty if it was not
+	// carried out. Page is the report for people; empty if the run left none.
 	Directory string `json:"directory,omitempty"`
-	// Page is the report of the run for people, relative to this file; empty if the run left none.
-	Page string `json:"page,omitempty"`
-	// Reproduce is the command line that repeats this one run; empty if it is not for this backend. For servers that were there already it names
-	// their kubeconfig, which nobody else has.
+	Page      string `json:"page,omitempty"`
+	// Reproduce is the command line that repeats this one run; empty if it is not for this backend.
+	// For servers that run already it names their kubeconfig, which nobody else has.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 
@@ -163,14 +168,7 @@ type ControlRun struct {
 	Reason string `json:"reason,omitempty"`
 	// Violated are the core invariants that were violated.
 	Violated []string `json:"violated,omitempty"`
-	// DurationSeconds is how long it took.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
-	Directory string `json:"directory,omitempty"`
-	// Page is the report of the run for people, relative to this file; empty if the run left none.
-	Page string `json:"page,omitempty"`
-	// Reproduce is the command line that repeats the run.
-	Reproduce string `json:"reproduce,omitempty"`
+	CarriedOut
 }
 
 // Unproven is a scenario of which this run does not show that it can fail.

@@ -26,7 +26,7 @@ func smallConformance() ConformanceReport {
 		Scenarios: []ConformanceScenario{
 			{
 				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
-				DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet",
+				CarriedOut: CarriedOut{DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet"},
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
@@ -41,7 +41,7 @@ func smallConformance() ConformanceReport {
 		Control: ConformanceControl{
 			Runs: []ControlRun{{
 				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: []string{"NoFalseNotFound", "Converges"}, Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
-				DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none",
+				CarriedOut: CarriedOut{DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none"},
 			}},
 			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},
 		},
@@ -92,7 +92,10 @@ func schema(of reflect.Type, at string) []string {
 	var lines []string
 	for i := range of.NumField() {
 		name, option, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		for _, line := range schema(of.Field(i).Type, at+"."+name) {
+		if !of.Field(i).Anonymous {
+			name = "." + name
+		}
+		for _, line := range schema(of.Field(i).Type, at+name) {
 			if option != "" {
 				line += ", " + option
 			}

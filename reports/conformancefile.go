@@ -78,7 +78,7 @@ func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 }
 
 var conformanceReports = readable[ConformanceReport]{
-	"conformance report", ConformanceKind, "run the suite again to write a new report", inYAML, ConformanceReport.check,
+	"conformance report", ConformanceKind, "run the suite again to write a new report", true, ConformanceReport.check,
 }
 
 // ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,

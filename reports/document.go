@@ -17,32 +17,12 @@ const maxDocument = 64 << 20
 
 // readable is a kind of documents that are read back.
 type readable[T any] struct {
-	noun   string // "run report"
-	kind   string // of the object
-	again  string // what makes a new one: "judge the saved history again to write a new report"
-	format format
-	check  func(T) error // refuses what contradicts itself
+	noun  string        // "run report"
+	kind  string        // of the object
+	again string        // what makes a new one: "judge the saved history again to write a new report"
+	yaml  bool          // it is written in YAML rather than JSON
+	check func(T) error // refuses what contradicts itself
 }
-
-// format is what a document is written in.
-type format struct {
-	name   string
-	loose  func(data []byte, into any) error
-	strict func(data []byte, into any) error // refuses fields that it does not know
-}
-
-var (
-	inJSON = format{"JSON", json.Unmarshal, func(data []byte, into any) error {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.DisallowUnknownFields()
-		return dec.Decode(into)
-	}}
-	inYAML = format{
-		"YAML",
-		func(data []byte, into any) error { return yaml.Unmarshal(data, into) },
-		func(data []byte, into any) error { return yaml.UnmarshalStrict(data, into) },
-	}
-)
 
 // read reads a file. The error names it, and what is wrong with it.
 func (d readable[T]) read(path string) (T, error) {
@@ -70,17 +50,24 @@ func (d readable[T]) decode(in io.Reader) (T, error) {
 	case len(bytes.TrimSpace(data)) == 0:
 		return none, errors.New("the file is empty: " + d.again)
 	}
+	if d.yaml {
+		if data, err = yaml.YAMLToJSONStrict(data); err != nil {
+			return none, fmt.Errorf("not a YAML document: %w", err)
+		}
+	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
-	if err := d.format.loose(data, &head); err != nil {
-		return none, fmt.Errorf("not a %s document: %w", d.format.name, err)
+	if err := json.Unmarshal(data, &head); err != nil {
+		return none, fmt.Errorf("not a JSON document: %w", err)
 	}
 	if head.APIVersion != APIVersion || head.Kind != d.kind {
 		return none, fmt.Errorf("apiVersion %q, kind %q: this skewproof reads %q, %q only", head.APIVersion, head.Kind, APIVersion, d.kind)
 	}
-	if err := d.format.strict(data, &document); err != nil {
+	fields := json.NewDecoder(bytes.NewReader(data))
+	fields.DisallowUnknownFields()
+	if err := fields.Decode(&document); err != nil {
 		return none, fmt.Errorf("not a %s: %w", d.kind, err)
 	}
 	if err := d.check(document); err != nil {

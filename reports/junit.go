@@ -24,19 +24,34 @@ import (
 //
 // Core invariants count always, extended ones when the report is strict.
 func WriteJUnit(w io.Writer, r RunReport) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
+	content, err := EncodeJUnit(junit(r))
+	if err == nil {
+		_, err = w.Write(content)
 	}
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	if err := enc.Encode(junit(r)); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
 	return err
 }
 
-func junit(r RunReport) reporters.JUnitTestSuites {
+// EncodeJUnit counts the cases of a suite, and encodes it as a JUnit XML document.
+func EncodeJUnit(suite reporters.JUnitTestSuite) ([]byte, error) {
+	for _, c := range suite.TestCases {
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+	}
+	content, err := xml.MarshalIndent(reporters.JUnitTestSuites{
+		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
+		TestSuites: []reporters.JUnitTestSuite{suite},
+	}, "", "  ")
+	return append([]byte(xml.Header), append(content, '\n')...), err
+}
+
+func junit(r RunReport) reporters.JUnitTestSuite {
 	m := r.Metadata
 	suite := reporters.JUnitTestSuite{
 		Name:      "skewproof " + m.Scenario,
@@ -54,33 +69,19 @@ func junit(r RunReport) reporters.JUnitTestSuites {
 			{Name: "skewproofVersion", Value: m.SkewproofVersion},
 		}},
 	}
+	inconclusive := r.Verdict.Outcome == invariant.OutcomeInconclusive
 	for _, i := range r.Invariants {
 		c := testCase(r, i)
 		suite.TestCases = append(suite.TestCases, c)
-		suite.Tests++
-		switch {
-		case c.Failure != nil:
-			suite.Failures++
-		case c.Error != nil:
-			suite.Errors++
-		case c.Skipped != nil:
-			suite.Skipped++
-		}
+		inconclusive = inconclusive && c.Error == nil
 	}
-	// An inconclusive run may have no inconclusive invariant that the scenario is about, as when it ended early: without
-	// this case such a run would be green.
-	if r.Verdict.Outcome == invariant.OutcomeInconclusive && suite.Errors == 0 {
+	if inconclusive { // with no case that says so, as when the run ended early: it must not be green
 		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
 			Name: "verdict", Classname: suite.Package, Status: "inconclusive",
 			Error: &reporters.JUnitError{Message: r.Verdict.Sentence, Type: "inconclusive"},
 		})
-		suite.Tests++
-		suite.Errors++
 	}
-	return reporters.JUnitTestSuites{
-		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
-		TestSuites: []reporters.JUnitTestSuite{suite},
-	}
+	return suite
 }
 
 func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {

@@ -178,7 +178,7 @@ func SaveMatrix(dir string, m VersionMatrix) error {
 	})
 }
 
-var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", inJSON, VersionMatrix.check}
+var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", false, VersionMatrix.check}
 
 // ReadMatrix reads a version matrix that was saved as JSON. It refuses any other document, one with fields it does not know, and one whose
 // result does not follow from its runs; the error names the file and what is wrong with it.

@@ -13,7 +13,7 @@ const (
 	most   = 1_000_000_000 // requests in one bucket
 )
 
-var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", inJSON, RunReport.check}
+var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", false, RunReport.check}
 
 // Read reads a report that was saved as JSON. It refuses a file that is no run report, one of another version and one with
 // fields it does not know; the error names the file and what is wrong with it.
