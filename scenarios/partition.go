@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -97,6 +98,57 @@ var startupDuringPartition = scenario.Scenario{
 		// b's first attempt.
 		plan.Soak(24 * time.Second)
 		plan.Heal("b to a")
+		plan.Converge()
+	}),
+}
+
+var blackHole = scenario.Scenario{
+	Name: "black-hole",
+	Happens: "Only the first server runs TO. Connections from the others to it stay open, and new ones are accepted, but no response comes " +
+		"back. The process itself is healthy.",
+	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for what only the first server serves. Soon afterwards " +
+		"they answer such requests again.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Network,
+	Labels:           []string{"conformance"},
+	Control:          outOfReach,
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(4 * time.Second)
+		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Timeout, To: "a"})...)
+		plan.Soak(plan.Bounds.Unavailable + 10*time.Second) // longer than a request may take
+		heal()
+		plan.Converge()
+	}),
+}
+
+// flaps is how often the link is cut.
+const flaps = 4
+
+// linkUp is how long the link works in between: longer than history.DefaultBounds.Staleness.
+const linkUp = 9 * time.Second
+
+var flappingLink = scenario.Scenario{
+	Name:    "flapping-link",
+	Happens: "Only the first server runs TO. The link from the second server to it is cut and healed several times, every few seconds.",
+	Holds: "While the link is cut, the second server answers 503, never 404, and soon after the last cut everything is right. Beyond the " +
+		"KEP: a few seconds after each healing every request is passed on again.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "WritesOnce", "NoCrash", "Converges", "Available"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Network,
+	Control:          outOfReach,
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(2 * time.Second)
+		for range flaps {
+			heal := plan.Suffer(cut("b", "a"))
+			plan.Soak(3 * time.Second)
+			heal()
+			plan.Soak(linkUp)
+		}
 		plan.Converge()
 	}),
 }

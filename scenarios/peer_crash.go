@@ -48,3 +48,55 @@ var peerCrashWithAlternative = scenario.Scenario{
 		plan.Converge()
 	}),
 }
+
+// crashes is how often the server is killed.
+const crashes = 4
+
+// crashesAfter is how long it is up in between: longer than history.DefaultBounds.Staleness.
+const crashesAfter = 9 * time.Second
+
+var crashLoop = scenario.Scenario{
+	Name:    "crash-loop",
+	Happens: "Only the first server runs TO. It is killed and started several times, a few seconds after it was ready each time.",
+	Holds: "While it is up, no request for what it serves is answered 404, no other server is affected, and after the last start " +
+		"everything is right. Beyond the KEP: whenever it is up and the others have had the time to know that, they can answer " +
+		"requests for what only it serves.",
+	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's lease may outlive its process, and a new process holds the same identity",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Processes,
+	Control:          mixedToTheEnd,
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(2 * time.Second)
+		for range crashes {
+			plan.Kill("a")
+			plan.Soak(2 * time.Second)
+			plan.Start("a")
+			plan.Settle(crashesAfter)
+		}
+		plan.Converge()
+	}),
+}
+
+var peerPause = scenario.Scenario{
+	Name: "peer-pause",
+	Happens: "Only the first server runs TO. Its process is paused (SIGSTOP): connections stay open and nothing is answered. Then it is " +
+		"resumed.",
+	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for what only the first server serves. Soon afterwards " +
+		"everything is right again.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Processes,
+	Labels:           []string{"conformance"},
+	Control:          outOfReach,
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(4 * time.Second)
+		plan.Add(scenario.Step{Action: scenario.Pause, Server: "a"})
+		plan.Soak(plan.Bounds.Unavailable + 10*time.Second) // longer than a request may take
+		plan.Add(scenario.Step{Action: scenario.Resume, Server: "a"})
+		plan.Converge()
+	}),
+}
