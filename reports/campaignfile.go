@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteCampaign writes a campaign into dir, which is made if it does not exist, as [CampaignJSON] and [CampaignHTML], and the repro file
-// of each finding. As with [WriteAll] no reader ever sees half a file.
+// WriteCampaign writes a campaign into dir, which is made if it does not exist, as [CampaignJSON]
+// and [CampaignHTML], with the repro file of each finding. It is as atomic as [WriteAll].
 func WriteCampaign(dir string, c *Campaign) error {
 	var repros []file
 	for _, f := range c.Findings {
@@ -36,8 +36,8 @@ const MaxShards = 10_000
 
 var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", false, (*Campaign).check}
 
-// ReadCampaign reads a campaign that was saved. It refuses any other document, one with fields it does not know, and one that contradicts
-// itself; the error names the file and what is wrong with it.
+// ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions;
+// the error names the file and what is wrong with it.
 func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
 
 // check refuses what contradicts itself, and what a merged campaign could not name files by.
@@ -94,7 +94,7 @@ type campaignDocument struct {
 	JSON         string
 }
 
-// WriteCampaignHTML writes what a search found as one self-contained page, under the rules of [WriteHTML]. It has no script at all.
+// WriteCampaignHTML writes a campaign as one self-contained page without scripts; see [WriteHTML].
 func WriteCampaignHTML(w io.Writer, c *Campaign) error {
 	return writePage(w, campaignPage, campaignDocument{Campaign: c, head: campaignHead, ErrorPercent: 100 * DistinctError, JSON: CampaignJSON})
 }
@@ -125,7 +125,7 @@ func (d campaignDocument) First(invariant string) string {
 	return ""
 }
 
-// covered says how many of the schedules of its scope a campaign ran: "all 23,173" or, of one that was ended early and of a shard, "7 of the 14".
+// covered says how many schedules of its scope a campaign ran: "all 23,173", or "7 of the 14".
 func covered(c *Campaign) string {
 	all := grouped(int(c.Scope.Schedules))
 	if c.Schedules == c.Scope.Schedules {
@@ -134,8 +134,8 @@ func covered(c *Campaign) string {
 	return grouped(int(c.Schedules)) + " of the " + all
 }
 
-// WriteCampaignSummary writes what someone at a terminal wants to know of a search: the verdict, what was searched, a few lines for each finding,
-// where to read on.
+// WriteCampaignSummary writes a campaign for a terminal: the verdict, what was searched, a few
+// lines for each finding, and where to read on.
 func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(c.Verdict.Outcome, string(c.Verdict.Outcome), c.Verdict.Sentence+".")

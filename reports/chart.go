@@ -146,7 +146,8 @@ type span struct {
 	Before         bool // the label stands before the span, since there is no room behind it
 }
 
-// stepSpans lays the steps out in as few rows as their labels allow, and returns where the next row would begin.
+// stepSpans lays the steps out in as few rows as their labels allow. It returns where the next row
+// begins.
 func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
 	var rows rows
 	var out []span
@@ -170,7 +171,7 @@ func faultSpans(faults []Fault, s scale, top float64) ([]span, float64) {
 	for _, f := range faults {
 		v := newSpan(s, f.StartSeconds, f.EndSeconds, f.Kind+" "+f.Target())
 		v.Class, v.Title = "fault-bar", f.title()
-		if !f.Evidence.Bit {
+		if !f.Evidence.Effective {
 			v.Class = "fault-bar no-effect"
 		}
 		rows.place(&v, top)
@@ -184,8 +185,8 @@ func (f Fault) title() string {
 	if f.Detail != "" {
 		s += ", " + f.Detail
 	}
-	if !f.Evidence.Bit {
-		s += "; it touched nothing"
+	if !f.Evidence.Effective {
+		s += "; it had no effect"
 	}
 	return s
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteConformance writes the report as YAML: fields in the order in which they are declared, and no line folded, since some of them are
-// command lines that people copy.
+// WriteConformance writes the report as YAML, with fields in the order of their declaration. Lines
+// are not folded, since people copy command lines.
 func WriteConformance(w io.Writer, c ConformanceReport) error {
 	fail := func(err error) error { return fmt.Errorf("render %s: %w", ConformanceFile, err) }
 	encoded, err := json.Marshal(c)
@@ -55,7 +55,7 @@ func escaped(encoded []byte) []byte {
 // plainWord matches strings that every reader of YAML reads as the same string without quotes.
 var plainWord = regexp.MustCompile(`^[A-Za-z/“(][^:#\x00-\x1f\x7f-\x{a0}\x{2028}\x{2029}\x{feff}]*[^:#\s\x00-\x1f\x7f-\x{a0}]$`)
 
-// lay lays a document out as people write it: one value a line, and quotes only where they are needed.
+// lay lays a document out as people write it: one value a line, and quotes only where needed.
 func lay(n *yamlnode.Node) {
 	n.Style &^= yamlnode.FlowStyle
 	if n.Kind == yamlnode.ScalarNode && n.Tag == "!!str" && plainWord.MatchString(n.Value) && !oldWord[strings.ToLower(n.Value)] {
@@ -69,8 +69,9 @@ func lay(n *yamlnode.Node) {
 // oldWord are strings that some readers of YAML take for a boolean, null or a number.
 var oldWord = map[string]bool{"no": true, "yes": true, "on": true, "off": true, "true": true, "false": true, "null": true, "nan": true, "inf": true}
 
-// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML], and junit,
-// which may be nil, beside them as [JUnitFile]. As with [WriteAll] no reader ever sees half a file.
+// SaveConformance writes the report into dir, which is made if it does not exist, as
+// [ConformanceFile] and [ConformanceHTML], and junit, if not nil, as [JUnitFile]. It is as atomic
+// as [WriteAll].
 func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 	var others []file
 	if junit != nil {
@@ -83,11 +84,11 @@ var conformanceReports = readable[ConformanceReport]{
 	"conformance report", ConformanceKind, "run the suite again to write a new report", true, ConformanceReport.check,
 }
 
-// ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,
-// and one whose results do not follow from each other; the error names the file and what is wrong with it.
+// ReadConformance reads a conformance report. It refuses any other document, unknown fields and
+// results that do not follow from each other; the error names the file and what is wrong with it.
 func ReadConformance(path string) (ConformanceReport, error) { return conformanceReports.read(path) }
 
-// check refuses a report whose results do not follow from its parts: passed must not be a matter of editing one line.
+// check refuses results that do not follow from each other: editing one line must not make a pass.
 func (c ConformanceReport) check() error {
 	for n, s := range c.Scenarios {
 		for _, p := range []struct {
@@ -148,8 +149,8 @@ type conformanceList struct {
 	Names []string
 }
 
-// WriteConformanceHTML writes the report as one self-contained page, under the rules of [WriteHTML]. It has no script at all. Its links lead to
-// the reports of the runs beside it.
+// WriteConformanceHTML writes the report as one self-contained page without scripts, as [WriteHTML]
+// does. It links to the reports of the runs beside it.
 func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
 	d := conformanceDocument{ConformanceReport: c, head: conformanceHead, YAML: ConformanceFile, JUnit: JUnitFile}
 	for _, list := range []struct {
@@ -191,8 +192,8 @@ var outcomes = map[Result]invariant.Outcome{
 	ResultInconclusive: invariant.OutcomeInconclusive, ResultSkipped: invariant.OutcomeInconclusive,
 }
 
-// WriteConformanceSummary writes what someone at a terminal wants to know: the result, the result of each scenario and why it did not pass, what is
-// wrong with the negative control and what it does not prove, where to read on.
+// WriteConformanceSummary writes the report for a terminal: the result of each scenario and why it
+// did not pass, what is wrong with the negative control, and where to read on.
 func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(outcomes[c.Result], string(c.Result), c.Sentence)

@@ -18,8 +18,8 @@ type Evidence struct {
 	LastSeconds  Seconds `json:"lastSeconds"`
 	// Asked is the server that was asked; empty where no single one is to blame.
 	Asked string `json:"asked,omitempty"`
-	// Resources are all that the violations of the group were about, as "group/version/resource[/subresource]", sorted and
-	// cut to a readable length; ResourcesTotal is how many there were.
+	// Resources are what the violations were about, as "group/version/resource[/subresource]", sorted
+	// and cut to a readable length; ResourcesTotal is how many there were.
 	Resources      []string `json:"resources,omitempty"`
 	ResourcesTotal int      `json:"resourcesTotal,omitempty"`
 	// Requests are those that show the violation: one, or the two that contradict each other.
@@ -98,7 +98,7 @@ type Hop struct {
 
 // Process is a change of state of a server's process.
 type Process struct {
-	// Server is its name; Version what it ran; Incarnation 1 for the first start, one more for each further one.
+	// Server is its name, Version what it ran, Incarnation 1 for its first start, 2 for the second, ….
 	Server      string `json:"server"`
 	Version     string `json:"version,omitempty"`
 	Incarnation int    `json:"incarnation,omitempty"`

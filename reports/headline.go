@@ -23,8 +23,7 @@ func headline(r RunReport) string {
 	}
 }
 
-// worst is the failed invariant that the headline is about: one that counts, and one that the scenario exists for if
-// there is any.
+// worst is the failed invariant for the headline: it counts, and the scenario tests it if possible.
 func worst(r RunReport) (Invariant, bool) {
 	var found Invariant
 	ok := false
@@ -55,13 +54,14 @@ func failureSentence(r RunReport, i Invariant) string {
 	return fmt.Sprintf("%s was violated %s, first so: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence))
 }
 
-// answers reports whether the evidence is that of wrong answers to requests that some server could have served. Evidence
-// of another shape is told best by its own sentence.
+// answers reports whether the evidence is about wrong answers to requests that a server could
+// serve. Other evidence is best told by its own sentence.
 func (e Evidence) answers() bool {
 	return e.Asked != "" && len(e.Resources) > 0 && len(e.Requests) == 1 && len(e.Candidates) > 0
 }
 
-// answersSentence tells wrong answers: "while b→a was cut, b answered 404 to 213 requests for X, which a was serving".
+// answersSentence says "while b→a was cut, b answered 404 to 213 requests for X, which a was
+// serving".
 func answersSentence(r RunReport, e Evidence) string {
 	what := conjunction(e.Resources)
 	if e.ResourcesTotal > 2 {
@@ -124,8 +124,8 @@ func inconclusiveSentence(r RunReport) string {
 	return "nothing was proved either way."
 }
 
-// circumstances says what happened in a window of time: the faults that were on, and the processes that were replaced or restarted
-// while they were; without any fault, the steps.
+// circumstances says what happened in a window: the faults that were on, with the processes that
+// were replaced or restarted meanwhile; without any fault, the steps.
 func circumstances(r RunReport, start, end Seconds) string {
 	var faults []Fault
 	since := start

@@ -105,8 +105,8 @@ func TestHeadline(t *testing.T) {
 		},
 		{
 			name:     "inconclusive",
-			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "fault 1 touched nothing"}},
-			want:     "the run proves nothing about X: fault 1 touched nothing.",
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "fault 1 had no effect"}},
+			want:     "the run proves nothing about X: fault 1 had no effect.",
 		},
 		{
 			name: "a machine that did not keep up, in what is not the scenario's business",

@@ -12,9 +12,10 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteJUnit writes the report as JUnit XML: one suite for the run, one test case for each invariant.
+// WriteJUnit writes the report as JUnit XML: one suite for the run, one test case for each
+// invariant.
 //
-// What a CI system makes of it agrees with the overall verdict, so that a run that proved nothing is never green:
+// It agrees with the overall verdict, so a run that proved nothing is never green:
 //
 //	verdict        counts towards the overall verdict      does not count
 //	pass           passed                                  passed
@@ -22,7 +23,7 @@ import (
 //	inconclusive   error if the scenario is about it,      skipped
 //	               else skipped
 //
-// Core invariants count always, extended ones when the report is strict.
+// Core invariants always count, extended ones if the report is strict.
 func WriteJUnit(w io.Writer, r RunReport) error {
 	content, err := EncodeJUnit(junit(r))
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// maxDocument bounds the size of a document that is read, in bytes. Those of runs are well below 1 MiB; a campaign has a repro in each finding.
+// maxDocument bounds a document, in bytes. Run reports are below 1 MiB; campaigns contain repros.
 const maxDocument = 64 << 20
 
 // readable is a kind of documents that are read back.
@@ -41,7 +41,7 @@ func (d readable[T]) read(path string) (T, error) {
 	return document, nil
 }
 
-// decode refuses what is no document of this kind and version, has fields that nobody knows, or contradicts itself.
+// decode refuses another kind or version, unknown fields, and what contradicts itself.
 func (d readable[T]) decode(in io.Reader) (T, error) {
 	var none, document T
 	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
@@ -85,7 +85,8 @@ type rendering[T any] struct {
 	render func(io.Writer, T) error
 }
 
-// save renders a document in each form and writes all files into dir, which is made if it does not exist, or none. others are written with them.
+// save renders a document in each form and writes all files and others into dir, or none of them.
+// dir is made if it does not exist.
 func save[T any](dir string, document T, forms []rendering[T], others ...file) error {
 	files := make([]file, 0, len(forms)+len(others))
 	for _, f := range forms {
@@ -117,8 +118,8 @@ const (
 
 var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", false, RunReport.check}
 
-// Read reads a report that was saved as JSON. It refuses a file that is no run report, one of another version and one with
-// fields it does not know; the error names the file and what is wrong with it.
+// Read reads a run report. It refuses any other document, another version and unknown fields; the
+// error names the file and what is wrong with it.
 func Read(path string) (RunReport, error) { return runReports.read(path) }
 
 // check refuses what the renderings could not show truthfully.
@@ -148,7 +149,7 @@ func (r RunReport) check() error {
 	return r.Timeline.check()
 }
 
-// check refuses a verdict that its own figures contradict; whole is whether every step of the run was carried out.
+// check refuses a verdict that contradicts its own figures. whole: every step was carried out.
 func (i Invariant) check(whole bool) error {
 	switch {
 	case !known(i.Outcome):

@@ -52,7 +52,7 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 	return err
 }
 
-// plain replaces control characters, with which escape sequences begin, by spaces: what servers wrote must not steer the terminal.
+// plain replaces control characters by spaces: what servers wrote must not control the terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -62,7 +62,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// WriteSummary writes what someone at a terminal wants to know: the verdict, a line for each invariant, where to read on.
+// WriteSummary writes for a terminal the verdict, a line for each invariant, and where to read on.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)

@@ -57,7 +57,7 @@ func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
 }
 
-// complete fills in the options that are no flags, and reports what only the flags show to be wrong.
+// complete fills in what no flag sets, and refuses what only the flags show to be wrong.
 func (f *searchFlags) complete(progress io.Writer) error {
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
 		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
@@ -86,7 +86,7 @@ func (f *searchFlags) prepare(kind string) (dir string, err error) {
 	return newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now())
 }
 
-// newCampaignDir creates out, or checks that it is empty. An empty name means one below _out, made of the name and the time.
+// newCampaignDir creates out, or one below _out by name and time, or checks that it is empty.
 func newCampaignDir(out, name string, now time.Time) (string, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))

@@ -67,8 +67,8 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	}
 	passedOn(t, report)
 	for _, f := range report.Faults {
-		if !f.Evidence.Bit {
-			t.Errorf("fault %d, %s, touched nothing", f.ID, f.Detail)
+		if !f.Evidence.Effective {
+			t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)
 		}
 	}
 	plan := s.Plan(scenario.Parameters{Servers: len(report.Servers), From: p.from, To: p.to, Bounds: history.DefaultBounds})

@@ -142,8 +142,8 @@ func TestPeerPartition(t *testing.T) {
 		t.Fatalf("%d faults, want the two halves of a partition", len(report.Faults))
 	}
 	for _, f := range report.Faults {
-		if !f.Evidence.Bit {
-			t.Errorf("fault %d, %s, touched nothing", f.ID, f.Detail)
+		if !f.Evidence.Effective {
+			t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestPeerCrashWithAlternative(t *testing.T) {
 		"Converges":                invariant.OutcomeFail, // the versions stay mixed
 	})
 	onlyCSINodeStatus(t, report, "NoFalseNotFound", "DiscoveryAccessible", "Converges")
-	bit(t, report, "kill")
+	effective(t, report, "kill")
 }
 
 func TestPeerPause(t *testing.T) {
@@ -180,14 +180,14 @@ func TestPeerPause(t *testing.T) {
 	}) {
 		t.Errorf("no evidence of a request that was left without an answer while a was paused: %+v", v.Evidence)
 	}
-	bit(t, report, "pause")
+	effective(t, report, "pause")
 }
 
-// bit checks that the report has the one fault, and that it touched something.
-func bit(t *testing.T, report reports.RunReport, kind string) {
+// effective checks that the report has the one fault, and that it had an effect.
+func effective(t *testing.T, report reports.RunReport, kind string) {
 	t.Helper()
-	if len(report.Faults) != 1 || report.Faults[0].Kind != kind || !report.Faults[0].Evidence.Bit {
-		t.Errorf("faults %+v, want one %s that touched something", report.Faults, kind)
+	if len(report.Faults) != 1 || report.Faults[0].Kind != kind || !report.Faults[0].Evidence.Effective {
+		t.Errorf("faults %+v, want one %s that had an effect", report.Faults, kind)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestStartupDuringPartition(t *testing.T) {
 	r, report := runScenario(t, "startup-during-partition")
 	exits(t, r, fail)
 	verdicts(t, report, ignorant)
-	bit(t, report, "cut")
+	effective(t, report, "cut")
 }
 
 // v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is the real crash that NoCrash is

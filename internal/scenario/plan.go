@@ -96,12 +96,12 @@ func (plan *Plan) Versions() []string {
 	return versions
 }
 
-// Define adds a step that creates a definition or gives it other versions, and Undefine one that deletes it.
+// Define adds a step that creates a definition or changes its versions; Undefine deletes it.
 func (plan *Plan) Define(d Definition)   { plan.Add(Step{Action: Define, Definition: &d}) }
 func (plan *Plan) Undefine(d Definition) { plan.Add(Step{Action: Undefine, Definition: &d}) }
 
-// Traffic is the load that a plan wants in place of the general one. The zero value is the general load: every kind of request on everything
-// that is served anywhere. A named one shifts its weight, and asks for what the general load leaves out because it costs much or needs objects.
+// Traffic is the load of a plan. The zero value is the general load: every kind of request on
+// everything that is served. Others shift its weight, and add what costs much or needs objects.
 type Traffic string
 
 // The profiles of traffic.
