@@ -69,14 +69,6 @@ func registerQPS(flags *pflag.FlagSet, s *run.Spec, only string) {
 	show(flags, "qps", strconv.Itoa(run.DefaultQPS))
 }
 
-// registerExisting declares the flags that say where servers are that run already.
-func registerExisting(flags *pflag.FlagSet, s *run.Spec) {
-	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
-	flags.StringSliceVar(&s.Contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
-	flags.StringSliceVar(&s.DirectContexts, "direct-contexts", nil,
-		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
-}
-
 // registerParallel declares how many runs are carried out at a time.
 func registerParallel(flags *pflag.FlagSet, n *int) {
 	flags.IntVar(n, "parallel", 1, "how many runs at a time; each needs a processor and 2 GB of memory or so")

@@ -169,33 +169,27 @@ func (t *truth) tell() {
 func (t *truth) watch(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
-		tick := time.NewTicker(pulseInterval)
-		defer tick.Stop()
 		last := beat{t.recorder.Now(), time.Now().Round(0)}
-		for {
-			select {
-			case <-tick.C:
-				last = t.pulse(last, time.Now())
-			case <-ctx.Done():
-				return
-			}
-		}
+		every(ctx, pulseInterval, func() { last = t.pulse(last, time.Now()) })
 	})
 	for name := range t.clients {
-		all.Go(func() {
-			tick := time.NewTicker(truthInterval)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					t.look(ctx, name)
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
+		all.Go(func() { every(ctx, truthInterval, func() { t.look(ctx, name) }) })
 	}
 	all.Wait()
+}
+
+// every calls do at intervals until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // beat is one moment by the clock of the run and by that of the machine, which leases expire by.
