@@ -191,7 +191,7 @@ func (m VersionMatrix) check() error {
 		if c.Pair < 0 || c.Pair >= len(m.Pairs) || len(c.Verdicts) != 0 && len(c.Verdicts) != len(m.Invariants) {
 			return fmt.Errorf("cells[%d] is of no pair of versions, or has not one verdict for each invariant", n)
 		}
-		if i := slices.IndexFunc(c.Verdicts, unknown); i >= 0 {
+		if i := slices.IndexFunc(c.Verdicts, func(o invariant.Outcome) bool { return !known(o) }); i >= 0 {
 			return fmt.Errorf("cells[%d]: verdict %q is not pass, fail or inconclusive", n, c.Verdicts[i])
 		}
 		for _, p := range []ProfileResult{c.Core, c.Extended} {

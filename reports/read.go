@@ -210,8 +210,6 @@ func window(start, end Seconds) error {
 	return nil
 }
 
-func unknown(o invariant.Outcome) bool { return !known(o) }
-
 func known(o invariant.Outcome) bool {
 	return o == invariant.OutcomePass || o == invariant.OutcomeFail || o == invariant.OutcomeInconclusive
 }

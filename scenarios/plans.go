@@ -44,7 +44,7 @@ const (
 // pressure is the least load for which a verdict counts.
 type pressure = history.Pressure
 
-// planned returns the plan of a scenario: the first newer servers run TO, then steps adds the steps.
+// planned is the plan of a scenario: the first newer servers run TO, and steps adds the steps.
 func planned(newer int, least pressure, steps func(*scenario.Plan, scenario.Parameters)) func(scenario.Parameters) scenario.Plan {
 	return func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(func(i int) string {
@@ -59,9 +59,9 @@ func planned(newer int, least pressure, steps func(*scenario.Plan, scenario.Para
 	}
 }
 
-// misconfigured is the plan of scenarios that restart one server with a wrong setup, for long enough to
-// see what comes of it, and then with the right one. unreachable is the pressure of that name, for setups
-// that make servers unreachable for certain.
+// misconfigured is the plan of scenarios that restart one server with a wrong setup and, after a
+// while, with the right one. unreachable is the pressure of that name, for setups that make servers
+// unreachable for certain.
 func misconfigured(server string, setup scenario.Setup, unreachable int) func(scenario.Parameters) scenario.Plan {
 	least := pressure{Operations: 5000, Skewed: 300, Unreachable: unreachable}
 	return planned(firstTo, least, func(plan *scenario.Plan, _ scenario.Parameters) {
@@ -78,8 +78,8 @@ func misconfigured(server string, setup scenario.Setup, unreachable int) func(sc
 // k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
 const gracePeriod = 5 * time.Minute
 
-// forgotten is the plan of scenarios that define something with two versions, remove some or all of it
-// when all servers know it of each other, and wait until they forget it.
+// forgotten is the plan of scenarios that define something with two versions, remove some or all of
+// it when all servers know it of each other, and wait until they forget it.
 func forgotten(of func(versions ...string) scenario.Definition, remove func(*scenario.Plan)) func(scenario.Parameters) scenario.Plan {
 	return planned(firstTo, pressure{Operations: 5000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
