@@ -17,8 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
-	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
