@@ -47,8 +47,8 @@ func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("compare two runs of one plan: that in sim was not judged by %s: judge both with the same skewproof", real.Name)
 		}
-		if simulated := sim.Invariants[i]; simulated.Verdict != real.Verdict {
-			all = append(all, Disagreement{l.Scenario, l.Subject, l.From, l.To, real.Name, real.Verdict, simulated.Verdict})
+		if simulated := sim.Invariants[i]; simulated.Outcome != real.Outcome {
+			all = append(all, Disagreement{l.Scenario, l.Subject, l.From, l.To, real.Name, real.Outcome, simulated.Outcome})
 		}
 	}
 	return all, nil

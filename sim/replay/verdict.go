@@ -16,11 +16,11 @@ import (
 // VerdictOn returns the verdict on the invariant that a file is about.
 func VerdictOn(verdicts []invariant.Verdict, r *search.Repro) invariant.Verdict {
 	for _, v := range verdicts {
-		if v.Invariant == r.Invariant {
+		if v.Name == r.Invariant {
 			return v
 		}
 	}
-	return invariant.Verdict{Invariant: r.Invariant, Outcome: invariant.OutcomeInconclusive, Reason: "this skewproof has no invariant of that name"}
+	return invariant.Verdict{Name: r.Invariant, Outcome: invariant.OutcomeInconclusive, Reason: "this skewproof has no invariant of that name"}
 }
 
 // Recognise says in a sentence whether the violation of a file was seen again.

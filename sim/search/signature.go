@@ -30,7 +30,7 @@ func violations(h *history.History, verdicts []invariant.Verdict) []Violation {
 		}
 		for j := range v.Evidence {
 			e := &v.Evidence[j]
-			one := Violation{reports.Signature{Invariant: v.Invariant, Grade: v.Grade, Cause: cause(h, e), Asked: requestKind(e)}, e.Sentence, e.Cause}
+			one := Violation{reports.Signature{Invariant: v.Name, Grade: v.Grade, Cause: cause(h, e), Asked: requestKind(e)}, e.Sentence, e.Cause}
 			if one.Asked == reports.PlainRequest {
 				one.Circumstance = circumstance(h, e)
 			}

@@ -1,0 +1,42 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var aggregatedAPILifecycle = scenario.Scenario{
+	Name:    "aggregated-api-lifecycle",
+	Happens: "Versions are mixed. An aggregated API is registered, gets a second version, loses the first, and is removed.",
+	Holds: "Every server forwards requests for it to its backend itself, and lists exactly the versions that exist. The backend runs " +
+		"while the API is registered: what servers list for a backend that is down is up to each server (503, and a version without " +
+		"resources that is marked stale), and not tested.",
+	Source:     "KEP-4020, design details: aggregated APIs are served by every apiserver and need no peers",
+	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers: 2,
+	Family:     scenario.Discovery,
+	Limits:     scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendSim}, Reason: "because other backends do not run the backend of an aggregated API"},
+	Control:    mixedToTheEnd,
+	Plan: planned(firstTo, pressure{Operations: 3000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(2 * time.Second)
+		lifecycle(plan, gauges, 8*time.Second, 8*time.Second)
+		plan.Converge()
+	}),
+}
+
+var aggregatedAPIGracePeriod = scenario.Scenario{
+	Name: "aggregated-api-grace-period",
+	Happens: "Versions are mixed. An aggregated API with two versions is registered, and one server is restarted, so that all servers " +
+		"fetch each other's documents while both versions exist. The first version is removed, and the run goes on until no server " +
+		"remembers it.",
+	Holds:      crdVersionGracePeriod.Holds,
+	Source:     crdGracePeriod.Source,
+	About:      crdGracePeriod.About,
+	MinServers: 2,
+	Family:     scenario.Discovery,
+	Labels:     []string{"slow"},
+	Limits:     aggregatedAPILifecycle.Limits,
+	Control:    mixedToTheEnd,
+	Plan:       forgotten(gauges, func(plan *scenario.Plan) { plan.Define(gauges("v2")) }),
+}

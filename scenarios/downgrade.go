@@ -1,0 +1,67 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var rollback = scenario.Scenario{
+	Name:    "rollback",
+	Happens: "Half of the servers are upgraded, one by one. Then they are downgraded again, the last one first.",
+	Holds: "What no server serves any more is soon answered 404 by every server, what only the older version serves is available all the " +
+		"time, and nothing of the newer version remains in discovery.",
+	Source: "KEP-4020, upgrade / downgrade strategy",
+	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+		"NoCrash", "Converges"},
+	MinServers: 2,
+	Family:     scenario.Upgrades,
+	Labels:     []string{"conformance"},
+	Control:    mixedForAWhile,
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Soak(3 * time.Second)
+		upgraded := plan.Names()[:(len(plan.Servers)+1)/2]
+		for _, server := range upgraded {
+			plan.Replace(server, p.To)
+			plan.Settle(3 * time.Second)
+		}
+		for _, server := range slices.Backward(upgraded) {
+			plan.Replace(server, p.From)
+			plan.Settle(3 * time.Second)
+		}
+		plan.Sweep()
+		plan.Converge()
+		if p.Mixed() {
+			plan.Pressure.Skewed = 300
+		}
+	}),
+}
+
+var upgradeDowngradeUpgrade = scenario.Scenario{
+	Name:    "upgrade-downgrade-upgrade",
+	Happens: "All servers are upgraded, one by one, then all downgraded, then all upgraded again.",
+	Holds: "The second upgrade goes like the first: every server can answer requests for everything that some server serves, and no " +
+		"server is treated as if it still had its earlier version.",
+	Source: "KEP-4020, rollout and upgrade planning: the upgrade→downgrade→upgrade path is tested",
+	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
+		"NoCrash", "Converges"},
+	MinServers: 2,
+	Family:     scenario.Upgrades,
+	Labels:     []string{"conformance", "slow"},
+	Control:    mixedForAWhile,
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Soak(3 * time.Second)
+		for _, version := range []string{p.To, p.From, p.To} {
+			for _, server := range plan.Names() {
+				plan.Replace(server, version)
+				plan.Settle(2 * time.Second)
+			}
+		}
+		plan.Sweep()
+		plan.Converge()
+		if p.Mixed() {
+			plan.Pressure.Skewed = 500
+		}
+	}),
+}
