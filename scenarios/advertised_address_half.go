@@ -1,0 +1,32 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var advertisedAddressHalf = scenario.Scenario{
+	Name: "advertised-address-half",
+	Happens: "Only the first server runs TO. It is restarted with only --peer-advertise-ip, then with only --peer-advertise-port, both " +
+		"wrong, and then with both, correct.",
+	Holds: "A server refuses half an address, or ignores it and uses --advertise-address and its own port. While it runs, every other " +
+		"server can answer requests for what it serves.",
+	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): if --peer-advertise-ip and --peer-advertise-port are not " +
+		"both set, --advertise-address is used",
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Configuration,
+	Limits:           notOnNodes,
+	Control:          mixedToTheEnd,
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(4 * time.Second)
+		for _, half := range []scenario.Advertise{scenario.AdvertiseIP, scenario.AdvertisePort} {
+			plan.SetUp("a", scenario.Setup{Advertise: half})
+			plan.Settle(6 * time.Second)
+		}
+		plan.Restart("a")
+		plan.Converge()
+	}),
+}

@@ -1,0 +1,28 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var hostileHeaders = scenario.Scenario{
+	Name: "hostile-headers",
+	Happens: "Only the first server runs TO. Clients send headers that only servers may send: that a peer has passed the request on, that " +
+		"it comes from another user who may do anything, and random values of every length.",
+	Holds: "No user is taken for another one, no request is refused or answered 404 because of a header, and no request loops.",
+	Source: "KEP-4020, proxy transport between apiservers and authn: requestheader authentication, by which identity headers count only " +
+		"from a peer that has proved itself with a front-proxy certificate",
+	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "NoCrash", "Available"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Safety,
+	Labels:           []string{"smoke", "conformance"},
+	Control:          scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Traffic = scenario.HostileTraffic
+		plan.Settle(15 * time.Second)
+		plan.Restart("b")
+		plan.Converge()
+	}),
+}

@@ -1,0 +1,28 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var lastPeerLeaves = scenario.Scenario{
+	Name:    "last-peer-leaves",
+	Happens: "Only the first server runs TO. It is stopped for good.",
+	Holds: "For what no server serves any more, every server answers 404, after a while in which 503 is right as well. Discovery no " +
+		"longer lists it.",
+	Source: "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if " +
+		"the resource does not exist",
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Processes,
+	Labels:           []string{"smoke", "conformance"},
+	Control:          scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 300, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(10 * time.Second)
+		plan.Stop("a")
+		plan.Converge()
+		plan.Soak(10 * time.Second)
+	}),
+}

@@ -1,0 +1,34 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var restartDuringPartition = scenario.Scenario{
+	Name:             "restart-during-partition",
+	Happens:          "Only the first server runs TO. While the second cannot reach it, the third, which is not involved, is restarted.",
+	Holds:            "The second server remembers what it knew about the first: it answers 503, not 404, for what only the first serves.",
+	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           scenario.Network,
+	Labels:           []string{"smoke", "conformance"},
+	Control:          outOfReach,
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(4 * time.Second)
+		plan.Inject("b to a", cut("b", "a"))
+		plan.Soak(5 * time.Second)
+		plan.Restart("c")
+		// From when c begins to stop, and again when c comes back, upstream retries after waits
+		// that double from 5 ms on (k8s.io/apiserver, pkg/util/peerproxy/peer_discovery.go): the
+		// last retry is at most 36 s after that, and the next not before 61 s. If the link were
+		// healed near a retry, chance would decide whether b is seen to know less than the others
+		// although it could know better.
+		plan.Soak(35 * time.Second)
+		plan.Heal("b to a")
+		plan.Converge()
+	}),
+}
