@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// copyBuffers are what answers are copied through: one each would be most of what a forwarded request allocates.
+// copyBuffers hold the bytes of answers on their way to clients.
 var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// answer passes a peer's answer on, byte for byte. What it breaks off in the middle is broken off for the client as well.
+// answer passes a peer's answer on, byte for byte. If it breaks off, the client's answer does too.
 func (f *forwarding) answer(answer *http.Response) {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		f.tunnel(answer)
@@ -31,23 +31,26 @@ func (f *forwarding) answer(answer *http.Response) {
 		header["Trailer"] = []string{strings.Join(trailerNames(answer.Trailer), ", ")}
 	}
 	f.w.WriteHeader(answer.StatusCode)
-	// Without a length, the body comes when it comes: an event of a watch must not wait for the next.
+	// An event of a watch must not wait for the next event.
 	flush := func() {}
 	if f.stream || answer.ContentLength < 0 {
 		controller := http.NewResponseController(f.w)
-		flush = func() { _ = controller.Flush() } // a writer that cannot does what it can
+		flush = func() { _ = controller.Flush() } // a writer that cannot flush sends it later
 	}
 	if f.stream {
-		flush() // a watch on which nothing happens has begun all the same
+		flush() // the client must learn that the watch has begun
 	}
-	if err := copyBody(f.w, answer.Body, flush); err != nil {
+	buffer := copyBuffers.Get().(*[32 << 10]byte)
+	defer copyBuffers.Put(buffer)
+	// The struct hides methods of the body with which io.CopyBuffer would not use the buffer.
+	if _, err := io.CopyBuffer(flushingWriter{f.w, flush}, struct{ io.Reader }{answer.Body}, buffer[:]); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	answer.Body.Close() // now, so that the trailers are there
+	answer.Body.Close() // fills answer.Trailer
 	if len(answer.Trailer) == 0 {
 		return
 	}
-	// Forces chunking, which trailers need.
+	// Trailers need chunking, and a flush forces it.
 	_ = http.NewResponseController(f.w).Flush()
 	for _, name := range trailerNames(answer.Trailer) {
 		if len(answer.Trailer) == announced {
@@ -58,14 +61,14 @@ func (f *forwarding) answer(answer *http.Response) {
 	}
 }
 
-// trailerNames are the names of the trailers that may be passed on, sorted.
+// trailerNames returns the sorted names of the trailers that may be passed on.
 func trailerNames(t http.Header) []string {
 	names := slices.Sorted(maps.Keys(t))
 	return slices.DeleteFunc(names, isHopHeader)
 }
 
-// copyAnswerHeader copies the headers of an answer but those that are a matter between neighbours. A header that a filter of this server
-// has set already is replaced by the peer's.
+// copyAnswerHeader copies end-to-end headers, in place of those that a filter of this server has
+// set.
 func copyAnswerHeader(to, from http.Header) {
 	listed, _ := connectionOptions(from, true)
 	for name, values := range from { // in any order
@@ -75,23 +78,16 @@ func copyAnswerHeader(to, from http.Header) {
 	}
 }
 
-// copyBody copies until the end. An error is either side's.
-func copyBody(to io.Writer, from io.Reader, flush func()) error {
-	buffer := copyBuffers.Get().(*[32 << 10]byte)
-	defer copyBuffers.Put(buffer)
-	for {
-		n, err := from.Read(buffer[:])
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return err
-			}
-			flush()
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+// flushingWriter flushes after each write.
+type flushingWriter struct {
+	to    io.Writer
+	flush func()
+}
+
+func (w flushingWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if err == nil {
+		w.flush()
 	}
+	return n, err
 }

@@ -2,16 +2,12 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"sync"
 	"time"
 
@@ -24,28 +20,21 @@ var (
 	errRefused        = errors.New("the peer does not serve this resource")
 )
 
-// try makes one attempt. It reports whether the client has its answer; if not, it has noted the attempt.
+// try makes one attempt and reports whether the client has its answer.
 func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	allowed := f.policy.Routing.InFlight
 	if f.stream || f.protocol != "" {
-		allowed = 0
+		allowed = 0 // a hundred users of exec who wait for a slow node must not block anybody's GET
 	}
 	began := f.h.now()
 	name := ""
-	if u, ok := f.h.user(ctx); ok {
+	if u, ok := f.h.config.User(ctx); ok {
 		name = u.GetName()
 	}
-	// Streams hold no place, and with no bound nobody does: a hundred of exec that wait for a slow node keep no user's GET away.
-	inside := allowed > 0
-	if inside && !f.h.inFlight.enter(d.Peer, name, allowed) {
+	leave, ok := f.h.inFlight.enter(d.Peer, name, allowed)
+	if !ok {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false
-	}
-	leave := func() {
-		if inside {
-			inside = false
-			f.h.inFlight.leave(d.Peer, name)
-		}
 	}
 	defer leave()
 
@@ -63,41 +52,37 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		defer out.Body.Close()
 	}
 	answer, err := f.roundTrip(out, cancel)
-	leave() // a client that reads slowly holds no place
+	leave() // a request whose client reads slowly is no longer counted
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
-	if err == nil {
-		defer answer.Body.Close()
-		result.Answered, result.Code = true, answer.StatusCode
-		if f.policy.Routing.RefuseAtHop && answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
-			result.Answered, result.Outcome, result.Err = false, Refused, errRefused
+	if err != nil {
+		result.Err, result.Outcome = err, outcomeOf(err, watch)
+		trouble := troubleOf(err, result.Outcome)
+		endAttempt(span, result, trouble)
+		if f.clientFailed(result) {
+			return true
 		}
-		f.h.store.Observe(PeerAnswered{ID: d.Peer})
+		f.reportFailure(d)
+		f.failed(ctx, result, trouble)
+		return false
 	}
-	switch {
-	case result.Answered:
-		endAttempt(span, result, "")
-		f.h.observer.Attempted(f.r.Context(), f.request, result)
-		f.answer(answer)
-		return true
-	case result.Outcome == Refused && err == nil:
+	defer answer.Body.Close()
+	f.h.store.Observe(PeerAnswered{ID: d.Peer})
+	result.Code = answer.StatusCode
+	if f.policy.Routing.RefuseAtHop && result.Code == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
+		result.Outcome, result.Err = Refused, errRefused
 		endAttempt(span, result, errRefused.Error())
 		f.failed(ctx, result, "it does not serve this")
 		return false
 	}
-	result.Err = err
-	result.Outcome = outcomeOf(err, watch)
-	trouble := troubleOf(err, result.Outcome)
-	endAttempt(span, result, trouble)
-	if f.clientFailed(result) {
-		return true
-	}
-	f.reportFailure(d)
-	f.failed(ctx, result, trouble)
-	return false
+	result.Answered = true
+	endAttempt(span, result, "")
+	f.h.observer.Attempted(f.r.Context(), f.request, result)
+	f.answer(answer)
+	return true
 }
 
-// failed notes an attempt that brought no answer.
+// failed records an attempt that brought no answer.
 func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
 	f.last = result.Err
@@ -106,24 +91,16 @@ func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble s
 		slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
 }
 
-// reportFailure says that a peer has failed. Whether it is avoided is the table's affair.
+// reportFailure tells the table that a peer has failed; the policy says whether it is ejected.
 func (f *forwarding) reportFailure(d Decision) {
 	now := f.h.now()
-	before, _ := ejectedUntil(f.h.store.Table(), d.Peer)
-	after, ok := ejectedUntil(f.h.store.Observe(PeerFailed{ID: d.Peer, At: now}), d.Peer)
-	if ok && after.After(now) && !before.After(now) {
+	before, _ := f.h.store.Table().Peer(d.Peer)
+	after, _ := f.h.store.Observe(PeerFailed{ID: d.Peer, At: now}).Peer(d.Peer)
+	if after.EjectedUntil.After(now) && !before.EjectedUntil.After(now) {
 		f.h.observer.Ejected(f.r.Context(), d.Peer)
 		f.h.log.LogAttrs(f.r.Context(), slog.LevelWarn, "a peer is avoided for a while", slog.String("peer", string(d.Peer)),
-			slog.Duration("for", after.Sub(now)))
+			slog.Duration("for", after.EjectedUntil.Sub(now)))
 	}
-}
-
-func ejectedUntil(t *Table, id ServerID) (time.Time, bool) {
-	i, ok := t.find(id)
-	if !ok {
-		return time.Time{}, false
-	}
-	return t.peers[i].ejected, true
 }
 
 // outgoing makes the request for a peer.
@@ -132,12 +109,12 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 	target := f.target
 	target.Host = address
 	out.URL = &target
-	out.Host = "" // the peer's address; its certificate is another matter
+	out.Host = "" // the transport takes it from the URL
 	out.Header = header
 	out.RequestURI = ""
 	out.Close = false
 	out.TransferEncoding = nil
-	out.Trailer = nil // RFC 9110, 6.5.1: may be dropped; no Kubernetes client sends any
+	out.Trailer = nil // RFC 9110, 6.5.1, allows it; no Kubernetes client sends trailers
 	out.Body, out.GetBody, out.ContentLength = nil, nil, 0
 	if f.body == nil {
 		return out, nil
@@ -147,19 +124,18 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 		return nil, fmt.Errorf("send the request's body to a peer: %w", err)
 	}
 	out.Body, out.ContentLength = reader, f.r.ContentLength
-	// With this a transport can send the request again on a new connection when the old one was closed before it took it.
+	// With GetBody a transport can repeat a request that a closing connection did not take.
 	out.GetBody = func() (io.ReadCloser, error) { return f.body.open() }
 	return out, nil
 }
 
-// roundTrip waits for the headers of the answer, not longer than the policy says.
-//
-// A watch is bound as well: its headers come at once, and a peer that does not even send those is better left for another. What may
-// legitimately take longer is not: connections through the peer to a node or pod, and logs that are followed.
+// roundTrip waits for the headers of the answer, at most as long as the policy allows. A watch is
+// bound too, because its headers come at once. Connections through the peer to a node or pod and
+// logs that are followed are not bound: their headers may be late for good reason.
 func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	transport := f.h.transport
+	transport := f.h.config.Transport
 	if f.protocol != "" {
-		transport = f.h.upgradeTransport
+		transport = f.h.config.UpgradeTransport
 	}
 	limit := f.policy.Routing.AttemptTimeout
 	if !f.request.Repeatable {
@@ -168,20 +144,20 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
 		return transport.RoundTrip(out)
 	}
-	d := &deadline{limit: limit, now: f.h.now, afterFunc: f.h.afterFunc, body: f.body, cancel: cancel}
+	d := &deadline{of: f, limit: limit, cancel: cancel}
 	d.begin()
 	answer, err := transport.RoundTrip(out)
 	if d.end() {
 		return answer, err
 	}
-	if err == nil { // the time was over just when the headers came: the body is cut off already
+	if err == nil { // the deadline has cancelled the request, and with it the body
 		answer.Body.Close()
 	}
 	return nil, context.Cause(out.Context())
 }
 
-// clientFailed deals with attempts that failed because of the client, and reports whether this was one: then no peer is to blame and no
-// other is tried.
+// clientFailed answers a request whose attempt failed because of the client, and reports whether it
+// did. The peer is not to blame then, and no other peer is tried.
 func (f *forwarding) clientFailed(result AttemptResult) bool {
 	gone, body := f.r.Context().Err(), f.body.clientErr()
 	if gone == nil && body == nil {
@@ -193,7 +169,7 @@ func (f *forwarding) clientFailed(result AttemptResult) bool {
 	case errors.Is(gone, context.DeadlineExceeded):
 		f.fail(apierrors.NewTimeoutError("the time for this request was over before a peer answered", 0))
 	case gone != nil:
-		panic(http.ErrAbortHandler) // nobody is there to read an answer
+		panic(http.ErrAbortHandler) // nobody would read an answer
 	case errors.As(body, &tooLarge):
 		f.fail(apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", tooLarge.Limit)))
 	default:
@@ -202,82 +178,49 @@ func (f *forwarding) clientFailed(result AttemptResult) bool {
 	return true
 }
 
-// attemptTrace sees how far a request got, and passes informational answers on to the client (RFC 9110, 15.2), save for
-// 100, which the server sends by itself when the body is read.
-type attemptTrace struct {
-	mu    sync.Mutex
-	state delivery
-	conn  net.Conn // that it was given
-	w     http.ResponseWriter
-	ended bool
-	trace httptrace.ClientTrace
+// deadline ends an attempt if the peer does nothing for too long. It does not count the time in
+// which the client sends the request's body: a slow client must not make a healthy peer look dead.
+type deadline struct {
+	of     *forwarding
+	limit  time.Duration
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	stop    func() bool
+	ended   bool
+	expired bool
 }
 
-type delivery int
+func (d *deadline) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop = d.of.h.config.AfterFunc(d.limit, d.expire)
+}
 
-const (
-	untraced   delivery = iota // the transport says nothing
-	connecting                 // it has no connection for the request yet
-	connected
-	written
-)
-
-func (a *attemptTrace) hooks() *httptrace.ClientTrace {
-	a.trace = httptrace.ClientTrace{
-		GetConn: func(string) { a.set(connecting) },
-		GotConn: func(i httptrace.GotConnInfo) { a.got(i.Conn) },
-		// From here on the peer may have it. A transport may go on to another connection all the same (net/http does for a GET that
-		// connects to something), and not find one: that does not make the request undelivered.
-		WroteHeaders: func() { a.set(written) },
-		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if a.ended || code == http.StatusContinue {
-				return nil
-			}
-			own := maps.Clone(a.w.Header())
-			copyAnswerHeader(a.w.Header(), http.Header(header))
-			a.w.WriteHeader(code)
-			clear(a.w.Header())
-			maps.Copy(a.w.Header(), own)
-			return nil
-		},
+// expire ends the attempt, or sets the timer again if the client is or was lately sending.
+func (d *deadline) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return
 	}
-	return &a.trace
-}
-
-func (a *attemptTrace) set(s delivery) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.state != written || s == connecting && isHTTP2(a.conn) {
-		a.state = s
+	waiting, idle := d.of.body.idle(d.of.h.now())
+	if waiting {
+		idle = 0
 	}
-}
-
-func (a *attemptTrace) got(c net.Conn) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.state != written {
-		a.state, a.conn = connected, c
+	if left := d.limit - idle; left > 0 {
+		d.stop = d.of.h.config.AfterFunc(left, d.expire)
+		return
 	}
+	d.expired = true
+	d.cancel(errNoAnswerInTime)
 }
 
-// isHTTP2 reports whether a connection is of HTTP/2, where a transport goes on to another connection only with what the peer says that it
-// has not looked at: a stream refused, or one after the last of a GOAWAY (RFC 9113, 6.8 and 8.7; golang.org/x/net/http2, canRetryError).
-func isHTTP2(c net.Conn) bool {
-	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
-	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
-}
-
-// end stops all passing on: the transport has returned, and the writer belongs to the handler again.
-func (a *attemptTrace) end() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ended = true
-}
-
-func (a *attemptTrace) delivery() delivery {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.state
+// end stops the timer and reports whether it had not expired.
+func (d *deadline) end() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	d.stop()
+	return !d.expired
 }

@@ -90,8 +90,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// The outcomes that net/http really has.
-func TestOutcomesOfARealTransport(t *testing.T) {
+// The outcomes are those that net/http really has.
+func TestOutcomesOfHTTPTransport(t *testing.T) {
 	breaksOff := func(after func(net.Conn)) string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -139,9 +139,9 @@ func TestOutcomesOfARealTransport(t *testing.T) {
 	}
 }
 
-// A peer that refuses our certificate says so in the handshake, or, under TLS 1.3, only when we take it for done: then nobody knows
-// whether it had read the request.
-func TestAPeerThatRefusesOurCertificateIsSaidToDoSo(t *testing.T) {
+// A peer that refuses our certificate says so in the handshake. Under TLS 1.3 the handshake is over
+// for us by then, so the peer may have read the request.
+func TestPeerRefusesCertificate(t *testing.T) {
 	other := peerServer(t, false, nil) // a certificate that the peer's authority has not issued
 	for version, outcome := range map[uint16]string{tls.VersionTLS12: "a not-delivered", tls.VersionTLS13: "a undecided"} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestAPeerThatRefusesOurCertificateIsSaidToDoSo(t *testing.T) {
 	}
 }
 
-// A slow client's body is not waited for by a peer that has already been given up.
-func TestAttemptsShareABodyThatIsStillBeingRead(t *testing.T) {
+// After a peer was given up, nothing waits for it to read a slow client's body.
+func TestAttemptsShareUnreadBody(t *testing.T) {
 	reader, writer := io.Pipe()
 	first := make(chan struct{})
 	read := make(chan string, 1)

@@ -19,9 +19,10 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// BenchmarkProxiedGet is one GET that goes to a peer, through upstream's handler and through this one: in memory, where the
-// transport costs nothing and what is left is the handler's own work, and over TLS on loopback. Upstream's look-up of the peer's
-// address, which lists endpoint leases in etcd for every request, is a map here: that flatters upstream.
+// BenchmarkProxiedGet is one GET that goes to a peer, through upstream's handler and through this
+// one: in memory, where the transport costs nothing and what is left is the handler's own work, and
+// over TLS on loopback. Upstream's look-up of the peer's address, which lists endpoint leases in
+// etcd for every request, is a map here: that flatters upstream.
 func BenchmarkProxiedGet(b *testing.B) {
 	b.Run("memory/upstream", func(b *testing.B) { benchmarkUpstream(b, nil) })
 	b.Run("memory/reference", func(b *testing.B) { benchmarkReference(b, nil) })

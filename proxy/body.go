@@ -5,11 +5,12 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// replayBound is how much of a request's body is kept, in bytes, so that it can be sent to another peer. A longer body is sent
-// once it has been read beyond this.
+// replayBound is how many bytes of a request's body are kept for another attempt. A longer body
+// cannot be sent again once more than this was read.
 const replayBound = 64 << 10
 
 var (
@@ -17,27 +18,28 @@ var (
 	errBodySpent  = errors.New("too much of the request's body was read for it to be sent again")
 )
 
-// body is a request's body that may be read several times from its beginning, as long as it is short. It is read from the
-// client only when a reader asks for more, so a peer that answers early or asks for 100-continue spares the client the sending.
+// body is a request's body that several attempts can read from its beginning, as long as it is
+// short. It is read from the client only on demand, so a peer that answers early saves the client
+// the rest.
 //
-// A transport may still be reading in a goroutine of its own when its RoundTrip has failed. So each attempt gets a reader, all
-// share what was read, and a reader that was closed while it waited leaves what it got to the next.
+// A transport may still read in a goroutine after its RoundTrip has failed. So each attempt has its
+// own reader. A reader that was closed while it waited leaves what it read to the next reader.
 type body struct {
 	from  io.Reader
-	bound int        // of what is kept
+	bound int        // of kept
 	turn  sync.Mutex // held while waiting for the client, which may take long
 
-	mu      sync.Mutex // of what follows; taken after turn
-	waiting bool       // for the client
-	read    int        // how much came from the client
+	waiting atomic.Bool // for the client
+	mu      sync.Mutex  // guards what follows; taken after turn
+	read    int         // bytes from the client
 	now     func() time.Time
-	last    time.Time // when something last came; zero: never
+	last    time.Time // when bytes last came; zero: never
 	kept    []byte
-	spent   bool  // more was read than is kept
-	err     error // how reading from the client ended
+	spent   bool  // the beginning is no longer kept
+	err     error // of reading from the client
 }
 
-// newBody returns the body of a request, of which at most bound bytes are kept; nil if it has none.
+// newBody returns the body of a request; nil if it has none. At most bound bytes are kept.
 func newBody(r *http.Request, bound int, now func() time.Time) *body {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
@@ -45,7 +47,7 @@ func newBody(r *http.Request, bound int, now func() time.Time) *body {
 	return &body{from: r.Body, bound: bound, now: now}
 }
 
-// replayable reports whether the whole body can still be read.
+// replayable reports whether the whole body can be read again.
 func (b *body) replayable() bool {
 	if b == nil {
 		return true
@@ -55,7 +57,7 @@ func (b *body) replayable() bool {
 	return !b.spent
 }
 
-// clientErr is why the body could not be read from the client, nil if it could.
+// clientErr is the error of reading from the client, nil if there was none.
 func (b *body) clientErr() error {
 	if b == nil {
 		return nil
@@ -68,10 +70,10 @@ func (b *body) clientErr() error {
 	return b.err
 }
 
-// forever is for how long nothing has come of a body of which nothing ever came.
+// forever is the idle time of a body of which nothing has come.
 const forever = time.Duration(1<<63 - 1)
 
-// idle is whether the client is being waited for, and for how long nothing has come from it.
+// idle returns whether a reader waits for the client, and how long the client has sent nothing.
 func (b *body) idle(now time.Time) (waiting bool, idle time.Duration) {
 	if b == nil {
 		return false, forever
@@ -79,18 +81,12 @@ func (b *body) idle(now time.Time) (waiting bool, idle time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.last.IsZero() {
-		return b.waiting, forever
+		return b.waiting.Load(), forever
 	}
-	return b.waiting, now.Sub(b.last)
+	return b.waiting.Load(), now.Sub(b.last)
 }
 
-func (b *body) wait(waiting bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.waiting = waiting
-}
-
-// open returns a reader of the whole body.
+// open returns a reader that begins at the first byte.
 func (b *body) open() (*bodyReader, error) {
 	if !b.replayable() {
 		return nil, errBodySpent
@@ -98,13 +94,11 @@ func (b *body) open() (*bodyReader, error) {
 	return &bodyReader{body: b}, nil
 }
 
-// bodyReader is one reading of a body.
+// bodyReader reads a body once. It implements io.ReadCloser.
 type bodyReader struct {
-	body *body
-	at   int
-
-	mu     sync.Mutex
-	closed bool
+	body   *body
+	at     int
+	closed atomic.Bool
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
@@ -114,28 +108,28 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	b := r.body
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	if n, err, known := r.kept(p); known { // by now
+	if n, err, known := r.kept(p); known { // another reader may have read them
 		return n, err
 	}
-	b.wait(true)
+	b.waiting.Store(true)
 	n, err := b.from.Read(p)
-	b.wait(false)
+	b.waiting.Store(false)
 	return r.took(p[:n], err)
 }
 
-// kept reads what came from the client before, and reports whether that settles it.
+// kept reads bytes that came earlier. known is false if the client must be asked.
 func (r *bodyReader) kept(p []byte) (n int, err error, known bool) {
 	b := r.body
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case r.isClosed():
+	case r.closed.Load():
 		return 0, errBodyClosed, true
 	case !b.spent && r.at < b.read:
 		n = copy(p, b.kept[r.at:])
 		r.at += n
 		return n, nil, true
-	case r.at < b.read: // it was spent before this reading came to it
+	case r.at < b.read: // the beginning was dropped before this reader read it
 		return 0, errBodySpent, true
 	case b.err != nil:
 		return 0, b.err, true
@@ -143,7 +137,7 @@ func (r *bodyReader) kept(p []byte) (n int, err error, known bool) {
 	return 0, nil, false
 }
 
-// took notes what came from the client.
+// took stores what came from the client.
 func (r *bodyReader) took(p []byte, err error) (int, error) {
 	b := r.body
 	b.mu.Lock()
@@ -155,32 +149,24 @@ func (r *bodyReader) took(p []byte, err error) (int, error) {
 	}
 	switch {
 	case b.spent:
-	case b.read <= b.bound || r.isClosed():
+	case b.read <= b.bound || r.closed.Load():
 		b.kept = append(b.kept, p...)
 	default:
 		b.spent, b.kept = true, nil
 	}
-	if r.isClosed() {
+	if r.closed.Load() {
 		return 0, errBodyClosed
 	}
 	r.at += len(p)
 	if len(p) > 0 && err == io.EOF {
-		err = nil // said at the next Read
+		err = nil // the next Read returns it
 	}
 	return len(p), err
 }
 
-// Close ends this reading, and returns at once even while a Read waits. It does not close the client's body, which is the server's
-// affair: that would wait for the rest of it.
+// Close ends this reader at once, even while a Read waits. It does not close the client's body: the
+// server does that, and it would wait for the rest of the body.
 func (r *bodyReader) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
+	r.closed.Store(true)
 	return nil
-}
-
-func (r *bodyReader) isClosed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.closed
 }

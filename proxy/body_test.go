@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestBodyIsReadAgain(t *testing.T) {
+func TestBodyReplay(t *testing.T) {
 	const bound = 10
 	for name, c := range map[string]struct {
 		length int
@@ -63,7 +63,7 @@ func TestBodyIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestReaderThatCameTooLate(t *testing.T) {
+func TestBodyTooLongToReplay(t *testing.T) {
 	b := newBody(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), 3, time.Now)
 	early, err := b.open()
 	if err != nil {
@@ -81,7 +81,7 @@ func TestReaderThatCameTooLate(t *testing.T) {
 	}
 }
 
-func TestBodyKeepsWhatAClosedReaderGot(t *testing.T) {
+func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 	reader, writer := io.Pipe()
 	b := newBody(httptest.NewRequest("POST", "/", reader), 3, time.Now)
 	given, err := b.open()
@@ -110,7 +110,7 @@ func TestBodyKeepsWhatAClosedReaderGot(t *testing.T) {
 	}
 }
 
-func TestBodyTellsWhoseErrorItIs(t *testing.T) {
+func TestBodyClientError(t *testing.T) {
 	failure := errors.New("malformed")
 	b := newBody(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), 3, time.Now)
 	if b.clientErr() != nil {

@@ -36,7 +36,7 @@ func (a *alarm) afterFunc(d time.Duration, f func()) func() bool {
 }
 
 func TestAttemptTimeout(t *testing.T) {
-	t.Run("goes to the next peer", func(t *testing.T) {
+	t.Run("expires, and the next peer is asked", func(t *testing.T) {
 		var clock alarm
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			if strings.HasPrefix(r.URL.Host, "b.") {
@@ -56,7 +56,7 @@ func TestAttemptTimeout(t *testing.T) {
 			t.Errorf("the attempt failed with %v, want %v", got, errNoAnswerInTime)
 		}
 	})
-	t.Run("rings when the answer is just there", func(t *testing.T) {
+	t.Run("expires when the headers arrive", func(t *testing.T) {
 		var clock alarm
 		closed := false
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
@@ -69,8 +69,9 @@ func TestAttemptTimeout(t *testing.T) {
 			t.Errorf("%d %s, body closed: %v; want 503, since reading the body would fail", got.Code, got.Body, closed)
 		}
 	})
-	t.Run("rings too late to be stopped, when the answer is there", func(t *testing.T) {
-		// A timer's function runs on a goroutine of its own: it can be too late to stop it, and too early for it to have done anything.
+	t.Run("expires after the headers have arrived", func(t *testing.T) {
+		// A timer's function runs on a goroutine of its own: it can be too late to stop it, and too early
+		// for it to have done anything.
 		var ring func()
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			answer := says(200, "")
@@ -86,7 +87,7 @@ func TestAttemptTimeout(t *testing.T) {
 			t.Errorf("%d %s, want the answer that came before the time was over", got.Code, got.Body)
 		}
 	})
-	t.Run("does not cut the body off", func(t *testing.T) {
+	t.Run("does not bound the body", func(t *testing.T) {
 		var clock alarm
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			answer := says(200, "")
@@ -194,7 +195,7 @@ func TestAttemptTimeout(t *testing.T) {
 	}
 }
 
-// errorOr is the first error that is one.
+// errorOr returns the first error that is not nil.
 func errorOr(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

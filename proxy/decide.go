@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decide says what to do with a request. tried are the attempts that failed, in their order; now is the time, for ejections; pick
-// chooses among n > 1 equal peers a number in [0,n), like rand.IntN.
+// Decide says what to do with a request. tried are the failed attempts in order; now is for
+// ejections; pick returns a number in [0,n) to choose among n > 1 equal peers, like rand.IntN.
 //
-// The rules, in order: a request for neither a resource nor discovery is served here. A request from a peer is answered here (KEP-4020,
-// Risks and Mitigations 4: at most one hop). What the local server serves is served here. Otherwise a peer that serves it gets the
-// request; if no such peer can be reached, the answer is 503 (KEP-4020, Goals: never 404). If no server serves it, the answer is the
-// local server's own 404.
+// The rules, in order: A request for neither a resource nor discovery is served here. A request
+// from a peer is answered here (KEP-4020, Risks and Mitigations 4: at most one hop). What the local
+// server serves is served here. Otherwise a peer that serves it gets the request; if no such peer
+// can be reached, the answer is 503 (KEP-4020, Goals: never 404). If no server serves it, the
+// answer is the local server's own 404.
 func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	routed := r.Kind == KindResource || r.Kind == KindDiscovery && t.policy.Routing.DiscoveryPaths
 	if !routed {
@@ -39,13 +40,12 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 		return Decision{Action: ServeLocally, Reason: ReasonUnsynced}
 	}
 	capable := t.capable(r)
-	if len(capable) > 0 {
+	switch {
+	case len(capable) > 0:
 		return t.choose(capable, r, tried, now, pick)
-	}
-	if failClosed && !t.synced {
+	case failClosed && !t.synced:
 		return Decision{Action: Unavailable, Reason: ReasonUnsynced}
-	}
-	if failClosed && t.watchStalled {
+	case failClosed && t.watchStalled:
 		return Decision{Action: Unavailable, Reason: ReasonWatchStalled}
 	}
 	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
@@ -72,18 +72,17 @@ func (t *Table) servedHere(r Request, now time.Time) bool {
 func (t *Table) capable(r Request) []*peer {
 	var capable []*peer
 	for _, p := range t.peers {
-		for _, d := range p.learnt {
-			if listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, d) {
-				capable = append(capable, p)
-				break
-			}
+		if slices.ContainsFunc(p.learnt[:], func(d document) bool {
+			return listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, d)
+		}) {
+			capable = append(capable, p)
 		}
 	}
 	return capable
 }
 
-// excluded reports whether what a request asks for must not be taken from a document that lists it. A group or version is excluded if
-// all of its resources are.
+// excluded reports whether a request must not be routed by a document that lists its resource. A
+// group or version is excluded if all of its resources are.
 func (t *Table) excluded(r Request, d document) bool {
 	if r.Kind != KindDiscovery {
 		return t.extensions.exclude(r.Resource, d.at)
@@ -107,12 +106,9 @@ func (t *Table) excluded(r Request, d document) bool {
 	return true
 }
 
-// unknown returns the live peers that may serve what a request asks for: their document has never been fetched.
+// unknown returns the live peers that may serve a request: their document was never fetched.
 func (t *Table) unknown(r Request) []PeerTrouble {
-	root := RootGroups
-	if r.Resource.Group == "" {
-		root = RootCore
-	}
+	root := r.Resource.root()
 	var unknown []PeerTrouble
 	for _, p := range t.peers {
 		if p.live && !p.learnt[root].known() {
@@ -167,39 +163,31 @@ func (t *Table) choose(capable []*peer, r Request, tried []Attempt, now time.Tim
 	return Decision{Action: Forward, Reason: ReasonCapable, Peer: chosen.id, Address: chosen.address}
 }
 
-// decideByStorageVersions is the rule of 1.28 to 1.32: a server serves a resource if a StorageVersion object says that it can decode it.
-// A resource without such an object is a custom resource or an aggregated API, which the local server serves.
+// decideByStorageVersions is the rule of 1.28 to 1.32: a server serves a resource if a
+// StorageVersion object says that it can decode the resource. A resource without such an object is
+// a custom resource or an aggregated API, which the local server serves.
 func (t *Table) decideByStorageVersions(r Request, tried []Attempt, pick func(n int) int) Decision {
-	if r.Rerouted {
+	servers := t.storage[schema.GroupVersionResource{Group: r.Resource.Group, Version: r.Resource.Version, Resource: r.Resource.Resource}]
+	switch {
+	case r.Rerouted:
 		return Decision{Action: ServeLocally, Reason: ReasonRerouted}
-	}
-	if !t.synced {
+	case !t.synced:
 		return Decision{Action: ServeLocally, Reason: ReasonUnsynced}
-	}
-	servers, ok := t.storage[schema.GroupVersionResource{Group: r.Resource.Group, Version: r.Resource.Version, Resource: r.Resource.Resource}]
-	if !ok {
+	case len(servers) == 0:
 		return Decision{Action: NotFound, Reason: ReasonNobody}
-	}
-	if slices.Contains(servers, t.self) {
+	case slices.Contains(servers, t.self):
 		return Decision{Action: ServeLocally, Reason: ReasonLocal}
 	}
 	var capable []*peer
 	for _, id := range slices.Sorted(slices.Values(servers)) {
+		p := &peer{id: id}
 		if i, ok := t.find(id); ok {
-			capable = append(capable, t.peers[i])
-		} else {
-			capable = append(capable, &peer{id: id})
+			p = t.peers[i]
 		}
-	}
-	if t.policy.Quirks.AllMustResolve && len(tried) == 0 {
-		for _, p := range capable {
-			if p.address == "" {
-				return Decision{Action: Unavailable, Reason: ReasonUnresolved, Peers: []PeerTrouble{{p.id, "its address is not known"}}}
-			}
+		if t.policy.Quirks.AllMustResolve && len(tried) == 0 && p.address == "" {
+			return Decision{Action: Unavailable, Reason: ReasonUnresolved, Peers: []PeerTrouble{{id, "its address is not known"}}}
 		}
-	}
-	if len(capable) == 0 {
-		return Decision{Action: NotFound, Reason: ReasonNobody}
+		capable = append(capable, p)
 	}
 	return t.choose(capable, r, tried, time.Time{}, pick)
 }

@@ -15,7 +15,8 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// groups makes a document of "group/version resource" and "group/version resource/subresource" entries, in order.
+// groups makes a document of "group/version resource" and "group/version resource/subresource"
+// entries, in order.
 func groups(entries ...Resource) discovery.Groups {
 	var list discovery.Groups
 	for _, e := range entries {

@@ -1,6 +1,6 @@
 package proxy
 
-import "strconv"
+import "fmt"
 
 // Action is what to do with a request.
 type Action int
@@ -10,31 +10,27 @@ const (
 	ServeLocally Action = iota
 	// Forward sends it to Decision.Peer.
 	Forward
-	// NotFound passes it to the local server as well: no server serves it, so that the local server's own 404 is the answer.
+	// NotFound passes it to the local server too: no server serves it, so the answer is the local 404.
 	NotFound
 	// Unavailable answers 503.
 	Unavailable
 )
 
+var actions = []string{"local", "forward", "not-found", "unavailable"}
+
 // String is the action's name in metrics, logs and reports.
-func (a Action) String() string {
-	switch a {
-	case ServeLocally:
-		return "local"
-	case Forward:
-		return "forward"
-	case NotFound:
-		return "not-found"
-	case Unavailable:
-		return "unavailable"
+func (a Action) String() string { return nameOf(actions, int(a), "Action") }
+
+func nameOf(names []string, value int, of string) string {
+	if value < 0 || value >= len(names) {
+		return fmt.Sprintf("%s(%d)", of, value)
 	}
-	return "action " + strconv.Itoa(int(a))
+	return names[value]
 }
 
-// Reason says why an action was chosen. The values stand in metrics, logs and reports.
+// Reason says why an action was chosen. The values are used in metrics, logs and reports.
 type Reason string
 
-// The reasons.
 const (
 	ReasonNotRouted     Reason = "not-routed"          // neither a resource nor discovery of a group
 	ReasonLocal         Reason = "local"               // the local server serves it
@@ -55,7 +51,7 @@ type Decision struct {
 	Reason  Reason
 	Peer    ServerID // for Forward
 	Address string   // for Forward: host:port
-	// Peers are, for Unavailable, the peers that serve the request or may serve it, sorted by identity, each with its problem.
+	// Peers are, for Unavailable, the peers that serve or may serve the request, sorted by identity.
 	Peers []PeerTrouble
 }
 
@@ -65,30 +61,22 @@ type PeerTrouble struct {
 	Trouble string // for people, without addresses: "its address is not known", "it could not be reached"
 }
 
-// Outcome is how an attempt at a peer ended that brought no answer.
+// Outcome is how an attempt at a peer ended without an answer.
 type Outcome int
 
 const (
-	// NotDelivered is certain: there was no connection, or no room for the request.
+	// NotDelivered: the request certainly did not reach the peer.
 	NotDelivered Outcome = iota
-	// Undecided: the connection broke, or the time was over, before an answer came. The peer may have carried the request out.
+	// Undecided: the peer may have carried the request out before the connection broke or timed out.
 	Undecided
-	// Refused: the peer says that it does not serve the request. It has not carried it out.
+	// Refused: the peer said that it does not serve the request, and did not carry it out.
 	Refused
 )
 
+var outcomes = []string{"not-delivered", "undecided", "refused"}
+
 // String is the outcome's name in metrics, logs and reports.
-func (o Outcome) String() string {
-	switch o {
-	case NotDelivered:
-		return "not-delivered"
-	case Undecided:
-		return "undecided"
-	case Refused:
-		return "refused"
-	}
-	return "outcome " + strconv.Itoa(int(o))
-}
+func (o Outcome) String() string { return nameOf(outcomes, int(o), "Outcome") }
 
 // Attempt is an earlier attempt at the same request that brought no answer.
 type Attempt struct {

@@ -1,13 +1,14 @@
-// Package proxy is a Mixed Version Proxy (KEP-4020). While kube-apiservers of different versions run side by side, it sends each
-// request to a server that can serve it, answers 503 rather than 404 if no such server can be reached, and lets every server report
-// the same discovery.
+// Package proxy is a Mixed Version Proxy (KEP-4020). While kube-apiservers of different versions
+// run side by side, it sends each request to a server that can serve it, answers 503 rather than
+// 404 if no such server can be reached, and lets every server report the same discovery.
 //
-// The package has a pure core and a thin shell. The core is an immutable [Table] of what is known of the local server and its peers:
-// [Table.Observe] returns a new table, [Table.Decide] says what to do with a request. Neither reads a clock, starts a goroutine or
-// draws a random number, so the same inputs always give the same result. The shell, [Handler], is an http.Handler whose transport,
-// clock and choice among peers are injected; a [Store] connects it with the sources of knowledge.
+// The package has a pure core and a thin shell. The core is an immutable [Table] of what is known
+// of the servers: [Table.Observe] returns a new table, [Table.Decide] says what to do with a
+// request. Neither reads a clock, starts a goroutine or draws a random number. The shell,
+// [Handler], is an http.Handler whose transport, clock and choice among peers are injected; a
+// [Store] connects it with the sources.
 //
-// Each difference between released kube-apiservers and better behaviour is one switch of [Policy]; there are presets for releases.
-// Package peers has the sources of knowledge (leases, discovery, StorageVersion objects, static configuration), package discovery
-// the documents, and package sidecar a complete process.
+// Each difference between released kube-apiservers and better behaviour is one switch of [Policy],
+// with presets for releases. Package peers has the sources of knowledge, package discovery the
+// documents, and package sidecar a complete process.
 package proxy

@@ -13,10 +13,10 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// TestUpstreamTakesNothingForAnEmptyDocument: a fetch of which nothing but headers came has brought a document that lists nothing, and is not
-// repeated though the peer is well a second later. Of what breaks off later upstream takes nothing, and asks again. Its preset does the same, and
-// without EmptyIsDocument it asks again in any case.
-func TestUpstreamTakesNothingForAnEmptyDocument(t *testing.T) {
+// TestUpstreamTakesEmptyBodyForDocument: upstream takes an answer that ended after its headers for
+// a document that lists nothing, and does not retry the fetch. It does retry if the body broke off
+// later. The preset does the same; without EmptyIsDocument the fetch is retried in both cases.
+func TestUpstreamTakesEmptyBodyForDocument(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails   failure
 		forgets bool // who the peer is, for good

@@ -8,34 +8,31 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Event is something that a server learns, for [Table.Observe] and [Store.Observe]. The types of this file are all there are. The
-// table keeps the maps and slices of an event, so they must not be changed afterwards.
+// Event is something that a server learns, for [Table.Observe] and [Store.Observe]. This file has
+// all types. The table keeps an event's maps and slices, so they must not be changed afterwards.
 type Event interface{ event() }
 
-// PeerAppeared says that a peer is live: its lease was seen for the first time, or has a new holder. The same incarnation again
-// changes nothing.
+// PeerAppeared says that a peer is live: its lease is new or has a new holder.
 type PeerAppeared struct {
 	ID ServerID
-	// Incarnation names the process of the peer and changes when it restarts: the holder identity of the lease.
+	// Incarnation names the peer's process, and changes when it restarts: the lease's holder identity.
 	Incarnation string
 }
 
 // PeerGone says that a peer has left: its lease was deleted, or expired long ago.
 type PeerGone struct{ ID ServerID }
 
-// PeerChanged says that a peer publishes another digest of what it serves than before, or than was fetched. The table keeps what it
-// knows of the peer; the event is a reason to ask the peer again (see FetchingPolicy.WhenTold).
+// PeerChanged says that a peer publishes another digest of what it serves than before, or than was
+// fetched. It changes nothing in the table, but the peer is asked again (FetchingPolicy.WhenTold).
 type PeerChanged struct{ ID ServerID }
 
-// PeerAddress says at which "host:port" a peer is reached; "" means that the address is no longer known. It does not make a peer
-// live.
+// PeerAddress is the "host:port" of a peer, "" if unknown now. It does not make the peer live.
 type PeerAddress struct {
 	ID      ServerID
 	Address string
 }
 
-// Root is one of the two aggregated discovery documents. It indexes arrays of two, such as those of [LocalFetched] and
-// [FetchResult].
+// Root is one of the two aggregated discovery documents, and the index of arrays of two.
 type Root int
 
 const (
@@ -46,11 +43,10 @@ const (
 	roots
 )
 
-// Path is the URL path of the document.
 func (r Root) Path() string { return [roots]string{"/api", "/apis"}[r] }
 
-// Fetched is the outcome of fetching the documents of some peers. Under a policy without KeepLastGood it is the outcome of a whole
-// round: the table forgets what it knows of peers that are not in Results.
+// Fetched is the outcome of fetching documents from peers. Under a policy without KeepLastGood it
+// is a whole round: the table forgets what it knows of peers that are not in Results.
 type Fetched struct {
 	Results []FetchResult
 	At      time.Time // when the fetch began: a document is as old as the request for it
@@ -59,17 +55,17 @@ type Fetched struct {
 // FetchResult is what one peer answered.
 type FetchResult struct {
 	ID ServerID
-	// Incarnation is that of the peer when the fetch began. Under ForgetOnRestart, the answer of an earlier incarnation is dropped.
+	// Incarnation is the peer's when the fetch began. ForgetOnRestart drops answers of earlier ones.
 	Incarnation string
-	// Version is what the peer's /version says ("v1.37.1"), "" if that could not be fetched.
+	// Version is what the peer's /version says ("v1.37.1"), "" if it could not be fetched.
 	Version string
 	Roots   [2]RootResult // by Root
 }
 
-// RootResult is one document, or why it could not be fetched. The zero value is an empty document.
+// RootResult is one document, or why its fetch failed. The zero value is an empty document.
 type RootResult struct {
 	Groups discovery.Groups
-	// Failed says, for people and without addresses, why the document could not be fetched; "" if it was.
+	// Failed is for people and has no addresses; "" if the document was fetched.
 	Failed string
 }
 
@@ -80,21 +76,22 @@ type LocalFetched struct {
 	At      time.Time
 }
 
-// LocalLost says that the local server cannot be asked. It may come back as another version, so it is unknown what it serves.
+// LocalLost says that the local server cannot be asked. It may return as another version.
 type LocalLost struct{ At time.Time }
 
-// Extensions is the complete set of custom resources and aggregated APIs that the local server serves at this time.
+// Extensions is the full set of custom resources and aggregated APIs that exist at a time.
 type Extensions struct {
-	// CustomResources are the group, version and plural name of each served version of each CustomResourceDefinition.
+	// CustomResources are the served versions of each CustomResourceDefinition, with the plural name.
 	CustomResources []schema.GroupVersionResource
-	// Unserved are the versions that a CustomResourceDefinition lists but does not serve. Upstream counts them as well.
+	// Unserved are the versions that definitions list but do not serve. Upstream counts them too.
 	Unserved []schema.GroupVersionResource
 	// Aggregated are the group versions of APIServices that name a Service.
 	Aggregated []schema.GroupVersion
 	At         time.Time
 }
 
-// StorageVersions is the complete set of StorageVersion objects (1.28 to 1.32): which servers can decode, and so serve, a resource.
+// StorageVersions is the full set of StorageVersion objects (1.28 to 1.32): which servers can
+// decode, and so serve, a resource.
 type StorageVersions struct {
 	Served map[schema.GroupVersionResource][]ServerID
 }
@@ -102,18 +99,18 @@ type StorageVersions struct {
 // Synced says that every source has delivered what existed when it started.
 type Synced struct{}
 
-// LeaseWatch says whether the watch on the servers' leases has stalled: no lease has changed for so long that there may be a peer
-// that the local server does not know. While the watch has stalled, a policy with FailClosed takes nothing for absent.
+// LeaseWatch says whether the watch on the servers' leases has stalled: no lease has changed for so
+// long that peers may be unknown. A policy with FailClosed then takes nothing for absent.
 type LeaseWatch struct{ Stalled bool }
 
-// PeerFailed says that a peer could not be reached, or ended the connection before it answered. It is for what this server itself
-// saw, never for a 5xx of the peer.
+// PeerFailed says that a peer could not be reached, or ended the connection before it answered. A
+// 5xx of the peer is no PeerFailed.
 type PeerFailed struct {
 	ID ServerID
 	At time.Time
 }
 
-// PeerAnswered says that a peer has answered, with whatever status.
+// PeerAnswered says that a peer answered, with any status.
 type PeerAnswered struct{ ID ServerID }
 
 // Tick says what time it is, so that exclusions of former extensions end on time; see [Table.Wake].

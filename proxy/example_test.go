@@ -27,8 +27,8 @@ func lists(group, version string, resources ...string) discovery.Groups {
 	return discovery.Groups{{ObjectMeta: metav1.ObjectMeta{Name: group}, Versions: []apidiscoveryv2.APIVersionDiscovery{v}}}
 }
 
-// A handler in front of a server of one's own sends on what only a peer serves. Package peers feeds the store from leases and
-// discovery; here it is fed by hand.
+// A handler in front of a server of one's own sends on what only a peer serves. Package peers feeds
+// the store from leases and discovery; here it is fed by hand.
 func ExampleNew() {
 	own := http.NewServeMux()
 	own.HandleFunc("/apis/example.com/v1/jobs", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "jobs of this server") })
@@ -50,7 +50,8 @@ func ExampleNew() {
 	handler, err := proxy.New(proxy.Config{
 		Store: store,
 		Local: own,
-		// In a cluster: an http.Transport that trusts the authorities of peers and has a front-proxy client certificate.
+		// In a cluster: an http.Transport that trusts the authorities of peers and has a front-proxy
+		// client certificate.
 		Transport: peer.Client().Transport,
 	})
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// exchange is one request's way through an implementation: what the client got, and what the server got that it was sent to.
+// exchange is one request's way through an implementation: what the client got, and what the server
+// got that it was sent to.
 type exchange struct {
 	code            int
 	header, trailer http.Header

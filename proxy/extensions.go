@@ -10,32 +10,33 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// trustedAfter is how much later than a change a peer's document must have been learnt to be believed about it: until then the peer may itself
-// not have seen the change. KEP-4020 counts staleness in seconds.
+// trustedAfter is how much later than a change a peer must have been asked for its document to be
+// believed about the change. KEP-4020 counts staleness in seconds.
 const trustedAfter = 10 * time.Second
 
-// extensions are the custom resources and aggregated APIs that must not be taken from peers: those that exist, because the local server
-// serves them itself as soon as any other does, and for a grace those that did, because a peer's document may be
-// from before they were dropped. Immutable; with nothing but a policy it excludes nothing.
+// extensions are the custom resources and aggregated APIs that must not be taken from peers. Those
+// that exist must not, because every server serves them itself. Those that were deleted must not
+// for a grace, because a peer's document may be older than the deletion. It is immutable.
 //
-// A custom resource is a Resource with a Resource; an aggregated API, and in upstream's presets everything, is one without.
+// An entry is a Resource for a custom resource, or a group version for an aggregated API and, in
+// upstream's presets, for everything.
 type extensions struct {
 	policy  *Policy
 	current Extensions // as last observed
 
 	active  []Resource // sorted
 	retired []retired  // sorted by Resource
-	look    time.Time  // when graces that have ended are looked for beside ReapInterval, under ExtensionsFiltered
+	look    time.Time  // next extra look for ended graces, under ExtensionsFiltered
 }
 
-// retired is an extension that was dropped.
+// retired is an extension that was deleted.
 type retired struct {
 	Resource
 	at      time.Time // when; zero: excluded for ever (see ExtensionsCutOut)
 	expires time.Time // zero: never by the clock
 }
 
-// exclude reports whether a resource must not be taken from a document that was learnt at that time.
+// exclude reports whether a resource must not be taken from a document learnt at that time.
 func (x extensions) exclude(r Resource, learnt time.Time) bool {
 	if x.covers(r) {
 		return true
@@ -51,13 +52,10 @@ func (x extensions) exclude(r Resource, learnt time.Time) bool {
 
 // covers reports whether a resource is, or belongs to, an extension that exists.
 func (x extensions) covers(r Resource) bool {
-	return slices.ContainsFunc(keys(r), func(key Resource) bool {
-		_, ok := slices.BinarySearchFunc(x.active, key, compare)
-		return ok
-	})
+	return slices.ContainsFunc(keys(r), func(key Resource) bool { return contains(x.active, key) })
 }
 
-// serves reports whether the local server serves, or is about to serve, what a request is about as an extension.
+// serves reports whether the local server serves, or will soon serve, a request as an extension.
 func (x extensions) serves(r Request) bool {
 	if r.Kind != KindDiscovery {
 		return x.covers(r.Resource)
@@ -67,10 +65,10 @@ func (x extensions) serves(r Request) bool {
 	})
 }
 
-// retiring reports whether something dropped is still excluded for its grace.
+// retiring reports whether a former extension is still excluded.
 func (x extensions) retiring() bool { return len(x.retired) > 0 }
 
-// keys are the entries that exclude a resource: its own, and that of its group version.
+// keys are the entries that exclude a resource: its own and that of its group version.
 func keys(r Resource) []Resource {
 	return []Resource{{Group: r.Group, Version: r.Version, Resource: r.Resource}, {Group: r.Group, Version: r.Version}}
 }
@@ -96,8 +94,8 @@ func entries(policy ExtensionPolicy, e Extensions) []Resource {
 	return slices.Compact(list)
 }
 
-// listedVersions are the versions of custom resources that count. Upstream reads spec.versions without looking at what is served
-// (crdExtractor in kubernetes, pkg/controlplane/apiserver/aggregator.go).
+// listedVersions are the versions of custom resources that count. Upstream reads spec.versions,
+// served or not (crdExtractor in kubernetes, pkg/controlplane/apiserver/aggregator.go).
 func listedVersions(policy ExtensionPolicy, e Extensions) []schema.GroupVersionResource {
 	if policy == ExtensionsExact {
 		return e.CustomResources
@@ -105,14 +103,14 @@ func listedVersions(policy ExtensionPolicy, e Extensions) []schema.GroupVersionR
 	return slices.Concat(e.CustomResources, e.Unserved)
 }
 
-// observe returns the extensions after the set of those that exist has changed. expires says when a grace that begins now ends.
+// observe returns the extensions after a change. expires is when a grace that begins now ends.
 func (x extensions) observe(e Extensions, expires time.Time) extensions {
 	next := extensions{policy: x.policy, current: e, active: entries(x.policy.Knowledge.Extensions, e), retired: slices.Clone(x.retired)}
 	next.look = x.look
 	switch x.policy.Knowledge.Extensions {
-	case ExtensionsCutOut: // active again: no longer pending
+	case ExtensionsCutOut: // what is active again is not retired
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return contains(next.active, r.Resource) })
-	case ExtensionsFiltered: // every change is an occasion to look
+	case ExtensionsFiltered: // every change looks for ended graces
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return r.at.Add(x.policy.Quirks.ExtensionGrace).Before(e.At) })
 	}
 	for _, old := range x.active {
@@ -133,25 +131,18 @@ func (x extensions) observe(e Extensions, expires time.Time) extensions {
 	return next
 }
 
-// deleted reports whether a group version vanished because an object was deleted, rather than because one that still exists
-// serves it no more: v1.35 looks only at deletions.
+// deleted reports whether a group version vanished because an object was deleted, not because an
+// object that still exists no longer serves it. v1.35 looks only at deletions.
 func deleted(gone Resource, before, after Extensions) bool {
-	for _, gv := range before.Aggregated {
-		if gv.Group == gone.Group && gv.Version == gone.Version {
-			return true
-		}
+	if slices.Contains(before.Aggregated, gone.GroupVersion()) {
+		return true
 	}
 	remaining := listedVersions(ExtensionsCutOut, after)
-	for _, b := range listedVersions(ExtensionsCutOut, before) {
-		if b.Group != gone.Group || b.Version != gone.Version {
-			continue
-		}
-		still := slices.ContainsFunc(remaining, func(a schema.GroupVersionResource) bool { return a.GroupResource() == b.GroupResource() })
-		if !still {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(listedVersions(ExtensionsCutOut, before), func(b schema.GroupVersionResource) bool {
+		return b.GroupVersion() == gone.GroupVersion() && !slices.ContainsFunc(remaining, func(a schema.GroupVersionResource) bool {
+			return a.GroupResource() == b.GroupResource()
+		})
+	})
 }
 
 func contains(sorted []Resource, r Resource) bool {
@@ -176,8 +167,8 @@ func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
 	})
 }
 
-// leaveOut returns a peer's document without what drop names. Upstream looks at resources only to see whether there is anything to leave out
-// (filterPeerCacheEntry): if not, an excluded version that lists none, such as that of an aggregated API that never answered, stays.
+// leaveOut returns a peer's document without what drop names. Like upstream (filterPeerCacheEntry)
+// it filters only if a resource is dropped: an excluded version without resources alone stays.
 func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVersionResource) bool) discovery.Groups {
 	if x.policy.Knowledge.Extensions == ExtensionsExact {
 		return discovery.Filter(groups, drop)
@@ -192,7 +183,6 @@ func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVers
 	return groups
 }
 
-// extended takes in the set of extensions.
 func (t *Table) extended(e Extensions) *Table {
 	policy := t.policy.Knowledge.Extensions
 	if policy == ExtensionsIgnored {
@@ -209,7 +199,7 @@ func (t *Table) extended(e Extensions) *Table {
 		next.bumpUnlessAlone()
 		return next
 	}
-	// What exists now is cut out for good; what ceased to exist is back only with the next fetch, once its grace has ended.
+	// What exists now is cut out for good. What ceased to exist returns with a fetch after its grace.
 	changed := false
 	for i := range next.peers {
 		for root := range roots {
@@ -225,9 +215,9 @@ func (t *Table) extended(e Extensions) *Table {
 	return next
 }
 
-// graceEnds is when a grace that begins now ends; zero if that is no matter of time. Under ExtensionsFiltered a look is ordered for that time,
-// but not if one is ordered already: then it ends when ReapInterval next comes round (client-go, util/workqueue: AddAfter keeps the earlier
-// time of a key).
+// graceEnds is when a grace that begins now ends; zero if it does not end by the clock. Under
+// ExtensionsFiltered a grace orders a look for its end. If a look is ordered already, the grace
+// ends at the next ReapInterval (client-go, util/workqueue: AddAfter keeps a key's earlier time).
 func (t *Table) graceEnds(now time.Time) time.Time {
 	policy, reap := t.policy.Knowledge.Extensions, t.policy.Quirks.ExtensionReapInterval
 	if policy == ExtensionsExact {
@@ -237,11 +227,10 @@ func (t *Table) graceEnds(now time.Time) time.Time {
 	if reap == 0 || policy == ExtensionsFiltered && !now.Before(t.extensions.look) {
 		return end
 	}
-	rounds := (end.Sub(t.began) + reap) / reap // strictly later, as upstream compares
+	rounds := (end.Sub(t.began) + reap) / reap // strictly later, like upstream
 	return t.began.Add(rounds * reap)
 }
 
-// tick ends the graces that are over.
 func (t *Table) tick(now time.Time) *Table {
 	x, changed := t.extensions.tick(now)
 	if !changed {
@@ -249,13 +238,13 @@ func (t *Table) tick(now time.Time) *Table {
 	}
 	next := t.copy()
 	next.extensions = x
-	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // there nothing is filtered again
+	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // which does not filter again
 		next.bumpUnlessAlone()
 	}
 	return next
 }
 
-// forgetRetired ends, under ExtensionsExact, the exclusion of what was dropped once no peer's document is from before that.
+// forgetRetired ends, under ExtensionsExact, exclusions that no peer's document is too old for.
 func (t *Table) forgetRetired() {
 	if t.policy.Knowledge.Extensions != ExtensionsExact || !t.extensions.retiring() {
 		return
@@ -269,7 +258,7 @@ func (t *Table) forgetRetired() {
 	t.extensions.retired = slices.DeleteFunc(slices.Clone(t.extensions.retired), func(r retired) bool { return !outdated(r) })
 }
 
-// Wake is when the next [Tick] will change something; ok is false if none will.
+// Wake is when the next [Tick] changes something; ok is false if none will.
 func (t *Table) Wake() (at time.Time, ok bool) {
 	for _, r := range t.extensions.retired {
 		if !r.expires.IsZero() && (!ok || r.expires.Before(at)) {
@@ -279,7 +268,8 @@ func (t *Table) Wake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// bumpUnlessAlone invalidates documents, but under StaleWhenAlone not when no peer is left (upstream: refilterPeerDiscoveryCache).
+// bumpUnlessAlone invalidates merged documents. Under StaleWhenAlone it does not if no peer is left
+// (upstream: refilterPeerDiscoveryCache).
 func (t *Table) bumpUnlessAlone() {
 	if t.policy.Quirks.StaleWhenAlone && !slices.ContainsFunc(t.peers, (*peer).contributes) {
 		return

@@ -11,8 +11,8 @@ func custom(r Resource) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
 }
 
-// TestExtensionLifeCycle follows a CustomResourceDefinition that the local server does not (or no longer) serve while a peer's
-// document lists it, under each way of keeping extensions apart.
+// TestExtensionLifeCycle follows a CustomResourceDefinition under each extension policy. A peer's
+// document lists the resource while the local server does not serve it.
 func TestExtensionLifeCycle(t *testing.T) {
 	widget2 := Resource{Group: "example.com", Version: "v2", Resource: "widgets"}
 	sibling := Resource{Group: "example.com", Version: "v1", Resource: "builtins"} // built in, in the same group version
@@ -37,7 +37,7 @@ func TestExtensionLifeCycle(t *testing.T) {
 	}{
 		{"before any exists", []Event{both}, widget,
 			map[string]Action{"upstream-1.34": Forward, "upstream-1.35": Forward, "upstream-1.37": Forward, "reference": Forward}},
-		{"created: served here, or about to be", []Event{both, exist(0, widget)}, widget,
+		{"created: served here now or soon", []Event{both, exist(0, widget)}, widget,
 			map[string]Action{"upstream-1.34": Forward, "upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": ServeLocally}},
 		{"a built-in resource of the same group version", []Event{fetch(0, widget, sibling), exist(0, widget)}, sibling,
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": Forward}},
@@ -47,15 +47,15 @@ func TestExtensionLifeCycle(t *testing.T) {
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": Forward, "reference": NotFound}},
 		{"deleted: the grace has ended, fetched again", []Event{both, exist(0, widget), exist(time.Minute), tick(7 * time.Minute), fetch(8*time.Minute, widget, widget2)}, widget,
 			map[string]Action{"upstream-1.35": Forward, "upstream-1.37": Forward, "reference": Forward}},
-		{"deleted: a document of a moment later may not know", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+time.Second, widget)}, widget,
+		{"deleted: a document fetched 1 s later is not believed", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+time.Second, widget)}, widget,
 			map[string]Action{"upstream-1.37": NotFound, "reference": NotFound}},
-		{"deleted: a document that is late enough is believed", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+11*time.Second, widget)}, widget,
+		{"deleted: a document fetched 11 s later is believed", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+11*time.Second, widget)}, widget,
 			map[string]Action{"upstream-1.37": NotFound, "reference": Forward}},
 		{"version dropped", []Event{both, exist(0, widget, widget2), exist(time.Minute, widget2)}, widget,
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": NotFound}},
-		{"version dropped: 1.35 never forgets", []Event{both, exist(0, widget, widget2), exist(time.Minute, widget2), tick(time.Hour), fetch(2*time.Hour, widget, widget2)}, widget,
+		{"version dropped: 1.35 excludes it for ever", []Event{both, exist(0, widget, widget2), exist(time.Minute, widget2), tick(time.Hour), fetch(2*time.Hour, widget, widget2)}, widget,
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": Forward, "reference": Forward}},
-		{"created anew during the grace", []Event{both, exist(0, widget), exist(time.Minute), exist(2*time.Minute, widget), tick(time.Hour)}, widget,
+		{"created again during the grace", []Event{both, exist(0, widget), exist(time.Minute), exist(2*time.Minute, widget), tick(time.Hour)}, widget,
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": ServeLocally}},
 	} {
 		for name, want := range c.want {
@@ -90,7 +90,7 @@ func TestAggregatedAPIOwnsItsGroupVersion(t *testing.T) {
 	}
 }
 
-// TestUnservedVersions: upstream keeps out of peers' documents what a CustomResourceDefinition merely lists.
+// TestUnservedVersions: upstream also excludes versions that a definition lists but does not serve.
 func TestUnservedVersions(t *testing.T) {
 	events := append(peersLive("a"), localServes(jobs), Synced{},
 		Fetched{Results: []FetchResult{serves("a", "1", widget)}, At: epoch},
@@ -103,7 +103,8 @@ func TestUnservedVersions(t *testing.T) {
 	}
 }
 
-// TestGenerationFollowsKnowledge: whatever changes the sources of a document changes the generation, but for upstream's one omission.
+// TestGenerationFollowsKnowledge: what changes the sources of a document changes the generation,
+// with upstream's one exception.
 func TestGenerationFollowsKnowledge(t *testing.T) {
 	base := append(peersLive("a"), localServes(jobs), Synced{}, Fetched{Results: []FetchResult{serves("a", "1", gadget, widget)}, At: epoch})
 	for _, c := range []struct {
@@ -133,8 +134,7 @@ func TestGenerationFollowsKnowledge(t *testing.T) {
 	}
 }
 
-// TestObserveLeavesTheReceiverAlone: a table that was handed out stays what it is.
-func TestObserveLeavesTheReceiverAlone(t *testing.T) {
+func TestObserveDoesNotChangeReceiver(t *testing.T) {
 	for _, policy := range Presets() {
 		before := table(policy, append(peersLive("a", "b"), localServes(jobs), Synced{},
 			Fetched{Results: []FetchResult{serves("a", "1", gadget), serves("b", "1", gadget)}, At: epoch})...)

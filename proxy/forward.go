@@ -19,14 +19,14 @@ import (
 // forwarding is a request on its way to peers.
 type forwarding struct {
 	*exchange
-	protocol string // that the client wants to switch to, "" for none
+	protocol string // to which the client wants to switch, "" for none
 	stream   bool   // the answer may last for ever
 	header   http.Header
 	target   url.URL // all but the host
 	body     *body
 }
 
-// forward sends the request to one peer after the other until one answers or the table gives up.
+// forward sends the request to one peer after another until one answers or the table gives up.
 func (e *exchange) forward(d Decision) {
 	f := &forwarding{
 		exchange: e,
@@ -39,7 +39,7 @@ func (e *exchange) forward(d Decision) {
 		return
 	}
 	if f.protocol != "" && e.r.ContentLength != 0 {
-		// Whatever follows the request belongs to the new protocol: a body would be read by two at once. No handshake has one (RFC 6455, 4.1).
+		// Bytes after the request belong to the new protocol; no handshake has a body (RFC 6455, 4.1).
 		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
@@ -48,7 +48,7 @@ func (e *exchange) forward(d Decision) {
 		e.fail(err)
 		return
 	}
-	if !e.policy.Quirks.PlainErrors { // upstream looks at nothing, and passes on what the transport says
+	if !e.policy.Quirks.PlainErrors { // upstream does not check
 		if err := wire.CheckHeaderSize(&f.target, header); err != nil {
 			e.fail(err)
 			return
@@ -72,7 +72,6 @@ func (e *exchange) forward(d Decision) {
 	e.unavailable(d)
 }
 
-// next is what to do after a failed attempt.
 func (f *forwarding) next() Decision {
 	if f.body.replayable() {
 		return f.decide()
@@ -86,20 +85,20 @@ func (f *forwarding) next() Decision {
 	return d
 }
 
-// peerURL is what to ask a peer for. Whatever host the client named, the peer's address takes its place.
+// peerURL is the URL for a peer, without its address. The client's own host is not used.
 func peerURL(u *url.URL, encodeQuery bool) url.URL {
-	if encodeQuery { // upstream builds the location from the decoded path and the parsed query
+	if encodeQuery { // like upstream
 		return url.URL{Scheme: "https", Path: u.Path, RawQuery: u.Query().Encode()}
 	}
 	return url.URL{Scheme: "https", Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
 }
 
-// peerHeader makes the headers for a peer: the client's own, without those that are a matter between client and this server (RFC 9110,
-// 7.6.1), without its credentials and whatever it says of who it is, and with who it is.
+// peerHeader makes the headers for a peer: the client's, without hop-by-hop headers (RFC 9110,
+// 7.6.1), credentials and identity headers, and with the authenticated user's identity.
 //
-// kube-apiserver removes the Authorization header once it has authenticated a request (k8s.io/apiserver, endpoints/filters,
-// WithAuthentication), so no upstream peer ever sees it either. Impersonation headers are passed on: the far server asks
-// whether this user may use them.
+// kube-apiserver removes the Authorization header when it has authenticated a request
+// (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees it either.
+// Impersonation headers are passed on: the peer checks whether this user may use them.
 func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool) (http.Header, error) {
 	listed, err := connectionOptions(r.Header, trustAnyHop)
 	if err != nil {
@@ -110,13 +109,13 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case hopByHop(canonical), canonical == "Authorization", h.identity.is(canonical), slices.Contains(listed, canonical):
-		case !httpguts.ValidHeaderFieldName(name): // no server reads such from a connection; no transport writes it
+		case !httpguts.ValidHeaderFieldName(name): // no transport writes it
 		default:
 			header[name] = values
 		}
 	}
 	wire.KeepFromRepeating(header)
-	if u, ok := h.user(r.Context()); !ok {
+	if u, ok := h.config.User(r.Context()); !ok {
 		return nil, apierrors.NewInternalError(errNobody)
 	} else if err := h.identity.set(header, u); err == errNobody {
 		return nil, apierrors.NewInternalError(err)
@@ -124,7 +123,7 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}
 	}
 	if trustAnyHop {
-		// Upstream adds its own after the client's, and then obeys a Connection header that names it.
+		// Upstream adds its own value, and then obeys a Connection header that names HopHeader.
 		if !slices.Contains(listed, HopHeader) {
 			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")
 		}
@@ -139,13 +138,13 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 		wire.DropTokenProtocols(header)
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
-		header.Set(auditinternal.HeaderAuditID, string(id)) // in place of the client's: the constant is not canonical
+		header.Set(auditinternal.HeaderAuditID, string(id)) // Set, because the constant is not canonical
 	}
-	// The far server's audit log names the client by these (apimachinery, util/net, SourceIPs).
+	// The peer's audit log names the client by these (apimachinery, util/net, SourceIPs).
 	if ip, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		header["X-Forwarded-For"] = []string{strings.Join(append(slices.Clone(header["X-Forwarded-For"]), ip), ", ")}
 	}
-	// What a transport would add by itself if it were absent: its own name, and a compression that it would undo.
+	// Without these a transport would add its own name, and a compression that it then undoes.
 	if _, ok := header["User-Agent"]; !ok {
 		header["User-Agent"] = noValue
 	}
@@ -155,35 +154,29 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 	return header, nil
 }
 
-// Values that many requests' headers share. Like those of the client's own headers they must not be changed in place.
+// Header values that many requests share. They must not be changed in place.
 var hopValue, trailersValue, noValue, identityValue = []string{"true"}, []string{"trailers"}, []string{""}, []string{"identity"}
 
-// connectionOptions returns the canonical names of the headers that the Connection header says are not to be passed on. Naming what
-// decides about the request is refused rather than obeyed: if it came from a client behind a proxy that impersonates its users,
-// obeying would leave the proxy's own rights (RFC 9110, 7.6.1: such options must not be sent).
+// connectionOptions returns the canonical names that the Connection header lists: these headers
+// must not be passed on. A list with Impersonate- headers is refused. Obeying it would leave the
+// request with the rights of a proxy that impersonates its users (RFC 9110, 7.6.1, forbids it).
 func connectionOptions(h http.Header, obey bool) ([]string, error) {
 	var listed []string
 	for name, values := range h { // in any order
 		if !strings.EqualFold(name, "Connection") {
 			continue
 		}
-		for _, v := range values {
-			for option := range strings.SplitSeq(v, ",") {
-				if option = strings.TrimSpace(option); option == "" {
-					continue
-				}
-				if !obey && hasPrefixFold(option, "Impersonate-") {
-					return nil, apierrors.NewBadRequest("the Connection header must not name " + http.CanonicalHeaderKey(option))
-				}
-				listed = append(listed, http.CanonicalHeaderKey(option))
+		for option := range wire.Tokens(values) {
+			if !obey && hasPrefixFold(option, "Impersonate-") {
+				return nil, apierrors.NewBadRequest("the Connection header must not name " + http.CanonicalHeaderKey(option))
 			}
+			listed = append(listed, http.CanonicalHeaderKey(option))
 		}
 	}
 	return listed, nil
 }
 
-// hopByHop reports whether a header, by its canonical name, is between two neighbours only: what RFC 2616 (13.5.1) lists and what is in use
-// since.
+// hopByHop reports whether a canonical header is for one connection only (RFC 2616, 13.5.1).
 func hopByHop(canonical string) bool {
 	switch canonical {
 	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",

@@ -32,7 +32,8 @@ func front(t *testing.T, s *shell, http2 bool) (*httptest.Server, *http.Client) 
 	return server, client
 }
 
-// through puts the handler in front of a peer, over real connections: HTTP/1.1 or HTTP/2 on both sides.
+// through puts the handler in front of a peer, over real connections: HTTP/1.1 or HTTP/2 on both
+// sides.
 func through(t *testing.T, http2 bool, peer http.Handler) (url string, client *http.Client, s *shell) {
 	t.Helper()
 	far := peerServer(t, http2, peer)
@@ -47,7 +48,7 @@ func onBoth(t *testing.T, test func(t *testing.T, http2 bool)) {
 	t.Run("HTTP/2", func(t *testing.T) { test(t, true) })
 }
 
-func TestRequestArrivesAsItWas(t *testing.T) {
+func TestForwardPreservesRequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, http2 bool) {
 		type arrived struct {
 			Method, Target, Body, ContentType, Accept, Audit string
@@ -111,7 +112,7 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 	})
 }
 
-func TestUpstreamWritesTheQueryAnew(t *testing.T) {
+func TestUpstreamEncodesQuery(t *testing.T) {
 	var sent string
 	s := newShell(t, Upstream137(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		sent = r.URL.RequestURI()
@@ -147,7 +148,7 @@ func TestBodyWithoutLength(t *testing.T) {
 	})
 }
 
-func TestAnswerArrivesAsItWas(t *testing.T) {
+func TestForwardPreservesAnswer(t *testing.T) {
 	var compressed bytes.Buffer
 	z := gzip.NewWriter(&compressed)
 	io.WriteString(z, strings.Repeat("a large list ", 10000))
@@ -215,7 +216,7 @@ func TestAnswerArrivesAsItWas(t *testing.T) {
 	})
 }
 
-func TestForwardedForGrows(t *testing.T) {
+func TestForwardAppendsToForwardedFor(t *testing.T) {
 	var sent http.Header
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		sent = r.Header
@@ -269,7 +270,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-func TestInformationalAnswersArrive(t *testing.T) {
+func TestForwardInformationalAnswers(t *testing.T) {
 	url, client, _ := through(t, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Link", "</x>")
 		w.Header().Set(HopHeader, "true")
@@ -336,7 +337,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-func TestPeerThatDiesAbortsTheAnswer(t *testing.T) {
+func TestPeerDiesDuringAnswer(t *testing.T) {
 	onBoth(t, func(t *testing.T, http2 bool) {
 		for name, path := range map[string]string{"watch": "?watch=true", "list": ""} {
 			t.Run(name, func(t *testing.T) {
@@ -365,7 +366,7 @@ func TestPeerThatDiesAbortsTheAnswer(t *testing.T) {
 	})
 }
 
-func TestAnswerThatIsNone(t *testing.T) {
+func TestInvalidStatusFromPeer(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(7, "?"), nil }))
 	if got := s.ask("GET", gadgetsPath, ""); got.Code != 503 {
 		t.Errorf("%d %s, want 503", got.Code, got.Body)

@@ -15,45 +15,48 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Config configures a [Handler]. Store, Local and Transport are required; each other field says what its zero value means. All
-// functions and interfaces in it are called concurrently.
+// Config configures a [Handler]. Store, Local and Transport are required; each other field says
+// what its zero value means. All functions and interfaces in it are called concurrently.
 type Config struct {
-	// Store holds the policy and what is known of the local server and its peers. Package peers feeds it; so may the caller, with
-	// [Store.Observe]. The handler tells it which peers failed and which answered.
+	// Store has the policy and what is known of the servers. Package peers or the caller feeds it; the
+	// handler tells it which peers failed and which answered.
 	Store *Store
 
-	// Local serves what the local server serves: its own handler, or in a sidecar a reverse proxy to it.
+	// Local serves what the local server serves: its own handler or a reverse proxy to it.
 	Local http.Handler
 
-	// Transport sends requests to peers, such as an [http.Transport]. It must verify the certificates of peers, present a front-proxy
-	// client certificate, and bound dialling (RoutingPolicy.DialTimeout). The request's URL has the scheme https and the peer's address
-	// as host. A transport other than [http.Transport] should call the hooks of [net/http/httptrace] or return a [NotDeliveredError]:
-	// otherwise a request that found no connection counts as possibly delivered.
+	// Transport sends requests to peers, such as an [http.Transport]. It must verify peers'
+	// certificates, present a front-proxy client certificate, and bound dialling
+	// (RoutingPolicy.DialTimeout). Requests have the scheme https and the peer's address as host.
+	// Another transport should call the hooks of [net/http/httptrace] or return a [NotDeliveredError].
+	// Otherwise a request without a connection counts as possibly delivered.
 	Transport http.RoundTripper
 
-	// UpgradeTransport sends requests that ask for another protocol (WebSocket, SPDY). It must speak HTTP/1.1 only, and the body of its
-	// 101 answers must be an io.ReadWriteCloser, as with [http.Transport]. Nil: Transport, which must not choose HTTP/2 then.
+	// UpgradeTransport sends requests for another protocol (WebSocket, SPDY). It must use HTTP/1.1,
+	// and the body of its 101 answers must be an io.ReadWriteCloser, as with [http.Transport]. Nil:
+	// Transport, which then must not choose HTTP/2.
 	UpgradeTransport http.RoundTripper
 
-	// Splice copies bytes both ways between a client and a peer that have switched to another protocol, until both have ended, one fails
-	// or the context ends, and then closes both. early is what the client has sent already. Nil: two goroutines do that.
+	// Splice copies bytes both ways between a client and a peer after an upgrade, until both have
+	// ended, one fails or the context ends. Then it closes both. early is what the client has sent
+	// already. Nil: two goroutines copy.
 	Splice func(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader)
 
-	// FromPeer reports whether the caller has proved, by a front-proxy certificate, to be a peer. Nil: no caller is a peer.
+	// FromPeer reports whether a front-proxy certificate proves the caller a peer. Nil: never.
 	FromPeer func(*http.Request) bool
 
 	// User returns the authenticated user of a request's context. Nil: [apirequest.UserFrom].
 	User func(context.Context) (user.Info, bool)
 
-	// IdentityHeaders names the headers that tell a peer who the user is. Zero: [DefaultIdentityHeaders].
+	// IdentityHeaders names the headers that tell a peer the user. Zero: [DefaultIdentityHeaders].
 	IdentityHeaders IdentityHeaders
 
-	// RequestInfo parses requests whose context has no RequestInfo. Nil: the factory of the API machinery for /api and /apis.
+	// RequestInfo parses requests whose context has no RequestInfo. Nil: for /api and /apis.
 	RequestInfo apirequest.RequestInfoResolver
 
 	// Now is the clock. Nil: [time.Now].
 	Now func() time.Time
-	// AfterFunc calls f once after d, unless stop is called before; stop reports whether it was in time. Nil: [time.AfterFunc].
+	// AfterFunc calls f after d unless stop is called; stop reports success. Nil: [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Pick chooses among n > 1 equal peers: a number in [0,n). Nil: [rand.IntN].
 	Pick func(n int) int
@@ -61,38 +64,30 @@ type Config struct {
 	// Observer is told what happens. Nil: none.
 	Observer Observer
 
-	// TracerProvider makes a span for every request that is sent to a peer, and one for every attempt. Nil: no spans, and the trace
-	// headers of clients are passed on unchanged.
+	// TracerProvider makes a span for every request that is forwarded and for every attempt. Nil: no
+	// spans, and clients' trace headers are passed on unchanged.
 	TracerProvider trace.TracerProvider
 
-	// Logger gets failed attempts and ejected peers, addresses included. Nil: nothing is logged.
+	// Logger gets failed attempts and ejected peers, with addresses. Nil: no logs.
 	Logger *slog.Logger
 }
 
-// Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says. Make it with [New]. It takes the
-// place of the API server's own handler, behind authentication (which puts the user into the request's context) and authorization.
+// Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says.
+// Make it with [New]. It replaces the API server's own handler, behind authentication (which puts
+// the user into the request's context) and authorization.
 //
-// It starts no goroutines, except for upgraded connections without Config.Splice, and reads no clock but Config.Now. It waits only in
-// the transport, the bodies and the local handler.
-//
-// If a peer ends the connection in the middle of an answer, or the client has gone, the handler panics with [http.ErrAbortHandler], so
-// that the client sees a broken connection and never an answer that looks complete.
+// It starts no goroutines, except for upgraded connections without Config.Splice, and reads no
+// clock but Config.Now. It waits only in the transport, the bodies and the local handler. If a peer
+// ends the connection in the middle of an answer, or the client has gone, it panics with
+// [http.ErrAbortHandler], so that the client sees a broken connection.
 type Handler struct {
-	store            *Store
-	local            http.Handler
-	transport        http.RoundTripper
-	upgradeTransport http.RoundTripper
-	splice           func(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader)
-	fromPeer         func(*http.Request) bool
-	user             func(context.Context) (user.Info, bool)
-	identity         identityHeaders
-	requestInfo      apirequest.RequestInfoResolver
-	now              func() time.Time
-	afterFunc        func(time.Duration, func()) func() bool
-	pick             func(int) int
-	observer         Observer
-	tracer           *tracer
-	log              *slog.Logger
+	config   Config // with a value for each field but TracerProvider
+	store    *Store
+	identity identityHeaders
+	now      func() time.Time
+	observer Observer
+	tracer   *tracer
+	log      *slog.Logger
 
 	inFlight  inFlight
 	documents [roots]documentCache
@@ -112,54 +107,40 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{
-		store:            c.Store,
-		local:            c.Local,
-		transport:        c.Transport,
-		upgradeTransport: c.UpgradeTransport,
-		splice:           c.Splice,
-		fromPeer:         c.FromPeer,
-		user:             c.User,
-		identity:         identity,
-		requestInfo:      c.RequestInfo,
-		now:              c.Now,
-		afterFunc:        c.AfterFunc,
-		pick:             c.Pick,
-		observer:         c.Observer,
-		tracer:           newTracer(c.TracerProvider),
-		log:              c.Logger,
+	if c.UpgradeTransport == nil {
+		c.UpgradeTransport = c.Transport
 	}
-	if h.upgradeTransport == nil {
-		h.upgradeTransport = h.transport
+	if c.Splice == nil {
+		c.Splice = splice
 	}
-	if h.splice == nil {
-		h.splice = splice
+	if c.FromPeer == nil {
+		c.FromPeer = func(*http.Request) bool { return false }
 	}
-	if h.fromPeer == nil {
-		h.fromPeer = func(*http.Request) bool { return false }
+	if c.User == nil {
+		c.User = apirequest.UserFrom
 	}
-	if h.user == nil {
-		h.user = apirequest.UserFrom
-	}
-	if h.requestInfo == nil {
-		h.requestInfo = &apirequest.RequestInfoFactory{
+	if c.RequestInfo == nil {
+		c.RequestInfo = &apirequest.RequestInfoFactory{
 			APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 		}
 	}
-	if h.now == nil {
-		h.now = time.Now
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	if h.afterFunc == nil {
-		h.afterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	if c.AfterFunc == nil {
+		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	if h.pick == nil {
-		h.pick = rand.IntN
+	if c.Pick == nil {
+		c.Pick = rand.IntN
 	}
-	if h.observer == nil {
-		h.observer = Observers(nil)
+	if c.Observer == nil {
+		c.Observer = Observers(nil)
 	}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return h, nil
+	return &Handler{
+		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
+		tracer: newTracer(c.TracerProvider), log: c.Logger,
+	}, nil
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Over HTTP/1.1 a client may send more headers than fit into a request of HTTP/2, where each counts for 32 bytes more. That is no fault of any
-// peer, and must not break a connection to one, which others share.
-func TestMoreHeadersThanPeersTakeAreTheClientsFault(t *testing.T) {
+// Over HTTP/1.1 a client may send more headers than HTTP/2 allows, which counts 32 bytes more for
+// each. The peer is not to blame, and the shared connection to it must not break.
+func TestTooLargeHeaders(t *testing.T) {
 	for name, many := range map[string]func(*http.Request){
 		"many short headers": func(r *http.Request) {
 			for i := range 30000 {
@@ -36,8 +36,8 @@ func TestMoreHeadersThanPeersTakeAreTheClientsFault(t *testing.T) {
 	}
 }
 
-// What a kube-apiserver takes is sent on.
-func TestAsManyHeadersAsPeersTake(t *testing.T) {
+// Headers that a kube-apiserver takes are forwarded.
+func TestLargestHeaders(t *testing.T) {
 	onBoth(t, func(t *testing.T, http2 bool) {
 		far := peerServer(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, len(r.Header) >= 26000) }))
 		s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": address(far)}, "a"), transportTo(t, far, http2))

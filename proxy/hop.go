@@ -1,44 +1,48 @@
 package proxy
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 const (
-	// HopHeader says that a peer has sent the request (KEP-4020: at most one hop). Its value is "true".
+	// HopHeader with the value "true" says that a peer sent the request (KEP-4020: at most one hop).
 	HopHeader = "X-Kubernetes-Peer-Proxied"
-	// HopHeaderPublished is the name of that header in the description of the alpha. It is read, and never sent.
+	// HopHeaderPublished is the name in the description of the alpha. It is read, never sent.
 	HopHeaderPublished = "X-Kubernetes-Apiserver-Rerouted"
-	// RefusedHeader is in the 503 with which a peer says that it does not serve a rerouted request, and has not carried it out. It is
-	// sent only to authenticated peers, and never passed on.
+	// RefusedHeader marks the 503 of a peer that did not carry out a forwarded request, because it
+	// does not serve it. It is sent only to authenticated peers, and never passed on.
 	RefusedHeader = "X-Skewproof-Refused"
 )
 
-// isHopHeader reports whether a header is for peers only, in any spelling: a caller may have filled the map without canonical names.
+// hopHeaders are the headers that only peers exchange.
+var hopHeaders = [...]string{HopHeader, HopHeaderPublished, RefusedHeader}
+
+// isHopHeader reports whether a header is one of hopHeaders, in any spelling: a caller may fill the
+// map with names that are not canonical.
 func isHopHeader(name string) bool {
-	switch len(name) {
-	case len(HopHeader):
-		return strings.EqualFold(name, HopHeader)
-	case len(HopHeaderPublished):
-		return strings.EqualFold(name, HopHeaderPublished)
-	case len(RefusedHeader):
-		return strings.EqualFold(name, RefusedHeader)
+	for _, hop := range hopHeaders {
+		if len(name) == len(hop) && strings.EqualFold(name, hop) {
+			return true
+		}
 	}
 	return false
 }
 
-// rerouted reports whether a peer has sent the request.
 func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
 	if trustAny {
-		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler looks at nothing else
+		return r.Header.Get(HopHeader) == "true" // upstream: WrapHandler
 	}
-	return SaysRerouted(r.Header) && h.fromPeer(r)
+	return SaysRerouted(r.Header) && h.config.FromPeer(r)
 }
 
-// SaysRerouted reports whether the headers of a request say that a peer has sent it. Believe it only if the sender is a peer.
+// SaysRerouted reports whether headers claim that a peer sent the request. Anybody can claim it.
 func SaysRerouted(h http.Header) bool {
-	// A header of a client that an upstream server passes on stands before the server's own, so every value counts.
+	// An upstream server passes a client's value on before its own, so every value counts.
 	said := false
 	for name, values := range h { // in any order
 		if isHopHeader(name) && !strings.EqualFold(name, RefusedHeader) {
@@ -50,8 +54,8 @@ func SaysRerouted(h http.Header) bool {
 	return said
 }
 
-// withoutHop returns the request as the local server may see it: without any header of the hop, in any spelling and number, and
-// without their names where headers list headers. The request itself is not changed, and returned if there is nothing to remove.
+// withoutHop returns the request without the headers of the hop, in any spelling, and without their
+// names in lists of headers. It does not change r, and returns r if there is nothing to remove.
 func withoutHop(r *http.Request) *http.Request {
 	if !hasHop(r) {
 		return r
@@ -70,65 +74,44 @@ func withoutHop(r *http.Request) *http.Request {
 		}
 	}
 	if r.Trailer != nil {
-		clean.Trailer = r.Trailer.Clone()
-		for name := range r.Trailer { // in any order
-			if isHopHeader(name) {
-				delete(clean.Trailer, name)
-			}
-		}
+		clean.Trailer = maps.Clone(r.Trailer)
+		maps.DeleteFunc(clean.Trailer, func(name string, _ []string) bool { return isHopHeader(name) })
 	}
 	return &clean
 }
 
-// hasHop reports whether [withoutHop] has anything to do.
+// hasHop reports whether [withoutHop] has anything to remove.
 func hasHop(r *http.Request) bool {
 	for name, values := range r.Header { // in any order
 		if isHopHeader(name) || listsHop(name, values) {
 			return true
 		}
 	}
-	for name := range r.Trailer { // in any order
-		if isHopHeader(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(r.Trailer)), isHopHeader)
 }
 
-// listsHop reports whether a header lists headers (RFC 9110, 7.6.1 and 6.6.2), one of the hop among them.
+// listsHop reports whether a header lists a header of the hop (RFC 9110, 7.6.1 and 6.6.2).
 func listsHop(name string, values []string) bool {
 	if !strings.EqualFold(name, "Connection") && !strings.EqualFold(name, "Trailer") {
 		return false
 	}
-	for _, v := range values {
-		for token := range strings.SplitSeq(v, ",") {
-			if isHopHeader(strings.TrimSpace(token)) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(wire.Tokens(values)), isHopHeader)
 }
 
-// withoutHopNames returns lists of header names without those of the hop.
+// withoutHopNames removes the headers of the hop from lists of header names.
 func withoutHopNames(values []string) []string {
 	var kept []string
 	for _, v := range values {
-		var tokens []string
-		for token := range strings.SplitSeq(v, ",") {
-			if token = strings.TrimSpace(token); token != "" && !isHopHeader(token) {
-				tokens = append(tokens, token)
-			}
-		}
-		if len(tokens) > 0 {
-			kept = append(kept, strings.Join(tokens, ", "))
+		names := slices.DeleteFunc(slices.Collect(wire.Tokens([]string{v})), isHopHeader)
+		if len(names) > 0 {
+			kept = append(kept, strings.Join(names, ", "))
 		}
 	}
 	return kept
 }
 
-// withoutRefusal is the writer of an answer to a peer whose request is served here. It removes the RefusedHeader, which a backend of the
-// local server may write (a pod behind the proxy subresource can write any header).
+// withoutRefusal removes the RefusedHeader from answers to peers: only the proxy may set it, and a
+// pod behind the proxy subresource can write any header.
 type withoutRefusal struct {
 	http.ResponseWriter
 	wrote bool

@@ -92,7 +92,7 @@ func TestHopHeader(t *testing.T) {
 	}
 }
 
-func TestUpstreamSendsTheClientsHopHeaderAlong(t *testing.T) {
+func TestUpstreamForwardsClientsHopHeader(t *testing.T) {
 	var sent http.Header
 	s := newShell(t, Upstream137(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		sent = r.Header
@@ -102,7 +102,8 @@ func TestUpstreamSendsTheClientsHopHeaderAlong(t *testing.T) {
 	if diff := cmp.Diff([]string{"no", "true"}, sent[HopHeader]); diff != "" {
 		t.Errorf("on the hop (-want +got):\n%s", diff)
 	}
-	// A client can take it away, and so make a loop of two servers that each believe the other serves it.
+	// A client can take it away, and so make a loop of two servers that each believe the other serves
+	// it.
 	s.ask("GET", gadgetsPath, "", "Connection", HopHeader)
 	if got := sent[HopHeader]; got != nil {
 		t.Errorf("on the hop: %q, want nothing: upstream obeys the Connection header after it has added its own", got)

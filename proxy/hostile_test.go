@@ -19,8 +19,8 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// pair is two servers in front of each other, over mutual TLS: each believes that the other serves gadgets, and neither does. What is
-// seen on the way from the first to the second is kept.
+// pair is two servers that forward to each other over mutual TLS. Each believes that the other
+// serves gadgets, and neither does. It records the requests from the first to the second.
 type pair struct {
 	front, back *shell
 	near        *httptest.Server
@@ -180,8 +180,8 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// The far server may or may not have been asked by the time that the body turns out to be none, and may even have refused already.
-func TestChunksThatAreNone(t *testing.T) {
+// The peer may have been asked, and may have refused, before the invalid chunk is read.
+func TestInvalidChunks(t *testing.T) {
 	p := newPair(t)
 	answer := p.raw(t, "POST "+gadgetsPath+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
 	if answer.StatusCode != 400 && answer.StatusCode != 503 {
@@ -192,8 +192,8 @@ func TestChunksThatAreNone(t *testing.T) {
 	}
 }
 
-// A client that sends half a body and goes must not hold a peer's place for ever, nor be blamed on it.
-func TestSlowBodyThatNeverEnds(t *testing.T) {
+// A client that sends half a body and leaves must not stay in flight, and the peer is not to blame.
+func TestBodyNeverEnds(t *testing.T) {
 	asked := make(chan struct{})
 	far := peerServer(t, false, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)
@@ -224,7 +224,8 @@ func TestSlowBodyThatNeverEnds(t *testing.T) {
 	}
 }
 
-// Whatever a target looks like, a peer is asked for the same resource as the client asked for, at its own address and nowhere else.
+// Whatever a target looks like, a peer is asked for the same resource as the client asked for, at
+// its own address and nowhere else.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{
 		gadgetsPath, gadgetsPath + "/a%2Fb?x=%zz;y", "/apis/new.k8s.io/v1/namespaces/n/gadgets/x", "//evil.test/apis", "/apis/../api", "/a?b#c",

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// An upgrade with a body would be read by two at once: by the transport, and by the tunnel.
+// Both the transport and the tunnel would read the body of an upgrade.
 func TestUpgradeWithABodyIsRefused(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
 		t.Error("sent to the peer")
@@ -22,8 +22,9 @@ func TestUpgradeWithABodyIsRefused(t *testing.T) {
 	}
 }
 
-// A dial that failed says nothing either of what was written before. Over HTTP/2 only what the peer has not looked at gets as far as another dial.
-func TestADialAfterTheRequestWasWritten(t *testing.T) {
+// A failed dial says nothing about what was written before. Over HTTP/2 a second dial happens only
+// for a request that the peer did not process.
+func TestDialFailsAfterRequestWasWritten(t *testing.T) {
 	for protocol, want := range map[string]string{"http/1.1": "a undecided", "h2": "a not-delivered, b undecided"} {
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			trace := httptrace.ContextClientTrace(r.Context())
@@ -52,8 +53,8 @@ func (c securedConn) ConnectionState() tls.ConnectionState {
 	return tls.ConnectionState{NegotiatedProtocol: c.protocol}
 }
 
-// net/http sends a request again that has an Idempotency-Key, when a connection that was used before breaks.
-func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
+// net/http repeats a request with an Idempotency-Key when a reused connection breaks.
+func TestIdempotencyKeyIsNotRepeated(t *testing.T) {
 	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		onBoth(t, func(t *testing.T, http2 bool) {
 			var created atomic.Int64
@@ -77,8 +78,8 @@ func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
 	}
 }
 
-// A transport that sent a request, lost the connection and found no other one has not left it undelivered.
-func TestWrittenIsNotUndelivered(t *testing.T) {
+// A transport that wrote a request, lost the connection and found no other may have delivered it.
+func TestLostConnectionIsUndecided(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		trace := httptrace.ContextClientTrace(r.Context())
 		trace.GetConn("a")

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,14 +13,14 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// IdentityHeaders names the headers in which a front proxy tells a server who the user is; the server reads them by its
-// --requestheader-username-headers, -uid-headers, -group-headers and -extra-headers-prefix. An empty field is that of
-// [DefaultIdentityHeaders].
+// IdentityHeaders names the headers in which a front proxy tells a server the user; the server's
+// flags for them are --requestheader-username-headers, -uid-headers, -group-headers and
+// -extra-headers-prefix. An empty field is that of [DefaultIdentityHeaders].
 type IdentityHeaders struct {
 	User, UID, Group, ExtraPrefix string
 }
 
-// DefaultIdentityHeaders are those that every kube-apiserver's peer proxy sends (k8s.io/client-go/transport, SetAuthProxyHeaders).
+// DefaultIdentityHeaders are kube-apiserver's (client-go/transport, SetAuthProxyHeaders).
 func DefaultIdentityHeaders() IdentityHeaders {
 	return IdentityHeaders{User: "X-Remote-User", UID: "X-Remote-Uid", Group: "X-Remote-Group", ExtraPrefix: "X-Remote-Extra-"}
 }
@@ -27,31 +28,24 @@ func DefaultIdentityHeaders() IdentityHeaders {
 // identityHeaders are canonical and complete.
 type identityHeaders IdentityHeaders
 
-func newIdentityHeaders(c IdentityHeaders) (identityHeaders, error) {
-	names, defaults := identityHeaders(c), DefaultIdentityHeaders()
-	for _, f := range []struct {
-		name    *string
-		unset   string
-		meaning string
-	}{
-		{&names.User, defaults.User, "User"},
-		{&names.UID, defaults.UID, "UID"},
-		{&names.Group, defaults.Group, "Group"},
-		{&names.ExtraPrefix, defaults.ExtraPrefix, "ExtraPrefix"},
-	} {
-		if *f.name == "" {
-			*f.name = f.unset
+func newIdentityHeaders(c IdentityHeaders) (names identityHeaders, err error) {
+	defaults := DefaultIdentityHeaders()
+	name := func(field, configured, unset string) string {
+		configured = cmp.Or(configured, unset)
+		if err == nil && !httpguts.ValidHeaderFieldName(configured) {
+			err = fmt.Errorf("make a proxy handler: Config.IdentityHeaders.%s is %q, which is no header name", field, configured)
 		}
-		if !httpguts.ValidHeaderFieldName(*f.name) {
-			return names, fmt.Errorf("make a proxy handler: Config.IdentityHeaders.%s is %q, which is no header name", f.meaning, *f.name)
-		}
-		*f.name = http.CanonicalHeaderKey(*f.name)
+		return http.CanonicalHeaderKey(configured)
 	}
-	return names, nil
+	names.User = name("User", c.User, defaults.User)
+	names.UID = name("UID", c.UID, defaults.UID)
+	names.Group = name("Group", c.Group, defaults.Group)
+	names.ExtraPrefix = name("ExtraPrefix", c.ExtraPrefix, defaults.ExtraPrefix)
+	return names, err
 }
 
-// is reports whether a header says who asks, in any spelling. The default names do even where others are configured: the peer may read
-// them.
+// is reports whether a header names the user, in any spelling. The default names always count,
+// because the peer may read them.
 func (n identityHeaders) is(name string) bool {
 	return hasPrefixFold(name, "X-Remote-") || hasPrefixFold(name, n.ExtraPrefix) ||
 		strings.EqualFold(name, n.User) || strings.EqualFold(name, n.UID) || strings.EqualFold(name, n.Group)
@@ -63,55 +57,45 @@ func hasPrefixFold(s, prefix string) bool {
 
 var errNobody = errors.New("the request has no authenticated user")
 
-// set says for whom is asked. It refuses what a header cannot carry unchanged, because the peer would see somebody else: without a name it
-// would take the front proxy itself for the user, and white space at the ends is lost (RFC 9110, 5.5).
+// set tells a peer who the user is. It refuses what a header cannot carry unchanged, because the
+// peer would see another user: without a name it would take the front proxy for the user, and white
+// space at the ends is lost (RFC 9110, 5.5).
 func (n identityHeaders) set(h http.Header, u user.Info) error {
 	if u == nil || u.GetName() == "" {
 		return errNobody
 	}
-	if err := checkIdentity("name", u.GetName()); err != nil {
-		return err
-	}
-	h[n.User] = []string{u.GetName()}
-	if uid := u.GetUID(); uid != "" {
-		if err := checkIdentity("UID", uid); err != nil {
-			return err
-		}
-		h[n.UID] = []string{uid}
-	}
-	if groups := u.GetGroups(); len(groups) > 0 {
-		for _, g := range groups {
-			if err := checkIdentity("group", g); err != nil {
-				return err
+	add := func(what, header string, values ...string) error {
+		for _, v := range values {
+			if !httpguts.ValidHeaderFieldValue(v) || strings.Trim(v, " \t") != v {
+				return fmt.Errorf("the user's %s %q cannot be sent to a peer unchanged: "+
+					"a header holds no control characters and no white space at its ends", what, v)
 			}
+			h[header] = append(h[header], v)
 		}
-		h[n.Group] = slices.Clone(groups)
-	}
-	extra := u.GetExtra()
-	if len(extra) == 0 {
 		return nil
 	}
+	if err := add("name", n.User, u.GetName()); err != nil {
+		return err
+	}
+	if uid := u.GetUID(); uid != "" {
+		if err := add("UID", n.UID, uid); err != nil {
+			return err
+		}
+	}
+	if err := add("group", n.Group, u.GetGroups()...); err != nil {
+		return err
+	}
+	extra := u.GetExtra()
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
-		name := http.CanonicalHeaderKey(n.ExtraPrefix + escapeExtraKey(key))
-		for _, v := range extra[key] {
-			if err := checkIdentity("extra "+key, v); err != nil {
-				return err
-			}
-			h[name] = append(h[name], v)
+		if err := add("extra "+key, http.CanonicalHeaderKey(n.ExtraPrefix+escapeExtraKey(key)), extra[key]...); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func checkIdentity(what, value string) error {
-	if !httpguts.ValidHeaderFieldValue(value) || strings.Trim(value, " \t") != value {
-		return fmt.Errorf("the user's %s %q cannot be told to a peer unchanged: a header holds no control characters, and no white space at its ends", what, value)
-	}
-	return nil
-}
-
-// escapeExtraKey percent-encodes what a header name cannot hold, and the percent sign itself, as the reader expects
-// (k8s.io/apiserver, authentication/request/headerrequest).
+// escapeExtraKey percent-encodes what a header name cannot hold, and the percent sign, as the
+// reader expects (k8s.io/apiserver, authentication/request/headerrequest).
 func escapeExtraKey(key string) string {
 	if !strings.ContainsFunc(key, func(r rune) bool { return r == '%' || !httpguts.IsTokenRune(r) }) {
 		return key

@@ -27,8 +27,8 @@ var users = map[string]user.Info{
 	"empties": &user.DefaultInfo{Name: "alice", Groups: []string{}, Extra: map[string][]string{"none": {}}},
 }
 
-// The headers are upstream's, name by name and value by value.
-func TestIdentityIsToldAsUpstreamDoes(t *testing.T) {
+// The headers equal upstream's, name by name and value by value.
+func TestIdentityHeadersLikeUpstream(t *testing.T) {
 	names, err := newIdentityHeaders(IdentityHeaders{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func TestIdentityIsToldAsUpstreamDoes(t *testing.T) {
 	}
 }
 
-// What a kube-apiserver reads is who asked, with any names of the headers.
-func TestIdentityArrives(t *testing.T) {
+// A kube-apiserver reads the user from the headers, whatever their names.
+func TestIdentityHeadersAreReadBack(t *testing.T) {
 	for _, configured := range []IdentityHeaders{{}, {User: "x-user", UID: "x-uid", Group: "x-group", ExtraPrefix: "x-extra-"}} {
 		names, err := newIdentityHeaders(configured)
 		if err != nil {
@@ -80,7 +80,7 @@ func TestIdentityArrives(t *testing.T) {
 	}
 }
 
-func TestIdentityThatCannotBeToldIsNotSent(t *testing.T) {
+func TestInvalidIdentityIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		user user.Info
 		code int
@@ -173,7 +173,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 	}
 }
 
-func TestImpersonationCannotBeTakenOff(t *testing.T) {
+func TestConnectionCannotDropImpersonation(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
 		t.Error("the request was sent to a peer")
 		return nil, errors.New("unexpected")

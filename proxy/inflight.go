@@ -2,25 +2,27 @@ package proxy
 
 import "sync"
 
-// inFlight counts the requests to each peer that wait for the headers of its answer, streams excepted. The zero value counts none.
+// inFlight counts the requests to each peer that wait for its headers. The zero value is empty.
 type inFlight struct {
 	mu    sync.Mutex
 	peers map[ServerID]int
 	users map[tenant]int
 }
 
-// tenant is a user who holds places at a peer.
 type tenant struct {
 	peer ServerID
 	user string
 }
 
-// share is the part of a peer's places that one user may hold: whoever asks slowly must not keep everybody else from it.
+// share: one user may have 1/share of a peer's requests, so that slow ones do not block others.
 const share = 4
 
-// enter counts one more request of a user to a peer, unless there are as many as allowed, which is more than zero, or the user has its
-// share of them.
-func (f *inFlight) enter(peer ServerID, user string, allowed int) bool {
+// enter counts one more request of a user to a peer until leave is called. ok is false if allowed
+// requests are in flight already, or the user has its share of them. Zero allowed: no bound.
+func (f *inFlight) enter(peer ServerID, user string, allowed int) (leave func(), ok bool) {
+	if allowed <= 0 {
+		return func() {}, true
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.peers == nil {
@@ -28,21 +30,20 @@ func (f *inFlight) enter(peer ServerID, user string, allowed int) bool {
 	}
 	who := tenant{peer, user}
 	if f.peers[peer] >= allowed || f.users[who] >= max(1, allowed/share) {
-		return false
+		return nil, false
 	}
 	f.peers[peer]++
 	f.users[who]++
-	return true
+	return sync.OnceFunc(func() { f.leave(who) }), true
 }
 
-// leave takes back one enter. A peer without requests leaves no trace, since peers come and go.
-func (f *inFlight) leave(peer ServerID, user string) {
+// leave deletes counts that reach zero, because peers and users come and go.
+func (f *inFlight) leave(who tenant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.peers[peer]--; f.peers[peer] <= 0 {
-		delete(f.peers, peer)
+	if f.peers[who.peer]--; f.peers[who.peer] <= 0 {
+		delete(f.peers, who.peer)
 	}
-	who := tenant{peer, user}
 	if f.users[who]--; f.users[who] <= 0 {
 		delete(f.users, who)
 	}

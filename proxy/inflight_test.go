@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One user may hold two of eight places at a peer, until the headers of the answers are there; streams do not count.
+// One user may have two of eight requests in flight until the headers of the answers arrive.
+// Streams do not count.
 func TestInFlightIsBounded(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 8
@@ -59,24 +60,34 @@ func TestInFlightIsBounded(t *testing.T) {
 	}
 }
 
-func TestOneUserDoesNotHoldAllPlaces(t *testing.T) {
+func TestInFlightSharePerUser(t *testing.T) {
 	var f inFlight
+	var leave func()
+	enter := func(peer ServerID, user string) bool {
+		l, ok := f.enter(peer, user, 8)
+		if ok {
+			leave = l
+		}
+		return ok
+	}
 	for i := range 8 {
-		if got, want := f.enter("a", "slow", 8), i < 2; got != want {
-			t.Errorf("place %d of the slow one: %t, want %t", i, got, want)
+		if got, want := enter("a", "slow"), i < 2; got != want {
+			t.Errorf("request %d of the slow user is let in: %t, want %t", i, got, want)
 		}
 	}
-	if !f.enter("a", "other", 8) || !f.enter("b", "slow", 8) {
-		t.Error("no place for another, or at another peer")
+	leaveSlow := leave
+	if !enter("a", "other") || !enter("b", "slow") {
+		t.Error("another user, or the same user at another peer, is not let in")
 	}
-	f.leave("a", "slow")
-	if !f.enter("a", "slow", 8) {
-		t.Error("a place that was left is not to be had")
+	leaveSlow()
+	leaveSlow() // a second call does nothing
+	if !enter("a", "slow") || enter("a", "slow") {
+		t.Error("after one request of the slow user has ended, want exactly one more to be let in")
 	}
 }
 
-// A client that reads its answer slowly holds no place.
-func TestReadingHoldsNoPlace(t *testing.T) {
+// A request whose client reads the answer slowly is not in flight.
+func TestSlowReaderIsNotInFlight(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 1
 	var s *shell

@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// listed is a difference from upstream that no switch covers: docs/policies.md lists it. allow makes the two equal in it, and in nothing else.
+// listed is a difference from upstream that no switch covers: docs/policies.md lists it. allow
+// makes the two equal in it, and in nothing else.
 type listed struct {
 	what  string
 	allow func(q *request, theirs, ours *exchange)
@@ -122,7 +123,8 @@ func onTheHop(allow func(q *request, theirs, ours *received)) func(q *request, t
 	}
 }
 
-// ofDiscovery is for exchanges in which both answered with a merged document, or that it has not changed.
+// ofDiscovery is for exchanges in which both answered with a merged document, or that it has not
+// changed.
 func ofDiscovery(allow func(q *request, theirs, ours *exchange)) func(q *request, theirs, ours *exchange) {
 	return func(q *request, theirs, ours *exchange) {
 		if len(theirs.there)+len(ours.there) == 0 && theirs.header.Get("Etag") != "" && ours.header.Get("Etag") != "" {
@@ -136,7 +138,8 @@ func (x *exchange) become(y *exchange) {
 	x.code, x.header, x.trailer, x.body, x.aborted, x.there = y.code, y.header, y.trailer, y.body, y.aborted, y.there
 }
 
-// pretty reports whether JSON is indented for the request (k8s.io/apiserver, endpoints/handlers/negotiation, isPrettyPrint).
+// pretty reports whether JSON is indented for the request (k8s.io/apiserver,
+// endpoints/handlers/negotiation, isPrettyPrint).
 func pretty(q *request) bool {
 	return strings.Contains(q.target, "pretty=") || strings.Contains(q.header.Get("Accept"), "pretty=") || strings.HasPrefix(q.header.Get("User-Agent"), "curl")
 }
@@ -150,7 +153,8 @@ func unzipped(body string) string {
 	return string(plain)
 }
 
-// TestListedDifferencesAreThere allows all listed differences but one at a time: what is not seen then need not be listed.
+// TestListedDifferencesAreThere allows all listed differences but one at a time: what is not seen
+// then need not be listed.
 func TestListedDifferencesAreThere(t *testing.T) {
 	for i, l := range differences {
 		t.Run(l.what, func(t *testing.T) { seen(t, proxy.Upstream137(), slices.Delete(slices.Clone(differences), i, i+1)) })

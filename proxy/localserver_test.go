@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// process is one process of the local server, with kube-apiserver's own managers of what it lists. Both implementations stand before it.
+// process is one process of the local server, with kube-apiserver's own managers of what it lists.
+// Both implementations stand before it.
 type process struct {
 	core, groups aggregated.ResourceManager
 	alone        http.Handler                     // see handler
@@ -35,7 +36,8 @@ func newProcess(builtin [2]discovery.Groups) *process {
 	return s
 }
 
-// handler is what stands behind the proxy (kube-aggregator, pkg/apiserver/apiserver.go): merged, if not nil, answers for the merged document.
+// handler is what stands behind the proxy (kube-aggregator, pkg/apiserver/apiserver.go): merged, if
+// not nil, answers for the merged document.
 func (s *process) handler(merged http.Handler) http.Handler {
 	other := http.HandlerFunc(serveLocal)
 	api := aggregated.WrapAggregatedDiscoveryToHandler(other, s.core, nil)
@@ -72,7 +74,8 @@ func (s *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// define lists custom resources as upstream's controller does (apiextensions-apiserver, customresource_discovery_controller.go), but for what
+// define lists custom resources as upstream's controller does (apiextensions-apiserver,
+// customresource_discovery_controller.go), but for what
 // TestUpstreamKeepsTheGroupOfADeletedDefinition shows.
 func (s *process) define(listed map[schema.GroupVersion][]string) {
 	manager := s.groups.WithSource(aggregated.CRDSource)
@@ -88,7 +91,8 @@ func (s *process) define(listed map[schema.GroupVersion][]string) {
 	s.custom = listed
 }
 
-// aggregate lists aggregated APIs as upstream does (kube-aggregator, handler_discovery.go). One whose server does not answer is stale.
+// aggregate lists aggregated APIs as upstream does (kube-aggregator, handler_discovery.go). One
+// whose server does not answer is stale.
 func (s *process) aggregate(listed, stale map[schema.GroupVersion]bool) {
 	manager := s.groups.WithSource(aggregated.AggregatorSource)
 	for _, gv := range slices.SortedFunc(maps.Keys(s.services), compareVersions) {

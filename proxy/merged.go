@@ -13,15 +13,14 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// documentCache keeps the merged document of one root. The zero value is empty.
+// documentCache has the merged document of one root. The zero value is empty.
 type documentCache struct {
-	mu         sync.Mutex // held while a document is made, so that it is made once
+	mu         sync.Mutex // held while a document is made
 	document   *discovery.Document
 	generation uint64
 }
 
-// get returns the document of that very table, so none is ever older than what is known when it is asked for; and whether it was
-// there already.
+// get returns the document of this table, never of an older one, and whether it was cached.
 func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *discovery.Document, cached bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,27 +33,29 @@ func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *di
 		merge = discovery.Merge
 	}
 	document = discovery.NewDocument(root.Path(), merge(t.Sources(root)))
-	if c.document == nil || c.generation < generation { // a request with an older table must not undo what a newer one made
+	if c.document == nil || c.generation < generation { // never replace a newer document
 		c.document, c.generation = document, generation
 	}
 	return document, false
 }
 
-// serveDiscovery answers what is answered from merged documents, and reports whether it has. What it leaves alone is routed like everything
-// else: with profile=nopeer that is to the local server. (One that does not know the profile ignores it, all versions do, and has
-// nothing but its own view.)
+// serveDiscovery answers requests that merged documents answer, and reports whether it did. Others
+// are routed as usual: profile=nopeer goes to the local server, and one that does not know the
+// profile ignores it.
 //
-// A peer that asks gets the local server's view, so that no document is ever built from another merged one. Upstream relies on the profile for
-// that, which its peers ask for from 1.35 on: WrapHandler looks at the hop header of resource requests only.
+// A peer gets the local server's view, so that no merged document is made from another. Upstream
+// relies on its peers asking for profile=nopeer (from 1.35).
 func (h *Handler) serveDiscovery(e *exchange) bool {
 	policy := e.policy.Discovery
 	if !policy.Merge || e.request.Rerouted && !e.policy.Quirks.TrustAnyHop || e.r.Method != http.MethodGet && e.r.Method != http.MethodHead {
 		return false
 	}
 	switch path := strings.TrimSuffix(e.r.URL.Path, "/"); {
-	case path == "/apis" && policy.Everywhere, path == "/api" && policy.Everywhere:
-		return e.serveRoot(path)
-	case e.r.URL.Path == "/apis": // with a slash at the end upstream has the legacy list only
+	case path == "/apis" && policy.Everywhere:
+		return e.serveRoot(RootGroups)
+	case path == "/api" && policy.Everywhere:
+		return e.serveRoot(RootCore)
+	case e.r.URL.Path == "/apis": // for /apis/ upstream has only the legacy list
 		return e.serveUpstreamRoot()
 	case !policy.Everywhere:
 		return false
@@ -66,11 +67,9 @@ func (h *Handler) serveDiscovery(e *exchange) bool {
 	return false
 }
 
-// serveRoot answers /api or /apis in every form.
-//
-// As long as it is not known what there is, the answer is 503 and no partial document: the garbage collector and the deletion of namespaces
-// take what is not listed for absent.
-func (e *exchange) serveRoot(path string) bool {
+// serveRoot answers /api or /apis in every format. While it is unknown what exists, the answer is
+// 503: the garbage collector and the deletion of namespaces take what a document lacks for absent.
+func (e *exchange) serveRoot(root Root) bool {
 	accept := e.r.Header.Get("Accept")
 	if discovery.WantsNoPeer(accept) {
 		e.h.observer.Discovered(e.r.Context(), DiscoveryNoPeer)
@@ -85,12 +84,8 @@ func (e *exchange) serveRoot(path string) bool {
 	if !e.table.LocalKnown() {
 		return false
 	}
-	root := RootGroups
-	if path == "/api" {
-		root = RootCore
-	}
 	document := e.document(root)
-	// The legacy form of /api says at which address this server is reached: only it knows.
+	// Only the local server knows its address, which is in the legacy format of /api.
 	if root == RootCore && !discovery.IsAggregated(accept) && e.coversVersions(root, document.Groups()) {
 		return false
 	}
@@ -98,7 +93,8 @@ func (e *exchange) serveRoot(path string) bool {
 	return true
 }
 
-// serveUpstreamRoot answers /apis as kube-apiservers do from 1.35: v2 only (endpoints/discovery/aggregated, wrapper.go).
+// serveUpstreamRoot answers /apis as kube-apiservers do from 1.35: v2 only
+// (endpoints/discovery/aggregated, wrapper.go).
 func (e *exchange) serveUpstreamRoot() bool {
 	options, ok := negotiation.NegotiateMediaTypeOptions(e.r.Header.Get("Accept"), statuses.SupportedMediaTypes(), onlyV2{})
 	switch {
@@ -110,7 +106,7 @@ func (e *exchange) serveUpstreamRoot() bool {
 	case !e.table.LocalKnown():
 		return false
 	}
-	// The form is chosen: what else the client accepts, v2beta1 perhaps before v2, must not be chosen from again.
+	// The format is chosen. Nothing else that the client accepts may be chosen now.
 	r := *e.r
 	r.Header = r.Header.Clone()
 	r.Header.Set("Accept", options.Accepted.MediaType+";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
@@ -121,7 +117,7 @@ func (e *exchange) serveUpstreamRoot() bool {
 	return true
 }
 
-// onlyV2 admits v2 of aggregated discovery and nothing else.
+// onlyV2 allows v2 of aggregated discovery only.
 type onlyV2 struct{}
 
 func (onlyV2) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVersionKind) bool {
@@ -130,7 +126,7 @@ func (onlyV2) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVersionKind
 func (onlyV2) AllowsServerVersion(string) bool       { return false }
 func (onlyV2) AllowsStreamSchema(schema string) bool { return schema == "watch" }
 
-// document returns the merged document of a root, and tells the observer where it comes from.
+// document returns the merged document of a root and tells the observer its source.
 func (e *exchange) document(root Root) *discovery.Document {
 	document, cached := e.h.documents[root].get(e.table, root, e.policy.Discovery.NewestFirst)
 	from := DiscoveryMerged
@@ -141,17 +137,14 @@ func (e *exchange) document(root Root) *discovery.Document {
 	return document
 }
 
-// serveGroup answers /apis/<group>, /apis/<group>/<version> and /api/<version> where the merged document has more than the local server.
-// Otherwise its own answer is better: it has the hashes of storage versions, which aggregated discovery has not. What the document does
-// not have is left to routing, which knows whether it is a 404 or a 503.
+// serveGroup answers /apis/<group>, /apis/<group>/<version> and /api/<version> if the merged
+// document has more than the local server. Otherwise the local answer is better: it has the hashes
+// of storage versions. What the document lacks is routed, which tells a 404 from a 503.
 func (e *exchange) serveGroup() bool {
 	if !e.table.LocalKnown() {
 		return false
 	}
-	root := RootGroups
-	if e.request.Resource.Group == "" {
-		root = RootCore
-	}
+	root := e.request.Resource.root()
 	document := e.document(root)
 	for _, g := range document.Groups() {
 		if g.Name != e.request.Resource.Group {
@@ -169,7 +162,7 @@ func (e *exchange) serveGroup() bool {
 	return false
 }
 
-// coversGroup reports whether the local server lists the same versions of a group in the same order: the first is the preferred one.
+// coversGroup reports whether the local server lists a group's versions in the same order.
 func (e *exchange) coversGroup(root Root, g apidiscoveryv2.APIGroupDiscovery) bool {
 	return slices.ContainsFunc(e.table.local[root].groups, func(local apidiscoveryv2.APIGroupDiscovery) bool {
 		return local.Name == g.Name && slices.EqualFunc(local.Versions, g.Versions, func(a, b apidiscoveryv2.APIVersionDiscovery) bool {

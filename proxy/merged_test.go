@@ -110,7 +110,7 @@ func TestMergedDiscovery(t *testing.T) {
 			}
 		})
 	}
-	t.Run("POST is the local server's", func(t *testing.T) {
+	t.Run("POST goes to the local server", func(t *testing.T) {
 		s := newShell(t, Reference(), known, neverAsked(t))
 		if got := s.ask("POST", "/apis", "x", "Accept", discovery.AcceptV2); got.Body.String() != "local" {
 			t.Errorf("%d %s, want the local server's answer", got.Code, got.Body)
@@ -119,7 +119,8 @@ func TestMergedDiscovery(t *testing.T) {
 }
 
 func TestLegacyDiscoveryHasPeersGroups(t *testing.T) {
-	// Here batch/v1 has jobs; the peer has batch/v1 with cronjobs as well, and a version and a group of its own.
+	// Here batch/v1 has jobs; the peer has batch/v1 with cronjobs as well, and a version and a group
+	// of its own.
 	cron := Resource{Group: "batch", Version: "v1", Resource: "cronjobs"}
 	next := Resource{Group: "batch", Version: "v2", Resource: "jobs"}
 	events := []Event{
@@ -172,7 +173,7 @@ func TestLegacyDiscoveryHasPeersGroups(t *testing.T) {
 			}
 		})
 	}
-	t.Run("not for a peer that asks", func(t *testing.T) {
+	t.Run("a peer gets the local view", func(t *testing.T) {
 		s := newShell(t, Reference(), events, neverAsked(t), fromPeers)
 		if got := s.ask("GET", "/apis/new.k8s.io", "", "Accept", "application/json", HopHeader, "true"); got.Code != 503 {
 			t.Errorf("%d %s, want the refusal: this server does not have the group", got.Code, got.Body)
@@ -215,7 +216,7 @@ func TestMergedDocumentIsNeverOlderThanTheTable(t *testing.T) {
 	}
 }
 
-// While knowledge changes, whoever has seen a change in the store sees it in the document.
+// Whoever has seen a change in the store sees it in the document.
 func TestMergedDocumentLosesNoInvalidation(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil), neverAsked(t))
 	var running sync.WaitGroup
@@ -255,7 +256,7 @@ func TestOpenAPIIndex(t *testing.T) {
 		})
 	}
 	known := capablePeers(nil, "a")
-	t.Run("has what only peers have", func(t *testing.T) {
+	t.Run("lists versions that only peers serve", func(t *testing.T) {
 		s := newShell(t, Reference(), known, neverAsked(t))
 		s.local.Handler = serving(200, own)
 		got := s.ask("GET", "/openapi/v3", "", "Accept", "application/json", "If-None-Match", `"old"`)
@@ -278,7 +279,7 @@ func TestOpenAPIIndex(t *testing.T) {
 			t.Errorf("HEAD: %d, %d bytes, %v", head.Code, head.Body.Len(), head.Header())
 		}
 	})
-	t.Run("leads nowhere else, whatever peers call their groups", func(t *testing.T) {
+	t.Run("URLs stay on this server, whatever peers call their groups", func(t *testing.T) {
 		events := slices.Clone(known)
 		events = append(events, Fetched{At: epoch, Results: []FetchResult{serves("a", "1",
 			Resource{Group: "..", Version: "..", Resource: "x"}, Resource{Group: "a?b", Version: "v1", Resource: "x"}, gadget)}})

@@ -5,15 +5,18 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics counts what a [Handler] does. It is an [Observer] and a prometheus.Collector, which the caller registers. Make it with
-// [NewMetrics]. Metrics that upstream has too have upstream's names (k8s.io/apiserver, util/peerproxy/metrics and
-// endpoints/discovery/aggregated/metrics.go). It is safe for concurrent use.
+// Metrics counts what a [Handler] does. It is an [Observer] and a prometheus.Collector, which the
+// caller registers. Make it with [NewMetrics]. Upstream's metrics have upstream's names
+// (k8s.io/apiserver, util/peerproxy/metrics and endpoints/discovery/aggregated/metrics.go). It is
+// safe for concurrent use.
 //
-// Labels of groups, versions and resources are those of requests that some server is known to serve, and otherwise "unknown", so that
-// clients cannot create series with requests for what does not exist.
+// Labels have the group, version and resource only if some server is known to serve them, and else
+// "unknown": clients cannot create series with requests for what does not exist.
 type Metrics struct {
+	registry  *prometheus.Registry
 	rerouted  *prometheus.CounterVec
 	errors    *prometheus.CounterVec
 	cacheHits prometheus.Counter
@@ -32,14 +35,17 @@ var (
 
 // NewMetrics returns metrics that have counted nothing.
 func NewMetrics() *Metrics {
+	registry := prometheus.NewRegistry()
+	factory := promauto.With(registry)
 	resource := []string{"group", "version", "resource"}
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	one := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &Metrics{
+		registry: registry,
 		rerouted: vec("apiserver_rerouted_request_total",
 			"Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Fetches of discovery have no group, version and resource.",
 			append([]string{"code"}, resource...)...),
@@ -58,23 +64,21 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Decided implements [Observer]. A decision to forward is counted when it is the first: the others are failovers.
+// Decided counts the first decision to forward a request; later ones are failovers.
 func (m *Metrics) Decided(_ context.Context, r Request, d Decision, tried int) {
-	switch {
-	case d.Action == Forward && tried > 0:
+	if d.Action == Forward && tried > 0 {
 		m.failovers.Inc()
 		return
+	}
+	m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
+	switch {
 	case d.Action == Unavailable && tried > 0:
-		m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
 		m.rerouted.WithLabelValues(append([]string{"503"}, labels(r)...)...).Inc()
-		return
 	case d.Reason == ReasonUnresolved:
 		m.errors.WithLabelValues(append([]string{"endpoint_resolution"}, labels(r)...)...).Inc()
 	}
-	m.decisions.WithLabelValues(d.Action.String(), string(d.Reason)).Inc()
 }
 
-// Attempted implements [Observer].
 func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
 	switch {
 	case a.Answered:
@@ -89,10 +93,8 @@ func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
 	m.errors.WithLabelValues(append([]string{"proxy_transport"}, labels(r)...)...).Inc()
 }
 
-// Ejected implements [Observer].
 func (m *Metrics) Ejected(context.Context, ServerID) { m.ejections.Inc() }
 
-// Discovered implements [Observer].
 func (m *Metrics) Discovered(_ context.Context, from DiscoverySource) {
 	switch from {
 	case DiscoveryCached:
@@ -104,11 +106,10 @@ func (m *Metrics) Discovered(_ context.Context, from DiscoverySource) {
 	}
 }
 
-// Fetched counts a fetch of discovery from a peer that was answered.
+// Fetched counts an answer to a fetch of discovery from a peer.
 func (m *Metrics) Fetched(code int) { m.rerouted.WithLabelValues(strconv.Itoa(code), "", "", "").Inc() }
 
-// labels are the group, version and resource of a request that some server is known to serve: only such are sent to peers, or would be if
-// their address were known.
+// labels are a request's group, version and resource. A resource of KindOther may not exist.
 func labels(r Request) []string {
 	if r.Kind == KindOther {
 		return []string{"unknown", "unknown", "unknown"}
@@ -116,22 +117,8 @@ func labels(r Request) []string {
 	return []string{r.Resource.Group, r.Resource.Version, r.Resource.Resource}
 }
 
-func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		m.rerouted, m.errors, m.cacheHits, m.cacheMiss, m.noPeer, m.decisions, m.attempts, m.failovers, m.ejections,
-	}
-}
-
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
-	for _, one := range m.collectors() {
-		one.Describe(c)
-	}
-}
+func (m *Metrics) Describe(c chan<- *prometheus.Desc) { m.registry.Describe(c) }
 
 // Collect implements prometheus.Collector.
-func (m *Metrics) Collect(c chan<- prometheus.Metric) {
-	for _, one := range m.collectors() {
-		one.Collect(c)
-	}
-}
+func (m *Metrics) Collect(c chan<- prometheus.Metric) { m.registry.Collect(c) }

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Observe returns the table that knows the event as well; the receiver itself if the event changes nothing.
+// Observe returns the table after an event; the receiver itself if the event changes nothing.
 func (t *Table) Observe(e Event) *Table {
 	switch e := e.(type) {
 	case PeerAppeared:
@@ -18,9 +18,12 @@ func (t *Table) Observe(e Event) *Table {
 	case PeerAddress:
 		return t.addressed(e)
 	case PeerFailed:
-		return t.failed(e)
+		if t.policy.Routing.Ejection == 0 {
+			return t
+		}
+		return t.eject(e.ID, e.At.Add(t.policy.Routing.Ejection))
 	case PeerAnswered:
-		return t.answered(e)
+		return t.eject(e.ID, time.Time{})
 	case Fetched:
 		return t.fetched(e)
 	case LocalFetched:
@@ -53,7 +56,7 @@ func (t *Table) Observe(e Event) *Table {
 	return t
 }
 
-// copy returns a table that may be changed until it is returned. Its peers may be replaced, and changed only through [Table.change].
+// copy returns a table that may be changed before it is returned, its peers only by [Table.change].
 func (t *Table) copy() *Table {
 	next := *t
 	next.peers = slices.Clone(t.peers)
@@ -67,7 +70,7 @@ func (t *Table) noteTime(now time.Time) {
 	}
 }
 
-// peer returns the peer of that identity for changing, and makes one if there is none.
+// peer returns a peer for changing, a new one if there is none.
 func (t *Table) peer(id ServerID) *peer {
 	i, ok := t.find(id)
 	if !ok {
@@ -77,7 +80,7 @@ func (t *Table) peer(id ServerID) *peer {
 	return t.change(i)
 }
 
-// change puts a copy of a peer in its place, which may be changed until the table is returned.
+// change replaces a peer by a copy that may be changed until the table is returned.
 func (t *Table) change(i int) *peer {
 	p := *t.peers[i]
 	t.peers[i] = &p
@@ -94,7 +97,7 @@ func (t *Table) appeared(e PeerAppeared) *Table {
 	next := t.copy()
 	p := next.peer(e.ID)
 	if p.incarnation != e.Incarnation && t.policy.Knowledge.ForgetOnRestart {
-		// The new process may be of another version. What the old one served is no longer true, and not yet false.
+		// The new process may be another version. What the old one served may be true or false now.
 		for root := range roots {
 			p.before[root] = p.shown(root)
 		}
@@ -113,7 +116,7 @@ func (t *Table) gone(e PeerGone) *Table {
 		return t
 	}
 	next := t.copy()
-	if !t.policy.Knowledge.KeepLastGood { // known until the next round of fetches replaces all
+	if !t.policy.Knowledge.KeepLastGood { // its documents stay until the next round of fetches
 		next.change(i).live = false
 		return next
 	}
@@ -133,31 +136,22 @@ func (t *Table) addressed(e PeerAddress) *Table {
 	next := t.copy()
 	p := next.peer(e.ID)
 	p.address = e.Address
-	p.ejected = time.Time{} // whatever could not be reached was elsewhere
+	p.ejected = time.Time{} // the failure was at another address
 	return next
 }
 
-func (t *Table) failed(e PeerFailed) *Table {
-	i, ok := t.find(e.ID)
-	if !ok || t.policy.Routing.Ejection == 0 {
+// eject avoids a peer until that time; the zero time ends an ejection.
+func (t *Table) eject(id ServerID, until time.Time) *Table {
+	i, ok := t.find(id)
+	if !ok || until.IsZero() && t.peers[i].ejected.IsZero() {
 		return t
 	}
 	next := t.copy()
-	next.change(i).ejected = e.At.Add(t.policy.Routing.Ejection)
+	next.change(i).ejected = until
 	return next
 }
 
-func (t *Table) answered(e PeerAnswered) *Table {
-	i, ok := t.find(e.ID)
-	if !ok || t.peers[i].ejected.IsZero() {
-		return t
-	}
-	next := t.copy()
-	next.change(i).ejected = time.Time{}
-	return next
-}
-
-// fetched takes in what peers answered: document by document under KeepLastGood, else in place of all that was known.
+// fetched applies what peers answered. Without KeepLastGood that replaces all earlier knowledge.
 func (t *Table) fetched(e Fetched) *Table {
 	if t.policy.Knowledge.KeepLastGood && !slices.ContainsFunc(e.Results, t.isNews) {
 		return t
@@ -172,14 +166,13 @@ func (t *Table) fetched(e Fetched) *Table {
 		changed = next.learn(result, e.At, t) || changed
 	}
 	next.forgetRetired()
-	alone := !slices.ContainsFunc(next.peers, (*peer).contributes)
-	if changed && (!alone || !t.policy.Quirks.StaleWhenAlone) {
-		next.documents++
+	if changed {
+		next.bumpUnlessAlone()
 	}
 	return next
 }
 
-// isNews reports whether an answer tells anything: not if it is about nobody, or a failure like the one before.
+// isNews reports whether an answer is about a known peer and not a repeated failure.
 func (t *Table) isNews(r FetchResult) bool {
 	i, ok := t.find(r.ID)
 	if !ok {
@@ -193,7 +186,7 @@ func (t *Table) isNews(r FetchResult) bool {
 	return r.Version != "" && r.Version != t.peers[i].version
 }
 
-// forgetLearnt drops every document of every peer, and peers of which then nothing is left.
+// forgetLearnt drops every document, and peers that are neither live nor have an address.
 func (t *Table) forgetLearnt() (changed bool) {
 	for i := range t.peers {
 		changed = changed || t.peers[i].contributes()
@@ -204,8 +197,8 @@ func (t *Table) forgetLearnt() (changed bool) {
 	return changed
 }
 
-// learn takes in what one peer answered, and reports whether that may have changed a document. before is the table in which nothing was
-// forgotten yet: a document that was known need not be looked through again.
+// learn applies what one peer answered and reports whether a merged document may change. before is
+// the table before anything was forgotten: its documents need not be compared again.
 func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed bool) {
 	if result.ID == t.self {
 		return false
@@ -213,9 +206,9 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	i, ok := t.find(result.ID)
 	switch {
 	case t.policy.Knowledge.KeepLastGood && !ok:
-		return false // it has left since it was asked
+		return false // it left after it was asked
 	case t.policy.Knowledge.ForgetOnRestart && ok && t.peers[i].incarnation != result.Incarnation:
-		return false // another process answers to its name now
+		return false // it has restarted
 	}
 	p := t.peer(result.ID)
 	if result.Version != "" {
@@ -236,7 +229,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		}
 		if old := p.learnt[root]; old.known() && same(old.told, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
-			// What a grace hides depends on the age of the document.
+			// What a grace hides depends on the document's age.
 			changed = changed || t.extensions.retiring()
 			continue
 		}
@@ -253,7 +246,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	return changed
 }
 
-// sameDocument returns a document of the table that came as this very one.
+// sameDocument returns a document of the table that came as the very same value.
 func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) {
 	if len(told) == 0 {
 		return document{}, false
@@ -269,8 +262,8 @@ func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) 
 	return document{}, false
 }
 
-// share is a document made of the parts of others wherever they are equal. Servers of one version serve the same, so that many peers take the
-// memory of one, and merging them finds nothing to do.
+// share replaces parts of a document by equal parts of others. Servers of one version then take the
+// memory of one, and merging them is cheap.
 func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
 	groups = discovery.Share(groups, t.local[root].groups)
 	for _, p := range t.peers {
@@ -281,7 +274,7 @@ func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery
 	return groups
 }
 
-// same reports whether two documents are the very same: a fetcher that was answered 304 gives again what it gave before.
+// same reports whether two documents are one value, as a fetcher returns after a 304.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -306,11 +299,10 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	return next
 }
 
-// tickerSlack is how late an answer may be that counts as the one of the moment when LocalInterval came round.
+// tickerSlack is how late an answer may be and still be that of a LocalInterval.
 const tickerSlack = time.Second
 
-// routeByInterval keeps, under LocalByInterval, what the local server listed when the interval last came round, before something else is
-// learnt of it.
+// routeByInterval keeps, under LocalByInterval, the index of the last interval.
 func (t *Table) routeByInterval(now time.Time) {
 	interval := t.policy.Fetching.LocalInterval
 	if !t.policy.Quirks.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedUntil) {

@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// FuzzKnowledge turns bytes into a sequence of events and checks, after each, what must hold of every table whatever happened.
+// FuzzKnowledge turns bytes into events and checks the invariants of tables after each.
 func FuzzKnowledge(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 	f.Add([]byte("restart and partition"))
@@ -99,7 +99,7 @@ func checkDecision(t *testing.T, table *Table, r Request, now time.Time) {
 	}
 }
 
-// mayBeNotFound: never a 404 because of what this server failed to learn.
+// mayBeNotFound: a 404 must not come from what this server failed to learn.
 func mayBeNotFound(t *testing.T, table *Table, r Request) {
 	t.Helper()
 	if !table.Synced() || !table.LocalKnown() {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Observer is told what a [Handler] does, with the context of the client's request. [Metrics] is one. Methods are called concurrently,
-// on the goroutine that serves the request, and must not block.
+// Observer is told what a [Handler] does, with the context of the client's request. [Metrics] is
+// one. Methods are called concurrently by the serving goroutines, and must not block.
 type Observer interface {
-	// Decided is called for every decision about a request: the first, and one after each failed attempt; tried is how many attempts
-	// failed before. The last decision is what becomes of the request, unless the client goes away.
+	// Decided is called for every decision: the first, and one after each failed attempt; tried counts
+	// these attempts. The last decision is carried out unless the client goes away.
 	Decided(ctx context.Context, r Request, d Decision, tried int)
 
-	// Attempted is called when an attempt at a peer has ended: the headers of the answer have come, or never will.
+	// Attempted is called when an attempt has ended: the headers have come, or never will.
 	Attempted(ctx context.Context, r Request, a AttemptResult)
 
 	// Ejected is called when a failed attempt makes the server avoid a peer.
 	Ejected(ctx context.Context, peer ServerID)
 
-	// Discovered is called for each request for a discovery document, with the source of the answer.
+	// Discovered is called for each request for a discovery document, with the answer's source.
 	Discovered(ctx context.Context, from DiscoverySource)
 }
 
@@ -31,7 +31,7 @@ type AttemptResult struct {
 	Outcome Outcome // if not Answered
 	Err     error   // why, if not Answered: the error of the transport, which may name addresses and is not for clients
 
-	// Busy is true if the request never reached the transport, because too many to this peer are in flight.
+	// Busy: the request was not sent, because too many to this peer are in flight.
 	Busy bool
 
 	// Duration is how long the attempt took, by the handler's clock.
@@ -46,35 +46,31 @@ const (
 	DiscoveryCached DiscoverySource = iota
 	// DiscoveryMerged is a document that was merged for this request.
 	DiscoveryMerged
-	// DiscoveryNoPeer is the local server's own document, because the client asked for it (profile=nopeer).
+	// DiscoveryNoPeer is the local server's own document, for profile=nopeer.
 	DiscoveryNoPeer
 )
 
 // Observers is an [Observer] that calls each of several.
 type Observers []Observer
 
-// Decided implements [Observer].
 func (os Observers) Decided(ctx context.Context, r Request, d Decision, tried int) {
 	for _, o := range os {
 		o.Decided(ctx, r, d, tried)
 	}
 }
 
-// Attempted implements [Observer].
 func (os Observers) Attempted(ctx context.Context, r Request, a AttemptResult) {
 	for _, o := range os {
 		o.Attempted(ctx, r, a)
 	}
 }
 
-// Ejected implements [Observer].
 func (os Observers) Ejected(ctx context.Context, peer ServerID) {
 	for _, o := range os {
 		o.Ejected(ctx, peer)
 	}
 }
 
-// Discovered implements [Observer].
 func (os Observers) Discovered(ctx context.Context, from DiscoverySource) {
 	for _, o := range os {
 		o.Discovered(ctx, from)

@@ -8,11 +8,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// serveOpenAPIIndex answers /openapi/v3 with what the local server lists, and the versions of groups that only peers serve. Their
-// documents are then routed to a peer that has them (RoutingPolicy.DiscoveryPaths).
-//
-// Nothing is asked of peers: which documents there are is known from discovery. So the entries of peers have no hash in their URL, and
-// clients ask for them each time with If-None-Match rather than keep them for ever.
+// serveOpenAPIIndex answers /openapi/v3 with the local server's list and the versions that only
+// peers serve. Their documents are routed to a peer (RoutingPolicy.DiscoveryPaths). Their URLs have
+// no hash, so clients do not cache them for ever.
 func (e *exchange) serveOpenAPIIndex() bool {
 	if !e.table.LocalKnown() {
 		return false
@@ -22,10 +20,10 @@ func (e *exchange) serveOpenAPIIndex() bool {
 		return false
 	}
 	own := &recorder{header: http.Header{}}
-	e.h.local.ServeHTTP(own, plainGet(e.r))
+	e.h.config.Local.ServeHTTP(own, plainGet(e.r))
 	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
 	if own.code != http.StatusOK || own.truncated || err != nil {
-		return false // whatever is the matter with it, the local server says it best by itself
+		return false // the local server answers with its own error
 	}
 	merged := maps.Clone(index)
 	for _, path := range missing {
@@ -43,7 +41,7 @@ func (e *exchange) serveOpenAPIIndex() bool {
 	return true
 }
 
-// peersOnly are the versions of groups that the merged documents list and the local server does not, as paths below /openapi/v3.
+// peersOnly are the paths below /openapi/v3 of versions that only peers serve.
 func (e *exchange) peersOnly() []string {
 	var missing []string
 	for root := RootCore; root < roots; root++ {
@@ -63,7 +61,7 @@ func (e *exchange) peersOnly() []string {
 	return missing
 }
 
-// plainGet asks for the whole body as it is, by the same user.
+// plainGet asks for the whole uncompressed body, as the same user.
 func plainGet(r *http.Request) *http.Request {
 	plain := r.Clone(r.Context())
 	plain.Method, plain.Body, plain.ContentLength = http.MethodGet, http.NoBody, 0
@@ -74,7 +72,7 @@ func plainGet(r *http.Request) *http.Request {
 	return plain
 }
 
-// recorder keeps an answer, of which at most discovery.MaxBody bytes.
+// recorder keeps an answer, with at most discovery.MaxBody bytes.
 type recorder struct {
 	header    http.Header
 	code      int

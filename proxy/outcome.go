@@ -1,29 +1,36 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
 
 	"golang.org/x/net/http2"
 
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// NotDeliveredError may be implemented by the errors of a transport. If NotDelivered returns true, the request certainly did not reach the
-// peer, so that another peer may get it. The errors and trace hooks of [net/http.Transport] are understood without it.
+// NotDeliveredError may be implemented by errors of a transport. If NotDelivered is true, the
+// request certainly did not reach the peer. [net/http.Transport] does not need it.
 type NotDeliveredError interface {
 	error
 	NotDelivered() bool
 }
 
-// outcomeOf tells whether a request that brought no answer was certainly not delivered. Everything that is not certain is undecided.
+// outcomeOf says whether a request without an answer was certainly not delivered. Any doubt makes
+// it undecided.
 //
-// A transport that has found no connection has delivered nothing. It may have had one before, an idle one that the peer had closed; but a
-// transport tries again by itself only what that connection did not take or what may be repeated anyway (net/http,
-// shouldRetryRequest; golang.org/x/net/http2, canRetryError). A dial that failed says nothing of a request that was written before, on
-// another connection: see attemptTrace.
+// A transport that found no connection delivered nothing. It may have tried an idle connection
+// before, but it repeats only what that connection did not take or what may be repeated anyway
+// (net/http, shouldRetryRequest; x/net/http2, canRetryError). A failed dial says nothing about a
+// request written earlier on another connection; see attemptTrace.
 func outcomeOf(err error, trace *attemptTrace) Outcome {
 	reached := trace.delivery()
 	if reached == connecting {
@@ -44,22 +51,16 @@ func outcomeOf(err error, trace *attemptTrace) Outcome {
 	return Undecided
 }
 
-// troubleOf says in words that name no address what was the matter with a peer.
+// troubleOf describes a peer's problem without an address.
 func troubleOf(err error, outcome Outcome) string {
-	var (
-		unknown  x509.UnknownAuthorityError
-		hostname x509.HostnameError
-		invalid  x509.CertificateInvalidError
-		verify   *tls.CertificateVerificationError
-		record   tls.RecordHeaderError
-		timeout  net.Error
-	)
+	var timeout net.Error
 	switch {
-	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &hostname), errors.As(err, &invalid):
+	case wire.Is[*tls.CertificateVerificationError](err), wire.Is[x509.UnknownAuthorityError](err),
+		wire.Is[x509.HostnameError](err), wire.Is[x509.CertificateInvalidError](err):
 		return "its certificate was not accepted"
 	case wire.SentAlert(err):
 		return "it broke the TLS connection off"
-	case errors.As(err, &record):
+	case wire.Is[tls.RecordHeaderError](err):
 		return "it does not speak TLS"
 	case errors.Is(err, errNoAnswerInTime) && outcome == NotDelivered, outcome == NotDelivered && errors.As(err, &timeout) && timeout.Timeout():
 		return "it could not be reached in time"
@@ -69,4 +70,76 @@ func troubleOf(err error, outcome Outcome) string {
 		return "it did not answer in time"
 	}
 	return "the connection broke before it answered"
+}
+
+// attemptTrace records how far a request got. It passes informational answers on to the client (RFC
+// 9110, 15.2) except 100, which the server sends itself when the body is read.
+type attemptTrace struct {
+	mu    sync.Mutex
+	state delivery
+	conn  net.Conn // the last connection
+	w     http.ResponseWriter
+	ended bool
+	trace httptrace.ClientTrace
+}
+
+type delivery int
+
+const (
+	untraced   delivery = iota // the transport says nothing
+	connecting                 // no connection yet
+	connected
+	written
+)
+
+func (a *attemptTrace) hooks() *httptrace.ClientTrace {
+	a.trace = httptrace.ClientTrace{
+		GetConn: func(string) { a.set(connecting, nil) },
+		GotConn: func(i httptrace.GotConnInfo) { a.set(connected, i.Conn) },
+		// The peer may have the request now, even if the transport then tries another connection
+		// (net/http does so for a GET) and finds none.
+		WroteHeaders: func() { a.set(written, nil) },
+		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if a.ended || code == http.StatusContinue {
+				return nil
+			}
+			own := maps.Clone(a.w.Header())
+			copyAnswerHeader(a.w.Header(), http.Header(header))
+			a.w.WriteHeader(code)
+			clear(a.w.Header())
+			maps.Copy(a.w.Header(), own)
+			return nil
+		},
+	}
+	return &a.trace
+}
+
+func (a *attemptTrace) set(s delivery, c net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state != written || s == connecting && isHTTP2(a.conn) {
+		a.state, a.conn = s, cmp.Or(c, a.conn)
+	}
+}
+
+// isHTTP2 reports whether a connection uses HTTP/2. There a transport uses another connection only
+// if the peer says that it did not process the request (RFC 9113, 8.7; x/net/http2, canRetryError).
+func isHTTP2(c net.Conn) bool {
+	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
+	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// end stops passing answers on: the handler owns the writer again.
+func (a *attemptTrace) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+}
+
+func (a *attemptTrace) delivery() delivery {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state
 }

@@ -129,8 +129,8 @@ func (p *past) begin() {
 	}
 }
 
-// withhold deletes all identity leases but one, and returns them. Of several that exist when an informer starts, a round of fetches may see
-// any number, in upstream as here: it is a race that does not repeat.
+// withhold deletes all identity leases but one and returns them. If several leases exist when an
+// informer starts, a round of fetches sees any number of them, in upstream and here: a race.
 func (p *past) withhold() []*coordinationv1.Lease {
 	var withheld []*coordinationv1.Lease
 	for _, id := range slices.Sorted(maps.Keys(p.holders)) {
@@ -164,8 +164,8 @@ func (p *past) must(_ any, err error) {
 	}
 }
 
-// pause is the time between what happens and what is asked. No number of pauses in a history adds up to a time after which anything is done
-// again: who is first at the same instant is not settled.
+// pause is the time between what happens and what is asked. No number of pauses in a history adds
+// up to a time after which anything is done again: who is first at the same instant is not settled.
 const pause = 1013 * time.Microsecond
 
 // steps is how many there are in a history.
@@ -234,8 +234,9 @@ func (p *past) compare(q *request) string {
 	return p.among(q, theirs, ours)
 }
 
-// among says how upstream's exchange differs from each of ours. Upstream chooses among capable peers at random: there is one of ours for each
-// choice, and upstream's must be the same as one of them in all that is not listed.
+// among says how upstream's exchange differs from each of ours. Upstream chooses among capable
+// peers at random: there is one of ours for each choice, and upstream's must be the same as one of
+// them in all that is not listed.
 func (p *past) among(q *request, theirs *exchange, ours []*exchange) string {
 	var could []string
 	for _, x := range ours {

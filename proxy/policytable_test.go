@@ -17,7 +17,8 @@ import (
 
 const policiesPage = "../docs/policies.md"
 
-// TestPolicyTable keeps the page that lists every switch with its meaning and its value in every preset.
+// TestPolicyTable keeps the page that lists every switch with its meaning and its value in every
+// preset.
 func TestPolicyTable(t *testing.T) {
 	golden.Hold(t, policiesPage, policyTable(t))
 }
@@ -33,8 +34,8 @@ const head = "# Policies\n\n" +
 	"A user may sensibly choose every switch but those under Quirks, which reproduce mistakes of releases.\n\n" +
 	"Switches stand here as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell is false, 0, 0s or nothing.\n\n"
 
-// unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but where they say otherwise, unmodelled_test.go the first
-// of the third.
+// unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but
+// where they say otherwise, unmodelled_test.go the first of the third.
 const unlike = `No switch covers what is the same under every preset here, and not quite as upstream does it.
 
 Requests that are passed on:
@@ -145,7 +146,8 @@ func cell(v any) string {
 	return ""
 }
 
-// fieldComments are the comments of the policy's fields, by "Struct.Field", on one line each. A comment above several fields is that of the first.
+// fieldComments are the comments of the policy's fields, by "Struct.Field", on one line each. A
+// comment above several fields is that of the first.
 func fieldComments(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "policy.go", nil, parser.ParseComments)

@@ -11,8 +11,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// pool is what servers may serve. From extensionsFrom on it is custom resources and aggregated APIs where a definition or an APIService
-// exists, as are the gadgets of v1; a server may have any of them built in all the same.
+// pool is what servers may serve. The entries from extensionsFrom on are custom resources and
+// aggregated APIs if a definition or an APIService exists. A server may also have any of them built
+// in.
 var pool = []proxy.Resource{
 	{Version: "v1", Resource: "pods"},
 	{Version: "v1", Resource: "pods", Subresource: "status"},
@@ -34,8 +35,8 @@ var pool = []proxy.Resource{
 
 const extensionsFrom = 11
 
-// documentOf renders a choice of resources as the documents of the two roots. turned turns the groups around, as servers of different
-// versions list them differently.
+// documentOf makes the documents of the two roots from a choice of resources. turned reverses the
+// groups, because servers of different versions list them differently.
 func documentOf(resources []proxy.Resource, turned bool) [2]discovery.Groups {
 	var documents [2]discovery.Groups
 	for _, r := range resources {
@@ -72,8 +73,8 @@ func documentOf(resources []proxy.Resource, turned bool) [2]discovery.Groups {
 	return documents
 }
 
-// someOf is the documents of a server that has some of the resources, each in its own way. Only what is built in is always there and never
-// stale.
+// someOf makes the documents of a server that serves some of the resources in different ways. Only
+// what is built in is always listed and never stale.
 func someOf(random *rand.Rand, all []proxy.Resource, builtin bool) [2]discovery.Groups {
 	var chosen []proxy.Resource
 	for _, r := range all {

@@ -58,8 +58,8 @@ func Upstream137() Policy {
 	return p
 }
 
-// Upstream136 behaves like kube-apiserver 1.36 (read: v1.36.3), the first with the feature on by default. What 1.37 changed
-// (metrics, CBOR) no client of ours can tell.
+// Upstream136 behaves like kube-apiserver 1.36 (read: v1.36.3), the first with the feature on by
+// default. Clients cannot see what 1.37 changed (metrics, CBOR).
 func Upstream136() Policy {
 	p := Upstream135()
 	p.Name = "upstream-1.36"
@@ -83,7 +83,7 @@ func Upstream135() Policy {
 	return p
 }
 
-// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first that learns from the discovery of peers.
+// Upstream134 behaves like kube-apiserver 1.34 (read: v1.34.4), the first to use peers' discovery.
 func Upstream134() Policy {
 	return Policy{
 		Name: "upstream-1.34",
@@ -106,8 +106,7 @@ func Upstream134() Policy {
 	}
 }
 
-// Alpha128 behaves like the alpha generation, kube-apiserver 1.28 to 1.32 (read: v1.30.14): StorageVersion objects tell
-// who serves what.
+// Alpha128 behaves like kube-apiserver 1.28 to 1.32 (read: v1.30.14), with StorageVersion objects.
 func Alpha128() Policy {
 	return Policy{
 		Name:      "alpha-1.28",

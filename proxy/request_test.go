@@ -42,8 +42,9 @@ func (q *request) String() string {
 // asker is the key of the user in the context of a request that is not authenticated yet.
 type asker struct{}
 
-// behindFilters puts a proxy where upstream's stands: behind the filters of a kube-apiserver that change what it sees or says
-// (k8s.io/apiserver, endpoints/filters: WithAuditInit, WithCacheControl, WithRequestInfo and WithAuthentication).
+// behindFilters puts a proxy where upstream's stands: behind the filters of a kube-apiserver that
+// change what it sees or says (k8s.io/apiserver, endpoints/filters: WithAuditInit,
+// WithCacheControl, WithRequestInfo and WithAuthentication).
 func behindFilters(h http.Handler) http.Handler {
 	infos := &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +227,8 @@ var accepts = []string{
 	strings.Replace(discovery.AcceptV2, "json", "yaml", 1), discovery.AcceptV2NoPeer + ";pretty=1",
 }
 
-// oddDiscovery asks for discovery in any way that there is; etag is the present tag of the merged document.
+// oddDiscovery asks for discovery in any way that there is; etag is the present tag of the merged
+// document.
 func oddDiscovery(random *rand.Rand, etag string) *request {
 	gv := oneOf(random, pool)
 	q := &request{method: http.MethodGet, user: alice, header: http.Header{"Audit-Id": {"1"}, "Accept": {oneOf(random, accepts)}}}

@@ -1,31 +1,32 @@
 package proxy
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// ServerID is the identity of a kube-apiserver: the name of its identity lease. If two servers have the same identity, because their
-// hosts have the same name, a [DuplicateID] stands for the second.
+// ServerID is the identity of a kube-apiserver: the name of its identity lease. A second server
+// with the same identity, on a host of the same name, has a [DuplicateID].
 type ServerID string
 
-// duplicateMark stands between an identity and an address. No name of a lease contains it.
+// duplicateMark stands between identity and address. No lease's name contains it.
 const duplicateMark = "@"
 
-// DuplicateID is the ServerID of a second server that has the identity of another, told apart by its address.
+// DuplicateID is the ServerID of a second server with an identity, told apart by its address.
 func DuplicateID(identity ServerID, address string) ServerID {
 	return identity + duplicateMark + ServerID(address)
 }
 
-// Identity is the identity without the address of a [DuplicateID], for clients and records, which must not show addresses.
+// Identity is the identity without a [DuplicateID]'s address, which clients must not see.
 func (id ServerID) Identity() ServerID {
 	identity, _, _ := strings.Cut(string(id), duplicateMark)
 	return ServerID(identity)
 }
 
-// Resource is what a request asks for. The empty Subresource is the resource itself; the empty Group is the core group.
+// Resource is what a request asks for. The empty Group is the core group.
 type Resource struct {
 	Group, Version, Resource, Subresource string
 }
@@ -35,43 +36,50 @@ func (r Resource) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
+// root is the document that lists the resource.
+func (r Resource) root() Root {
+	if r.Group == "" {
+		return RootCore
+	}
+	return RootGroups
+}
+
 // String is "group/version resource/subresource", without the parts that are empty.
 func (r Resource) String() string {
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(r.GroupVersion().String(), "/")) // of a whole group
+	s := strings.TrimSuffix(r.GroupVersion().String(), "/") // of a whole group
 	if r.Resource != "" {
-		b.WriteString(" " + r.Resource)
+		s += " " + r.Resource
 	}
 	if r.Subresource != "" {
-		b.WriteString("/" + r.Subresource)
+		s += "/" + r.Subresource
 	}
-	return b.String()
+	return s
 }
 
 // Kind says how a request is routed.
 type Kind int
 
 const (
-	// KindOther is anything else, which is served where it arrives: health, metrics, version, /openapi/v2.
+	// KindOther is served where it arrives: health, metrics, version, /openapi/v2.
 	KindOther Kind = iota
 	// KindResource is a request for a resource or subresource.
 	KindResource
-	// KindDiscovery is a request for the description of a group or of a version: /apis/<group>, /apis/<group>/<version>,
-	// /api/<version>, and the same below /openapi/v3. Its Resource.Resource is empty, and for a group its Version too.
+	// KindDiscovery is a request for a group or version: /apis/<group>, /apis/<group>/<version>,
+	// /api/<version>, and the same below /openapi/v3. It has no Resource.Resource, a group no Version.
 	KindDiscovery
 )
 
-// Request is what [Table.Decide] needs to know of a request. The zero value is a request that is served where it arrives.
+// Request is what [Table.Decide] needs to know of a request. Zero: it is served where it arrives.
 type Request struct {
 	Kind     Kind
 	Resource Resource
-	// Rerouted is true if an authenticated peer has sent the request, so that it must be answered here (KEP-4020: at most one hop).
+	// Rerouted: an authenticated peer sent it, so it is answered here (KEP-4020: at most one hop).
 	Rerouted bool
-	// Repeatable is true if the request may be sent again although it may have been carried out (RFC 9110, 9.2.2).
+	// Repeatable: it may be sent again even if it may have been carried out (RFC 9110, 9.2.2).
 	Repeatable bool
 }
 
-// RequestFor returns the Kind and Resource of a request. info is what the API machinery parsed; path is the URL's path.
+// RequestFor returns a request's Kind and Resource, of its RequestInfo and its URL's path.
 func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	if info.IsResourceRequest {
 		return Request{Kind: KindResource, Resource: Resource{
@@ -84,19 +92,14 @@ func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	return Request{}
 }
 
-// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same below /openapi/v3, with or without a
-// slash at the end. What is longer, shorter or has empty parts is something else.
+// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same below
+// /openapi/v3, with or without a slash at the end.
 func discoveryPath(path string) (Resource, bool) {
 	path = strings.TrimSuffix(path, "/")
 	path = strings.TrimPrefix(path, "/openapi/v3")
 	parts := strings.Split(path, "/")
-	for _, part := range parts[1:] {
-		if part == "" {
-			return Resource{}, false
-		}
-	}
 	switch {
-	case len(parts) < 3 || parts[0] != "":
+	case len(parts) < 3 || parts[0] != "" || slices.Contains(parts[1:], ""):
 		return Resource{}, false
 	case parts[1] == "api" && len(parts) == 3:
 		return Resource{Version: parts[2]}, true

@@ -8,28 +8,25 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// ServeHTTP serves one request. One table is asked throughout, so that what is learnt meanwhile cannot turn a failed attempt at the last
-// peer into a 404.
+// ServeHTTP serves one request. It uses one table throughout: otherwise news between two attempts
+// could turn a failed attempt at the last peer into a 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	table := h.store.Table()
-	policy, rerouted := table.policy, false
-	switch {
-	case policy.Quirks.TrustAnyHop:
-		rerouted = h.rerouted(r, true)
-	case hasHop(r):
-		rerouted = h.rerouted(r, false)
+	policy := table.policy
+	rerouted := h.rerouted(r, policy.Quirks.TrustAnyHop)
+	if !policy.Quirks.TrustAnyHop {
 		r = withoutHop(r)
 	}
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	if !ok {
 		var err error
-		if info, err = h.requestInfo.NewRequestInfo(r); err != nil {
+		if info, err = h.config.RequestInfo.NewRequestInfo(r); err != nil {
 			responsewriters.InternalError(w, r, err)
 			return
 		}
 	}
 	e := &exchange{h: h, w: w, r: r, info: info, table: table, policy: policy}
-	// CONNECT asks for a tunnel, not for a resource, whatever path it names.
+	// CONNECT asks for a tunnel and not for a resource.
 	if r.Method != http.MethodConnect {
 		e.request = RequestFor(info, r.URL.Path)
 	}
@@ -55,14 +52,12 @@ type exchange struct {
 	last  error // why the last attempt failed, in the transport's words
 }
 
-// decide asks the table, given the attempts so far.
 func (e *exchange) decide() Decision {
-	d := e.table.Decide(e.request, e.tried, e.h.now(), e.h.pick)
+	d := e.table.Decide(e.request, e.tried, e.h.now(), e.h.config.Pick)
 	e.h.observer.Decided(e.r.Context(), e.request, d, len(e.tried))
 	return d
 }
 
-// follow does what was decided.
 func (e *exchange) follow(d Decision) {
 	switch d.Action {
 	case Forward:
@@ -74,18 +69,18 @@ func (e *exchange) follow(d Decision) {
 	}
 }
 
-// serveLocally hands the request to the local server.
 func (e *exchange) serveLocally() {
 	w := e.w
 	if e.request.Rerouted {
 		w = responsewriter.WrapForHTTP1Or2(&withoutRefusal{ResponseWriter: w})
 	}
-	e.h.local.ServeHTTP(w, e.r)
+	e.h.config.Local.ServeHTTP(w, e.r)
 }
 
-// repeatable reports whether a request may be sent again though it may have been carried out. RFC 9110 (9.2.2) counts PUT and DELETE among
-// the idempotent methods, but their answers are not: the second PUT with a resourceVersion is a 409, the second DELETE a 404, and the
-// client would take its own success for a failure. And a GET that connects to something (exec, proxy) does whatever that does.
+// repeatable reports whether a request may be sent again though it may have been carried out. PUT
+// and DELETE may not: RFC 9110 (9.2.2) calls them idempotent, but a second PUT with a
+// resourceVersion is a 409, a second DELETE a 404. Nor may a GET that connects to something (exec,
+// proxy).
 func repeatable(r *http.Request, info *apirequest.RequestInfo) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

@@ -19,7 +19,7 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-func TestNewNamesWhatIsMissing(t *testing.T) {
+func TestNewNamesMissingField(t *testing.T) {
 	whole := Config{Store: NewStore(Reference(), "self"), Local: http.NotFoundHandler(), Transport: http.DefaultTransport}
 	for name, c := range map[string]struct {
 		spoil func(*Config)
@@ -93,7 +93,7 @@ func TestServeHTTPFollowsTheTable(t *testing.T) {
 	}
 }
 
-func TestRequestInfoOfTheContextCounts(t *testing.T) {
+func TestRequestInfoFromContext(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		return says(200, "peer"), nil
 	}))
@@ -175,7 +175,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// What is learnt while a request is tried must not make a 404 of a failed attempt.
+// What is learnt between two attempts must not turn a failed attempt into a 404.
 func TestOneTableForOneRequest(t *testing.T) {
 	var s *shell
 	s = newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
@@ -190,7 +190,7 @@ func TestOneTableForOneRequest(t *testing.T) {
 	}
 }
 
-func TestPeersOwnErrorsAreAnswers(t *testing.T) {
+func TestPeerErrorsArePassedOn(t *testing.T) {
 	for _, code := range []int{429, 500, 502, 503, 504} {
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(*http.Request) (*http.Response, error) {
 			return says(code, "mine", "Retry-After", "7"), nil
@@ -205,7 +205,7 @@ func TestPeersOwnErrorsAreAnswers(t *testing.T) {
 	}
 }
 
-func TestClientThatGoesAwayBlamesNobody(t *testing.T) {
+func TestClientGoesAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		cancel()
@@ -228,7 +228,7 @@ func TestClientThatGoesAwayBlamesNobody(t *testing.T) {
 	}
 }
 
-func TestRequestsDeadlineIsATimeout(t *testing.T) {
+func TestRequestDeadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
 	defer cancel()
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
@@ -239,7 +239,7 @@ func TestRequestsDeadlineIsATimeout(t *testing.T) {
 	}
 }
 
-func TestBodyThatCannotBeReadBlamesNobody(t *testing.T) {
+func TestBrokenRequestBody(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		_, err := io.ReadAll(r.Body)
 		return nil, err
@@ -266,8 +266,8 @@ type errorReader struct{ err error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestOnlyUpgradesStartGoroutines keeps the shell fit for the simulator, which runs it as a coroutine: outside of upgrades it must
-// not start goroutines, select, or look at the clock.
+// TestOnlyUpgradesStartGoroutines: the simulator runs the handler as a coroutine. Except for
+// upgrades it must not start goroutines, select, or read the clock.
 func TestOnlyUpgradesStartGoroutines(t *testing.T) {
 	files := token.NewFileSet()
 	names, err := filepath.Glob("*.go")

@@ -80,7 +80,7 @@ func (j *journal) Discovered(_ context.Context, s DiscoverySource) {
 	j.discovered = append(j.discovered, s)
 }
 
-// outcomes are the attempts in few words.
+// outcomes lists the attempts briefly.
 func (j *journal) outcomes() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -97,7 +97,7 @@ func (j *journal) outcomes() []string {
 	return words
 }
 
-// shell is a handler with all that it is made of.
+// shell is a handler and its parts.
 type shell struct {
 	*Handler
 	store *Store
@@ -150,7 +150,8 @@ func capablePeers(addresses map[ServerID]string, ids ...ServerID) []Event {
 	return append(events, fetched, Synced{})
 }
 
-// newShell makes a handler that knows the events. Peers are chosen in their order. configure may change everything.
+// newShell makes a handler that knows the events and picks the first peer. configure may change
+// all.
 func newShell(t *testing.T, p Policy, events []Event, transport http.RoundTripper, configure ...func(*Config)) *shell {
 	t.Helper()
 	s := &shell{store: NewStore(p, "self"), seen: &journal{}, local: &localServer{}}
@@ -190,7 +191,7 @@ func (s *shell) serve(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// by makes everybody who has this user name in front of the handler that user.
+// by makes the handler see the user u in every request.
 func by(u user.Info) func(*Config) {
 	return func(c *Config) { c.User = func(context.Context) (user.Info, bool) { return u, u != nil } }
 }

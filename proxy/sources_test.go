@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// recorded is what a real kube-apiserver serves at /apis by itself, and a custom resource after everything else, as its priority puts it.
+// recorded is what a real kube-apiserver serves at /apis by itself, and a custom resource after
+// everything else, as its priority puts it.
 func recorded(t *testing.T, version string) discovery.Groups {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("..", "sim", "recorded", "documents", version+"-apis.json"))
@@ -27,8 +28,9 @@ func recorded(t *testing.T, version string) discovery.Groups {
 	return append(list, groups(widget)...)
 }
 
-// TestEveryServerReportsTheSame: the documents of servers of two real versions, with a custom resource, must merge to the same bytes at
-// each of them, though each takes custom resources from itself.
+// TestEveryServerReportsTheSame: the documents of servers of two real versions, with a custom
+// resource, must merge to the same bytes at each of them, though each takes custom resources from
+// itself.
 func TestEveryServerReportsTheSame(t *testing.T) {
 	versions := []string{"v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
 	for i, a := range versions {
@@ -65,7 +67,8 @@ func names(list discovery.Groups) []string {
 	return all
 }
 
-// TestRestartLeavesDiscoveryAlone: a new process that has not answered yet is no reason to report that what it served is gone.
+// TestRestartLeavesDiscoveryAlone: a new process that has not answered yet is no reason to report
+// that what it served is gone.
 func TestRestartLeavesDiscoveryAlone(t *testing.T) {
 	lists := func(now *Table) bool {
 		all := discovery.NewIndex(discovery.Merge(now.Sources(RootGroups)))
@@ -90,7 +93,8 @@ func TestRestartLeavesDiscoveryAlone(t *testing.T) {
 	}
 }
 
-// TestRestartLeavesTheOrderOfDiscoveryAlone: documents that were made before and after the restart are both in use, and have to be the same.
+// TestRestartLeavesTheOrderOfDiscoveryAlone: documents that were made before and after the restart
+// are both in use, and have to be the same.
 func TestRestartLeavesTheOrderOfDiscoveryAlone(t *testing.T) {
 	order := func(now *Table) []string { return names(discovery.Merge(now.Sources(RootGroups))) }
 	newest := serves("a", "1", gadget, jobs)

@@ -115,7 +115,8 @@ func (p *past) defines(d *definition) string {
 	return fmt.Sprintf("%s.%s is defined with versions %v, without %v, accepted: %t", d.plural, d.group, d.versions, d.hidden, d.accepted)
 }
 
-// comesAndGoes has two definitions exist for so long that the local server's list is read with them in it, and go one after the other.
+// comesAndGoes has two definitions exist for so long that the local server's list is read with them
+// in it, and go one after the other.
 func (p *past) comesAndGoes() string {
 	first := p.random.IntN(len(p.definitions))
 	two := []*definition{p.definitions[first], p.definitions[(first+1)%len(p.definitions)]}
@@ -199,7 +200,8 @@ func (p *past) lists() {
 	}
 }
 
-// fetchesSlowly restarts a peer while documents take their time, and looks in the middle of a round of fetches.
+// fetchesSlowly restarts a peer while documents take their time, and looks in the middle of a round
+// of fetches.
 func (p *past) fetchesSlowly(id string) (did, different string) {
 	slow := oneOf(p.random, []time.Duration{time.Second, 3 * time.Second, 6 * time.Second})
 	p.w.change(func() { p.w.slow = slow })
@@ -213,8 +215,8 @@ func (p *past) fetchesSlowly(id string) (did, different string) {
 	return did, different
 }
 
-// answersSlowly has peers take their time for answers, and asks each implementation twice at once for something that a peer serves, if any
-// does.
+// answersSlowly has peers take their time for answers, and asks each implementation twice at once
+// for something that a peer serves, if any does.
 func (p *past) answersSlowly() (did, different string) {
 	lag := oneOf(p.random, []time.Duration{12 * time.Second, 30 * time.Second, 30 * time.Second})
 	q := plain(oneOf(p.asking, p.passedOn()))

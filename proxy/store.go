@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Store holds the present [Table]. Make it with [NewStore]. It is safe for concurrent use; reading never blocks.
+// Store holds the present [Table]. Make it with [NewStore]. It is safe for concurrent use.
 type Store struct {
 	table atomic.Pointer[Table]
 
@@ -15,11 +15,7 @@ type Store struct {
 }
 
 // NewStore returns a store with the empty table of the server self.
-func NewStore(p Policy, self ServerID) *Store {
-	s := &Store{}
-	s.table.Store(NewTable(p, self))
-	return s
-}
+func NewStore(p Policy, self ServerID) *Store { return StoreOf(NewTable(p, self)) }
 
 // StoreOf returns a store with that table.
 func StoreOf(t *Table) *Store {
@@ -31,13 +27,10 @@ func StoreOf(t *Table) *Store {
 // Table returns the present table.
 func (s *Store) Table() *Table { return s.table.Load() }
 
-// Observe replaces the table by one that knows the events too, in their order, and returns it.
+// Observe replaces the table by one that knows the events, in their order, and returns it.
 func (s *Store) Observe(events ...Event) *Table {
 	seen := s.table.Load()
-	after := seen
-	for _, e := range events {
-		after = after.Observe(e)
-	}
+	after := seen.observeAll(events)
 	if after == seen {
 		return seen // most events change nothing, and need not wait for those that do
 	}
@@ -45,10 +38,7 @@ func (s *Store) Observe(events ...Event) *Table {
 	defer s.mu.Unlock()
 	before := s.table.Load()
 	if before != seen { // another goroutine was faster
-		after = before
-		for _, e := range events {
-			after = after.Observe(e)
-		}
+		after = before.observeAll(events)
 	}
 	if after == before {
 		return before
@@ -63,8 +53,15 @@ func (s *Store) Observe(events ...Event) *Table {
 	return after
 }
 
-// Subscribe returns a channel that receives a value when the table has changed since the last receive. Call stop to end the
-// subscription; the channel is never closed.
+func (t *Table) observeAll(events []Event) *Table {
+	for _, e := range events {
+		t = t.Observe(e)
+	}
+	return t
+}
+
+// Subscribe returns a channel that receives a value if the table has changed since the last
+// receive. It is never closed. stop ends the subscription.
 func (s *Store) Subscribe() (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	s.mu.Lock()

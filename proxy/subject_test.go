@@ -13,7 +13,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// subject is this package under a preset, with the real sources of package peers, before a process of the local server.
+// subject is this package under a preset, with the real sources of package peers, before a process
+// of the local server.
 type subject struct {
 	store    *proxy.Store
 	sources  *peers.Sources

@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// unseen are the switches in which the preset differs from the reference and which the comparison cannot see, with the reason.
+// unseen are the switches that the comparison cannot see, with the reason.
 var unseen = map[string]string{
 	"Knowledge.WaitForPeers": "it ends with synchronisation, and both are compared after that only",
 	"Routing.DialTimeout":    "whoever makes the transport heeds it (package sidecar): there are no connections here",
@@ -20,7 +20,7 @@ var unseen = map[string]string{
 	"Fetching.WhenTold":      "nothing without OnlyChanged and KeepLastGood",
 }
 
-// others are values to turn a switch to where the reference's own would show too rarely or not at all, or where it has more than two.
+// others are other values for switches whose value in the reference shows rarely or never.
 var others = map[string][]any{
 	"Knowledge.Extensions":  {proxy.ExtensionsIgnored, proxy.ExtensionsCutOut, proxy.ExtensionsExact},
 	"Quirks.ExtensionGrace": {time.Minute, time.Duration(0)},
@@ -31,8 +31,8 @@ var others = map[string][]any{
 	"Fetching.LastRetry":    {time.Second},
 }
 
-// TestDifferencesAreSeen turns one switch of the preset at a time, every one in which it differs from the reference: if the comparison did
-// not see that, its silence would mean nothing. It cannot see WaitForPeers, DialTimeout, Jitter, OnlyChanged, AfterChange and WhenTold, for the reasons in unseen.
+// TestDifferencesAreSeen turns each switch in which the preset differs from the reference, except
+// those in unseen. The comparison must notice it; otherwise its success would prove nothing.
 func TestDifferencesAreSeen(t *testing.T) {
 	upstream, reference := reflect.ValueOf(proxy.Upstream137()), reflect.ValueOf(proxy.Reference())
 	met := map[string]bool{} // of unseen

@@ -10,8 +10,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Table is what a server knows of itself and its peers at one moment. Make the first with [NewTable]. It is immutable:
-// [Table.Observe] returns another. All methods may be called concurrently.
+// Table is what a server knows of itself and its peers at one moment. Make the first with
+// [NewTable]. It is immutable: [Table.Observe] returns another. All methods may be called
+// concurrently.
 type Table struct {
 	policy       *Policy
 	self         ServerID
@@ -75,14 +76,13 @@ func (t *Table) Synced() bool { return t.synced }
 // LocalKnown reports whether the table knows what the local server serves.
 func (t *Table) LocalKnown() bool { return t.localKnown }
 
-// Local returns what the local server itself serves, nil while that is unknown. The result must not be changed.
+// Local returns what the local server serves, nil if unknown. The result must not be changed.
 func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups }
 
-// Crashed says why a server of this policy would have crashed, "" if it would not (see Quirks.CrashOnFailedFetch).
+// Crashed says why such a server would have crashed (see Quirks.CrashOnFailedFetch), "" if not.
 func (t *Table) Crashed() string { return t.crashed }
 
-// DocumentGeneration changes whenever [Table.Sources] may have changed: a document that was merged for one generation is good as long as
-// the generation is the same.
+// DocumentGeneration changes whenever the result of [Table.Sources] may have changed.
 func (t *Table) DocumentGeneration() uint64 { return t.documents }
 
 // PeerView is what is known of one peer.
@@ -123,11 +123,11 @@ func (p *peer) view() PeerView {
 	return v
 }
 
-// Sources returns, sorted by server, what is to be merged into a document: what the local server serves and what peers are believed
-// to serve, without the extensions that must not be taken from peers.
+// Sources returns, sorted by server, what is merged into a document: what the local server serves
+// and what peers serve, without the extensions that must not be taken from peers.
 //
-// Under ExtensionsExact, an extension that the local server lists too stays in the documents of peers. It adds nothing to the union,
-// and its place in the document of the newest server is then its place on every server.
+// Under ExtensionsExact, extensions that the local server lists too stay in peers' documents. They
+// add nothing, and their place in the newest server's document is then the same on every server.
 func (t *Table) Sources(root Root) []discovery.Source {
 	sources := make([]discovery.Source, 0, len(t.peers)+1)
 	sources = append(sources, discovery.Source{Server: string(t.self), Version: t.version, Local: true, Groups: t.local[root].groups})
@@ -148,9 +148,9 @@ func (t *Table) Sources(root Root) []discovery.Source {
 	return sources
 }
 
-// shown is the document that discovery shows. Until a restarted peer has answered, that is what its previous process served: without
-// it, garbage collectors would believe that those resources are gone. Routing does not use it, because it may be wrong. The version is
-// that of the process that served the document, so that the order of groups stays the same.
+// shown is the document that discovery shows. Until a restarted peer has answered, it is what the
+// previous process served, in that version's order: otherwise garbage collectors would take those
+// resources for deleted. Routing does not use it, because it may be wrong.
 func (p *peer) shown(root Root) document {
 	if !p.learnt[root].known() {
 		return p.before[root]

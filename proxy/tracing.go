@@ -24,7 +24,7 @@ func newTracer(p trace.TracerProvider) *tracer {
 	return &tracer{spans: p.Tracer("github.com/skewproof/skewproof/proxy")}
 }
 
-// request begins the span of a request that is sent to peers. Its parent is the context's span, or else the client's (traceparent).
+// request begins the span of a forwarded request, a child of the context's or the client's span.
 func (t *tracer) request(r *http.Request, what Request) (context.Context, trace.Span) {
 	ctx := r.Context()
 	if t == nil {
@@ -42,7 +42,7 @@ func (t *tracer) request(r *http.Request, what Request) (context.Context, trace.
 	))
 }
 
-// attempt begins the span of one attempt and returns the headers that make the peer's spans its children. The given ones are not changed.
+// attempt begins the span of one attempt, and returns a copy of header that names it as the parent.
 func (t *tracer) attempt(ctx context.Context, peer ServerID, number int, header http.Header) (context.Context, trace.Span, http.Header) {
 	if t == nil {
 		return ctx, noop.Span{}, header
@@ -59,7 +59,6 @@ func (t *tracer) attempt(ctx context.Context, peer ServerID, number int, header 
 	return ctx, span, own
 }
 
-// endAttempt says how an attempt ended.
 func endAttempt(span trace.Span, a AttemptResult, trouble string) {
 	if a.Answered {
 		span.SetAttributes(attribute.Int("http.response.status_code", a.Code))

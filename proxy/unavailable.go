@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +16,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
-// CausePeer is the type of the causes in the details of a 503: one for each peer that serves the request or may serve it. The message is
-// the peer's identity and its problem.
+// CausePeer is the type of a 503's causes: one for each peer that serves or may serve the request.
+// The message is the peer's identity and its problem.
 const CausePeer metav1.CauseType = "PeerUnavailable"
 
-// retryAfter is when a client may retry, in seconds: most changes of leases and documents are known by then.
+// retryAfter is when a client may retry, in seconds: most changes are known by then.
 const retryAfter = 1
 
 // statuses encodes metav1.Status as JSON, YAML and protobuf.
@@ -50,14 +51,14 @@ func (e *exchange) unavailable(d Decision) {
 			return
 		}
 	}
-	if e.request.Rerouted && d.Reason == ReasonRerouted && e.h.fromPeer(e.r) {
+	if e.request.Rerouted && d.Reason == ReasonRerouted && e.h.config.FromPeer(e.r) {
 		e.w.Header().Set(RefusedHeader, "true")
 	}
 	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
 }
 
-// plain is the last attempt's error in upstream's words, which differ for upgrades (apimachinery, util/proxy, transport.go and
-// upgradeaware.go).
+// plain is the last attempt's error in upstream's words, which differ for upgrades (apimachinery,
+// util/proxy, transport.go and upgradeaware.go).
 func (e *exchange) plain() string {
 	var op *net.OpError
 	switch {
@@ -69,7 +70,7 @@ func (e *exchange) plain() string {
 	return e.last.Error()
 }
 
-// status is the body of a 503: what is not available, why, and the problems of peers, by identity and never by address.
+// status is the body of a 503. It names peers by identity and never by address.
 func (e *exchange) status(d Decision) metav1.Status {
 	r := e.request.Resource
 	details := &metav1.StatusDetails{Group: r.Group, Kind: r.Resource}
@@ -83,42 +84,27 @@ func (e *exchange) status(d Decision) metav1.Status {
 		details.RetryAfterSeconds = retryAfter
 	}
 	return metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusServiceUnavailable,
-		Reason:  metav1.StatusReasonServiceUnavailable,
-		Message: fmt.Sprintf("%s cannot be served at this time: %s", cmp.Or(r.String(), "this"), because(d.Reason)),
+		Status: metav1.StatusFailure,
+		Code:   http.StatusServiceUnavailable,
+		Reason: metav1.StatusReasonServiceUnavailable,
+		Message: fmt.Sprintf("%s cannot be served at this time: %s", cmp.Or(r.String(), "this"),
+			cmp.Or(reasons[d.Reason], "this server does not serve it, and no peer that does could be reached")),
 		Details: details,
 	}
 }
 
-// safeToRepeat reports whether the client may send the request again: it was not carried out, or may be repeated. Kubernetes clients retry
-// automatically if there is a Retry-After.
+// safeToRepeat reports whether the client may send the request again. Kubernetes clients do so on
+// their own if there is a Retry-After.
 func (e *exchange) safeToRepeat() bool {
-	if e.request.Repeatable {
-		return true
-	}
-	for _, a := range e.tried {
-		if a.Outcome == Undecided {
-			return false
-		}
-	}
-	return true
+	return e.request.Repeatable || !slices.ContainsFunc(e.tried, func(a Attempt) bool { return a.Outcome == Undecided })
 }
 
-func because(r Reason) string {
-	switch r {
-	case ReasonRerouted:
-		return "another server sent the request here, and this one does not serve it"
-	case ReasonUnsynced:
-		return "this server does not know yet what it and its peers serve"
-	case ReasonUnknown:
-		return "this server does not serve it, and it is not known whether these peers do"
-	case ReasonWatchStalled:
-		return "this server does not serve it, and its watch on the servers' leases has stalled, so it may not know every peer"
-	case ReasonUnresolved:
-		return "this server does not serve it, and it is not known where to reach the peers that do"
-	case ReasonNotRepeatable:
-		return "a peer that serves it failed, and the request cannot be sent to another"
-	}
-	return "this server does not serve it, and no peer that does could be reached"
+// reasons end the messages of a 503. All other reasons mean that no peer could be reached.
+var reasons = map[Reason]string{
+	ReasonRerouted:      "another server sent the request here, and this one does not serve it",
+	ReasonUnsynced:      "this server does not know yet what it and its peers serve",
+	ReasonUnknown:       "this server does not serve it, and it is not known whether these peers do",
+	ReasonWatchStalled:  "this server does not serve it, and its watch on the servers' leases has stalled, so it may not know every peer",
+	ReasonUnresolved:    "this server does not serve it, and it is not known where to reach the peers that do",
+	ReasonNotRepeatable: "a peer that serves it failed, and the request cannot be sent to another",
 }

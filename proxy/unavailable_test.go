@@ -73,8 +73,9 @@ func TestUnavailableIsAStatus(t *testing.T) {
 	}
 }
 
-// Two hosts of one name are two servers of one identity, and the second goes by its address as well: not before clients.
-func TestUnavailableNamesNoAddressOfADuplicate(t *testing.T) {
+// Two servers with one identity, on hosts of one name, are told apart by an address. Clients must
+// not see it.
+func TestUnavailableHidesDuplicatesAddress(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a", DuplicateID("a", "192.0.2.1:6443")),
 		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
 	got := s.ask("GET", gadgetsPath, "", "Accept", "application/json")
@@ -126,7 +127,7 @@ func TestUnavailableSaysWhy(t *testing.T) {
 	}
 }
 
-func TestUpstreamsErrors(t *testing.T) {
+func TestUpstreamErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		header []string

@@ -15,10 +15,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// What upstream does and no preset: docs/policies.md lists it, and the random histories keep away from it.
+// What upstream does and no preset: docs/policies.md lists it, and the random histories keep away
+// from it.
 
-// TestUpstreamKeepsTheGroupOfADeletedDefinition: when the last custom resource of a group is gone, the local server's document is made anew
-// and the merged one is not told; it is only told that peers' documents are to be filtered again, if there are any.
+// TestUpstreamKeepsTheGroupOfADeletedDefinition: when the last custom resource of a group is gone,
+// the local server's document is made anew and the merged one is not told; it is only told that
+// peers' documents are to be filtered again, if there are any.
 func TestUpstreamKeepsTheGroupOfADeletedDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -7,51 +7,47 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// requestedProtocol is the protocol, or the list of protocols, that a client wants to switch to (RFC 9110, 7.8), "" if it does not. HTTP/2
-// has no such way (RFC 9113, 8.6): there the headers mean nothing and are not passed on.
+// requestedProtocol is the protocol, or list of protocols, to which a client wants to switch (RFC
+// 9110, 7.8), "" for none. HTTP/2 has no upgrade (RFC 9113, 8.6).
 //
-// Another HTTP is not asked for, as a server may choose to ignore it: over a connection that this server has authenticated to the peer,
-// the client could then write any identity headers it likes.
+// Another version of HTTP is removed: on a connection to a peer that trusts this server, the client
+// could then write any identity headers.
 func requestedProtocol(r *http.Request) string {
 	if r.ProtoMajor >= 2 || !httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") {
 		return ""
 	}
 	var wanted []string
-	for _, line := range r.Header["Upgrade"] {
-		for protocol := range strings.SplitSeq(line, ",") {
-			protocol = strings.TrimSpace(protocol)
-			switch name, _, _ := strings.Cut(protocol, "/"); strings.ToLower(name) {
-			case "", "h2c", "h2", "http", "tls":
-			default:
-				wanted = append(wanted, protocol)
-			}
+	for protocol := range wire.Tokens(r.Header["Upgrade"]) {
+		switch name, _, _ := strings.Cut(protocol, "/"); strings.ToLower(name) {
+		case "", "h2c", "h2", "http", "tls":
+		default:
+			wanted = append(wanted, protocol)
 		}
 	}
 	return strings.Join(wanted, ", ")
 }
 
-// switchesTo reports whether an answer switches to one of the protocols that were asked for.
+// switchesTo reports whether an answer switches to one of the wanted protocols.
 func switchesTo(answer *http.Response, wanted string) bool {
 	if wanted == "" || !httpguts.HeaderValuesContainsToken(answer.Header["Connection"], "upgrade") {
 		return false
 	}
 	got := answer.Header.Get("Upgrade")
-	for protocol := range strings.SplitSeq(wanted, ", ") {
-		if strings.EqualFold(protocol, got) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(wanted, ", "), func(protocol string) bool { return strings.EqualFold(protocol, got) })
 }
 
-// tunnel connects the client with a peer that has switched to the protocol that the client wanted, until both have said
-// all, one breaks off, or the request's context ends.
+// tunnel connects the client with a peer that has switched protocols, until both have ended, one
+// fails or the request's context ends.
 func (f *forwarding) tunnel(answer *http.Response) {
 	if !switchesTo(answer, f.protocol) {
 		f.fail(apierrors.NewServiceUnavailable("a peer that serves this switched to a protocol that was not asked for"))
@@ -79,39 +75,32 @@ func (f *forwarding) tunnel(answer *http.Response) {
 		return
 	}
 
-	// The server's reader has what the client sent too early. Beyond that it must not be used: at the end of the client's half it
-	// would end the request's context, and with it the other half (net/http, connReader).
-	f.h.splice(f.r.Context(), client, peer, io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())))
+	// buffered holds what the client sent early. Do not read beyond it: the end of the client's half
+	// would end the request's context, and so the other half (net/http, connReader).
+	f.h.config.Splice(f.r.Context(), client, peer, io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())))
 }
 
-// splice carries bytes both ways, in two goroutines: see Config.Splice.
+// splice copies both ways in two goroutines; see Config.Splice.
 func splice(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader) {
-	const directions = 2
-	ended := make(chan error, directions)
-	go func() { ended <- copyThenCloseWrite(peer, io.MultiReader(early, client)) }()
-	go func() { ended <- copyThenCloseWrite(client, peer) }()
-	var err error
-	open := directions
-	for open > 0 {
-		select {
-		case err = <-ended:
-			open--
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err != nil {
-			break
+	closeBoth := sync.OnceFunc(func() {
+		client.Close()
+		peer.Close()
+	})
+	defer closeBoth()
+	defer context.AfterFunc(ctx, closeBoth)()
+	var both sync.WaitGroup
+	carry := func(to io.Writer, from io.Reader) {
+		if copyThenCloseWrite(to, from) != nil {
+			closeBoth()
 		}
 	}
-	client.Close()
-	peer.Close()
-	for ; open > 0; open-- {
-		<-ended
-	}
+	both.Go(func() { carry(peer, io.MultiReader(early, client)) })
+	both.Go(func() { carry(client, peer) })
+	both.Wait()
 }
 
-// copyThenCloseWrite copies until the end, and says it to the other side. Where a connection cannot be closed for one direction only,
-// that is an error: nothing but its whole end would tell.
+// copyThenCloseWrite copies until the end and passes it on. A connection that cannot close one
+// direction is an error, because only closing it all can tell the other side.
 func copyThenCloseWrite(to io.Writer, from io.Reader) error {
 	if _, err := io.Copy(to, from); err != nil {
 		return err

@@ -73,7 +73,7 @@ func spdy(method string) string {
 	return method + " " + execPath + "?command=sh HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Remote-User: root\r\nContent-Length: 0\r\n\r\n"
 }
 
-func TestUpgradeBothWaysAndHalfClosed(t *testing.T) {
+func TestUpgradeHalfClose(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(method, func(t *testing.T) {
 			_, near := tunnelled(t, switching(t, "SPDY/3.1", func(conn net.Conn, r *bufio.Reader) {
@@ -238,7 +238,7 @@ func TestBadUpgrades(t *testing.T) {
 			}
 		})
 	}
-	t.Run("over HTTP/2 the headers mean nothing", func(t *testing.T) {
+	t.Run("HTTP/2 ignores Upgrade headers", func(t *testing.T) {
 		var sent http.Header
 		s := newShell(t, Reference(), execs("a.test:1"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			sent = r.Header
@@ -251,7 +251,7 @@ func TestBadUpgrades(t *testing.T) {
 			t.Errorf("%d, sent %v; want the peer's 400 to an ordinary request", got.Code, sent)
 		}
 	})
-	t.Run("a protocol that cannot be written", func(t *testing.T) {
+	t.Run("an invalid protocol name", func(t *testing.T) {
 		s := newShell(t, Reference(), execs("a.test:1"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			t.Error("sent on")
 			return nil, io.EOF
@@ -260,7 +260,7 @@ func TestBadUpgrades(t *testing.T) {
 			t.Errorf("%d %s, want 400", got.Code, got.Body)
 		}
 	})
-	t.Run("a client's connection that cannot be taken over", func(t *testing.T) {
+	t.Run("the client's connection cannot be hijacked", func(t *testing.T) {
 		s := newShell(t, Reference(), execs("a.test:1"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			near, far := net.Pipe()
 			t.Cleanup(func() { far.Close() })

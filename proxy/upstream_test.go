@@ -64,12 +64,13 @@ func (*endpoints) StopReconciling()                                        {}
 
 const identitySelector = "apiserver.kubernetes.io/identity=kube-apiserver"
 
-// resync is how often kube-apiserver's informers of definitions and APIServices repeat everything, whereupon upstream looks whether graces
-// have ended (apiextensions-apiserver and kube-aggregator, pkg/apiserver/apiserver.go).
+// resync is how often kube-apiserver's informers of definitions and APIServices repeat everything,
+// whereupon upstream looks whether graces have ended (apiextensions-apiserver and kube-aggregator,
+// pkg/apiserver/apiserver.go).
 const resync = 5 * time.Minute
 
-// startUpstream starts upstream's proxy before a process of the local server as kube-apiserver does (pkg/controlplane/apiserver). to leads
-// to the peers. It must be waited for.
+// startUpstream starts upstream's proxy before a process of the local server as kube-apiserver does
+// (pkg/controlplane/apiserver). to leads to the peers. It must be waited for.
 func startUpstream(ctx context.Context, t testing.TB, self string, local *process, to *transport.Config, known map[string]string,
 	client kubernetes.Interface, objects dynamic.Interface) *upstream {
 	t.Helper()
@@ -119,8 +120,8 @@ func newObjects() *dynamicfake.FakeDynamicClient {
 		map[schema.GroupVersionResource]string{crdResource: "CustomResourceDefinitionList", serviceResource: "APIServiceList"})
 }
 
-// newClient is a client of an API without leases. It is what fake.NewSimpleClientset gives: the managed fields of fake.NewClientset take most of a
-// history's time.
+// newClient is a client of an API without leases. It is what fake.NewSimpleClientset gives: the
+// managed fields of fake.NewClientset take most of a history's time.
 func newClient() *fake.Clientset {
 	client, leases := &fake.Clientset{}, clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
 	client.AddReactor("*", "*", clienttesting.ObjectReaction(leases))
@@ -131,12 +132,13 @@ func newClient() *fake.Clientset {
 	return client
 }
 
-// tick is what a fetch takes, or looking at one object. Upstream ends a grace when more than it has passed, and looks when exactly it has: only
-// because looking takes time does it ever see the end. On a clock that stands still meanwhile it would not.
+// tick is what a fetch takes, or looking at one object. Upstream ends a grace when more than it has
+// passed, and looks when exactly it has: only because looking takes time does it ever see the end.
+// On a clock that stands still meanwhile it would not.
 const tick = time.Microsecond
 
-// listedVersions and servedVersion are what kube-apiserver gives upstream's proxy (crdExtractor and apiServiceExtractor in
-// pkg/controlplane/apiserver/aggregator.go), for objects without a Go type.
+// listedVersions and servedVersion are what kube-apiserver gives upstream's proxy (crdExtractor and
+// apiServiceExtractor in pkg/controlplane/apiserver/aggregator.go), for objects without a Go type.
 func listedVersions(object any) []schema.GroupVersion {
 	time.Sleep(tick)
 	u, ok := object.(*unstructured.Unstructured)
@@ -177,7 +179,8 @@ func identityLease(id, holder string) *coordinationv1.Lease {
 	}
 }
 
-// crd is a CustomResourceDefinition. unserved of its versions are listed and not served; its names may have been refused.
+// crd is a CustomResourceDefinition. unserved of its versions are listed and not served; its names
+// may have been refused.
 func crd(group, resource string, versions []string, unserved []string, accepted bool) *unstructured.Unstructured {
 	var list []any
 	for _, v := range versions {
@@ -206,8 +209,9 @@ func apiService(group, version string, remote bool) *unstructured.Unstructured {
 	}}
 }
 
-// Upstream logs every retry; what it does is seen in its answers. The default error handlers remember when they were last called, and
-// would wait for the end of a time that another bubble has seen.
+// Upstream logs every retry; what it does is seen in its answers. The default error handlers
+// remember when they were last called, and would wait for the end of a time that another bubble has
+// seen.
 func init() {
 	klog.SetLogger(klog.Logger{})
 	utilruntime.ErrorHandlers = nil

@@ -21,7 +21,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// world is what both implementations meet: what is built into the local server, and peers, without a network.
+// world is what both implementations meet: what is built into the local server, and peers, without
+// a network.
 type world struct {
 	mu    sync.Mutex
 	local [2]discovery.Groups
@@ -49,7 +50,8 @@ func (w *world) change(f func()) {
 
 var roots = []string{"/api", "/apis"}
 
-// RoundTrip is the way to every peer. Whoever sends an exchange's request on finds in it what the peer got.
+// RoundTrip is the way to every peer. Whoever sends an exchange's request on finds in it what the
+// peer got.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, takes, err := w.reply(r)
 	if err != nil {
@@ -105,8 +107,9 @@ func (w *world) reply(r *http.Request) (answer func() (*http.Response, error), t
 	return func() (*http.Response, error) { return how(p, r) }, w.lag, nil
 }
 
-// failures are ways in which fetches fail, or should. Upstream takes nothing but an aggregated document of v2 for an answer, and nothing at all;
-// servers before 1.26 give a list of groups to whoever asks.
+// failures are ways in which fetches fail, or should. Upstream takes nothing but an aggregated
+// document of v2 for an answer, and nothing at all; servers before 1.26 give a list of groups to
+// whoever asks.
 var failures = []failure{
 	func(r *http.Request) *http.Response {
 		return reply(r, http.StatusInternalServerError, "text/plain", "down")
@@ -150,7 +153,8 @@ func answers(p *worldPeer, r *http.Request) (*http.Response, error) {
 	return reply(r, http.StatusOK, "text/plain", "peer "+p.id), nil
 }
 
-// manners are the others: errors of all kinds, answers of other forms, and answers that break off before their headers or in the middle.
+// manners are the others: errors of all kinds, answers of other forms, and answers that break off
+// before their headers or in the middle.
 var manners = []manner{
 	says(http.StatusCreated, "application/json", `{"kind":"Made"}`, "Warning", `299 - "one"`, "Warning", `299 - "two"`, "Keep-Alive", "timeout=5", "Connection", "X-Own", "X-Own", "1"),
 	says(http.StatusCreated, "application/json", `{"kind":"Made"}`, "Location", "/api/v1/made"),
@@ -215,7 +219,8 @@ type breakingBody struct {
 	after int64
 }
 
-// errBroken has words in it for which upstream keeps it out of its log (apimachinery, util/proxy, noSuppressPanicError).
+// errBroken has words in it for which upstream keeps it out of its log (apimachinery, util/proxy,
+// noSuppressPanicError).
 var errBroken = errors.New("unexpected EOF (suppressing panic)")
 
 func (b *breakingBody) Read(p []byte) (int, error) {

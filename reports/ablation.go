@@ -12,8 +12,9 @@ import (
 // AblationKind identifies the document, with [APIVersion].
 const AblationKind = "Ablation"
 
-// Ablation says which single switch makes which difference between two policies: the older one with one switch as the newer has it, and
-// the newer one with one switch as the older has it, all on the same schedules.
+// Ablation says which single switch makes which difference between two policies. The same schedules
+// run under the older policy with one switch as in the newer, and under the newer with one as in
+// the older.
 type Ablation struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -28,22 +29,22 @@ type Ablation struct {
 	// Schedules is how many were run under each policy, from FirstSeed on.
 	Schedules uint64 `json:"schedules"`
 	FirstSeed uint64 `json:"firstSeed"`
-	// Switches is in how many the policies differ, and Complete is false when it was ended before all had been tried. A row that was cut
-	// short is left out, as are the counts of the policies as they are.
+	// Switches is in how many the policies differ. Complete is false if the ablation was ended early;
+	// a row that was cut short, and the counts of the unchanged policies, are left out then.
 	Switches int  `json:"switches"`
 	Complete bool `json:"complete"`
-	// Columns are the invariants that were violated under any policy, by the kind of the request, in the order of the catalogue.
-	// Counts are in their order.
+	// Columns are the invariants that were violated under any policy, by the kind of request, in
+	// catalogue order. Counts are in the order of the columns.
 	Columns []AblationColumn `json:"columns"`
-	// FromCounts and ToCounts are of the two policies as they are: how many schedules violated each invariant.
+	// FromCounts and ToCounts are how many schedules violated each under the unchanged policies.
 	FromCounts []uint64 `json:"fromCounts"`
 	ToCounts   []uint64 `json:"toCounts"`
 	// Rows are the switches in which the policies differ, in the order of their declaration.
 	Rows []AblationRow `json:"rows"`
 }
 
-// AblationColumn is an invariant, violated in requests of one kind. The kinds are apart so that a switch about subresources does not hide one about
-// forged hop headers.
+// AblationColumn is an invariant, violated in requests of one kind. Kinds are apart so that a
+// switch about subresources does not hide one about forged hop headers.
 type AblationColumn struct {
 	// Invariant is its name, and Grade who asks for it.
 	Invariant string          `json:"invariant"`
@@ -66,14 +67,14 @@ type AblationRow struct {
 	Switch    string `json:"switch"`
 	FromValue string `json:"fromValue"`
 	ToValue   string `json:"toValue"`
-	// With are the counts of the one policy with this switch alone as in the other; Without those of the other with this switch
-	// alone as in the one.
+	// With are the counts of the one policy with this switch alone as in the other, Without those of
+	// the other with this switch alone as in the one.
 	With    []uint64 `json:"with"`
 	Without []uint64 `json:"without"`
 }
 
-// WriteAblation writes the table of an ablation into dir, which is made if it does not exist, as text, Markdown and JSON: all three or, with an error,
-// none, as [WriteAll] does.
+// WriteAblation writes the tables into dir, which is made if it does not exist, as text, Markdown
+// and JSON: all three or, with an error, none, as [WriteAll] does.
 func WriteAblation(dir string, a *Ablation) error {
 	return save(dir, a, []rendering[*Ablation]{
 		{"ablation.txt", WriteAblationText}, {"ablation.md", WriteAblationMarkdown}, {"ablation.json", writeIndented[*Ablation]},
@@ -83,13 +84,14 @@ func WriteAblation(dir string, a *Ablation) error {
 // telling is the least part of a policy's violations that a change must remove to be named for it.
 const telling = 0.05
 
-// rises tells whether a change that violates an invariant in so many more schedules is named for it: by a fifth, and in one schedule of a hundred.
+// rises reports whether a change adds enough violations to be named: a fifth, and in 1 of 100
+// schedules.
 func (a *Ablation) rises(before, after uint64) bool {
 	return after > before && 5*(after-before) >= before && 100*(after-before) >= a.Schedules
 }
 
-// Findings says in sentences which single change removes which violations, which adds to them, and which is needed; that no single one removes them only
-// if all were tried.
+// Findings says in sentences which single change removes violations, adds some or is needed. That
+// no single change removes them is said only if all were tried.
 func (a *Ablation) Findings() []string {
 	var all []string
 	for i, inv := range a.Columns {
@@ -139,7 +141,7 @@ func percent(part float64) string {
 	return "more than 99 %"
 }
 
-// share is how much of a policy's violations a change removes, from 0 to 1; less than 0 if it adds to them.
+// share is the part of a policy's violations that a change removes; it is below 0 if it adds some.
 func share(before, after uint64) float64 {
 	if before == 0 {
 		return 0
@@ -167,7 +169,7 @@ func (a *Ablation) Ended() string {
 	return fmt.Sprintf("ended after %d of %d %s", len(a.Rows), a.Switches, noun)
 }
 
-// ablationTable is one of the two tables, with the head and the policy as it is in its first two rows.
+// ablationTable is one of the two tables. Its first two rows are the head and the unchanged policy.
 type ablationTable struct {
 	title string
 	rows  [][]string
@@ -200,7 +202,7 @@ func shortValue(value string) string {
 	return value
 }
 
-// cells are a row. A count that is as in base is a dot, so that the eye finds the others; base is nil in the row of the policy as it is.
+// cells are a row. A count equal to base is a dot, so that others stand out; base may be nil.
 func cells(name string, counts, base []uint64) []string {
 	row := []string{name}
 	for i, n := range counts {

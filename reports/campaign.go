@@ -43,8 +43,8 @@ type Campaign struct {
 	Method Method `json:"method"`
 	// Scope is what a campaign that runs every schedule chose from.
 	Scope *Scope `json:"scope,omitempty"`
-	// FirstSeed is the seed of the first schedule of all shards, and Wanted how many schedules they were to run; 0 if they were
-	// to go on for a time.
+	// FirstSeed is the seed of the first schedule of all shards. Wanted is how many schedules they
+	// were to run; 0 if they were to run for a time.
 	FirstSeed uint64 `json:"firstSeed"`
 	Wanted    uint64 `json:"wanted"`
 	// Shards are the parts that this document covers; Of is how many there are.
@@ -57,22 +57,26 @@ type Campaign struct {
 
 	// Schedules is how many were run.
 	Schedules uint64 `json:"schedules"`
-	// ElapsedSeconds is how long the slowest shard took, shrinking excepted; SchedulesPerSecond is what all shards ran in one second.
+	// ElapsedSeconds is how long the slowest shard took, without shrinking. SchedulesPerSecond is over
+	// all shards.
 	ElapsedSeconds     float64 `json:"elapsedSeconds"`
 	SchedulesPerSecond float64 `json:"schedulesPerSecond"`
-	// Traces is how many different traces there were, and Shapes how many if times are ignored: estimates with a standard error of
-	// [DistinctError]. TracesSketch and ShapesSketch are what they are estimated from, for merging.
+	// Traces is how many different traces there were, and Shapes how many if times are ignored:
+	// estimates, with the error [DistinctError], from TracesSketch and ShapesSketch, which can be
+	// merged.
 	Traces       uint64 `json:"traces"`
 	Shapes       uint64 `json:"shapes"`
 	TracesSketch []byte `json:"tracesSketch"`
 	ShapesSketch []byte `json:"shapesSketch"`
-	// PassedOn is how many schedules had a request that was passed on to a peer. With none, nothing was tested.
+	// PassedOn is how many schedules had a request that was forwarded to a peer. 0: nothing was
+	// tested.
 	PassedOn uint64 `json:"passedOn"`
 	// Reached are all interesting states with the schedules that reached them, 0 included.
 	Reached []Reach `json:"reached"`
 	// Invariants are all that there are, with the schedules that violated each.
 	Invariants []InvariantCount `json:"invariants"`
-	// Judged is how many histories were judged in full. In the others, no answer was such that an invariant could object to it.
+	// Judged is how many histories were judged in full. In the others no answer could violate
+	// anything.
 	Judged uint64 `json:"judged"`
 	// Findings are the violations, one for each signature, what the KEP demands first.
 	Findings []CampaignFinding `json:"findings"`
@@ -84,21 +88,21 @@ type Campaign struct {
 	Verdict CampaignVerdict `json:"verdict"`
 }
 
-// DistinctError is the standard error of Traces and Shapes, as a part of them: that of HyperLogLog with 2^14 registers.
+// DistinctError is the relative standard error of Traces and Shapes: HyperLogLog, 2^14 registers.
 const DistinctError = 1.04 / 128
 
 // SearchSpec says what is searched: a policy, with changes, on a control plane of two versions.
 type SearchSpec struct {
 	// Policy is the name of a preset, or "none" for the feature switched off.
 	Policy string `json:"policy"`
-	// Changes are switches of the policy that are set otherwise, such as "Knowledge.KeepLastGood=true".
+	// Changes are switches of the policy that are set otherwise: "Knowledge.KeepLastGood=true".
 	Changes []string `json:"changes,omitempty"`
 	// From and To are the versions whose recorded documents the servers serve.
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Servers is how many there are.
 	Servers int `json:"servers"`
-	// Resources is how many of the resources in which the versions differ most are served; 0 is all that both serve.
+	// Resources is how many of the resources that differ most are served; 0 is all that both serve.
 	Resources int `json:"resources"`
 	// Requests is how many requests a random schedule has; 0 is the default.
 	Requests int `json:"requests,omitempty"`
@@ -145,14 +149,15 @@ type InvariantCount struct {
 	Name     string          `json:"name"`
 	Grade    invariant.Grade `json:"grade"`
 	Sentence string          `json:"sentence"`
-	// Exercised is in how many of the histories that were judged in full it had something to judge. With 0, the search says nothing about it.
+	// Exercised is in how many fully judged histories it had something to judge. 0: nothing is known.
 	Exercised uint64 `json:"exercised"`
-	// Violated is how many schedules violated it, whatever the cause, and Requests the same by the kind of the request.
+	// Violated is how many schedules violated it; Requests is the same by the kind of request.
 	Violated uint64         `json:"violated"`
 	Requests []RequestCount `json:"requests"`
 }
 
-// RequestCount is how many schedules violated an invariant in a request of one kind. A schedule that did so in several kinds counts in each.
+// RequestCount is how many schedules violated an invariant in a request of one kind. A schedule may
+// count in several kinds.
 type RequestCount struct {
 	// Asked is the kind of the request; empty for plain ones.
 	Asked RequestKind `json:"asked,omitempty"`
@@ -173,7 +178,7 @@ const (
 // RequestKinds are all kinds, in the order in which they are shown.
 var RequestKinds = [...]RequestKind{PlainRequest, SubresourceRequest, ForgedRequest}
 
-// Circumstance is what had happened to processes when an invariant was violated. The first that applies counts.
+// Circumstance is what had happened to processes before a violation. The first that applies counts.
 type Circumstance string
 
 // The circumstances.
@@ -184,8 +189,8 @@ const (
 	CircumstanceNone    Circumstance = ""
 )
 
-// Signature is what violations of one kind have in common, whatever the servers are called and whenever it happens. A search shows one violation
-// of each signature, and shrinking keeps it.
+// Signature is what violations of one kind have in common, whatever the servers are called and
+// whenever they happen. A search shows one violation of each, and shrinking keeps it.
 type Signature struct {
 	// Invariant is what is violated, and Grade who asks for it.
 	Invariant string          `json:"invariant"`
@@ -194,7 +199,7 @@ type Signature struct {
 	Cause string `json:"cause"`
 	// Asked is the kind of the request.
 	Asked RequestKind `json:"asked,omitempty"`
-	// Circumstance says, of a plain request, whose process came or went shortly before, or while a fault was on.
+	// Circumstance says, of a plain request, whose process came or went before, or during a fault.
 	Circumstance Circumstance `json:"circumstance,omitempty"`
 }
 
@@ -224,7 +229,7 @@ type CampaignFinding struct {
 	Seed uint64 `json:"seed"`
 	// Sentence tells one in full: of the smallest schedule, if there is one.
 	Sentence string `json:"sentence"`
-	// Disturbances is how many steps of the smallest schedule harm or change the control plane, and Story is that schedule in words.
+	// Disturbances is how many steps of the smallest schedule disturb; Story is the schedule in words.
 	Disturbances int      `json:"disturbances,omitempty"`
 	Story        []string `json:"story,omitempty"`
 	// File is the name of the repro file, and Repro its content; both empty if it was not written.
@@ -239,7 +244,8 @@ type SelfChecks struct {
 	// Repeated is how many schedules were run twice, and Differed how many of them gave another trace.
 	Repeated uint64 `json:"repeated"`
 	Differed uint64 `json:"differed"`
-	// Doubted is how many histories that needed no judging were judged all the same, and Wrong how many of them had a violation.
+	// Doubted is how many histories were judged although they seemed to need no judging, and Wrong how
+	// many of them had a violation.
 	Doubted uint64 `json:"doubted"`
 	Wrong   uint64 `json:"wrong"`
 	// FirstDiffered and FirstWrong are seeds; 0 if there is none.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteCampaign writes a campaign into dir, which is made if it does not exist, as [CampaignJSON] and [CampaignHTML], and the repro file
-// of each finding. As with [WriteAll] no reader ever sees half a file.
+// WriteCampaign writes a campaign into dir, which is made if it does not exist, as [CampaignJSON]
+// and [CampaignHTML], with the repro file of each finding. It is as atomic as [WriteAll].
 func WriteCampaign(dir string, c *Campaign) error {
 	var repros []file
 	for _, f := range c.Findings {
@@ -33,10 +34,10 @@ func WriteCampaign(dir string, c *Campaign) error {
 // MaxShards bounds how many parts a campaign is searched in.
 const MaxShards = 10_000
 
-var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", inJSON, (*Campaign).check}
+var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", false, (*Campaign).check}
 
-// ReadCampaign reads a campaign that was saved. It refuses any other document, one with fields it does not know, and one that contradicts
-// itself; the error names the file and what is wrong with it.
+// ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions;
+// the error names the file and what is wrong with it.
 func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
 
 // check refuses what contradicts itself, and what a merged campaign could not name files by.
@@ -78,4 +79,110 @@ func (c *Campaign) check() error {
 		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, outcome)
 	}
 	return nil
+}
+
+var (
+	campaignPage = newPage("campaign/", "campaign")
+	campaignHead = newHead(nil)
+)
+
+// campaignDocument is what the template is given.
+type campaignDocument struct {
+	*Campaign
+	head
+	ErrorPercent float64
+	JSON         string
+}
+
+// WriteCampaignHTML writes a campaign as one self-contained page without scripts; see [WriteHTML].
+func WriteCampaignHTML(w io.Writer, c *Campaign) error {
+	return writePage(w, campaignPage, campaignDocument{Campaign: c, head: campaignHead, ErrorPercent: 100 * DistinctError, JSON: CampaignJSON})
+}
+
+// Lead says in a sentence what was searched.
+func (d campaignDocument) Lead() string {
+	resources := "all resources of both versions"
+	if n := d.Spec.Resources; n > 0 {
+		resources = counted(n, "resource") + " that tell the versions apart"
+	}
+	how := "Random schedules of faults, restarts and upgrades"
+	if d.Method == MethodAll {
+		how = "Every schedule of a bounded number of events"
+		if d.Scope != nil && d.Schedules != d.Scope.Schedules {
+			how = covered(d.Campaign) + " schedules of a bounded number of events"
+		}
+	}
+	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
+}
+
+// First is the id of the first finding about an invariant; empty if there is none.
+func (d campaignDocument) First(invariant string) string {
+	for n, f := range d.Findings {
+		if f.Invariant == invariant {
+			return fmt.Sprintf("finding-%d", n+1)
+		}
+	}
+	return ""
+}
+
+// covered says how many schedules of its scope a campaign ran: "all 23,173", or "7 of the 14".
+func covered(c *Campaign) string {
+	all := grouped(int(c.Scope.Schedules))
+	if c.Schedules == c.Scope.Schedules {
+		return "all " + all
+	}
+	return grouped(int(c.Schedules)) + " of the " + all
+}
+
+// WriteCampaignSummary writes a campaign for a terminal: the verdict, what was searched, a few
+// lines for each finding, and where to read on.
+func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
+	t := &terminal{SummaryOptions: opts}
+	t.verdict(c.Verdict.Outcome, string(c.Verdict.Outcome), c.Verdict.Sentence+".")
+	fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
+		c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
+	if c.Scope != nil {
+		fmt.Fprintf(t, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))
+	}
+	var never, idle []string
+	for _, r := range c.Reached {
+		if r.Schedules == 0 && r.Impossible == "" {
+			never = append(never, r.State)
+		}
+	}
+	for _, inv := range c.Invariants {
+		if inv.Exercised == 0 {
+			idle = append(idle, inv.Name)
+		}
+	}
+	if len(never) > 0 {
+		fmt.Fprintf(t, "never reached: %s\n", strings.Join(never, ", "))
+	}
+	if len(idle) > 0 {
+		fmt.Fprintf(t, "not exercised: %s\n", strings.Join(idle, ", "))
+	}
+	fmt.Fprintf(t, "%s schedules run twice, %s with another trace\n", grouped(int(c.Checks.Repeated)), grouped(int(c.Checks.Differed)))
+	for _, x := range c.Troubles {
+		fmt.Fprintf(t, "%s could not be carried out, the first with seed %d: %s\n", counted(int(x.Schedules), "schedule"), x.Seed, plain(x.Sentence))
+	}
+	for _, f := range c.Findings {
+		t.finding(f)
+	}
+	return t.end(w, CampaignHTML, CampaignJSON)
+}
+
+func (t *terminal) finding(f CampaignFinding) {
+	grade := ""
+	if f.Grade != invariant.GradeCore {
+		grade = " (beyond the KEP)"
+	}
+	fmt.Fprintf(t, "\n%s %s%s\n  in %s, first with seed %d\n", t.sign(invariant.OutcomeFail), plain(f.Signature.String()), grade,
+		counted(int(f.Schedules), "schedule"), f.Seed)
+	for _, line := range f.Story {
+		fmt.Fprintf(t, "    %s\n", plain(line))
+	}
+	fmt.Fprintf(t, "  %s\n", plain(f.Sentence))
+	if f.File != "" && t.Dir != "" {
+		fmt.Fprintf(t, "  skewproof replay %s\n", filepath.Join(t.Dir, f.File))
+	}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// ConformanceKind identifies a conformance report, together with [APIVersion]. [ReadConformance] refuses any other.
+// ConformanceKind, with [APIVersion], identifies a conformance report. [ReadConformance] refuses
+// others.
 const ConformanceKind = "ConformanceReport"
 
 // ConformanceFile is the name of the file of a conformance report.
@@ -23,7 +24,7 @@ const (
 	ResultSkipped      Result = "skipped"      // it was not tried, or nothing of the kind could be observed
 )
 
-// ConformanceReport says how one Mixed Version Proxy, in one pair of versions, did in the scenarios of the catalogue.
+// ConformanceReport is how one Mixed Version Proxy did in the catalogue, in one pair of versions.
 type ConformanceReport struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -33,8 +34,8 @@ type ConformanceReport struct {
 	Metadata ConformanceMetadata `json:"metadata"`
 	// Product is what was tested.
 	Product Product `json:"product"`
-	// Result is that of the profile core, and of extended as well with strict; it is "inconclusive" if the negative control did not
-	// fail as it must, whatever the profiles say. It is never "skipped".
+	// Result is that of the profile core, and of extended too if strict. It is "inconclusive" if the
+	// negative control did not fail as it must, and never "skipped".
 	Result Result `json:"result"`
 	// Sentence says in one sentence what it came to, and why.
 	Sentence string `json:"sentence"`
@@ -58,29 +59,30 @@ type ConformanceMetadata struct {
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// SkewproofVersion is the version of the program that tested.
 	SkewproofVersion string `json:"skewproofVersion"`
-	// Labels is the expression that chose the scenarios, in Ginkgo's language of labels; empty: all of them.
+	// Labels is the expression that chose the scenarios, in Ginkgo's label language; empty: all of
+	// them.
 	Labels string `json:"labels,omitempty"`
 	// Strict is true when the profile extended counts like core.
 	Strict bool `json:"strict"`
-	// Complete is false when the run was ended before every chosen scenario had its turn; such a run never passes.
+	// Complete is false if the run was ended before every scenario had its turn; it never passes then.
 	Complete bool `json:"complete"`
 }
 
 // Product is what was tested.
 type Product struct {
-	// Name is that of the Mixed Version Proxy, such as "kube-apiserver" or "skewproof reference proxy".
+	// Name is that of the Mixed Version Proxy: "kube-apiserver", "skewproof reference proxy".
 	Name string `json:"name"`
 	// Version is that of the product, where it has one of its own beside those of the kube-apiservers.
 	Version string `json:"version,omitempty"`
 	// URL is where to read about it.
 	URL string `json:"url,omitempty"`
-	// Backend is what the servers ran on: "local", "kind", "sim", or "existing" for servers that were there already.
+	// Backend is what the servers ran on: "local", "kind", "sim" or "existing" (they ran already).
 	Backend string `json:"backend"`
-	// Subject is what was in front of, or inside of, the kube-apiservers, as 'skewproof run --subject' names it; "external" where the backend is
+	// Subject is the proxy as 'skewproof run --subject' names it; "external" on the backend
 	// "existing".
 	Subject string `json:"subject"`
-	// From and To are the versions of the kube-apiservers; both are empty for servers that were there already, whose versions stand
-	// in the report of each scenario.
+	// From and To are the versions of the kube-apiservers; both are empty for servers that ran
+	// already, whose versions are in the report of each scenario.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
@@ -89,8 +91,8 @@ type Product struct {
 type Profile struct {
 	// Name is "core" or "extended".
 	Name invariant.Grade `json:"name"`
-	// Result is "failed" if any scenario failed; else "inconclusive" if any was, or was not run because the suite was ended before, or if none
-	// passed; else "passed".
+	// Result is "failed" if any scenario failed; else "inconclusive" if one was, if one was not run
+	// because the suite was ended, or if none passed; else "passed".
 	Result Result `json:"result"`
 	// Passed, Failed, Inconclusive and Skipped count the scenarios with that result.
 	Passed       int `json:"passed"`
@@ -110,34 +112,42 @@ type ConformanceScenario struct {
 	// Core and Extended are the results by profile.
 	Core     ProfileResult `json:"core"`
 	Extended ProfileResult `json:"extended"`
+	CarriedOut
+}
+
+// CarriedOut says where a run was carried out, and how to repeat it.
+type CarriedOut struct {
 	// DurationSeconds is how long it took; 0 if it was not carried out.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
+	// Directory holds history, logs and the full report, relative to this file; empty if it was not
+	// carried out. Page is the report for people; empty if the run left none.
 	Directory string `json:"directory,omitempty"`
-	// Page is the report of the run for people, relative to this file; empty if the run left none.
-	Page string `json:"page,omitempty"`
-	// Reproduce is the command line that repeats this one run; empty if it is not for this backend. For servers that were there already it names
-	// their kubeconfig, which nobody else has.
+	Page      string `json:"page,omitempty"`
+	// Reproduce is the command line that repeats this one run; empty if it is not for this backend.
+	// For servers that run already it names their kubeconfig, which nobody else has.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 
 // ProfileResult is what one scenario came to in one profile.
 type ProfileResult struct {
-	// Result is "failed" if an invariant of the profile was violated; "inconclusive" if nothing could be said about one that the scenario exists
-	// for, the machine did not keep up, or the run was not carried out to its end; "skipped" if it was not tried, or showed nothing of the kind; else "passed".
+	// Result is "failed" if an invariant of the profile was violated; "inconclusive" if nothing could
+	// be said about one that the scenario tests, the machine was overloaded, or the run was cut short;
+	// "skipped" if the scenario was not run or showed nothing of the profile; else "passed".
 	Result Result `json:"result"`
 	// Reason says why it did not pass; empty if it did.
 	Reason string `json:"reason,omitempty"`
-	// Violated and Undecided name the invariants of the profile that were violated, or about which nothing could be said, in catalogue
-	// order. What is undecided matters only where the scenario exists for it, or the machine did not keep up: Reason says so then.
+	// Violated and Undecided name the invariants of the profile that were violated, or not decided, in
+	// catalogue order. Undecided ones matter only if Reason names them.
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
 }
 
-// ConformanceControl is the proof that a run could have failed: the same scenarios on a subject on which they must.
+// ConformanceControl is the proof that a run could have failed: scenarios on subjects that must
+// fail.
 type ConformanceControl struct {
-	// Result is "passed" when every control run violated all that it must, "failed" when one did not, "inconclusive" when one could not be
-	// carried out, "skipped" when there was none. Anything but "passed" makes the whole conformance run inconclusive.
+	// Result is "passed" if every control run violated all that it must, "failed" if one did not,
+	// "inconclusive" if one could not be carried out, "skipped" if there was none. Anything but
+	// "passed" makes the whole report inconclusive.
 	Result Result `json:"result"`
 	// Reason says why the result is not "passed"; empty if it is.
 	Reason string `json:"reason,omitempty"`
@@ -156,21 +166,14 @@ type ControlRun struct {
 	Backend string `json:"backend"`
 	// MustViolate are the invariants that must be violated, all of them.
 	MustViolate []string `json:"mustViolate"`
-	// Result is "passed" if they were; "failed" if one was not; "inconclusive" if nothing could be said about one, or the run was not carried out to
-	// its end. A run that was refused is among the unproven.
+	// Result is "passed" if they were, "failed" if one was not, "inconclusive" if nothing could be
+	// said about one or the run was cut short. Refused runs are among the unproven.
 	Result Result `json:"result"`
 	// Reason says why the result is not "passed".
 	Reason string `json:"reason,omitempty"`
 	// Violated are the core invariants that were violated.
 	Violated []string `json:"violated,omitempty"`
-	// DurationSeconds is how long it took.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file; empty if it was not carried out.
-	Directory string `json:"directory,omitempty"`
-	// Page is the report of the run for people, relative to this file; empty if the run left none.
-	Page string `json:"page,omitempty"`
-	// Reproduce is the command line that repeats the run.
-	Reproduce string `json:"reproduce,omitempty"`
+	CarriedOut
 }
 
 // Unproven is a scenario of which this run does not show that it can fail.

@@ -26,7 +26,7 @@ func smallConformance() ConformanceReport {
 		Scenarios: []ConformanceScenario{
 			{
 				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
-				DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet",
+				CarriedOut: CarriedOut{DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet"},
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
@@ -41,7 +41,7 @@ func smallConformance() ConformanceReport {
 		Control: ConformanceControl{
 			Runs: []ControlRun{{
 				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: []string{"NoFalseNotFound", "Converges"}, Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
-				DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none",
+				CarriedOut: CarriedOut{DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none"},
 			}},
 			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},
 		},
@@ -92,7 +92,10 @@ func schema(of reflect.Type, at string) []string {
 	var lines []string
 	for i := range of.NumField() {
 		name, option, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		for _, line := range schema(of.Field(i).Type, at+"."+name) {
+		if !of.Field(i).Anonymous {
+			name = "." + name
+		}
+		for _, line := range schema(of.Field(i).Type, at+name) {
 			if option != "" {
 				line += ", " + option
 			}
@@ -246,7 +249,7 @@ func TestNoProfilePassesOfWhichAPartWasNotRun(t *testing.T) {
 func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 	r := RunReport{
 		Metadata: Metadata{Complete: true}, Verdict: Verdict{Outcome: invariant.OutcomeInconclusive, Sentence: "the moon was full."},
-		Invariants: []Invariant{{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}},
+		Invariants: []Invariant{{Verdict: invariant.Verdict{Name: "A", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass}}},
 	}
 	if p := r.InProfile(invariant.GradeCore); p.Result != ResultInconclusive || p.Reason != "the moon was full." {
 		t.Errorf("%+v, want it inconclusive, with the reason of the run", p)
@@ -257,7 +260,8 @@ func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 func TestNoProfilePassesInARunThatEndedEarly(t *testing.T) {
 	for _, m := range []Metadata{{}, {Error: "etcd exited 1"}, {Complete: true, Error: "etcd exited 1"}} {
 		r := RunReport{Metadata: m, Verdict: Verdict{Outcome: invariant.OutcomePass}, Invariants: []Invariant{
-			{Name: "A", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass}, {Name: "B", Grade: invariant.GradeExtended, Verdict: invariant.OutcomePass},
+			{Verdict: invariant.Verdict{Name: "A", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass}},
+			{Verdict: invariant.Verdict{Name: "B", Grade: invariant.GradeExtended, Outcome: invariant.OutcomePass}},
 		}}
 		for _, grade := range []invariant.Grade{invariant.GradeCore, invariant.GradeExtended} {
 			if p := r.InProfile(grade); p.Result != ResultInconclusive || !strings.Contains(p.Reason, "ended early") {
@@ -275,8 +279,8 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	outcomes := []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive}
 	for n := range 9 * 8 {
 		verdicts := []invariant.Verdict{
-			{Invariant: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
-			{Invariant: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
+			{Name: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
+			{Name: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
 		}
 		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteConformance writes the report as YAML: fields in the order in which they are declared, and no line folded, since some of them are
-// command lines that people copy.
+// WriteConformance writes the report as YAML, with fields in the order of their declaration. Lines
+// are not folded, since people copy command lines.
 func WriteConformance(w io.Writer, c ConformanceReport) error {
 	fail := func(err error) error { return fmt.Errorf("render %s: %w", ConformanceFile, err) }
 	encoded, err := json.Marshal(c)
@@ -53,7 +55,7 @@ func escaped(encoded []byte) []byte {
 // plainWord matches strings that every reader of YAML reads as the same string without quotes.
 var plainWord = regexp.MustCompile(`^[A-Za-z/“(][^:#\x00-\x1f\x7f-\x{a0}\x{2028}\x{2029}\x{feff}]*[^:#\s\x00-\x1f\x7f-\x{a0}]$`)
 
-// lay lays a document out as people write it: one value a line, and quotes only where they are needed.
+// lay lays a document out as people write it: one value a line, and quotes only where needed.
 func lay(n *yamlnode.Node) {
 	n.Style &^= yamlnode.FlowStyle
 	if n.Kind == yamlnode.ScalarNode && n.Tag == "!!str" && plainWord.MatchString(n.Value) && !oldWord[strings.ToLower(n.Value)] {
@@ -67,8 +69,9 @@ func lay(n *yamlnode.Node) {
 // oldWord are strings that some readers of YAML take for a boolean, null or a number.
 var oldWord = map[string]bool{"no": true, "yes": true, "on": true, "off": true, "true": true, "false": true, "null": true, "nan": true, "inf": true}
 
-// SaveConformance writes the report into dir, which is made if it does not exist, as [ConformanceFile] and [ConformanceHTML], and junit,
-// which may be nil, beside them as [JUnitFile]. As with [WriteAll] no reader ever sees half a file.
+// SaveConformance writes the report into dir, which is made if it does not exist, as
+// [ConformanceFile] and [ConformanceHTML], and junit, if not nil, as [JUnitFile]. It is as atomic
+// as [WriteAll].
 func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 	var others []file
 	if junit != nil {
@@ -78,14 +81,14 @@ func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 }
 
 var conformanceReports = readable[ConformanceReport]{
-	"conformance report", ConformanceKind, "run the suite again to write a new report", inYAML, ConformanceReport.check,
+	"conformance report", ConformanceKind, "run the suite again to write a new report", true, ConformanceReport.check,
 }
 
-// ReadConformance reads a conformance report. It refuses a file that is none, one of another version, one with fields it does not know,
-// and one whose results do not follow from each other; the error names the file and what is wrong with it.
+// ReadConformance reads a conformance report. It refuses any other document, unknown fields and
+// results that do not follow from each other; the error names the file and what is wrong with it.
 func ReadConformance(path string) (ConformanceReport, error) { return conformanceReports.read(path) }
 
-// check refuses a report whose results do not follow from its parts: passed must not be a matter of editing one line.
+// check refuses results that do not follow from each other: editing one line must not make a pass.
 func (c ConformanceReport) check() error {
 	for n, s := range c.Scenarios {
 		for _, p := range []struct {
@@ -122,4 +125,112 @@ func (p ProfileResult) check() error {
 		return fmt.Errorf("is passed, with the reason %q why it is not, and [%s] violated: the file was altered", p.Reason, strings.Join(p.Violated, ", "))
 	}
 	return nil
+}
+
+// ConformanceHTML is the name of the page of a conformance report.
+const ConformanceHTML = "conformance.html"
+
+var (
+	conformancePage = newPage("conformance/", "conformance")
+	conformanceHead = newHead(nil, "conformance/conformance.css")
+)
+
+// conformanceDocument is what the template is given.
+type conformanceDocument struct {
+	ConformanceReport
+	head
+	Lists       []conformanceList
+	YAML, JUnit string
+}
+
+// conformanceList names the scenarios that have one result, for those who look for nothing else.
+type conformanceList struct {
+	Title string
+	Names []string
+}
+
+// WriteConformanceHTML writes the report as one self-contained page without scripts, as [WriteHTML]
+// does. It links to the reports of the runs beside it.
+func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
+	d := conformanceDocument{ConformanceReport: c, head: conformanceHead, YAML: ConformanceFile, JUnit: JUnitFile}
+	for _, list := range []struct {
+		title string
+		of    func(ConformanceScenario) bool
+	}{
+		{"Failed", func(s ConformanceScenario) bool { return c.counts(s, ResultFailed) }},
+		{"Inconclusive", func(s ConformanceScenario) bool { return c.counts(s, ResultInconclusive) && !c.counts(s, ResultFailed) }},
+		{"Not run", ConformanceScenario.notRun},
+	} {
+		if names := c.named(list.of); len(names) > 0 {
+			d.Lists = append(d.Lists, conformanceList{list.title, names})
+		}
+	}
+	return writePage(w, conformancePage, d)
+}
+
+// counts reports whether a scenario has a result in a profile that counts.
+func (c ConformanceReport) counts(s ConformanceScenario, r Result) bool {
+	return s.Core.Result == r || c.Metadata.Strict && s.Extended.Result == r
+}
+
+func (s ConformanceScenario) notRun() bool { return s.Core.Reason == NotReached }
+
+// named are the names of the scenarios of which something is true.
+func (c ConformanceReport) named(of func(ConformanceScenario) bool) []string {
+	var names []string
+	for _, s := range c.Scenarios {
+		if of(s) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// outcomes are the outcomes whose sign and colour stand for a result.
+var outcomes = map[Result]invariant.Outcome{
+	ResultPassed: invariant.OutcomePass, ResultFailed: invariant.OutcomeFail,
+	ResultInconclusive: invariant.OutcomeInconclusive, ResultSkipped: invariant.OutcomeInconclusive,
+}
+
+// WriteConformanceSummary writes the report for a terminal: the result of each scenario and why it
+// did not pass, what is wrong with the negative control, and where to read on.
+func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptions) error {
+	t := &terminal{SummaryOptions: opts}
+	t.verdict(outcomes[c.Result], string(c.Result), c.Sentence)
+	for _, p := range c.Profiles {
+		fmt.Fprintf(t, "%-9s %s: %d passed, %d failed, %d inconclusive, %d skipped\n", p.Name, p.Result, p.Passed, p.Failed, p.Inconclusive, p.Skipped)
+	}
+	fmt.Fprintf(t, "%-9s %s: %s that must fail\n\n", "control", c.Control.Result, counted(len(c.Control.Runs), "run"))
+	for _, s := range c.Scenarios {
+		if s.notRun() {
+			continue
+		}
+		fmt.Fprintf(t, "%s %-28s %s", t.sign(outcomes[s.Core.Result]), plain(s.Name), s.Core.Result)
+		if s.Core.Reason != "" {
+			fmt.Fprintf(t, ": %s", plain(s.Core.Reason))
+		}
+		fmt.Fprintln(t)
+		if e := s.Extended; c.Metadata.Strict && e.Reason != s.Core.Reason && (e.Result == ResultFailed || e.Result == ResultInconclusive) {
+			fmt.Fprintf(t, "%s %-28s %s beyond the KEP: %s\n", t.sign(outcomes[e.Result]), plain(s.Name), e.Result, plain(e.Reason))
+		}
+	}
+	if names := c.named(ConformanceScenario.notRun); len(names) > 0 {
+		fmt.Fprintf(t, "not run: %s\n", plain(strings.Join(names, ", ")))
+	}
+	notRun := 0
+	for _, r := range c.Control.Runs {
+		switch {
+		case r.Reason == NotReached:
+			notRun++
+		case r.Result != ResultPassed:
+			fmt.Fprintf(t, "%s control %s on %s: %s\n", t.sign(invariant.OutcomeFail), plain(r.Scenario), plain(r.Subject), plain(r.Reason))
+		}
+	}
+	if notRun > 0 {
+		fmt.Fprintf(t, "not run: %s\n", counted(notRun, "control run"))
+	}
+	for _, u := range c.Control.Unproven {
+		fmt.Fprintf(t, "no control run of %s: %s\n", plain(u.Scenario), plain(u.Reason))
+	}
+	return t.end(w, ConformanceHTML, ConformanceFile)
 }

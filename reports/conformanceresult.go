@@ -19,7 +19,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 		if i.Grade != grade {
 			continue
 		}
-		switch i.Verdict {
+		switch i.Outcome {
 		case invariant.OutcomePass:
 			if p.Result == ResultSkipped {
 				p.Result = ResultPassed
@@ -54,7 +54,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	return p
 }
 
-// Conclude fills in what follows from the scenarios and the control runs: the profiles, the results of control and report, the sentence.
+// Conclude fills in what follows from the scenarios and control runs: profiles, results, sentence.
 func (c *ConformanceReport) Conclude() {
 	c.APIVersion, c.Kind = APIVersion, ConformanceKind
 	c.Profiles = []Profile{

@@ -19,8 +19,8 @@ type Count struct {
 	Class invariant.Class `json:"class"`
 	// Status is the HTTP status code; 0 if no response header arrived.
 	Status int `json:"status"`
-	// Detail tells apart what the status alone does not: for 404 "object" or "resource", for a missing or broken
-	// response why ("refused", "reset", "timeout", …).
+	// Detail is, for 404, "object" or "resource", and without a complete response why ("refused",
+	// "reset", "timeout", …).
 	Detail string `json:"detail,omitempty"`
 	// Count is how many there were.
 	Count int `json:"count"`
@@ -84,7 +84,7 @@ type matrixRow struct {
 	Counts []int // by server, then over all
 }
 
-// newMatrix makes a table of the counts: a section for each class, a row for each answer, a column for each server.
+// newMatrix makes a table of the counts: sections are classes, rows answers, columns servers.
 func newMatrix(r RunReport) []matrixSection {
 	columns := map[string]int{}
 	for n, s := range r.Servers {

@@ -2,6 +2,9 @@ package reports
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -22,7 +25,7 @@ type Step struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Fault is one injected fault with what it really touched.
+// Fault is one injected fault with its observed effect.
 type Fault struct {
 	// ID numbers the faults of a run.
 	ID int `json:"id"`
@@ -40,16 +43,17 @@ type Fault struct {
 	// StartSeconds and EndSeconds are when it began and when it was healed, or the run ended.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// Evidence is what it touched.
+	// Evidence is its observed effect.
 	Evidence FaultEvidence `json:"evidence"`
 }
 
-// FaultEvidence is what a fault really touched.
+// FaultEvidence is the observed effect of a fault.
 type FaultEvidence struct {
-	// Bit is false when the fault touched nothing at all: the run then says nothing about it. Requests count for that only
-	// when the process was the target.
-	Bit bool `json:"bit"`
-	// RefusedConnections were turned away, CutConnections were broken, AffectedConnections carried bytes through it.
+	// Effective is false if the fault had no effect: the run then says nothing about it. Requests
+	// count only if the process was the target.
+	Effective bool `json:"bit"`
+	// Connections were refused, cut, or carried bytes through the fault: RefusedConnections,
+	// CutConnections, AffectedConnections.
 	RefusedConnections  int `json:"refusedConnections,omitempty"`
 	CutConnections      int `json:"cutConnections,omitempty"`
 	AffectedConnections int `json:"affectedConnections,omitempty"`
@@ -58,11 +62,11 @@ type FaultEvidence struct {
 	BytesDown int64 `json:"bytesDown,omitempty"`
 	// Requests were addressed to, or served by, the target while it was on.
 	Requests int `json:"requests,omitempty"`
-	// EffectsSeen counts what else shows a misconfiguration to be real: an [Effect] that is as it must be with it.
+	// EffectsSeen counts what else shows a misconfiguration to be real; see [Effect].
 	EffectsSeen int `json:"effectsSeen,omitempty"`
 }
 
-// Target is "from→to" for a link, from all if no source is named, and the server's name for a process.
+// Target is "from→to" for a link ("all" if no source is named), and the server for a process.
 func (f Fault) Target() string {
 	if f.Server != "" {
 		return f.Server
@@ -99,10 +103,56 @@ func newFaults(h *history.History, end time.Duration) []Fault {
 			ID: f.ID, Kind: f.Kind, From: f.From, To: f.To, Server: f.Server, Blocks: f.Blocks, Detail: f.Detail,
 			StartSeconds: seconds(min(f.Start, end)), EndSeconds: seconds(min(f.End, end)),
 			Evidence: FaultEvidence{
-				Bit: f.Effective(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
+				Effective: f.Effective(), RefusedConnections: e.Refused, CutConnections: e.Cut, AffectedConnections: e.Affected,
 				BytesUp: e.BytesUp, BytesDown: e.BytesDown, Requests: e.Requests, EffectsSeen: e.Seen,
 			},
 		})
 	}
 	return out
+}
+
+// Effect is what the configuration of one process was observed to do, on the wire and in etcd.
+type Effect struct {
+	// Server is its name; Incarnation tells which of its processes it was, as in [VersionWindow].
+	Server      string `json:"server"`
+	Incarnation int    `json:"incarnation"`
+	// AtSeconds is when it was looked at, which is when the process was about to end.
+	AtSeconds Seconds `json:"atSeconds"`
+	// Setup says what was out of the ordinary in what it was told; empty if that was not recorded.
+	Setup string `json:"setup,omitempty"`
+	// Certificate is the serving certificate that it presented: subject, issuer, serial number,
+	// expiry. It is empty if none was seen.
+	Certificate string `json:"certificate,omitempty"`
+	// Advertised is the host:port in its endpoint lease; empty if there was no lease.
+	Advertised string `json:"advertised,omitempty"`
+	// Dials are the connections made to it, or to the address that it advertised; empty if none were.
+	Dials []history.Dial `json:"dials,omitempty"`
+}
+
+func newEffects(h *history.History, end time.Duration) []Effect {
+	var out []Effect
+	for _, e := range inOrder(h.Effects, func(e history.Effect) history.Time { return e.At }) {
+		out = append(out, Effect{
+			Server: e.Server, Incarnation: e.Incarnation, AtSeconds: seconds(min(e.At, end)), Setup: e.Setup,
+			Certificate: e.Certificate, Advertised: e.Advertised, Dials: e.Dials,
+		})
+	}
+	return out
+}
+
+// Dialled says who connected to the process, a line for each address.
+func (e Effect) Dialled() []string {
+	var addresses []string
+	by := map[string][]string{}
+	for _, d := range e.Dials {
+		if d.Connections > 0 {
+			addresses = appendNew(addresses, d.Address)
+			by[d.Address] = append(by[d.Address], fmt.Sprintf("%s × %s", d.From, grouped(d.Connections)))
+		}
+	}
+	slices.Sort(addresses)
+	for n, a := range addresses {
+		addresses[n] = a + ": " + strings.Join(by[a], ", ")
+	}
+	return addresses
 }

@@ -29,7 +29,10 @@ func TestEffectsAreShown(t *testing.T) {
 }
 
 func TestDialledByAddress(t *testing.T) {
-	e := Effect{Dials: []Dial{{"b", "z:1", 2}, {"b", "a:1", 1}, {"c", "z:1", 3}, {"c", "y:1", 0}}}
+	e := Effect{Dials: []history.Dial{
+		{From: "b", Address: "z:1", Connections: 2}, {From: "b", Address: "a:1", Connections: 1},
+		{From: "c", Address: "z:1", Connections: 3}, {From: "c", Address: "y:1"},
+	}}
 	got := strings.Join(e.Dialled(), "; ")
 	if want := "a:1: b × 1; z:1: b × 2, c × 3"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -41,7 +44,7 @@ func TestSeenIsEvidence(t *testing.T) {
 	h := smallRun()
 	h.Faults = []history.Fault{{ID: 1, Kind: "proxy-off", From: "b", To: "a", Start: at(5), End: at(6), Evidence: history.Evidence{Seen: 1}}}
 	f := newFaults(h, h.End.At)[0]
-	if !f.Evidence.Bit || f.Evidence.Account() == "" {
+	if !f.Evidence.Effective || f.Evidence.Account() == "" {
 		t.Errorf("evidence %+v is told as %q", f.Evidence, f.Evidence.Account())
 	}
 }

@@ -18,8 +18,8 @@ type Evidence struct {
 	LastSeconds  Seconds `json:"lastSeconds"`
 	// Asked is the server that was asked; empty where no single one is to blame.
 	Asked string `json:"asked,omitempty"`
-	// Resources are all that the violations of the group were about, as "group/version/resource[/subresource]", sorted and
-	// cut to a readable length; ResourcesTotal is how many there were.
+	// Resources are what the violations were about, as "group/version/resource[/subresource]", sorted
+	// and cut to a readable length; ResourcesTotal is how many there were.
 	Resources      []string `json:"resources,omitempty"`
 	ResourcesTotal int      `json:"resourcesTotal,omitempty"`
 	// Requests are those that show the violation: one, or the two that contradict each other.
@@ -29,7 +29,7 @@ type Evidence struct {
 	// Hops are the servers' own accounts of Requests, in time order.
 	Hops []Hop `json:"hops,omitempty"`
 	// Difference is set where two discovery documents contradict each other.
-	Difference *Difference `json:"difference,omitempty"`
+	Difference *invariant.Difference `json:"difference,omitempty"`
 	// Process is set where a change of a server's process is the violation.
 	Process *Process `json:"process,omitempty"`
 }
@@ -96,29 +96,9 @@ type Hop struct {
 	Rerouted bool `json:"rerouted,omitempty"`
 }
 
-// Difference says how two discovery documents differ.
-type Difference struct {
-	// Left and Right say whose documents they are.
-	Left  string `json:"left"`
-	Right string `json:"right"`
-	// LeftHash and RightHash identify their bytes; empty for a union, which has none.
-	LeftHash  string `json:"leftHash,omitempty"`
-	RightHash string `json:"rightHash,omitempty"`
-	// LeftETag and RightETag are the entity tags they were answered with.
-	LeftETag  string `json:"leftETag,omitempty"`
-	RightETag string `json:"rightETag,omitempty"`
-	// OnlyLeft and OnlyRight name what only one of them lists, cut to a readable length; OnlyLeftTotal and OnlyRightTotal count all of it.
-	OnlyLeft       []string `json:"onlyLeft,omitempty"`
-	OnlyRight      []string `json:"onlyRight,omitempty"`
-	OnlyLeftTotal  int      `json:"onlyLeftTotal,omitempty"`
-	OnlyRightTotal int      `json:"onlyRightTotal,omitempty"`
-	// OrderOnly is true when both list the same in another order.
-	OrderOnly bool `json:"orderOnly,omitempty"`
-}
-
 // Process is a change of state of a server's process.
 type Process struct {
-	// Server is its name; Version what it ran; Incarnation 1 for the first start, one more for each further one.
+	// Server is its name, Version what it ran, Incarnation 1 for its first start, 2 for the second, ….
 	Server      string `json:"server"`
 	Version     string `json:"version,omitempty"`
 	Incarnation int    `json:"incarnation,omitempty"`
@@ -134,7 +114,7 @@ func newEvidence(e invariant.Evidence) Evidence {
 	out := Evidence{
 		Sentence: e.Sentence, Cause: e.Cause, Count: e.Count,
 		FirstSeconds: seconds(e.First), LastSeconds: seconds(e.Last),
-		Asked: e.Asked, Resources: e.Resources, ResourcesTotal: e.ResourcesTotal,
+		Asked: e.Asked, Resources: e.Resources, ResourcesTotal: e.ResourcesTotal, Difference: e.Difference,
 	}
 	for _, o := range e.Operations {
 		out.Requests = append(out.Requests, newRequest(o))
@@ -149,10 +129,6 @@ func newEvidence(e invariant.Evidence) Evidence {
 			Request: h.Operation, Server: h.Server, StartSeconds: seconds(h.Start), DurationSeconds: seconds(h.End - h.Start),
 			Status: h.Status, User: h.User, Rerouted: h.Rerouted,
 		})
-	}
-	if e.Difference != nil {
-		d := Difference(*e.Difference)
-		out.Difference = &d
 	}
 	if l := e.Lifecycle; l != nil {
 		out.Process = &Process{

@@ -19,7 +19,7 @@ func TestHeadline(t *testing.T) {
 		}
 		small := e
 		small.Count = 1
-		return []invariant.Verdict{{Invariant: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: e.Count, Evidence: []invariant.Evidence{small, e}, Kinds: 2}}
+		return []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: e.Count, Evidence: []invariant.Evidence{small, e}, Kinds: 2}}
 	}
 	for _, c := range []struct {
 		name     string
@@ -76,43 +76,43 @@ func TestHeadline(t *testing.T) {
 		},
 		{
 			name:     "no evidence",
-			verdicts: []invariant.Verdict{{Invariant: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: 1}},
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: 1}},
 			want:     "X was violated once.",
 		},
 		{
 			name: "what the scenario is about goes first, what does not count last",
 			verdicts: []invariant.Verdict{
-				{Invariant: "E", Grade: extended, Outcome: invariant.OutcomeFail, Violations: 1, About: true},
-				{Invariant: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: 1},
-				{Invariant: "Y", Grade: core, Outcome: invariant.OutcomeFail, Violations: 2, About: true},
+				{Name: "E", Grade: extended, Outcome: invariant.OutcomeFail, Violations: 1, About: true},
+				{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: 1},
+				{Name: "Y", Grade: core, Outcome: invariant.OutcomeFail, Violations: 2, About: true},
 			},
 			want: "Y was violated 2 times.",
 		},
 		{
 			name: "pass",
 			verdicts: []invariant.Verdict{
-				{Invariant: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1},
-				{Invariant: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"},
-				{Invariant: "E", Grade: extended, Outcome: invariant.OutcomeFail, Violations: 1},
+				{Name: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1},
+				{Name: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"},
+				{Name: "E", Grade: extended, Outcome: invariant.OutcomeFail, Violations: 1},
 			},
 			want: "1 of 3 invariants held over 14 requests to 3 servers; beyond the KEP, E did not; 1 had nothing to judge or too little.",
 		},
 		{
 			name:     "strict",
-			verdicts: []invariant.Verdict{{Invariant: "E", Grade: extended, Outcome: invariant.OutcomeFail, Violations: 1}},
+			verdicts: []invariant.Verdict{{Name: "E", Grade: extended, Outcome: invariant.OutcomeFail, Violations: 1}},
 			strict:   true,
 			want:     "E was violated once.",
 		},
 		{
 			name:     "inconclusive",
-			verdicts: []invariant.Verdict{{Invariant: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "fault 1 touched nothing"}},
-			want:     "the run proves nothing about X: fault 1 touched nothing.",
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "fault 1 had no effect"}},
+			want:     "the run proves nothing about X: fault 1 had no effect.",
 		},
 		{
 			name: "a machine that did not keep up, in what is not the scenario's business",
 			verdicts: []invariant.Verdict{
-				{Invariant: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1, About: true},
-				{Invariant: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Overloaded: 3, Reason: "the machine did not keep up"},
+				{Name: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1, About: true},
+				{Name: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Overloaded: 3, Reason: "the machine did not keep up"},
 			},
 			want: "the run proves nothing about Y: the machine did not keep up.",
 		},

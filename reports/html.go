@@ -23,7 +23,7 @@ func asset(name string) []byte {
 	return content
 }
 
-// newPage parses the template of a page; the name is that of its file below assets, without ".html.tmpl".
+// newPage parses the template of a page. name is its file below assets, without ".html.tmpl".
 func newPage(folder, name string) *template.Template {
 	return template.Must(template.New(name+".html.tmpl").Funcs(template.FuncMap{
 		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
@@ -34,14 +34,14 @@ func newPage(folder, name string) *template.Template {
 	}).ParseFS(assets, "assets/"+folder+"*.tmpl"))
 }
 
-// head is what every page has in its head: style and script, which it contains, and a content security policy that forbids all others.
+// head is the head of a page: its style and script, and a policy that forbids all others.
 type head struct {
 	Style  template.CSS
 	Script template.JS
 	Policy string
 }
 
-// newHead makes the head of a page with a script, which may be empty, and the style of all pages and more.
+// newHead makes the head of a page with a script (or none) and the style of all pages and more.
 func newHead(script []byte, more ...string) head {
 	style := asset("report.css")
 	for _, name := range more {
@@ -88,7 +88,8 @@ type runDocument struct {
 	Files      struct{ JSON, JUnit string }
 }
 
-// violated is a failed invariant; Shown is its evidence, and Hidden how many kinds of violations that leaves out.
+// violated is a failed invariant with its evidence. Hidden is how many kinds of violations that
+// omits.
 type violated struct {
 	Invariant
 	Decides bool
@@ -102,15 +103,15 @@ type instance struct {
 	Meanwhile string
 }
 
-// WriteHTML writes the report as one self-contained page: it loads nothing, and it is whole without scripts.
+// WriteHTML writes the report as one self-contained page, which loads nothing and needs no scripts.
 //
-// Every string of a report is taken for hostile, since servers under test wrote some of them: html/template escapes
-// them, and a content security policy that names the page's own style and script by hash forbids everything else.
+// Servers under test wrote some of the strings, so all are taken for hostile: html/template escapes
+// them, and a content security policy allows only the page's own style and script, by hash.
 func WriteHTML(w io.Writer, r RunReport) error {
 	d := runDocument{RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r)}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
 	for _, i := range r.Invariants {
-		if i.Verdict != invariant.OutcomeFail {
+		if i.Outcome != invariant.OutcomeFail {
 			continue
 		}
 		v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}

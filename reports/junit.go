@@ -12,9 +12,10 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteJUnit writes the report as JUnit XML: one suite for the run, one test case for each invariant.
+// WriteJUnit writes the report as JUnit XML: one suite for the run, one test case for each
+// invariant.
 //
-// What a CI system makes of it agrees with the overall verdict, so that a run that proved nothing is never green:
+// It agrees with the overall verdict, so a run that proved nothing is never green:
 //
 //	verdict        counts towards the overall verdict      does not count
 //	pass           passed                                  passed
@@ -22,21 +23,36 @@ import (
 //	inconclusive   error if the scenario is about it,      skipped
 //	               else skipped
 //
-// Core invariants count always, extended ones when the report is strict.
+// Core invariants always count, extended ones if the report is strict.
 func WriteJUnit(w io.Writer, r RunReport) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
+	content, err := EncodeJUnit(junit(r))
+	if err == nil {
+		_, err = w.Write(content)
 	}
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	if err := enc.Encode(junit(r)); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
 	return err
 }
 
-func junit(r RunReport) reporters.JUnitTestSuites {
+// EncodeJUnit counts the cases of a suite, and encodes it as a JUnit XML document.
+func EncodeJUnit(suite reporters.JUnitTestSuite) ([]byte, error) {
+	for _, c := range suite.TestCases {
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+	}
+	content, err := xml.MarshalIndent(reporters.JUnitTestSuites{
+		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
+		TestSuites: []reporters.JUnitTestSuite{suite},
+	}, "", "  ")
+	return append([]byte(xml.Header), append(content, '\n')...), err
+}
+
+func junit(r RunReport) reporters.JUnitTestSuite {
 	m := r.Metadata
 	suite := reporters.JUnitTestSuite{
 		Name:      "skewproof " + m.Scenario,
@@ -54,49 +70,35 @@ func junit(r RunReport) reporters.JUnitTestSuites {
 			{Name: "skewproofVersion", Value: m.SkewproofVersion},
 		}},
 	}
+	inconclusive := r.Verdict.Outcome == invariant.OutcomeInconclusive
 	for _, i := range r.Invariants {
 		c := testCase(r, i)
 		suite.TestCases = append(suite.TestCases, c)
-		suite.Tests++
-		switch {
-		case c.Failure != nil:
-			suite.Failures++
-		case c.Error != nil:
-			suite.Errors++
-		case c.Skipped != nil:
-			suite.Skipped++
-		}
+		inconclusive = inconclusive && c.Error == nil
 	}
-	// An inconclusive run may have no inconclusive invariant that the scenario is about, as when it ended early: without
-	// this case such a run would be green.
-	if r.Verdict.Outcome == invariant.OutcomeInconclusive && suite.Errors == 0 {
+	if inconclusive { // with no case that says so, as when the run ended early: it must not be green
 		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
 			Name: "verdict", Classname: suite.Package, Status: "inconclusive",
 			Error: &reporters.JUnitError{Message: r.Verdict.Sentence, Type: "inconclusive"},
 		})
-		suite.Tests++
-		suite.Errors++
 	}
-	return reporters.JUnitTestSuites{
-		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
-		TestSuites: []reporters.JUnitTestSuite{suite},
-	}
+	return suite
 }
 
 func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
 	c := reporters.JUnitTestCase{
 		Name: i.Name, Classname: strings.Join([]string{r.Metadata.Scenario, r.Metadata.Backend, r.Metadata.Subject}, "/"),
-		Status: string(i.Verdict), SystemOut: factsText(i),
+		Status: string(i.Outcome), SystemOut: factsText(i),
 	}
 	switch {
-	case i.Verdict == invariant.OutcomeFail && r.Decides(i):
+	case i.Outcome == invariant.OutcomeFail && r.Decides(i):
 		c.Failure = &reporters.JUnitFailure{
 			Message: fmt.Sprintf("%s: violated %s", i.Sentence, times(i.Violations)), Type: "violated", Description: evidenceText(i),
 		}
-	case i.Verdict == invariant.OutcomeFail:
+	case i.Outcome == invariant.OutcomeFail:
 		c.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", times(i.Violations))}
 		c.SystemOut += evidenceText(i)
-	case i.Verdict == invariant.OutcomeInconclusive && i.matters() && r.Decides(i):
+	case i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i):
 		c.Error = &reporters.JUnitError{
 			Message: "inconclusive: " + i.Reason, Type: "inconclusive",
 			Description: "The scenario exists for this invariant, and the run proves nothing about it.",
@@ -104,7 +106,7 @@ func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
 		if !i.About {
 			c.Error.Description = "The machine did not keep up, and the run proves nothing about this invariant."
 		}
-	case i.Verdict == invariant.OutcomeInconclusive:
+	case i.Outcome == invariant.OutcomeInconclusive:
 		c.Skipped = &reporters.JUnitSkipped{Message: "inconclusive: " + i.Reason}
 	}
 	return c

@@ -58,14 +58,14 @@ func TestJUnitCases(t *testing.T) {
 		{"the same, strict", invariant.GradeExtended, invariant.OutcomeInconclusive, true, true, "error: inconclusive: R"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := invariant.Verdict{Invariant: "X", Grade: c.grade, Outcome: c.outcome, About: c.about, Sentence: "S", Checked: 1}
+			v := invariant.Verdict{Name: "X", Grade: c.grade, Outcome: c.outcome, About: c.about, Sentence: "S", Checked: 1}
 			switch c.outcome {
 			case invariant.OutcomeFail:
 				v.Violations = 3
 			case invariant.OutcomeInconclusive:
 				v.Reason = "R"
 			}
-			sound := invariant.Verdict{Invariant: "Y", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Checked: 1}
+			sound := invariant.Verdict{Name: "Y", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Checked: 1}
 			r := New(smallRun(), []invariant.Verdict{v, sound}, Options{Strict: c.strict})
 			suites := parseJUnit(t, r)
 			suite := suites.TestSuites[0]
@@ -87,7 +87,7 @@ func TestJUnitCases(t *testing.T) {
 func TestJUnitIsNeverGreenForNothing(t *testing.T) {
 	for name, verdicts := range map[string][]invariant.Verdict{
 		"no verdict":           nil,
-		"nothing was examined": {{Invariant: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"}},
+		"nothing was examined": {{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			suites := parseJUnit(t, New(smallRun(), verdicts, Options{}))

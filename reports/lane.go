@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// laneView is one server's lane: states, violations, outcomes, from top to bottom, with faults behind them all.
+// laneView is one server's lane, from top to bottom: states, violations, outcomes; faults behind.
 type laneView struct {
 	Server         string
 	Top, Height    float64
@@ -21,7 +21,7 @@ type laneView struct {
 	Bars           []bar
 }
 
-// stateView is a stretch of time in one state: coloured by version, hatched unless the server was ready.
+// stateView is a time in one state: coloured by version, hatched unless the server was ready.
 type stateView struct {
 	rect
 	Hatch      bool
@@ -117,8 +117,8 @@ func newMark(r RunReport, m Mark, s scale, y float64) markView {
 	return v
 }
 
-// newBar stacks one bucket, the answers that a reviewer looks for at the bottom, where buckets can be compared. Each kind
-// that occurred at all is at least two units high: one 404 among sixty successes must not vanish.
+// newBar stacks one bucket: at the bottom, where buckets can be compared, what a reviewer looks
+// for. Each kind is at least two units high: one 404 among sixty successes must not vanish.
 func newBar(b Bucket, s scale, width Seconds, base float64, peak int) bar {
 	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.StartSeconds+width)
 	var out bar

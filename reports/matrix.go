@@ -19,7 +19,7 @@ const (
 	MatrixText = "matrix.txt"
 )
 
-// VersionMatrix is what a set of scenarios came to on several subjects in several pairs of versions.
+// VersionMatrix is what scenarios came to on several subjects in several pairs of versions.
 type VersionMatrix struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -27,8 +27,9 @@ type VersionMatrix struct {
 	Kind string `json:"kind"`
 	// Metadata says when it was run, by what and on what.
 	Metadata MatrixMetadata `json:"metadata"`
-	// Result is "failed" if any subject but the negative control violated what the KEP demands; else "inconclusive" if any run proved
-	// nothing, if the negative control did not fail or was not among the runs, or if nothing else was; else "passed".
+	// Result is "failed" if any subject but the negative control violated what the KEP demands; else
+	// "inconclusive" if a run proved nothing, if the negative control did not fail or was not run, or
+	// if nothing else was run; else "passed".
 	Result Result `json:"result"`
 	// Sentence says in one sentence what it came to.
 	Sentence string `json:"sentence"`
@@ -48,7 +49,7 @@ type VersionMatrix struct {
 type MatrixMetadata struct {
 	// StartedAt is the wall time of the start.
 	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long it took until the last run was over; several may have been under way at a time.
+	// DurationSeconds is how long it took until the last run was over; runs may have overlapped.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// SkewproofVersion is the version of the program that ran it.
 	SkewproofVersion string `json:"skewproofVersion"`
@@ -60,7 +61,7 @@ type MatrixMetadata struct {
 
 // MatrixInvariant is one column.
 type MatrixInvariant struct {
-	// Name is the name in the catalogue; Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
+	// Name is that in the catalogue; Grade is "core" (the KEP demands it) or "extended" (beyond it).
 	Name  string          `json:"name"`
 	Grade invariant.Grade `json:"grade"`
 	// Sentence says what must hold.
@@ -86,18 +87,18 @@ type MatrixCell struct {
 	// Scenario and Subject are as 'skewproof run' takes them.
 	Scenario string `json:"scenario"`
 	Subject  string `json:"subject"`
-	// MustFail is true of a negative control: a scenario that fails where there is no proxy, on the subject none. Others say nothing about it.
+	// MustFail is true for a negative control: a scenario that must fail on the subject none.
 	MustFail bool `json:"mustFail,omitempty"`
 	// Core and Extended are the results by profile.
 	Core     ProfileResult `json:"core"`
 	Extended ProfileResult `json:"extended"`
-	// Verdicts are one for each of the invariants of the matrix, in their order; empty where the run was not judged.
+	// Verdicts are those on the invariants of the matrix, in their order; empty if nothing was judged.
 	Verdicts []invariant.Outcome `json:"verdicts,omitempty"`
-	// Trouble says that the run did not go to its end: a server that crashed or could not start, a hang, or what kept it from being run.
+	// Trouble is why the run did not end as planned: a crash, a failed start, a hang, or a refusal.
 	Trouble string `json:"trouble,omitempty"`
 	// DurationSeconds is how long it took; 0 if nothing was run.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds the evidence: history, logs and the full report, relative to this file; empty if nothing was run.
+	// Directory holds history, logs and the full report, relative to this file; empty if nothing ran.
 	Directory string `json:"directory,omitempty"`
 	// Reproduce is the command line that repeats the run.
 	Reproduce string `json:"reproduce,omitempty"`
@@ -124,7 +125,7 @@ func (c *MatrixCell) SetVerdicts(r RunReport) {
 	for _, i := range invariant.All() {
 		verdict := invariant.OutcomeInconclusive
 		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
-			verdict = r.Invariants[n].Verdict
+			verdict = r.Invariants[n].Outcome
 		}
 		c.Verdicts = append(c.Verdicts, verdict)
 	}
@@ -168,8 +169,8 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	}
 }
 
-// SaveMatrix writes the matrix into dir, which is made if it does not exist, as [MatrixJSON], [MatrixText] and [MatrixHTML]. As with
-// [WriteAll] no reader ever sees half a file.
+// SaveMatrix writes the matrix into dir, which is made if it does not exist, as [MatrixJSON],
+// [MatrixText] and [MatrixHTML]. It is as atomic as [WriteAll].
 func SaveMatrix(dir string, m VersionMatrix) error {
 	return save(dir, m, []rendering[VersionMatrix]{
 		{MatrixJSON, writeIndented[VersionMatrix]},
@@ -178,10 +179,10 @@ func SaveMatrix(dir string, m VersionMatrix) error {
 	})
 }
 
-var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", inJSON, VersionMatrix.check}
+var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", false, VersionMatrix.check}
 
-// ReadMatrix reads a version matrix that was saved as JSON. It refuses any other document, one with fields it does not know, and one whose
-// result does not follow from its runs; the error names the file and what is wrong with it.
+// ReadMatrix reads a version matrix. It refuses any other document, unknown fields and a result
+// that does not follow from the runs; the error names the file and what is wrong with it.
 func ReadMatrix(path string) (VersionMatrix, error) { return matrices.read(path) }
 
 // check refuses what the renderings could not show truthfully.
@@ -190,7 +191,7 @@ func (m VersionMatrix) check() error {
 		if c.Pair < 0 || c.Pair >= len(m.Pairs) || len(c.Verdicts) != 0 && len(c.Verdicts) != len(m.Invariants) {
 			return fmt.Errorf("cells[%d] is of no pair of versions, or has not one verdict for each invariant", n)
 		}
-		if i := slices.IndexFunc(c.Verdicts, unknown); i >= 0 {
+		if i := slices.IndexFunc(c.Verdicts, func(o invariant.Outcome) bool { return !known(o) }); i >= 0 {
 			return fmt.Errorf("cells[%d]: verdict %q is not pass, fail or inconclusive", n, c.Verdicts[i])
 		}
 		for _, p := range []ProfileResult{c.Core, c.Extended} {

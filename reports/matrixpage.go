@@ -30,8 +30,8 @@ type matrixPart struct {
 	Told []MatrixCell
 }
 
-// WriteMatrixHTML writes the matrix as one self-contained page, under the rules of [WriteHTML]. It has no script at all. Its links lead to the
-// reports of the runs beside it.
+// WriteMatrixHTML writes the matrix as one self-contained page without scripts, as [WriteHTML]
+// does. It links to the reports of the runs beside it.
 func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
 	d := matrixDocument{VersionMatrix: m, head: matrixHead, JSON: MatrixJSON}
 	for n, pair := range m.Pairs {
@@ -61,7 +61,8 @@ func (c MatrixCell) Page() string {
 	return filepath.ToSlash(filepath.Join(c.Directory, HTMLFile))
 }
 
-// WriteMatrixText writes the matrix for a terminal: a table for each pair of versions, with a column for each invariant. It names no files.
+// WriteMatrixText writes the matrix for a terminal: a table for each pair of versions, without
+// files.
 func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
 	t.verdict(outcomes[m.Result], string(m.Result), m.Sentence)

@@ -156,7 +156,7 @@ func (h Hop) Account() string {
 	return s + " after " + lasting(h.DurationSeconds)
 }
 
-// Account lists what the fault touched.
+// Account lists the effects of the fault.
 func (e FaultEvidence) Account() string {
 	var parts []string
 	for _, p := range []struct {

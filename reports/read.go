@@ -1,11 +1,114 @@
 package reports
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
+
+// maxDocument bounds a document, in bytes. Run reports are below 1 MiB; campaigns contain repros.
+const maxDocument = 64 << 20
+
+// readable is a kind of documents that are read back.
+type readable[T any] struct {
+	noun  string        // "run report"
+	kind  string        // of the object
+	again string        // what makes a new one: "judge the saved history again to write a new report"
+	yaml  bool          // it is written in YAML rather than JSON
+	check func(T) error // refuses what contradicts itself
+}
+
+// read reads a file. The error names it, and what is wrong with it.
+func (d readable[T]) read(path string) (T, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return *new(T), fmt.Errorf("read %s: %w", d.noun, err)
+	}
+	defer func() { _ = f.Close() }()
+	document, err := d.decode(f)
+	if err != nil {
+		return *new(T), fmt.Errorf("read %s %s: %w", d.noun, path, err)
+	}
+	return document, nil
+}
+
+// decode refuses another kind or version, unknown fields, and what contradicts itself.
+func (d readable[T]) decode(in io.Reader) (T, error) {
+	var none, document T
+	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
+	switch {
+	case err != nil:
+		return none, err
+	case len(data) > maxDocument:
+		return none, fmt.Errorf("longer than %d MiB, which no %s is", maxDocument>>20, d.noun)
+	case len(bytes.TrimSpace(data)) == 0:
+		return none, errors.New("the file is empty: " + d.again)
+	}
+	if d.yaml {
+		if data, err = yaml.YAMLToJSONStrict(data); err != nil {
+			return none, fmt.Errorf("not a YAML document: %w", err)
+		}
+	}
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return none, fmt.Errorf("not a JSON document: %w", err)
+	}
+	if head.APIVersion != APIVersion || head.Kind != d.kind {
+		return none, fmt.Errorf("apiVersion %q, kind %q: this skewproof reads %q, %q only", head.APIVersion, head.Kind, APIVersion, d.kind)
+	}
+	fields := json.NewDecoder(bytes.NewReader(data))
+	fields.DisallowUnknownFields()
+	if err := fields.Decode(&document); err != nil {
+		return none, fmt.Errorf("not a %s: %w", d.kind, err)
+	}
+	if err := d.check(document); err != nil {
+		return none, err
+	}
+	return document, nil
+}
+
+// rendering is one form of a document, in a file of its own.
+type rendering[T any] struct {
+	name   string
+	render func(io.Writer, T) error
+}
+
+// save renders a document in each form and writes all files and others into dir, or none of them.
+// dir is made if it does not exist.
+func save[T any](dir string, document T, forms []rendering[T], others ...file) error {
+	files := make([]file, 0, len(forms)+len(others))
+	for _, f := range forms {
+		var b bytes.Buffer
+		if err := f.render(&b, document); err != nil {
+			return fmt.Errorf("render %s: %w", f.name, err)
+		}
+		files = append(files, file{filepath.Join(dir, f.name), b.Bytes()})
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the report directory %s: %w%s", dir, err, wayOut(err))
+	}
+	return replace(append(files, others...))
+}
+
+// writeIndented writes a document as JSON that people can read.
+func writeIndented[T any](w io.Writer, document T) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(document)
+}
 
 // A file with values beyond these bounds is broken.
 const (
@@ -13,10 +116,10 @@ const (
 	most   = 1_000_000_000 // requests in one bucket
 )
 
-var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", inJSON, RunReport.check}
+var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", false, RunReport.check}
 
-// Read reads a report that was saved as JSON. It refuses a file that is no run report, one of another version and one with
-// fields it does not know; the error names the file and what is wrong with it.
+// Read reads a run report. It refuses any other document, another version and unknown fields; the
+// error names the file and what is wrong with it.
 func Read(path string) (RunReport, error) { return runReports.read(path) }
 
 // check refuses what the renderings could not show truthfully.
@@ -46,21 +149,21 @@ func (r RunReport) check() error {
 	return r.Timeline.check()
 }
 
-// check refuses a verdict that its own figures contradict; whole is whether every step of the run was carried out.
+// check refuses a verdict that contradicts its own figures. whole: every step was carried out.
 func (i Invariant) check(whole bool) error {
 	switch {
-	case !known(i.Verdict):
-		return fmt.Errorf("verdict %q is not pass, fail or inconclusive", i.Verdict)
+	case !known(i.Outcome):
+		return fmt.Errorf("verdict %q is not pass, fail or inconclusive", i.Outcome)
 	case i.Grade != invariant.GradeCore && i.Grade != invariant.GradeExtended:
 		return fmt.Errorf("grade %q is not core or extended", i.Grade)
-	case (i.Verdict == invariant.OutcomeFail) != (i.Violations > 0):
-		return fmt.Errorf("verdict %q with %d violations: %s", i.Verdict, i.Violations, altered)
-	case i.Verdict != invariant.OutcomePass:
+	case (i.Outcome == invariant.OutcomeFail) != (i.Violations > 0):
+		return fmt.Errorf("verdict %q with %d violations: %s", i.Outcome, i.Violations, altered)
+	case i.Outcome != invariant.OutcomePass:
 		return nil
 	case !whole:
-		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Verdict, altered)
+		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Outcome, altered)
 	case i.Checked < 1 || i.Overloaded > 0:
-		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Verdict, i.Checked, i.Overloaded, altered)
+		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Outcome, i.Checked, i.Overloaded, altered)
 	}
 	return nil
 }
@@ -72,7 +175,7 @@ const altered = "the file was altered, or a skewproof wrote it that counts other
 func (r RunReport) outcome() invariant.Outcome {
 	verdicts := make([]invariant.Verdict, len(r.Invariants))
 	for n, i := range r.Invariants {
-		verdicts[n] = invariant.Verdict{Invariant: i.Name, Grade: i.Grade, Outcome: i.Verdict, About: i.About, Overloaded: i.Overloaded}
+		verdicts[n] = i.Verdict
 	}
 	return invariant.Overall(verdicts, r.Verdict.Strict)
 }
@@ -106,8 +209,6 @@ func window(start, end Seconds) error {
 	}
 	return nil
 }
-
-func unknown(o invariant.Outcome) bool { return !known(o) }
 
 func known(o invariant.Outcome) bool {
 	return o == invariant.OutcomePass || o == invariant.OutcomeFail || o == invariant.OutcomeInconclusive

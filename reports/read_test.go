@@ -108,7 +108,7 @@ func TestReadRefusesAnotherOutcome(t *testing.T) {
 	for _, core := range judged {
 		for _, extended := range judged {
 			for _, strict := range []bool{false, true} {
-				core.Invariant, core.Grade, extended.Invariant, extended.Grade = "A", invariant.GradeCore, "B", invariant.GradeExtended
+				core.Name, core.Grade, extended.Name, extended.Grade = "A", invariant.GradeCore, "B", invariant.GradeExtended
 				r := New(smallRun(), []invariant.Verdict{core, extended}, Options{Strict: strict})
 				right := r.Verdict.Outcome
 				for _, outcome := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {

@@ -1,9 +1,11 @@
-// Package reports turns a judged run into something that a reviewer reads in a minute and a program reads without
-// guessing: a versioned report document, one HTML page, JUnit XML and a terse summary for terminals. It does the same for
-// what is made of many runs: a conformance suite, a matrix of versions, a search and an ablation.
+// Package reports turns a judged run into something that a reviewer reads in a minute and a program
+// reads without guessing: a versioned report document, one HTML page, JUnit XML and a terse summary
+// for terminals. It does the same for what is made of many runs: a conformance suite, a matrix of
+// versions, a search and an ablation.
 //
-// [New] is pure: the same history and verdicts give the same report, and every rendering is a function of the report
-// alone, so that a saved report.json can be rendered again with neither cluster nor history.
+// [New] is pure: the same history and verdicts give the same report, and every rendering is a
+// function of the report alone, so that a saved report.json can be rendered again with neither
+// cluster nor history.
 package reports
 
 import (
@@ -22,8 +24,8 @@ const (
 	Kind       = "RunReport"
 )
 
-// Seconds is a length of time, or an instant counted from the start of the run, in seconds with microsecond precision.
-// JSON fields of this type say so in their name, as the Kubernetes API conventions ask ("Units").
+// Seconds is a length of time, or a time since the start of the run, in seconds with microsecond
+// precision. JSON fields of this type say so in their name (Kubernetes API conventions, "Units").
 type Seconds float64
 
 // SecondsOf rounds a length of time to what a report shows of it.
@@ -47,9 +49,9 @@ type RunReport struct {
 	Servers []Server `json:"servers"`
 	// Steps are the executed steps of the scenario, in time order.
 	Steps []Step `json:"steps"`
-	// Faults are the injected faults with what they touched, in time order.
+	// Faults are the injected faults with their observed effects, in time order.
 	Faults []Fault `json:"faults"`
-	// Effects are what configurations out of the ordinary were seen to do, in time order; empty in a run that has none.
+	// Effects are what unusual configurations were observed to do, in time order.
 	Effects []Effect `json:"effects,omitempty"`
 	// Timeline shows states, faults, outcomes and violations over time, one lane per server.
 	Timeline Timeline `json:"timeline"`
@@ -57,7 +59,7 @@ type RunReport struct {
 	Counts []Count `json:"counts"`
 	// Reproduce is the command line that repeats the run; empty when the backend gave none.
 	Reproduce string `json:"reproduce"`
-	// Environment lists what the run depended on: kernel, processors, versions of the tools; one fact per entry.
+	// Environment is what the run depended on: kernel, processors, versions of tools; one fact each.
 	Environment []string `json:"environment,omitempty"`
 }
 
@@ -67,12 +69,11 @@ type Metadata struct {
 	Scenario string `json:"scenario"`
 	// Sentence says what the scenario does, for a non-programmer.
 	Sentence string `json:"sentence,omitempty"`
-	// Backend is what the servers ran on: "sim", "local", "kind", or "existing" for servers that ran already.
+	// Backend is what the servers ran on: "sim", "local", "kind" or "existing" (they ran already).
 	Backend string `json:"backend"`
 	// Subject is which Mixed Version Proxy was under test; "none" is the negative control.
 	Subject string `json:"subject"`
-	// From is the version that servers start with; To is the one they are upgraded to. To is empty in a run that
-	// upgrades nothing.
+	// From is the version that servers start with; To, if not empty, is what they are upgraded to.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
 	// Seed determines traffic and, where the backend allows, schedule.
@@ -101,56 +102,23 @@ type Verdict struct {
 	Outcome invariant.Outcome `json:"outcome"`
 	// Strict is true when invariants beyond the KEP counted like the core ones.
 	Strict bool `json:"strict"`
-	// Failed and Inconclusive name the invariants with that outcome, counted or not, in catalogue order.
+	// Failed and Inconclusive name the invariants with that outcome, in catalogue order.
 	Failed       []string `json:"failed,omitempty"`
 	Inconclusive []string `json:"inconclusive,omitempty"`
 }
 
 // Invariant is the verdict on one invariant.
 type Invariant struct {
-	// Name is the name in the catalogue, such as "NoFalseNotFound".
-	Name string `json:"name"`
-	// Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
-	Grade invariant.Grade `json:"grade"`
-	// Verdict is "pass", "fail" or "inconclusive".
-	Verdict invariant.Outcome `json:"verdict"`
-	// About is true when the scenario exists for this invariant: it may not stay inconclusive then.
-	About bool `json:"about"`
-	// Sentence says what must hold, for a non-programmer.
-	Sentence string `json:"sentence"`
-	// Source is the clause that demands it.
-	Source string `json:"source,omitempty"`
-	// Checked is how many observations were judged.
-	Checked int `json:"checked"`
-	// Unjudgeable is how many more would have been judged had their ground truth been known.
-	Unjudgeable int `json:"unjudgeable,omitempty"`
-	// Overloaded is how many of these were wrong while the machine did not keep up. They are not counted as violations, and the invariant may not
-	// stay inconclusive then.
-	Overloaded int `json:"strained,omitempty"`
-	// Violations is the full count, of which Evidence shows the first few kinds.
-	Violations int `json:"violations"`
-	// Facts are measured figures, in the order in which they should be shown.
-	Facts []Fact `json:"facts,omitempty"`
-	// Reason is why the verdict is inconclusive; empty otherwise.
-	Reason string `json:"reason,omitempty"`
-	// Kinds is how many groups of like violations there were; Evidence may hold fewer.
-	Kinds int `json:"kinds,omitempty"`
-	// Evidence shows groups of like violations, each by its first one, in the order of first occurrence.
+	invariant.Verdict
+	// Evidence shows groups of similar violations, each by its first one, in the order of first
+	// occurrence. There may be fewer than Kinds.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
 // matters reports whether the run is inconclusive if the invariant, which counts, is.
 func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 }
 
-// Fact is one measured figure, ready to be shown.
-type Fact struct {
-	// Name says what was measured, such as "converged after".
-	Name string `json:"name"`
-	// Value is the figure with its unit.
-	Value string `json:"value"`
-}
-
-// Decides reports whether the invariant counts towards the overall verdict: core ones always, extended ones when strict.
+// Decides reports whether the invariant counts towards the verdict: extended ones do if strict.
 func (r RunReport) Decides(i Invariant) bool {
 	return i.Grade == invariant.GradeCore || r.Verdict.Strict
 }
@@ -159,12 +127,13 @@ func (r RunReport) Decides(i Invariant) bool {
 type Options struct {
 	// Version is the version of skewproof that writes the report.
 	Version string
-	// Strict makes invariants beyond the KEP count like the core ones. The zero value shows them without counting them.
+	// Strict makes extended invariants count like core ones; else they are shown without counting.
 	Strict bool
 }
 
-// New makes the report of a run from its history and the verdicts on it. It is a pure function: it reads no clock and
-// changes neither argument. The records may stand in any order; the report has them in time order.
+// New makes the report of a run from its history and the verdicts. It is pure: it reads no clock
+// and does not change its arguments. Records may be in any order; the report has them in time
+// order.
 func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunReport {
 	end := runEnd(h)
 	facts := invariant.NewFacts(h)
@@ -189,7 +158,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict}
 	for _, i := range r.Invariants {
-		switch i.Verdict {
+		switch i.Outcome {
 		case invariant.OutcomeFail:
 			r.Verdict.Failed = append(r.Verdict.Failed, i.Name)
 		case invariant.OutcomeInconclusive:
@@ -208,13 +177,8 @@ func inOrder[R any](records []R, at func(R) history.Time) []R {
 func newInvariants(verdicts []invariant.Verdict) []Invariant {
 	out := []Invariant{}
 	for _, v := range verdicts {
-		i := Invariant{
-			Name: v.Invariant, Grade: v.Grade, Verdict: v.Outcome, About: v.About, Sentence: v.Sentence, Source: v.Source,
-			Checked: v.Checked, Unjudgeable: v.Unjudgeable, Overloaded: v.Overloaded, Violations: v.Violations, Reason: v.Reason, Kinds: v.Kinds,
-		}
-		for _, f := range v.Facts {
-			i.Facts = append(i.Facts, Fact(f))
-		}
+		i := Invariant{Verdict: v}
+		i.Verdict.Evidence = nil
 		for _, e := range v.Evidence {
 			i.Evidence = append(i.Evidence, newEvidence(e))
 		}

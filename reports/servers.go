@@ -15,7 +15,7 @@ type Server struct {
 	ID string `json:"id,omitempty"`
 	// Address is the host:port it advertised to its peers.
 	Address string `json:"address,omitempty"`
-	// Versions are the versions it ran, in time order. A restart of the same version is a window of its own.
+	// Versions are the versions it ran, in time order. Each restart is a window of its own.
 	Versions []VersionWindow `json:"versions"`
 	// Args are the arguments it was first started with.
 	Args []string `json:"args,omitempty"`
@@ -23,7 +23,7 @@ type Server struct {
 	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
-// Ran says which versions the server ran, one after the other: "v1.36.3 → v1.37.1", "v1.37.1 × 3" for one that was started three times.
+// Ran lists the versions the server ran: "v1.36.3 → v1.37.1", "v1.37.1 × 3" for three starts.
 func (s Server) Ran() string {
 	var words []string
 	for n := 0; n < len(s.Versions); {
@@ -54,7 +54,8 @@ type VersionWindow struct {
 
 // StateBand is a stretch of time in which a server was in one state.
 type StateBand struct {
-	// State is the state that was entered at StartSeconds. A resumed server is "ready" or "starting", as before its pause.
+	// State was entered at StartSeconds. A resumed server is "ready" or "starting", as before its
+	// pause.
 	State history.State `json:"state"`
 	// Version and Incarnation are those of the process, also after it left.
 	Version     string `json:"version,omitempty"`
@@ -71,7 +72,7 @@ func left(s history.State) bool {
 	return s == history.StateStopped || s == history.StateKilled || s == history.StateCrashed
 }
 
-// stateBands lays the changes of one server's process end to end. Before the first one nothing is known, and no band drawn.
+// stateBands are the states of one server's process, end to end, from the first record on.
 func stateBands(h *history.History, server string, end time.Duration) []StateBand {
 	bands := []StateBand{}
 	var interrupted history.State // by a pause
@@ -96,8 +97,8 @@ func stateBands(h *history.History, server string, end time.Duration) []StateBan
 	return bands
 }
 
-// lifecycle are the records of one server, without those of an incarnation that another had already followed: the end of a
-// process can be noticed after the next one was started.
+// lifecycle are the records of one server, without late ones: the end of a process can be noticed
+// after the next one was started.
 func lifecycle(h *history.History, server string) []history.Lifecycle {
 	var out []history.Lifecycle
 	for _, l := range inOrder(h.Lifecycle, func(l history.Lifecycle) history.Time { return l.At }) {

@@ -136,7 +136,7 @@ func smallVerdicts() []invariant.Verdict {
 	falseOne.Reason, falseOne.Message = "NotFound", "the server could not find the requested resource"
 	return []invariant.Verdict{
 		{
-			Invariant: "NoFalseNotFound", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, About: true,
+			Name: "NoFalseNotFound", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, About: true,
 			Sentence: "No server denies a resource that another one serves.", Source: "KEP-4020, Goals",
 			Checked: 5, Violations: 2, Kinds: 3, Facts: []invariant.Fact{{Name: "tolerated while knowledge spread", Value: "0"}},
 			Evidence: []invariant.Evidence{{
@@ -151,11 +151,11 @@ func smallVerdicts() []invariant.Verdict {
 			}},
 		},
 		{
-			Invariant: "NoLoop", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive,
+			Name: "NoLoop", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive,
 			Sentence: "A request takes at most one hop.", Reason: "not exercised",
 		},
 		{
-			Invariant: "DiscoveryDeterministic", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail,
+			Name: "DiscoveryDeterministic", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail,
 			Sentence: "All servers give the same discovery document.", Checked: 2, Violations: 1, Kinds: 1, Unjudgeable: 3,
 			Evidence: []invariant.Evidence{{
 				Sentence: "a and c gave different documents.", Count: 1, First: at(3.5), Last: at(3.5),
@@ -167,7 +167,7 @@ func smallVerdicts() []invariant.Verdict {
 			}},
 		},
 		{
-			Invariant: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomeFail,
+			Name: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomeFail,
 			Sentence: "No request fails while a server that can serve it can be reached.", Checked: 9, Violations: 1, Kinds: 1,
 			Evidence: []invariant.Evidence{{
 				Sentence: "b answered 500.", Count: 1, First: at(13), Last: at(13), Asked: "b", GVR: configMaps, Resources: []string{configMaps.String()}, ResourcesTotal: 1,
@@ -176,10 +176,10 @@ func smallVerdicts() []invariant.Verdict {
 			}},
 		},
 		{
-			Invariant: "NoCrash", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Sentence: "No server ends unasked.", Checked: 3,
+			Name: "NoCrash", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Sentence: "No server ends unasked.", Checked: 3,
 		},
 		{
-			Invariant: "Converges", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, About: true,
+			Name: "Converges", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, About: true,
 			Sentence: "All is right again soon after the last disturbance.", Reason: "the history ends 6s after the last disturbance, 30s are needed",
 		},
 	}

@@ -52,7 +52,7 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 	return err
 }
 
-// plain replaces control characters, with which escape sequences begin, by spaces: what servers wrote must not steer the terminal.
+// plain replaces control characters by spaces: what servers wrote must not control the terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -62,7 +62,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// WriteSummary writes what someone at a terminal wants to know: the verdict, a line for each invariant, where to read on.
+// WriteSummary writes for a terminal the verdict, a line for each invariant, and where to read on.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
@@ -71,7 +71,7 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		width = max(width, len(i.Name))
 	}
 	for _, i := range r.Invariants {
-		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Verdict), width, plain(i.Name), plain(shortReason(r, i)))
+		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
 	return t.end(w, HTMLFile, JSONFile, JUnitFile)
@@ -79,7 +79,7 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 
 func shortReason(r RunReport, i Invariant) string {
 	s := ""
-	switch i.Verdict {
+	switch i.Outcome {
 	case invariant.OutcomePass:
 		s = grouped(i.Checked) + " checked"
 	case invariant.OutcomeFail:

@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// maxBuckets bounds the slices of time of a lane: more would be narrower than a reader can tell apart.
+// maxBuckets bounds the buckets of a lane: more would be too narrow to tell apart.
 const maxBuckets = 120
 
 // Timeline shows what happened to and on every server over time.
@@ -28,11 +28,11 @@ type Lane struct {
 	Server string `json:"server"`
 	// States are the states of its process, end to end; a paused process is one of them.
 	States []StateBand `json:"states"`
-	// Faults are the bands of the faults that had this server as their target or at one end of their link.
+	// Faults are the faults in this server, or on a link that begins or ends there.
 	Faults []FaultBand `json:"faults,omitempty"`
-	// Buckets are the outcomes of the requests it was asked, by the time of the answer. Buckets without any are left out.
+	// Buckets are the outcomes of its requests, by the time of the answer, without empty buckets.
 	Buckets []Bucket `json:"buckets,omitempty"`
-	// Late are the times in which it answered a probe of the run late. Probes avoid all links and faults.
+	// Late are the times of its slow probes. Probes avoid all links and faults.
 	Late []LateBand `json:"late,omitempty"`
 	// Marks are where invariants were violated on this server.
 	Marks []Mark `json:"marks,omitempty"`
@@ -47,14 +47,13 @@ type FaultBand struct {
 	EndSeconds   Seconds `json:"endSeconds"`
 }
 
-// LateBand is a time in which a server answered a probe of the run late. If all servers do so at once, or its threads were runnable for half of
-// that time without getting a CPU, the machine was overloaded.
+// LateBand is the time of a slow probe. If all servers have one, or the server's threads were
+// runnable for half of it without getting a CPU, the machine was overloaded.
 type LateBand struct {
 	// StartSeconds and EndSeconds bound the band.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// QueuedSeconds is how long the server's threads were runnable in that time without getting a CPU: the sum over all threads. 0 if
-	// that is unknown.
+	// QueuedSeconds is how long its threads were runnable without getting a CPU, summed; 0: unknown.
 	QueuedSeconds Seconds `json:"queuedSeconds,omitempty"`
 }
 
@@ -68,14 +67,14 @@ type Bucket struct {
 	MissingObject int `json:"missingObject,omitempty"`
 	// UnservedResource counts 404 for a resource that no live server serves, as it should be.
 	UnservedResource int `json:"unservedResource,omitempty"`
-	// MissingResource counts every other 404 for a resource. Whether it is false is for the invariants to say: servers may
-	// be ignorant of each other for a while.
+	// MissingResource counts every other 404 for a resource. Invariants say whether it is false:
+	// servers may not know each other yet.
 	MissingResource int `json:"missingResource,omitempty"`
 	// Unavailable counts 503.
 	Unavailable int `json:"unavailable,omitempty"`
 	// ServerError counts every other 5xx.
 	ServerError int `json:"serverError,omitempty"`
-	// NoResponse counts requests with no or no complete response. Requests that the run itself cancelled are left out.
+	// NoResponse counts requests without a complete response, except those that the run cancelled.
 	NoResponse int `json:"noResponse,omitempty"`
 	// Other counts every other status, such as 403, 409 and 429.
 	Other int `json:"other,omitempty"`
@@ -83,10 +82,11 @@ type Bucket struct {
 
 // Mark is where violations of one kind were seen on a server.
 type Mark struct {
-	// Invariant is the name of the violated invariant; Evidence the place in its list of evidence, counted from 0.
+	// Invariant is the violated invariant, Evidence the index in its list of evidence.
 	Invariant string `json:"invariant"`
 	Evidence  int    `json:"evidence"`
-	// FirstSeconds and LastSeconds are when the first and the last of them were seen; Count is how many there were.
+	// FirstSeconds and LastSeconds are when the first and last of them were seen, Count how many there
+	// were.
 	FirstSeconds Seconds `json:"firstSeconds"`
 	LastSeconds  Seconds `json:"lastSeconds"`
 	Count        int     `json:"count"`
@@ -143,7 +143,7 @@ func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, 
 func bucketWidth(end time.Duration) time.Duration {
 	for unit := 100 * time.Millisecond; ; unit *= 10 {
 		for _, factor := range []time.Duration{1, 2, 5} {
-			// Divided rather than multiplied: a saved history may end at any time, up to the last that there is.
+			// The division cannot overflow: a saved history may end at any time.
 			if width := unit * factor; (end-1)/maxBuckets < width {
 				return width
 			}
@@ -175,8 +175,8 @@ func outcomesOverTime(facts *invariant.Facts, width time.Duration) map[string][]
 	return out
 }
 
-// add counts one operation. A request that the run cancelled before any answer says nothing of the server; a success that
-// broke off is no success, unless it was the run that broke it off, as it does with watches.
+// add counts one operation. A request that the run cancelled without an answer says nothing about
+// the server. A success that broke off counts only if the run broke it off, as with watches.
 func (b *Bucket) add(o *history.Operation, class invariant.Class) {
 	success := o.Status >= 200 && o.Status < 300 || o.Status == 304
 	switch {

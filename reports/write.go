@@ -16,10 +16,11 @@ const (
 	JUnitFile = "junit.xml"
 )
 
-// WriteAll writes the report into dir, which is made if it does not exist, as [HTMLFile], [JSONFile] and [JUnitFile].
+// WriteAll writes the report into dir, which is made if it does not exist, as [HTMLFile],
+// [JSONFile] and [JUnitFile].
 //
-// No reader ever sees half a file: each is written under a temporary name, synced and renamed, and nothing is renamed
-// before all three are on disk. Files of an earlier report survive an error. The error names the file and the way out.
+// No reader sees half a file: each is written under a temporary name and synced, and none is
+// renamed before all are. Files of an earlier report survive an error, which says what to do.
 func WriteAll(dir string, r RunReport) error {
 	return save(dir, r, []rendering[RunReport]{{JSONFile, WriteJSON}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}})
 }
@@ -59,7 +60,7 @@ func replace(files []file) (err error) {
 	return syncDir(filepath.Dir(files[0].path))
 }
 
-// stage writes and syncs a temporary file beside the one it will replace, so that the rename stays within one file system.
+// stage writes and syncs a temporary file beside the one it will replace, on the same file system.
 func stage(f file) (name string, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+".*")
 	if err != nil {
@@ -76,7 +77,7 @@ func stage(f file) (name string, err error) {
 	return tmp.Name(), tmp.Sync()
 }
 
-// syncDir makes renames durable. Some file systems cannot sync a directory and say EINVAL; they are durable in their own way.
+// syncDir makes renames durable. File systems that cannot sync a directory say EINVAL.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

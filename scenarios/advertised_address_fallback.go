@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -23,14 +22,11 @@ var advertisedAddressFallback = scenario.Scenario{
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		for i := range plan.Servers {
 			plan.Servers[i].Setup = &scenario.Setup{Advertise: scenario.AdvertiseNothing}
 		}
 		plan.Settle(10 * time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 200, Unserved: 50}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -21,8 +20,7 @@ var advertisedAddressHalf = scenario.Scenario{
 	Family:           scenario.Configuration,
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		for _, half := range []scenario.Advertise{scenario.AdvertiseIP, scenario.AdvertisePort} {
 			plan.SetUp("a", scenario.Setup{Advertise: half})
@@ -30,7 +28,5 @@ var advertisedAddressHalf = scenario.Scenario{
 		}
 		plan.Restart("a")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
-		return *plan
-	},
+	}),
 }

@@ -15,5 +15,5 @@ var aggregatedAPIGracePeriod = scenario.Scenario{
 	Labels:     []string{"slow"},
 	Limits:     aggregatedAPILifecycle.Limits,
 	Control:    mixedToTheEnd,
-	Plan:       func(p scenario.Parameters) scenario.Plan { return losesAVersion(p, gauges) },
+	Plan:       forgotten(gauges, func(plan *scenario.Plan) { plan.Define(gauges("v2")) }),
 }

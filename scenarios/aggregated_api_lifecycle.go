@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,12 +18,9 @@ var aggregatedAPILifecycle = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Limits:     scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendSim}, Reason: "because other backends do not run the backend of an aggregated API"},
 	Control:    mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 3000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		lifecycle(plan, gauges, 8*time.Second, 8*time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
-		return *plan
-	},
+	}),
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,15 +18,12 @@ var bandwidthStarvedList = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 300, Unserved: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.LargeListTraffic
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Bandwidth, To: "a", Rate: 300_000, Direction: fault.Down})...)
 		plan.Soak(25 * time.Second)
 		heal()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 300, Unserved: 50}
-		return *plan
-	},
+	}),
 }

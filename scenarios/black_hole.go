@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -21,14 +20,11 @@ var blackHole = scenario.Scenario{
 	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Timeout, To: "a"})...)
-		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // longer than a request may take
+		plan.Soak(plan.Bounds.Unavailable + 10*time.Second) // longer than a request may take
 		heal()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 100}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,8 +17,7 @@ var canaryUpgrade = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance"},
 	Control:    mixedForAWhile,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for i, server := range plan.Names() {
 			plan.Replace(server, p.To)
@@ -31,10 +29,8 @@ var canaryUpgrade = scenario.Scenario{
 			plan.Settle(2 * time.Second)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 500
 		}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -23,8 +22,7 @@ var certificateRotation = scenario.Scenario{
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		// The run checks that a started server presents its new serving certificate. It cannot
 		// check the front-proxy certificate, which no log of a kube-apiserver shows, but a server
@@ -34,7 +32,5 @@ var certificateRotation = scenario.Scenario{
 			plan.Settle(4 * time.Second)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
-		return *plan
-	},
+	}),
 }

@@ -3,15 +3,8 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// crashes is how often the server is killed.
-const crashes = 4
-
-// crashesAfter is how long it is up in between: longer than history.DefaultBounds.Staleness.
-const crashesAfter = 9 * time.Second
 
 var crashLoop = scenario.Scenario{
 	Name:    "crash-loop",
@@ -25,8 +18,7 @@ var crashLoop = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for range crashes {
 			plan.Kill("a")
@@ -35,7 +27,8 @@ var crashLoop = scenario.Scenario{
 			plan.Settle(crashesAfter)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
-		return *plan
-	},
+	}),
 }
+
+// crashesAfter is how long it is up in between: longer than history.DefaultBounds.Staleness.
+const crashesAfter = 9 * time.Second

@@ -3,14 +3,8 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// gracePeriod is how long upstream remembers a deleted group version of a custom resource or
-// aggregated API, so as not to take it for one that a peer serves (defaultExclusionGracePeriod in
-// k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
-const gracePeriod = 5 * time.Minute
 
 var crdGracePeriod = scenario.Scenario{
 	Name: "crd-grace-period",
@@ -25,19 +19,9 @@ var crdGracePeriod = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"slow"},
 	Control:    mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
-		plan.Settle(2 * time.Second)
-		plan.Define(widgets("v1", "v2"))
-		plan.Settle(4 * time.Second)
-		plan.Restart(plan.Servers[len(plan.Servers)-1].Name)
-		plan.Settle(4 * time.Second)
+	Plan: forgotten(widgets, func(plan *scenario.Plan) {
 		plan.Define(widgets("v2"))
 		plan.Settle(4 * time.Second)
 		plan.Undefine(widgets("v2"))
-		plan.Soak(gracePeriod + 45*time.Second)
-		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
-		return *plan
-	},
+	}),
 }

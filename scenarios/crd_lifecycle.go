@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -17,12 +16,9 @@ var crdLifecycle = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 3000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		lifecycle(plan, widgets, 6*time.Second, 6*time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
-		return *plan
-	},
+	}),
 }

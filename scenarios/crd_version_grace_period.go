@@ -1,11 +1,6 @@
 package scenarios
 
-import (
-	"time"
-
-	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
-)
+import "github.com/skewproof/skewproof/internal/scenario"
 
 var crdVersionGracePeriod = scenario.Scenario{
 	Name: "crd-version-grace-period",
@@ -19,21 +14,5 @@ var crdVersionGracePeriod = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"slow"},
 	Control:    mixedToTheEnd,
-	Plan:       func(p scenario.Parameters) scenario.Plan { return losesAVersion(p, widgets) },
-}
-
-// losesAVersion removes one version of a definition that the servers know of each other, and waits
-// until they forget it. In crd-grace-period the whole definition, and so its group, is removed.
-func losesAVersion(p scenario.Parameters, of func(versions ...string) scenario.Definition) scenario.Plan {
-	plan := p.Cluster(p.Newest)
-	plan.Settle(2 * time.Second)
-	plan.Define(of("v1", "v2"))
-	plan.Settle(4 * time.Second)
-	plan.Restart(plan.Servers[len(plan.Servers)-1].Name)
-	plan.Settle(4 * time.Second)
-	plan.Define(of("v2"))
-	plan.Soak(gracePeriod + 45*time.Second)
-	plan.Converge()
-	plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
-	return *plan
+	Plan:       forgotten(widgets, func(plan *scenario.Plan) { plan.Define(widgets("v2")) }),
 }

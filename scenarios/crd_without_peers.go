@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,8 +17,7 @@ var crdWithoutPeers = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    scenario.Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.To })
+	Plan: planned(allTo, pressure{Operations: 3000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for _, name := range plan.Names()[1:] {
 			plan.Stop(name)
@@ -27,7 +25,5 @@ var crdWithoutPeers = scenario.Scenario{
 		plan.Settle(6 * time.Second)
 		lifecycle(plan, widgets, 4*time.Second, 6*time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 3000, Unserved: 100}
-		return *plan
-	},
+	}),
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -24,8 +23,7 @@ var discoveryBrokenOff = scenario.Scenario{
 	Labels:           []string{"conformance"},
 	Limits:           truncatedDiscovery.Limits,
 	Control:          scenario.Control{Defect: "nothing-is-an-empty-list", Invariants: []string{"NoFalseNotFound"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for _, manner := range []fault.DiscoveryFailure{fault.BreaksOff, fault.CutShort} {
 			for _, path := range []string{"/api", "/apis"} {
@@ -39,7 +37,5 @@ var discoveryBrokenOff = scenario.Scenario{
 			plan.Settle(10 * time.Second)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
-		return *plan
-	},
+	}),
 }

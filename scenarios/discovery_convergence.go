@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,23 +17,20 @@ var discoveryConvergence = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 3000}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(2 * time.Second)
 		for _, change := range []func(){
 			func() { plan.Define(widgets("v1")) },
 			func() { plan.Replace("a", p.To) },
-			func() { plan.Add(scenario.Step{Action: scenario.Stop, Server: "b"}) },
+			func() { plan.Stop("b") },
 			func() { plan.Undefine(widgets("v1")) },
-			func() { plan.Add(scenario.Step{Action: scenario.Start, Server: "b"}) },
+			func() { plan.Start("b") },
 			func() { plan.Restart("c") },
 		} {
 			change()
 			plan.Settle(4 * time.Second)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 3000}
-		return *plan
-	},
+	}),
 }

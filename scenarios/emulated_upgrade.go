@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -23,8 +22,7 @@ var emulatedUpgrade = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"conformance", "slow"},
 	Control:          mixedForAWhile,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for _, server := range plan.Names() {
 			emulating := &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}
@@ -42,7 +40,5 @@ var emulatedUpgrade = scenario.Scenario{
 		}
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
-		return *plan
-	},
+	}),
 }

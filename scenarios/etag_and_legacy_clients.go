@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -21,15 +20,12 @@ var etagAndLegacyClients = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(8 * time.Second)
 		plan.Replace("b", p.To)
 		plan.Settle(8 * time.Second)
 		plan.Restart("c")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 2000, Skewed: 100}
-		return *plan
-	},
+	}),
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var etcdCutOffOneServer = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(cut("a", fault.Etcd))
 		plan.Soak(25 * time.Second)
@@ -29,7 +27,5 @@ var etcdCutOffOneServer = scenario.Scenario{
 		// The etcd client of a kube-apiserver waits before it connects again, for up to 24 s after
 		// such a cut.
 		plan.ConvergeAfter(24 * time.Second)
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300}
-		return *plan
-	},
+	}),
 }

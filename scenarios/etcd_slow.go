@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var etcdSlow = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Processes,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{
 			Kind: fault.Latency, To: fault.Etcd, Latency: 50 * time.Millisecond, Jitter: 25 * time.Millisecond,
@@ -31,7 +29,5 @@ var etcdSlow = scenario.Scenario{
 		plan.Settle(10 * time.Second)
 		heal()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
-		return *plan
-	},
+	}),
 }

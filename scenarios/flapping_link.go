@@ -3,15 +3,8 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// flaps is how often the link is cut.
-const flaps = 4
-
-// linkUp is how long the link works in between: longer than history.DefaultBounds.Staleness.
-const linkUp = 9 * time.Second
 
 var flappingLink = scenario.Scenario{
 	Name:    "flapping-link",
@@ -24,8 +17,7 @@ var flappingLink = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          outOfReach,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for range flaps {
 			heal := plan.Suffer(cut("b", "a"))
@@ -34,7 +26,11 @@ var flappingLink = scenario.Scenario{
 			plan.Soak(linkUp)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 50}
-		return *plan
-	},
+	}),
 }
+
+// flaps is how often the link is cut.
+const flaps = 4
+
+// linkUp is how long the link works in between: longer than history.DefaultBounds.Staleness.
+const linkUp = 9 * time.Second

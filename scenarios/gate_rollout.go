@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -21,8 +20,7 @@ var gateRollout = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          withoutSteadyState,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		for i := range plan.Servers {
 			plan.Servers[i].Setup = &scenario.Setup{Proxy: scenario.Off}
 		}
@@ -38,7 +36,5 @@ var gateRollout = scenario.Scenario{
 			plan.SetUp(server, scenario.Setup{Proxy: scenario.Off})
 			plan.Settle(3 * time.Second)
 		}
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,13 +19,10 @@ var hostileHeaders = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"smoke", "conformance"},
 	Control:          scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.HostileTraffic
 		plan.Settle(15 * time.Second)
 		plan.Restart("b")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 500}
-		return *plan
-	},
+	}),
 }

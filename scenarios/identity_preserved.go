@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -21,8 +20,7 @@ var identityPreserved = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(15 * time.Second)
 		plan.Restart("b")
 		plan.Settle(5 * time.Second)
@@ -31,7 +29,5 @@ var identityPreserved = scenario.Scenario{
 		heal()
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 500}
-		return *plan
-	},
+	}),
 }

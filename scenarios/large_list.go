@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,12 +17,9 @@ var largeList = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,
 	Control:          scenario.Control{Defect: "last-object-lost", Invariants: []string{"ListsAgree"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.LargeListTraffic
 		plan.Settle(40 * time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
-		return *plan
-	},
+	}),
 }

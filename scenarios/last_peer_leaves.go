@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,13 +19,10 @@ var lastPeerLeaves = scenario.Scenario{
 	Family:           scenario.Processes,
 	Labels:           []string{"smoke", "conformance"},
 	Control:          scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 300, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(10 * time.Second)
 		plan.Stop("a")
 		plan.Converge()
 		plan.Soak(10 * time.Second)
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 300, Skewed: 300}
-		return *plan
-	},
+	}),
 }

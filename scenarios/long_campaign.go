@@ -3,12 +3,8 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// changesOfADay is the number of disturbances, one every ten minutes.
-const changesOfADay = 24
 
 var longCampaign = scenario.Scenario{
 	Name: "long-campaign",
@@ -22,8 +18,7 @@ var longCampaign = scenario.Scenario{
 	Family:           scenario.Scale,
 	Limits:           scenario.Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.SparseTraffic
 		plan.Settle(time.Minute)
 		for i := range changesOfADay {
@@ -35,9 +30,9 @@ var longCampaign = scenario.Scenario{
 			case 1:
 				plan.Define(widgets("v1"))
 			case 2:
-				plan.Add(scenario.Step{Action: scenario.Kill, Server: server})
+				plan.Kill(server)
 				plan.Soak(time.Minute)
-				plan.Add(scenario.Step{Action: scenario.Start, Server: server})
+				plan.Start(server)
 			case 3:
 				plan.Inject("servers", cut(other, server))
 				plan.Soak(2 * time.Minute)
@@ -52,7 +47,8 @@ var longCampaign = scenario.Scenario{
 			plan.Soak(9 * time.Minute)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
-		return *plan
-	},
+	}),
 }
+
+// changesOfADay is the number of disturbances, one every ten minutes.
+const changesOfADay = 24

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -21,14 +20,13 @@ var loopByMutualStaleBelief = scenario.Scenario{
 	Family:     scenario.Safety,
 	Labels:     []string{"slow"},
 	Control:    scenario.Control{Defect: "denial-believed", Invariants: []string{"NoLoop"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 10000, Unserved: 500}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.HostileTraffic
 		servers := plan.Names()
 		gadgets := &scenario.Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
 		plan.Settle(2 * time.Second)
 		plan.Add(scenario.Step{Action: scenario.Define, Definition: gadgets})
-		plan.Restart(servers[p.Servers-1]) // so that all servers fetch each other's documents
+		plan.Restart(servers[len(servers)-1]) // so that all servers fetch each other's documents
 		plan.Settle(5 * time.Second)
 		heal := plan.Suffer(cut("a", "b"), cut("b", "a"))
 		plan.Soak(time.Second)
@@ -37,10 +35,8 @@ var loopByMutualStaleBelief = scenario.Scenario{
 		heal()
 		plan.Settle(10 * time.Second)
 		plan.Soak(6 * time.Minute)
-		plan.Pressure = history.Pressure{Operations: 10000, Unserved: 500}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 500
 		}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -32,17 +31,17 @@ var manyPeers = scenario.Scenario{
 		plan.Inject("there", cut("b", "a"))
 		plan.Inject("back", cut("a", "b"))
 		plan.Inject("another", cut("b", last))
-		plan.Add(scenario.Step{Action: scenario.Kill, Server: "c"})
+		plan.Kill("c")
 		plan.Soak(10 * time.Second)
 		plan.Restart("a")
 		plan.Settle(10 * time.Second)
-		plan.Add(scenario.Step{Action: scenario.Start, Server: "c"})
+		plan.Start("c")
 		plan.Heal("another")
 		plan.Heal("back")
 		plan.Heal("there")
 		plan.Replace("b", p.To)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unserved: 100}
+		plan.Pressure = pressure{Operations: 5000, Skewed: 300, Unserved: 100}
 		return *plan
 	},
 }

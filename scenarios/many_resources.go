@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// manyGroups is the number of groups, each with one custom resource of three versions.
-const manyGroups = 100
 
 var manyResources = scenario.Scenario{
 	Name: "many-resources",
@@ -22,8 +18,7 @@ var manyResources = scenario.Scenario{
 	Family:     scenario.Scale,
 	Limits:     scenario.Limits{Backends: onlySimulated, Reason: "because real servers take minutes to establish so many custom resources"},
 	Control:    mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		of := func(i int) scenario.Definition {
 			return scenario.Definition{Group: fmt.Sprintf("g%02d.example.com", i), Resource: "widgets", Versions: []string{"v1", "v1beta1", "v1alpha1"}}
 		}
@@ -40,7 +35,8 @@ var manyResources = scenario.Scenario{
 			}
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
-		return *plan
-	},
+	}),
 }
+
+// manyGroups is the number of groups, each with one custom resource of three versions.
+const manyGroups = 100

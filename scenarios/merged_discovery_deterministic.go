@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,23 +18,20 @@ var mergedDiscoveryDeterministic = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance", "slow"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(3 * time.Second)
 		plan.Define(widgets("v1")) // servers differ in where they find its group, see docs/findings.md, 7
 		plan.Settle(time.Second)
 		for _, order := range [][]string{{"a", "b", "c"}, {"a", "c", "b"}, {"b", "a", "c"}, {"b", "c", "a"}, {"c", "a", "b"}, {"c", "b", "a"}} {
 			for _, server := range order {
-				plan.Add(scenario.Step{Action: scenario.Stop, Server: server})
+				plan.Stop(server)
 			}
 			for _, server := range order {
-				plan.Add(scenario.Step{Action: scenario.Start, Server: server})
+				plan.Start(server)
 			}
 			plan.Settle(4 * time.Second)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 3000, Skewed: 300}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,8 +18,7 @@ var nopeerProfile = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "own-view-of-all", Invariants: []string{"NoPeerIsLocal"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(6 * time.Second)
 		if !p.ReadOnly {
@@ -31,7 +29,5 @@ var nopeerProfile = scenario.Scenario{
 			plan.Undefine(widgets("v1"))
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,14 +18,11 @@ var oneWayPartition = scenario.Scenario{
 	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(cut("b", "a"))
 		plan.Soak(20 * time.Second)
 		heal()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unreachable: 100}
-		return *plan
-	},
+	}),
 }

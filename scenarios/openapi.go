@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var openAPI = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Limits:           scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting}, Reason: "because the simulator has no OpenAPI"},
 	Control:          withoutSteadyState,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(10 * time.Second)
 		if !p.ReadOnly {
@@ -29,7 +27,5 @@ var openAPI = scenario.Scenario{
 		}
 		plan.Settle(15 * time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 100}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,14 +18,11 @@ var peerCrash = scenario.Scenario{
 	Family:           scenario.Processes,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Kill("a")
 		plan.Soak(36 * time.Second) // its endpoint lease expires after 15 s; a response may take 30 s
 		plan.Start("a")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100, Skewed: 300}
-		return *plan
-	},
+	}),
 }

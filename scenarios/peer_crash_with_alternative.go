@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,14 +19,14 @@ var peerCrashWithAlternative = scenario.Scenario{
 	Family:           scenario.Processes,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.NewestTwo)
+	Plan: planned(firstTwoTo, pressure{Operations: 5000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Kill("a")
 		plan.Soak(20 * time.Second)
 		plan.Start("a")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100, Skewed: 300}
-		return *plan
-	},
+	}),
 }
+
+// crashes is how often the server is killed.
+const crashes = 4

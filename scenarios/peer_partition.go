@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var peerPartition = scenario.Scenario{
 	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Inject("a to b", cut("a", "b"))
@@ -29,7 +27,5 @@ var peerPartition = scenario.Scenario{
 		plan.Heal("b to a")
 		plan.Heal("a to b")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 100}
-		return *plan
-	},
+	}),
 }

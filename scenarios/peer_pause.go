@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,14 +19,11 @@ var peerPause = scenario.Scenario{
 	Family:           scenario.Processes,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Add(scenario.Step{Action: scenario.Pause, Server: "a"})
-		plan.Soak(p.Bounds.Unavailable + 10*time.Second) // longer than a request may take
+		plan.Soak(plan.Bounds.Unavailable + 10*time.Second) // longer than a request may take
 		plan.Add(scenario.Step{Action: scenario.Resume, Server: "a"})
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 100}
-		return *plan
-	},
+	}),
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -32,15 +33,64 @@ func lifecycle(plan *scenario.Plan, of func(versions ...string) scenario.Definit
 	plan.Settle(watchGone)
 }
 
-// misconfigured is the plan of scenarios that restart one server with a wrong setup. unreachable is
-// the pressure of that name, for setups that make servers unreachable for certain.
-func misconfigured(server string, setup scenario.Setup, unreachable int) func(scenario.Parameters) scenario.Plan {
+// The versions that servers run first: how many of the first servers run TO. The others run FROM.
+const (
+	noneTo     = 0
+	firstTo    = 1
+	firstTwoTo = 2
+	allTo      = math.MaxInt
+)
+
+// pressure is the least load for which a verdict counts.
+type pressure = history.Pressure
+
+// planned is the plan of a scenario: the first newer servers run TO, and steps adds the steps.
+func planned(newer int, least pressure, steps func(*scenario.Plan, scenario.Parameters)) func(scenario.Parameters) scenario.Plan {
 	return func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
-		plan.Misconfigure(server, setup)
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: unreachable}
+		plan := p.Cluster(func(i int) string {
+			if i < newer {
+				return p.To
+			}
+			return p.From
+		})
+		plan.Pressure = least
+		steps(plan, p)
 		return *plan
 	}
+}
+
+// misconfigured is the plan of scenarios that restart one server with a wrong setup and, after a
+// while, with the right one. unreachable is the pressure of that name, for setups that make servers
+// unreachable for certain.
+func misconfigured(server string, setup scenario.Setup, unreachable int) func(scenario.Parameters) scenario.Plan {
+	least := pressure{Operations: 5000, Skewed: 300, Unreachable: unreachable}
+	return planned(firstTo, least, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(4 * time.Second)
+		plan.SetUp(server, setup)
+		plan.Settle(12 * time.Second)
+		plan.Restart(server)
+		plan.Converge()
+	})
+}
+
+// gracePeriod is how long upstream remembers a deleted group version of a custom resource or
+// aggregated API, so as not to take it for one that a peer serves (defaultExclusionGracePeriod in
+// k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
+const gracePeriod = 5 * time.Minute
+
+// forgotten is the plan of scenarios that define something with two versions, remove some or all of
+// it when all servers know it of each other, and wait until they forget it.
+func forgotten(of func(versions ...string) scenario.Definition, remove func(*scenario.Plan)) func(scenario.Parameters) scenario.Plan {
+	return planned(firstTo, pressure{Operations: 5000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(2 * time.Second)
+		plan.Define(of("v1", "v2"))
+		plan.Settle(4 * time.Second)
+		plan.Restart(plan.Servers[len(plan.Servers)-1].Name)
+		plan.Settle(4 * time.Second)
+		remove(plan)
+		plan.Soak(gracePeriod + 45*time.Second)
+		plan.Converge()
+	})
 }
 
 // cut cuts the link from one server to another.

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,8 +18,7 @@ var preferredVersions = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 200}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		if !p.ReadOnly { // built-in groups have several versions as well
 			plan.Define(widgets("v1", "v2"))
@@ -28,7 +26,5 @@ var preferredVersions = scenario.Scenario{
 		plan.Settle(15 * time.Second)
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 1000, Skewed: 200}
-		return *plan
-	},
+	}),
 }

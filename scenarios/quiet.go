@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,15 +19,12 @@ var quiet = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"smoke", "conformance"},
 	Control:    mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 1000, Unserved: 50}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(10 * time.Second)
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 1000, Unserved: 50}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 200
 		}
-		return *plan
-	},
+	}),
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,14 +19,11 @@ var resetMidResponse = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.LimitData, To: "a", Bytes: 12_000, Direction: fault.Down})...)
 		plan.Soak(25 * time.Second)
 		heal()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var restartStorm = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		servers := plan.Names()
 		plan.Settle(4 * time.Second)
 		for _, server := range servers {
@@ -42,7 +40,5 @@ var restartStorm = scenario.Scenario{
 			plan.Start(server)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unserved: 100}
-		return *plan
-	},
+	}),
 }

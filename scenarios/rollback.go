@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,10 +19,9 @@ var rollback = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance"},
 	Control:    mixedForAWhile,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
-		upgraded := plan.Names()[:(p.Servers+1)/2]
+		upgraded := plan.Names()[:(len(plan.Servers)+1)/2]
 		for _, server := range upgraded {
 			plan.Replace(server, p.To)
 			plan.Settle(3 * time.Second)
@@ -34,10 +32,8 @@ var rollback = scenario.Scenario{
 		}
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 300
 		}
-		return *plan
-	},
+	}),
 }

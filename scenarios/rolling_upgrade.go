@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,8 +17,7 @@ var rollingUpgrade = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"smoke", "conformance"},
 	Control:    mixedForAWhile,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 5000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for i, s := range plan.Servers {
 			plan.Replace(s.Name, p.To)
@@ -30,10 +28,8 @@ var rollingUpgrade = scenario.Scenario{
 		}
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 300
 		}
-		return *plan
-	},
+	}),
 }

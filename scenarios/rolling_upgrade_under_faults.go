@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -22,10 +21,9 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          withoutSteadyState,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 4000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		servers := plan.Names()
-		last := servers[p.Servers-1]
+		last := servers[len(servers)-1]
 		plan.Soak(3 * time.Second)
 		// No other fault is in the direction of a reset.
 		late := plan.Suffer(around(servers, fault.Fault{
@@ -33,7 +31,7 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 		})...)
 		for i, server := range servers {
 			plan.Replace(server, p.To)
-			if i == p.Servers-1 {
+			if i == len(servers)-1 {
 				break
 			}
 			reset := plan.Suffer(fault.Fault{Kind: fault.Reset, From: last, To: server, Direction: fault.Down})
@@ -46,7 +44,5 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 		plan.Soak(4 * time.Second)
 		late()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 300, Unserved: 100}
-		return *plan
-	},
+	}),
 }

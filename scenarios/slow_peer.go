@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,19 +17,16 @@ var slowPeer = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		servers := plan.Names()
 		plan.Settle(2 * time.Second)
 		heal := plan.Suffer(bothWays(from(servers, fault.Fault{
 			Kind: fault.Latency, To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond,
 		}))...)
 		plan.Soak(10 * time.Second)
-		plan.Restart(servers[p.Servers-1]) // which must learn everything over the slow link
+		plan.Restart(servers[len(plan.Servers)-1]) // which must learn everything over the slow link
 		plan.Settle(10 * time.Second)
 		heal()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,8 +17,7 @@ var startupDuringPartition = scenario.Scenario{
 	Family:           scenario.Network,
 	Labels:           []string{"conformance"},
 	Control:          outOfReach,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Restart("b")
@@ -28,7 +26,5 @@ var startupDuringPartition = scenario.Scenario{
 		plan.Soak(24 * time.Second)
 		plan.Heal("b to a")
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 5000, Skewed: 300, Unreachable: 50}
-		return *plan
-	},
+	}),
 }

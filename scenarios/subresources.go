@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,13 +18,10 @@ var subresources = scenario.Scenario{
 	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300, Unserved: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.SubresourceTraffic
 		plan.Settle(20 * time.Second)
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 3000, Skewed: 300, Unserved: 50}
-		return *plan
-	},
+	}),
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var trueNotFound = scenario.Scenario{
 	Family:     scenario.Safety,
 	Labels:     []string{"conformance"},
 	Control:    scenario.Control{Defect: "absence-becomes-refusal", Invariants: []string{"TrueNotFound"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		gizmos := &scenario.Definition{Group: "absent.skewproof.dev", Resource: "gizmos", Versions: []string{"v1"}}
 		plan.Settle(2 * time.Second)
 		plan.Add(scenario.Step{Action: scenario.Define, Definition: gizmos})
@@ -34,7 +32,5 @@ var trueNotFound = scenario.Scenario{
 		plan.Restart("c")
 		plan.Settle(5 * time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 500}
-		return *plan
-	},
+	}),
 }

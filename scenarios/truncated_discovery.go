@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -25,8 +24,7 @@ var truncatedDiscovery = scenario.Scenario{
 		Reason:   "because it needs a proxy between two servers that has the keys of both",
 	},
 	Control: scenario.Control{Defect: "half-a-fetch-wipes-the-other-half", Invariants: []string{"NoFalseNotFound"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for _, path := range []string{"/apis", "/api"} {
 			plan.Add(scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: path})
@@ -36,7 +34,5 @@ var truncatedDiscovery = scenario.Scenario{
 			plan.Settle(10 * time.Second)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500, Unserved: 100}
-		return *plan
-	},
+	}),
 }

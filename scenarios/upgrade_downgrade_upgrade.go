@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,8 +18,7 @@ var upgradeDowngradeUpgrade = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance", "slow"},
 	Control:    mixedForAWhile,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(func(int) string { return p.From })
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for _, version := range []string{p.To, p.From, p.To} {
 			for _, server := range plan.Names() {
@@ -30,10 +28,8 @@ var upgradeDowngradeUpgrade = scenario.Scenario{
 		}
 		plan.Sweep()
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Unserved: 100}
 		if p.Mixed() {
 			plan.Pressure.Skewed = 500
 		}
-		return *plan
-	},
+	}),
 }

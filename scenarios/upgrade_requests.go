@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -19,12 +18,9 @@ var upgradeRequests = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.UpgradeTraffic
 		plan.Settle(25 * time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
-		return *plan
-	},
+	}),
 }

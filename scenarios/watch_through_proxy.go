@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -20,8 +19,7 @@ var watchThroughProxy = scenario.Scenario{
 	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.Newest)
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.WatchTraffic
 		plan.Settle(20 * time.Second)
 		if p.ReadOnly {
@@ -31,7 +29,5 @@ var watchThroughProxy = scenario.Scenario{
 		}
 		plan.Settle(10 * time.Second)
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 2500, Skewed: 400}
-		return *plan
-	},
+	}),
 }

@@ -4,12 +4,8 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// resets is how often connections are reset under the writes.
-const resets = 15
 
 var writesOnce = scenario.Scenario{
 	Name: "writes-once",
@@ -24,9 +20,8 @@ var writesOnce = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
-	Plan: func(p scenario.Parameters) scenario.Plan {
-		plan := p.Cluster(p.NewestTwo)
-		last := plan.Names()[p.Servers-1]
+	Plan: planned(firstTwoTo, pressure{Operations: 4000, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		last := plan.Names()[len(plan.Servers)-1]
 		plan.Settle(2 * time.Second)
 		for range resets {
 			heal := plan.Suffer(
@@ -37,7 +32,8 @@ var writesOnce = scenario.Scenario{
 			plan.Soak(700 * time.Millisecond)
 		}
 		plan.Converge()
-		plan.Pressure = history.Pressure{Operations: 4000, Skewed: 500}
-		return *plan
-	},
+	}),
 }
+
+// resets is how often connections are reset under the writes.
+const resets = 15

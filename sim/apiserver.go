@@ -14,21 +14,20 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// apiserver is what stands behind the proxy of a server: it serves what its version's document lists and the extensions that it has seen, and
-// has every object in etcd.
+// apiserver is what is behind the proxy of a server. It serves what its version's document lists,
+// and the extensions that it has seen.
 type apiserver struct{ *server }
 
 var statuses = func() runtime.NegotiatedSerializer {
@@ -80,7 +79,7 @@ func (a apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.carryOut(w, r, x, info)
 }
 
-// reachEtcd waits for as long as etcd takes to answer if something is done to the way there. It reports whether it has.
+// reachEtcd waits for as long as etcd takes to answer, and reports whether etcd answers.
 func (a apiserver) reachEtcd(x *exchange) bool {
 	l := a.s.link(a.index, a.s.etcdEnd())
 	switch {
@@ -168,7 +167,7 @@ var largeListLabel = []byte(workload.LargeListLabel)
 // listed is an object in a list: about as long as those that a load makes.
 var listed = `{"metadata":{"name":"x","uid":"` + strings.Repeat("0", 36) + `","annotations":{"x":"` + strings.Repeat("x", 300) + `"}},"spec":{}}`
 
-// list is a list of what there is, for a client that says how much of it, or what, it wants; any other list is empty.
+// list is the list for a client that gives a limit or a label selector; any other list is empty.
 func (a apiserver) list(r *http.Request, gr schema.GroupResource) body {
 	if r.URL.RawQuery == "" {
 		return emptyList
@@ -210,7 +209,8 @@ func readable(accept string) ([]string, bool) {
 // bookmark is an event of a watch.
 const bookmark = `{"type":"BOOKMARK","object":{}}` + "\n"
 
-// watch sends a bookmark each second until its time is over or nobody listens any more, by WebSocket if that is what the client wants.
+// watch sends a bookmark each second until its time is over or the client is gone, by WebSocket if
+// asked to.
 func (a apiserver) watch(w http.ResponseWriter, r *http.Request, x *exchange) {
 	if wantsSocket(r) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -292,18 +292,13 @@ func (b body) write(w http.ResponseWriter, status int) {
 	_, _ = w.Write(b.bytes)
 }
 
-// blocked reports whether nothing gets through the link.
-func (l *link) blocked() bool {
-	return l.has(fault.Cut, "") != nil || l.has(fault.Timeout, fault.Up) != nil || l.has(fault.Timeout, fault.Down) != nil
-}
-
-// bite notes that a fault on the link was met.
-func (l *link) bite() {
-	for _, a := range l.on {
-		if a.Kind == fault.Cut {
-			a.record.Evidence.Refused++
-		} else {
-			a.record.Evidence.Affected++
-		}
+// authorize returns the error if a user is not allowed a request. One user of the load may only
+// read, as on real servers. The server that serves the request decides, by the user that it takes
+// it to come from.
+func authorize(user string, info *apirequest.RequestInfo) *apierrors.StatusError {
+	if user != workload.Reader || info.Verb == "get" || info.Verb == "list" || info.Verb == "watch" {
+		return nil
 	}
+	why := fmt.Sprintf("User %q cannot %s resource %q in API group %q at the cluster scope", user, info.Verb, info.Resource, info.APIGroup)
+	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, errors.New(why))
 }

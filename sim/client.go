@@ -26,9 +26,7 @@ const patience = workload.Timeout
 // Client is the client of operations where their request names none.
 const Client = "sim"
 
-var requestInfo = workload.RequestInfo
-
-// template is a request as its client sends it, without what differs each time. It is shared, and must not be changed but for what it remembers.
+// template is a request without what differs each time. It is shared; only served may change.
 type template struct {
 	request *http.Request
 	url     *url.URL
@@ -88,7 +86,7 @@ func newTemplate(r *workload.Request) *template {
 		maps.Copy(header, socketHeader)
 		t.request.ProtoMajor, t.request.ProtoMinor = 1, 1
 	}
-	info, err := requestInfo.NewRequestInfo(t.request)
+	info, err := workload.RequestInfo.NewRequestInfo(t.request)
 	if err != nil {
 		info = &apirequest.RequestInfo{Path: t.url.Path}
 	}

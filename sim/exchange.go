@@ -144,8 +144,8 @@ func (d *delivery) Happen() {
 	}
 }
 
-// doom has the exchange reset when the time of the fault has passed since the first data. If the fault is healed before, what was held back
-// goes on, and nothing is lost.
+// doom resets the exchange when the time of the fault has passed since the first data. If the fault
+// is healed before, goOn is called and nothing is lost.
 func (s *Simulator) doom(x *exchange, a *active, took time.Duration, goOn func()) {
 	x.held = append(x.held, goOn)
 	if x.doomed != nil {
@@ -185,7 +185,8 @@ type refusal exchange
 
 func (r *refusal) Happen() { (*exchange)(r).broken(errRefused) }
 
-// lose lets the exchange hang until somebody gives it up or the fault is healed, or for as long as the fault says.
+// lose lets the exchange hang until its requester gives up, the fault is healed, or the fault's
+// time is over.
 func (s *Simulator) lose(x *exchange, a *active) {
 	if x.lost {
 		return
@@ -202,7 +203,7 @@ func (s *Simulator) lose(x *exchange, a *active) {
 	}
 }
 
-// After how long client-go's transport gives up on an address to which no way leads, and on TLS. Where dialling is bound more tightly, that
+// The timeouts of client-go's transport for dialling and for TLS. A policy's shorter DialTimeout
 // counts.
 const (
 	dialTimeout      = 30 * time.Second
@@ -271,7 +272,7 @@ type serving exchange
 
 func (g *serving) Do(*vtime.Task) { g.target.serve((*exchange)(g)) }
 
-// broken ends the exchange at both ends: the requester learns of it now, the target that nobody waits any more.
+// broken ends the exchange at both ends now.
 func (x *exchange) broken(err error) {
 	if x.gone {
 		return
@@ -285,7 +286,7 @@ func (x *exchange) broken(err error) {
 	x.requester.progressed()
 }
 
-// giveUp ends the exchange because the requester does not want it any more. The target learns of it if anything can reach it.
+// giveUp ends the exchange for the requester. The target learns of it unless the link is blocked.
 func (x *exchange) giveUp() {
 	if x.gone {
 		return
@@ -333,14 +334,10 @@ func (x *exchange) finished() {
 	}
 }
 
-// without takes one out, keeping the order: what happens to many happens in the order in which they came.
+// without removes an exchange, and keeps the order of the others, on which the trace depends.
 func without(all []*exchange, x *exchange) []*exchange {
-	for i, o := range all {
-		if o == x {
-			copy(all[i:], all[i+1:])
-			all[len(all)-1] = nil
-			return all[:len(all)-1]
-		}
+	if i := slices.Index(all, x); i >= 0 {
+		return slices.Delete(all, i, i+1)
 	}
 	return all
 }
@@ -380,7 +377,7 @@ func (x *exchange) altered() string {
 // groups are those of every user.
 var groups = []string{"system:authenticated"}
 
-// seenAs is the user that the target takes the request to come from: what a peer says in its headers, or who the client is.
+// seenAs is the user of the request for the target: that in the headers of a peer, or the client.
 func (x *exchange) seenAs() string {
 	if x.parent == nil {
 		return x.op.User

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
@@ -31,8 +30,6 @@ type extendedDocument struct {
 	roots    [2]discovery.Groups
 	document history.Document
 }
-
-func (e *extended) reset() { *e = extended{} }
 
 // extensionVerbs are the verbs of every custom resource.
 var extensionVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
@@ -101,14 +98,7 @@ func (s *Simulator) define(d scenario.Definition, exists bool) {
 		if srv.phase == down || srv.cutOff {
 			continue
 		}
-		at := max(srv.delivered, s.loop.Now()+s.delay(s.link(srv.index, s.etcdEnd()), fault.Down, 100))
-		srv.delivered = at
-		watch := srv.watch
-		s.loop.At(at, srv.gate, func() {
-			if srv.watch == watch {
-				srv.see(now)
-			}
-		})
+		srv.notify(func() { srv.see(now) })
 	}
 }
 

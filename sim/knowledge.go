@@ -49,19 +49,23 @@ func (s *Simulator) announce(about *server) {
 		if srv == about || !srv.on || srv.phase == down || srv.cutOff || !srv.firstDone {
 			continue
 		}
-		l := s.link(srv.index, s.etcdEnd())
-		at := max(srv.delivered, s.loop.Now()+s.delay(l, fault.Down, 100))
-		srv.delivered = at
-		watch := srv.watch
-		s.loop.At(at, srv.gate, func() {
-			if srv.watch == watch {
-				srv.told(about, now)
-			}
-		})
+		srv.notify(func() { srv.told(about, now) })
 	}
 }
 
-// relist is what an informer does when its watch begins, or begins again: it is told everything, what it knew already included.
+// notify delivers an event of etcd to the server, in order, unless its watch breaks before.
+func (srv *server) notify(do func()) {
+	s := srv.s
+	srv.delivered = max(srv.delivered, s.loop.Now()+s.delay(s.link(srv.index, s.etcdEnd()), fault.Down, 100))
+	watch := srv.watch
+	s.loop.At(srv.delivered, srv.gate, func() {
+		if srv.watch == watch {
+			do()
+		}
+	})
+}
+
+// relist is what an informer does when its watch begins, or begins again: it is told everything.
 func (srv *server) relist() {
 	if !srv.on {
 		return
@@ -105,8 +109,8 @@ func (srv *server) told(about *server, now lease) {
 	srv.observe(events...)
 }
 
-// addressEvents is what a kube-apiserver learns of a peer's address. It looks addresses up when it needs them, which is as good as knowing
-// them at once.
+// addressEvents is what a kube-apiserver learns of a peer's address. A real one looks addresses up
+// when it needs them, which has the same effect.
 func addressEvents(about *server, was, now lease) []proxy.Event {
 	switch {
 	case was.endpoint == now.endpoint:

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// The times of leases: of identity leases and peer endpoint leases of kube-apiserver (kubernetes, pkg/controlplane/apiserver), and of the
-// endpoint leases of this repository's sidecar.
+// The times of leases: of identity and peer endpoint leases of kube-apiserver (kubernetes,
+// pkg/controlplane/apiserver), and of the sidecar's endpoint leases.
 const (
 	endpointTTL   = 15 * time.Second
 	renewEvery    = 10 * time.Second
@@ -62,8 +62,8 @@ func (srv *server) publish() {
 	srv.s.storageVersions()
 }
 
-// tellPeers writes the endpoint lease anew when the server serves something else, if its policy does so: after the sidecar has asked and
-// its publisher has looked.
+// tellPeers updates the endpoint lease when the server serves something else, if its policy does
+// so: after the sidecar has polled the server, and its publisher the sidecar.
 func (srv *server) tellPeers() {
 	if !srv.on || !srv.policy.Fetching.WhenTold {
 		return
@@ -77,7 +77,7 @@ func (srv *server) tellPeers() {
 	})
 }
 
-// refresh brings a lease up to date that was renewed all the time: that is not carried out as long as it makes no difference.
+// refresh updates the times of a lease by the renewals since, which are not simulated one by one.
 func (srv *server) refresh() {
 	if !srv.leased {
 		return
@@ -102,7 +102,7 @@ func (srv *server) leave() {
 	srv.s.storageVersions()
 }
 
-// silence is what a server that is killed, paused or cut off from etcd does: it renews no lease. They were renewed some time ago.
+// silence makes a server that is killed, paused or cut off from etcd stop renewing its leases.
 func (srv *server) silence() {
 	if !srv.leased {
 		return
@@ -130,7 +130,7 @@ func (srv *server) silence() {
 	s.beat()
 }
 
-// lapsed is when an endpoint lease in etcd has expired: kube-apiserver's are gone by themselves then, the sidecar's remain and are old.
+// lapsed is called when an endpoint lease has expired: kube-apiserver's vanish, the sidecar's stay.
 func (srv *server) lapsed() {
 	for _, other := range srv.s.servers {
 		if other.on && !other.sidecar() {
@@ -180,8 +180,8 @@ func (s *Simulator) etcdChanged(srv *server) {
 	}
 }
 
-// storageVersions tells, for the alpha generation, what the StorageVersion objects say: every server that is ready has written what it
-// serves, and what a server wrote goes with its lease.
+// storageVersions tells servers of the alpha design what the StorageVersion objects say: every
+// ready server has written what it serves, and its objects are deleted with its lease.
 func (s *Simulator) storageVersions() {
 	var e *proxy.StorageVersions
 	for _, srv := range s.servers {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -32,7 +33,8 @@ func (e *netError) Temporary() bool    { return e.timeout }
 // headerBytes is what the headers of an answer are taken to weigh, where a fault counts bytes.
 const headerBytes = 256
 
-// link is one direction of dialling: what is done to b→a leaves what a dials to b alone. Answers travel back on the link of their request.
+// link is one direction of dialling: a fault on b→a does not affect a→b. Answers come back on the
+// link of their request.
 type link struct {
 	from, to int
 	on       []*active         // faults, in the order in which they were injected
@@ -62,6 +64,22 @@ func (l *link) has(kind fault.Kind, d fault.Direction) *active {
 		}
 	}
 	return nil
+}
+
+// blocked reports whether nothing gets through the link.
+func (l *link) blocked() bool {
+	return l.has(fault.Cut, "") != nil || l.has(fault.Timeout, fault.Up) != nil || l.has(fault.Timeout, fault.Down) != nil
+}
+
+// bite notes that a fault on the link was met.
+func (l *link) bite() {
+	for _, a := range l.on {
+		if a.Kind == fault.Cut {
+			a.record.Evidence.Refused++
+		} else {
+			a.record.Evidence.Affected++
+		}
+	}
 }
 
 // delay is how long something of so many bytes takes over the link in a direction.
@@ -99,8 +117,8 @@ func (s *Simulator) latency() time.Duration {
 	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
 }
 
-// How soon a connection between servers on which nothing comes any more is given up: the silence after which HTTP/2 asks whether the other
-// end is there, and the time for its answer (client-go's transport; this repository's sidecar).
+// When a silent connection between servers is closed: the silence before the HTTP/2 ping, and the
+// time for its answer (client-go's transport; this repository's sidecar).
 const (
 	upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
 	sidecarSilence, sidecarAnswer   = 5 * time.Second, 5 * time.Second
@@ -109,7 +127,7 @@ const (
 // errSilent is the end of a connection that was given up.
 var errSilent = errors.New("http2: client connection lost")
 
-// watch sees to it that a connection is given up if nothing comes on it any more.
+// watch closes a connection if nothing comes on it any more.
 func (s *Simulator) watch(l *link) {
 	if l.watched || l.from >= len(s.servers) {
 		return
@@ -172,12 +190,7 @@ func (s *Simulator) inject(f fault.Fault) *active {
 // heal switches a fault off. Connections that hung in a black hole are reset: what was lost in them never comes.
 func (s *Simulator) heal(a *active) {
 	l := s.link(s.endpoint(a.From), s.endpoint(a.To))
-	for i, o := range l.on {
-		if o == a {
-			l.on = append(l.on[:i], l.on[i+1:]...)
-			break
-		}
-	}
+	l.on = slices.DeleteFunc(l.on, func(o *active) bool { return o == a })
 	if impairs(a.Kind) {
 		l.changed = s.loop.Now()
 	}

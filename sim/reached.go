@@ -2,12 +2,11 @@ package sim
 
 import (
 	"context"
-	"math/bits"
 
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// State is something interesting that a run can come to. A campaign that has reached none of them has searched nothing.
+// State is an interesting state that a run can reach.
 type State uint8
 
 // The states.
@@ -67,9 +66,6 @@ func (r *Reached) note(s State) { *r |= 1 << s }
 
 // Has reports whether the state was reached.
 func (r Reached) Has(s State) bool { return r&(1<<s) != 0 }
-
-// Len is how many were.
-func (r Reached) Len() int { return bits.OnesCount64(uint64(r)) }
 
 var decided = map[proxy.Reason]State{
 	proxy.ReasonUnreachable: ReachedUnreachable, proxy.ReasonUnresolved: ReachedUnresolved, proxy.ReasonUnknown: ReachedUnknown,
@@ -163,4 +159,34 @@ func (s *Simulator) seen(op *operation) {
 			s.reached.note(ReachedWatchBroken)
 		}
 	}
+}
+
+// Impossible are the states that no run can reach under a policy, each with the reason.
+func Impossible(p proxy.Policy) map[State]string {
+	k, r := p.Knowledge, p.Routing
+	never := map[State]string{}
+	for _, rule := range []struct {
+		holds  bool
+		reason string
+		states []State
+	}{
+		{!p.Quirks.CrashOnFailedFetch, "a failed fetch does not end a server", []State{ReachedCrash}},
+		{k.WaitForPeers, "a server is not ready before it has asked every peer", []State{ReachedUnsynced}},
+		{!k.FailClosed, "what is unknown counts as absent", []State{ReachedUnknown, ReachedWatchStalled}},
+		{k.ForgetOnRestart && k.Extensions == proxy.ExtensionsExact,
+			"a server that ceases to serve something built in has restarted, and knows nothing of what peers served before; what is not built in is not taken from peers",
+			[]State{ReachedMutualBelief}},
+		{r.Attempts < 2, "there is one attempt", []State{ReachedFailover}},
+		{r.Ejection == 0, "no peer is avoided", []State{ReachedEjected}},
+		{!r.RefuseAtHop, "who is asked by a peer and does not serve it answers 404", []State{ReachedRefused}},
+		{!p.Discovery.Merge, "discovery is not merged", []State{ReachedDiscovery}},
+		{k.StorageVersions, "peers are not asked what they serve", []State{ReachedHalfFetched, ReachedFetchFailed, ReachedUnsynced}},
+	} {
+		if rule.holds {
+			for _, s := range rule.states {
+				never[s] = rule.reason
+			}
+		}
+	}
+	return never
 }

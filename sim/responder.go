@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// responder is the http.ResponseWriter of a request at the server that serves it. An answer without a length that is not flushed before its
-// handler returns is sent as a whole.
+// responder is the http.ResponseWriter of a request at its server. An answer that is not flushed
+// before its handler returns is sent as a whole.
 type responder struct {
 	x       *exchange
 	status  int
@@ -55,19 +55,27 @@ func (w *responder) Flush() {
 // CloseNotify is what the API machinery looks for in a writer that it wraps. Nobody asks it anything.
 func (w *responder) CloseNotify() <-chan bool { return nil }
 
+// head begins the answer.
+func (w *responder) head() part {
+	w.begun = true
+	w.x.noteStatus(w.status)
+	return part{status: w.status, header: w.Header()}
+}
+
+// noteStatus writes the status of the answer into the record of the hop.
+func (x *exchange) noteStatus(status int) {
+	if x.hop >= 0 {
+		x.s.history.Hops[x.hop].Status = status
+	}
+}
+
 func (w *responder) send() {
-	x := w.x
 	if !w.begun {
-		w.begun = true
-		status, header := w.status, w.Header()
-		if x.hop >= 0 {
-			x.s.history.Hops[x.hop].Status = status
-		}
-		x.back(headerBytes, part{status: status, header: header})
+		w.x.back(headerBytes, w.head())
 	}
 	if held := w.held; held > 0 {
 		w.held = 0
-		x.back(held, part{said: held})
+		w.x.back(held, part{said: held})
 	}
 }
 
@@ -99,12 +107,9 @@ func (w *responder) end(aborted bool) {
 		x.back(0, part{ends: true})
 		return
 	}
-	w.begun = true
-	status, header := w.status, w.Header()
-	if x.hop >= 0 {
-		x.s.history.Hops[x.hop].Status = status
-	}
-	x.back(headerBytes+w.held, part{status: status, header: header, said: w.held, ends: true})
+	p := w.head()
+	p.said, p.ends = w.held, true
+	x.back(headerBytes+w.held, p)
 }
 
 // contentLength is what the header says, -1 if it says nothing.
@@ -117,8 +122,8 @@ func contentLength(h http.Header) int64 {
 	return -1
 }
 
-// maxHops ends the way of a request that goes round, and grows with every hop. Where net/http ends it (a header of 1 MiB), after some 17,000 hops,
-// says no more, and costs the square of them.
+// maxHops ends a request that loops. net/http would end it after some 17,000 hops (a header of 1
+// MiB), which shows no more and costs the square of it.
 const maxHops = 256
 
 // serve handles a request that has arrived, in a task of its own.

@@ -10,48 +10,56 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	at := srv.s.wall()
 	srv.catchUp(about)
 	if now.identity {
-		srv.roster.Identity(peers.IdentityLease{ID: about.id, Holder: itoa(now.holder), Renewed: srv.s.at(now.renewed)}, at)
+		srv.hearIdentity(about, now)
 	} else if was.identity {
 		srv.roster.IdentityGone(about.id, at)
 	}
 	switch {
 	case !srv.sidecar():
 	case now.endpoint:
-		srv.roster.Endpoint(peers.EndpointLease{
-			ID: about.id, Holder: itoa(now.published), Renewed: srv.s.at(now.beaten), Address: about.address, Duration: endpointTTL, Serves: now.serves,
-		}, at)
+		srv.hearEndpoint(about, now)
 	case was.endpoint:
 		srv.roster.EndpointGone(about.id, at)
 	}
 	return srv.roster.Changes()
 }
 
-// catchUp feeds the roster the renewals of all others that were not carried out: it counts the time by what it hears, and who is not heard
-// when somebody else is seems to be gone.
+// catchUp tells the roster the renewals of all others that were not simulated. Otherwise it would
+// take them for gone, since it counts time by the leases that it sees.
 func (srv *server) catchUp(but *server) {
-	at := srv.s.wall()
 	for i, about := range srv.s.servers {
 		switch was := &srv.view[i]; {
 		case about == but || !about.leased:
 		case about == srv:
-			srv.roster.Identity(peers.IdentityLease{ID: srv.id, Holder: itoa(srv.lease.holder), Renewed: srv.s.at(srv.lease.renewed)}, at)
+			srv.hearIdentity(srv, srv.lease)
 		default:
 			about.refresh()
 			if was.identity && about.lease.identity && was.holder == about.lease.holder {
 				was.renewed = about.lease.renewed
-				srv.roster.Identity(peers.IdentityLease{ID: about.id, Holder: itoa(was.holder), Renewed: srv.s.at(was.renewed)}, at)
+				srv.hearIdentity(about, *was)
 			}
 			if srv.sidecar() && was.endpoint && about.lease.endpoint && was.published == about.lease.published {
 				was.beaten = about.lease.beaten
-				srv.roster.Endpoint(peers.EndpointLease{
-					ID: about.id, Holder: itoa(was.published), Renewed: srv.s.at(was.beaten), Address: about.address, Duration: endpointTTL, Serves: was.serves,
-				}, at)
+				srv.hearEndpoint(about, *was)
 			}
 		}
 	}
 }
 
-// beat renews, for rosters, the leases of every server that renews them, as long as some server does not: only then does it matter who is heard.
+// hearIdentity tells the roster the identity lease of a server.
+func (srv *server) hearIdentity(about *server, l lease) {
+	srv.roster.Identity(peers.IdentityLease{ID: about.id, Holder: itoa(l.holder), Renewed: srv.s.at(l.renewed)}, srv.s.wall())
+}
+
+// hearEndpoint tells the roster the endpoint lease of a server.
+func (srv *server) hearEndpoint(about *server, l lease) {
+	srv.roster.Endpoint(peers.EndpointLease{
+		ID: about.id, Holder: itoa(l.published), Renewed: srv.s.at(l.beaten), Address: about.address, Duration: endpointTTL, Serves: l.serves,
+	}, srv.s.wall())
+}
+
+// beat simulates renewals for rosters as long as some server does not renew: only then do they
+// matter.
 func (s *Simulator) beat() {
 	if s.beating {
 		return
@@ -95,12 +103,13 @@ func (s *Simulator) onBeat() {
 // hear lets the roster notice who was not heard.
 func (srv *server) hear() {
 	if srv.leased { // its own lease proves that the watch works
-		srv.roster.Identity(peers.IdentityLease{ID: srv.id, Holder: itoa(srv.lease.holder), Renewed: srv.s.at(srv.lease.renewed)}, srv.s.wall())
+		srv.hearIdentity(srv, srv.lease)
 	}
 	srv.observe(srv.roster.Changes()...)
 }
 
-// noticeStall lets a server that fails closed notice, if it stays cut off from etcd, that its lease watch has stalled.
+// noticeStall tells a server that fails closed, if it stays cut off, that its lease watch has
+// stalled.
 func (srv *server) noticeStall() {
 	if !srv.on || !srv.policy.Knowledge.FailClosed {
 		return
@@ -113,7 +122,8 @@ func (srv *server) noticeStall() {
 	})
 }
 
-// watchResumed is when a lease watch delivers events again. After a gap long enough to be noticed, the server asks every peer again.
+// watchResumed is called when a lease watch delivers events again. After a long gap every peer is
+// asked again.
 func (srv *server) watchResumed() {
 	if srv.policy.Knowledge.FailClosed {
 		srv.observe(proxy.LeaseWatch{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/peers"
@@ -78,10 +79,10 @@ func (srv *server) start(release string, v *recorded.Version) {
 	srv.block(true)
 	srv.incarnation++
 	srv.phase = starting
-	srv.gate = s.newGate()
+	srv.gate = &vtime.Gate{}
 	srv.lifecycle(history.StateStarting, "")
 	srv.policy, srv.on = s.setup.Policy(release)
-	srv.extended.reset()
+	srv.extended = extended{}
 	if !srv.applySetup() {
 		s.loop.After(bootsWithin, srv.gate, srv.refuse)
 		return
@@ -102,7 +103,8 @@ func (srv *server) withEtcd(do func()) {
 	srv.s.loop.After(time.Second, srv.gate, func() { srv.withEtcd(do) })
 }
 
-// boot is the moment in which a starting process has read what is in etcd. One that is being stopped already begins nothing any more.
+// boot is called when a starting process has read etcd. It does nothing if the process is being
+// stopped.
 func (srv *server) boot() {
 	if srv.phase != starting {
 		return
@@ -116,8 +118,8 @@ func (srv *server) boot() {
 	s.loop.After(readyWithin+slower, srv.gate, srv.awaitReady)
 }
 
-// awaitReady makes the server ready once it may be. With the reference proxy that is when the sidecar knows what there is and its peers can
-// learn of it; upstream's is ready when its informers have synced.
+// awaitReady makes the server ready: with the reference proxy once the sidecar knows its peers and
+// has published itself; with upstream's once its informers have synced.
 func (srv *server) awaitReady() {
 	s := srv.s
 	if srv.on && !srv.store.Table().Synced() {
@@ -159,7 +161,7 @@ func (srv *server) makeHandler() {
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
 		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		User:     s.user, RequestInfo: requestInfo,
+		User:     s.user, RequestInfo: workload.RequestInfo,
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
@@ -253,7 +255,7 @@ func (srv *server) stop() {
 	})
 }
 
-// redial lets those go on who wait for a process that was stopped in its tracks to shake hands.
+// redial dials again for exchanges that waited for a handshake with a paused process.
 func (s *Simulator) redial(srv *server) {
 	for from := range len(s.servers) + 2 {
 		l := s.link(from, srv.index)
@@ -266,7 +268,7 @@ func (s *Simulator) redial(srv *server) {
 	}
 }
 
-// pause stops the process in its tracks.
+// pause stops the process, as SIGSTOP does.
 func (srv *server) pause() {
 	srv.silence()
 	srv.gate.Shut()
@@ -288,8 +290,8 @@ func (srv *server) resume() {
 // lifecycle writes down what becomes of the process.
 func (srv *server) lifecycle(state history.State, detail string) {
 	s := srv.s
-	// Of two records of one instant nobody could say which came first. And who asks in the very instant in which a server becomes ready may be
-	// too early.
+	// No two records have the same time, so that their order is known. And a request at the instant in
+	// which a server becomes ready may be too early.
 	at := max(s.loop.Now(), srv.recorded+1)
 	if state == history.StateReady {
 		at++

@@ -53,9 +53,10 @@ func (c *Case) emulated(s *scenario.Setup) string {
 	return ""
 }
 
-// serves is what a server of a release serves. One that emulates another release serves what that one does, which is what emulation is to achieve. (A real one
-// keeps subresources that resources of before have got since: upstream asks when the type was introduced. See shouldServeBasedOnVersionIntroduced in
-// k8s.io/apiserver/pkg/server/deleted_kinds.go.) All else about it, its proxy too, is its own release's.
+// serves is what a server of a release serves; with an emulated version, what that release serves.
+// (A real server keeps newer subresources of older resources: see
+// shouldServeBasedOnVersionIntroduced in k8s.io/apiserver/pkg/server/deleted_kinds.go.) All else,
+// its proxy too, is of its own release.
 func (s *Simulator) serves(release string, setup *scenario.Setup) (*recorded.Version, error) {
 	if setup.Like() != "" {
 		release = s.of.emulated(setup)
@@ -63,7 +64,8 @@ func (s *Simulator) serves(release string, setup *scenario.Setup) (*recorded.Ver
 	return s.setup.Version(release)
 }
 
-// applySetup makes the policy of a process that starts what its setup makes of it, and reports whether it starts at all.
+// applySetup applies the setup of a starting process to its policy, and reports whether it starts
+// at all.
 func (srv *server) applySetup() bool {
 	setup := srv.setup
 	if setup == nil || !srv.on {
@@ -98,7 +100,7 @@ func refusedBySidecar(s *scenario.Setup) bool {
 	return true
 }
 
-// refuse ends a process that will not start with its setup. Nothing is blocked then that the setup would have blocked.
+// refuse ends a process that refuses its setup. The setup then blocks no link.
 func (srv *server) refuse() {
 	srv.refused = true
 	srv.phase = down
@@ -152,8 +154,7 @@ func (s *Simulator) obstructed(x *exchange) bool {
 	return true
 }
 
-// dialNowhere lets an exchange dial an address to which no path leads. What becomes of the server that it is meant for does not
-// matter to it.
+// dialNowhere lets an exchange dial an address to which no path leads, whatever its target does.
 func (s *Simulator) dialNowhere(x *exchange) {
 	x.link.inFlight = without(x.link.inFlight, x)
 	s.giveUpAfter(x, dialTimeout, errDial)

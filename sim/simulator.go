@@ -26,9 +26,10 @@ import (
 type Setup struct {
 	// Policy is what the proxy of a server of that version does; false where the feature is off. Required.
 	Policy func(version string) (proxy.Policy, bool)
-	// Sidecar says where the proxies run. True: each is a process of its own in front of its kube-apiserver (proxy/sidecar). It publishes an
-	// endpoint lease, joins leases in a [peers.Roster], gives up silent connections after 10 s, and refuses a configuration that cannot work.
-	// False: each is part of its kube-apiserver, which keeps its own address in etcd and looks peers' addresses up there.
+	// Sidecar says where the proxies run. True: each is a sidecar of its kube-apiserver
+	// (proxy/sidecar). It publishes an endpoint lease, joins leases in a [peers.Roster], closes silent
+	// connections after 10 s, and refuses a configuration that cannot work. False: each is part of its
+	// kube-apiserver, which writes its own address to etcd and looks up those of its peers there.
 	Sidecar bool
 	// Version is what a version serves. Required; it should give the same pointer for the same name.
 	Version func(name string) (*recorded.Version, error)
@@ -36,8 +37,8 @@ type Setup struct {
 	Defects Defects
 }
 
-// Simulator carries out cases, one after the other. What it allocates it keeps for the next. It is not safe for concurrent use: a campaign has
-// one for each of its workers.
+// Simulator runs cases, one after the other, and reuses its memory. It is not safe for concurrent
+// use.
 type Simulator struct {
 	setup Setup
 	loop  vtime.Loop
@@ -124,14 +125,14 @@ func (r *Result) WriteTrace(w io.Writer) error {
 type Options struct {
 	// Trace keeps the trace for Result.WriteTrace.
 	Trace bool
-	// StopAtError ends the run with the first step that cannot be carried out, as on real servers; the history's end says why. Without it
-	// the steps that follow are carried out all the same.
+	// StopAtError ends the run with the first step that fails, as on real servers; the history's end
+	// says why. Otherwise the run goes on.
 	StopAtError bool
 	// Run is what the history begins with; its servers are filled in. Zero: nothing.
 	Run history.Run
 }
 
-// maxRun bounds the virtual time of a run. What has not been done by then is not done, and the history's end says so.
+// maxRun bounds the virtual time of a run. The history's end says what was not done by then.
 const maxRun = 24 * time.Hour
 
 // Run carries out a case. The error says why it could not be; what servers and clients do is never an error.
@@ -238,7 +239,8 @@ func (s *Simulator) newHistory(c *Case, o Options) {
 	s.history = h
 }
 
-// Recycle takes the history of a result back, for the next run. Nobody may look at it any more.
+// Recycle takes back the history of a result, for the next run. The caller must not use it
+// afterwards.
 func (s *Simulator) Recycle(r *Result) { s.recycled, r.History = r.History, nil }
 
 // resize makes room for the servers of a case.
@@ -303,7 +305,6 @@ var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 func (s *Simulator) wall() time.Time              { return epoch.Add(s.loop.Now()) }
 func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
 func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
-func (s *Simulator) newGate() *vtime.Gate         { return &vtime.Gate{} }
 
 // kept are values that one run after the other uses. They never move.
 type kept[T any] struct {
@@ -320,7 +321,7 @@ func (k *kept[T]) next() *T {
 	return k.all[k.used-1]
 }
 
-// maxKept bounds the bytes of an answer that are kept for the next run: few are longer, and a run may have thousands.
+// maxKept bounds the memory that an exchange keeps for the next run, in bytes.
 const maxKept = 16 << 10
 
 // newExchange takes one from those of earlier runs.

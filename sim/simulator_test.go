@@ -74,7 +74,7 @@ func run(t testing.TB, setup Setup, c *Case, seed uint64) *Result {
 
 func verdict(r *Result, name string) invariant.Verdict {
 	for _, v := range invariant.Judge(r.History) {
-		if v.Invariant == name {
+		if v.Name == name {
 			return v
 		}
 	}
@@ -166,7 +166,7 @@ func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
 			}
 			for _, v := range invariant.Judge(r.History) {
 				if v.Outcome == invariant.OutcomePass && tc.says != "" {
-					t.Errorf("%s passes on a run that did not come to its end", v.Invariant)
+					t.Errorf("%s passes on a run that did not come to its end", v.Name)
 				}
 			}
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// snapshot is a control plane that is up and has nothing to do. What servers know is immutable or small, so that to go back to it costs
-// next to nothing. It was brought up on a tape of zeros.
+// snapshot is a control plane that is up and idle, brought up on a tape of zeros. What servers know
+// is immutable or small, so restoring it is cheap.
 type snapshot struct {
 	at        vtime.Time
 	servers   []server
@@ -24,10 +24,12 @@ type snapshot struct {
 	suspect   bool
 }
 
-// settledAfter is how long a control plane is left alone before it counts as settled: longer than ignorance is excused.
+// settledAfter is how long a control plane is idle before it is settled: longer than the staleness
+// bound.
 const settledAfter = 8 * time.Second
 
-// settle makes the present that of a settled control plane. It calls prepare again, since bringing one up uses the same simulator.
+// settle restores a settled control plane. It may call prepare again, since bringUp uses the same
+// simulator.
 func (s *Simulator) settle(c *Case, t *tape.Tape, o Options) error {
 	var key strings.Builder
 	for _, srv := range c.Servers {
@@ -106,7 +108,7 @@ func (s *Simulator) restore(snap *snapshot) {
 		view, asked, incoming := append(srv.view[:0], saved.view...), append(srv.asked[:0], saved.asked...), srv.incoming[:0]
 		*srv = *saved
 		srv.view, srv.asked, srv.incoming = view, asked, incoming
-		srv.gate = s.newGate()
+		srv.gate = &vtime.Gate{}
 		srv.wakeAt = 0
 		if !srv.on {
 			srv.proxy, srv.handler = nil, s.setup.local(srv)

@@ -10,7 +10,7 @@ import (
 )
 
 // What b answers for what only a serves: when fetches of a's /apis have failed for 10 s, and four minutes after they do no more. An unrelated restart
-// has everybody asked. TestUpstreamTakesNothingForAnEmptyDocument in package proxy drives upstream's own code through the same.
+// has everybody asked. TestUpstreamTakesEmptyBodyForDocument in package proxy drives upstream's own code through the same.
 func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	down := func(bytes int64) *fault.Fault {
 		return &fault.Fault{Kind: fault.LimitData, From: "b", To: "a", Direction: fault.Down, Bytes: bytes}

@@ -7,8 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// To judge a history takes longer than to make it. So every answer is looked at as it comes, with what was true at that moment, and if no invariant
-// could possibly object to any, the history need not be judged. What looks suspicious mostly is not: it is for the invariants to say.
+// Judging a history takes longer than making it. So every answer is checked when it comes. If no
+// invariant could find a violation in any, the history need not be judged. Most suspicious answers
+// are no violations.
 
 // situation is what was true of what a request is about when it was sent.
 type situation struct {
@@ -103,7 +104,8 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	return s.failed(op, asked, late, ignorant)
 }
 
-// failed looks at a request that failed although somebody serves what it was about. That is right if none of those could be reached.
+// failed checks a failed request for what some server serves. It may fail if no such server could
+// be reached.
 func (s *Simulator) failed(op *operation, asked *server, late, ignorant bool) bool {
 	if s.link(asked.index, s.etcdEnd()).impaired() || s.link(s.clientEnd(), asked.index).impaired() {
 		return false // it can do nothing without etcd; and what a client's own link does is nobody's fault
@@ -131,7 +133,8 @@ func (s *Simulator) failed(op *operation, asked *server, late, ignorant bool) bo
 	return !reached && op.Status != http.StatusServiceUnavailable
 }
 
-// calm reports whether a server must know that nobody serves what it was asked for: nobody has come, gone or been out of reach of late.
+// calm reports whether a server must know that no server serves what was requested: none has
+// started, ended or been unreachable lately.
 func (s *Simulator) calm(op *operation, asked *server) bool {
 	from := op.Start - history.DefaultBounds.Staleness
 	if s.link(asked.index, s.etcdEnd()).impaired() {

@@ -32,7 +32,8 @@ type entry struct {
 	c    uint64
 }
 
-// trace is the record of everything that a run depended on. Its hash is made as it goes, its lines are kept only if somebody wants them.
+// trace is the record of a run. Its hash is updated with each entry; entries are kept only with
+// keep.
 type trace struct {
 	hash    uint64 // of everything
 	shape   uint64 // of everything but the times, in order

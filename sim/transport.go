@@ -5,8 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"time"
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // transport is how one server reaches its peers.
@@ -104,9 +107,68 @@ func (s *Simulator) values(x *exchange) context.Context {
 	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
 		return x.op.template.values
 	}
-	info, err := requestInfo.NewRequestInfo(x.request)
+	info, err := workload.RequestInfo.NewRequestInfo(x.request)
 	if err != nil {
 		return context.Background()
 	}
 	return apirequest.WithRequestInfo(context.Background(), info)
+}
+
+// requestContext is the context of a request at its server. It starts no goroutine: contexts
+// derived from it are cancelled through AfterFunc, in the simulator's goroutine. So it must be the
+// outermost.
+type requestContext struct {
+	x      *exchange
+	values context.Context // with the request info and the user
+	err    error
+	after  []*func()
+}
+
+// exchangeKey is the key under which a context has its exchange.
+type exchangeKey struct{}
+
+var (
+	openDone   = make(chan struct{})
+	closedDone = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+)
+
+func (c *requestContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done is for those who ask whether it is over; nobody may wait for it.
+func (c *requestContext) Done() <-chan struct{} {
+	if c.err != nil {
+		return closedDone
+	}
+	return openDone
+}
+
+func (c *requestContext) Err() error { return c.err }
+
+func (c *requestContext) Value(key any) any {
+	if key == (exchangeKey{}) {
+		return c.x
+	}
+	return c.values.Value(key)
+}
+
+// AfterFunc is what package context looks for before it starts a goroutine.
+func (c *requestContext) AfterFunc(f func()) (stop func() bool) {
+	c.after = append(c.after, &f)
+	return func() bool {
+		pending := f != nil
+		f = nil
+		return pending
+	}
+}
+
+func (c *requestContext) cancel() {
+	c.err = context.Canceled
+	after := c.after
+	c.after = nil
+	for _, f := range after {
+		if do := *f; do != nil {
+			*f = nil
+			do()
+		}
+	}
 }

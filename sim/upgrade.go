@@ -26,8 +26,8 @@ func wantsSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// splice carries what a peer says to the client, in the task of the request. The clients of the simulator say nothing on a connection that was
-// upgraded.
+// splice copies what a peer sends to the client, in the task of the request. Simulated clients send
+// nothing on an upgraded connection.
 func splice(_ context.Context, client, peer io.ReadWriteCloser, _ io.Reader) {
 	_, _ = io.Copy(client, peer)
 	_ = client.Close()
@@ -79,9 +79,7 @@ func (c *wire) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		c.begun = true
-		if x.hop >= 0 {
-			x.s.history.Hops[x.hop].Status = answer.StatusCode
-		}
+		x.noteStatus(answer.StatusCode)
 		x.back(headerBytes, part{status: answer.StatusCode, header: answer.Header})
 		rest = c.head[end+4:]
 	}
@@ -96,8 +94,7 @@ func (c *wire) Write(p []byte) (int, error) {
 func (c *wire) Close() error {
 	if !c.closed {
 		c.closed = true
-		x := c.w.x
-		x.back(0, part{ends: true})
+		c.w.x.back(0, part{ends: true})
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -170,7 +171,7 @@ func TestTheReproducingCommandIsTheRun(t *testing.T) {
 func newFlags(s *run.Spec) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	registerRun(flags, s)
-	registerExisting(flags, s)
+	suite.RegisterExisting(flags, s)
 	flags.BoolVar(&s.OnlyReads, "only-reads", false, "")
 	return flags
 }

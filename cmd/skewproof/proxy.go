@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
-// maxVerbosity is the highest at which client-go logs no bodies of requests: those of token reviews are tokens.
+// maxVerbosity is the highest at which client-go logs no bodies: those of token reviews have
+// tokens.
 const maxVerbosity = 7
 
 // helpWidth is the width, in columns, to which flags are explained.
@@ -82,7 +83,7 @@ func wrongOptions(err error) error {
 	return usage("%d options are wrong:%s", len(several.Unwrap()), lines.String())
 }
 
-// newLogger logs to out, the libraries' messages (klog) included. A verbosity of n shows what they log at V(n).
+// newLogger logs to out, as klog does. A verbosity of n shows what the libraries log at V(n).
 func newLogger(out io.Writer, format string, verbosity int) (*slog.Logger, error) {
 	if verbosity < 0 || verbosity > maxVerbosity {
 		return nil, usage("--v %d: want 0 to %d; what is logged above that has tokens in it", verbosity, maxVerbosity)

@@ -20,7 +20,7 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// replayFlags are the flags of 'skewproof replay'. What the file decides is filled into the Spec from it.
+// replayFlags are the flags of 'skewproof replay'. The file fills in the rest of the Spec.
 type replayFlags struct {
 	spec    run.Spec
 	backend string
@@ -130,7 +130,7 @@ func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) e
 	return nil
 }
 
-// writeTrace writes the trace to a file. A regular file that could not be written whole is removed; a device or a pipe stays.
+// writeTrace writes the trace to a file. A regular file that is incomplete is removed.
 func writeTrace(path string, result *sim.Result) (err error) {
 	file, err := os.Create(path)
 	if err != nil {

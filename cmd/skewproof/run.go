@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The backends that commands name.
@@ -65,7 +68,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 	}
 	flags := cmd.Flags()
 	registerRun(flags, &s)
-	registerExisting(flags, &s)
+	suite.RegisterExisting(flags, &s)
 	flags.Lookup("qps").Usage += fmt.Sprintf("; with --backend existing %d unless it is given", run.GentleQPS)
 	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
 	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
@@ -132,4 +135,30 @@ func newHidden() []*cobra.Command {
 		}),
 		hidden(run.CheckSandboxCommand+" SCRATCH", 1, func(_ *cobra.Command, args []string) error { return sandbox.Try(args[0]) }),
 	}
+}
+
+func newList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the scenarios, a sentence each, and the invariants they are about",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			if asJSON {
+				encoder := json.NewEncoder(out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(scenarios.All())
+			}
+			for _, s := range scenarios.All() {
+				_, err := fmt.Fprintf(out, "%s\n  %s\n  Must hold: %s\n  About: %s\n\n", s.Name, s.Happens, s.Holds, strings.Join(s.About, ", "))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -57,7 +58,7 @@ func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
 }
 
-// complete fills in the options that are no flags, and reports what only the flags show to be wrong.
+// complete fills in what no flag sets, and refuses what only the flags show to be wrong.
 func (f *searchFlags) complete(progress io.Writer) error {
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
 		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
@@ -86,7 +87,7 @@ func (f *searchFlags) prepare(kind string) (dir string, err error) {
 	return newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now())
 }
 
-// newCampaignDir creates out, or checks that it is empty. An empty name means one below _out, made of the name and the time.
+// newCampaignDir creates out, or one below _out by name and time, or checks that it is empty.
 func newCampaignDir(out, name string, now time.Time) (string, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
@@ -216,5 +217,54 @@ N of them, by the same skewproof with the same flags.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "directory for the whole (default _out/merged-POLICY-TIME)")
+	return cmd
+}
+
+func newAblate() *cobra.Command {
+	var f searchFlags
+	var to string
+	cmd := &cobra.Command{
+		Use:   "ablate",
+		Short: "Find out which single switch between two policies removes which violations",
+		Long: `Find out which single switch between two policies removes which violations.
+
+For each switch in which the policies differ, the same random schedules are run under the first policy with that switch alone as in the second, and under
+the second with that switch alone as in the first. The table is printed, and written as text, Markdown and JSON.`,
+		Example: `  skewproof ablate
+  skewproof ablate --from-policy upstream-1.36 --to-policy upstream-1.37 --seeds 500`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			progress := cmd.ErrOrStderr()
+			if err := f.complete(progress); err != nil {
+				return err
+			}
+			ablation, err := search.Ablate(f.spec, to, f.options)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			dir, err := f.prepare("ablate")
+			if err != nil {
+				return err
+			}
+			a, err := ablation.Run(cmd.Context(), func(policy string, done, of int) { fmt.Fprintf(progress, "%d of %d: %s\n", done+1, of, policy) })
+			if err != nil {
+				return notRun(err)
+			}
+			out := cmd.OutOrStdout()
+			if err := tell(out, dir, reports.WriteAblation(dir, a), func(reports.SummaryOptions) error { return reports.WriteAblationText(out, a) }); err != nil {
+				return err
+			}
+			if !a.Complete {
+				return &exitError{exitInconclusive, errors.New("it was " + a.Ended())}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	f.register(flags, "ablate")
+	flags.StringVar(&f.spec.Policy, "from-policy", "upstream-1.37", "the policy to begin with")
+	flags.StringVar(&to, "to-policy", "reference", "the policy to compare it with")
+	f.registerRandom(flags)
+	flags.Uint64Var(&f.options.Seeds, "seeds", search.DefaultAblationSeeds, "how many schedules are run under each policy")
 	return cmd
 }

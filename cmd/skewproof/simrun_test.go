@@ -66,12 +66,12 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 					t.Errorf("exit code %d, want %d:\n%s", code, want, out)
 				}
 				for _, i := range report.Invariants {
-					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Verdict != invariant.OutcomeFail {
-						t.Errorf("%s is %s, and its control must violate it", i.Name, i.Verdict)
+					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Outcome != invariant.OutcomeFail {
+						t.Errorf("%s is %s, and its control must violate it", i.Name, i.Outcome)
 					}
-					undecided := i.About && i.Verdict == invariant.OutcomeInconclusive && subject != "none"
-					if undecided || i.Name == "NoFalseNotFound" && (i.Verdict == invariant.OutcomeFail) != (want == exitFail) {
-						t.Errorf("%s: %s %s", i.Name, i.Verdict, i.Reason)
+					undecided := i.About && i.Outcome == invariant.OutcomeInconclusive && subject != "none"
+					if undecided || i.Name == "NoFalseNotFound" && (i.Outcome == invariant.OutcomeFail) != (want == exitFail) {
+						t.Errorf("%s: %s %s", i.Name, i.Outcome, i.Reason)
 					}
 				}
 			})
@@ -95,8 +95,8 @@ func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
 					t.Errorf("exit code %d, want %d; reproduced by %s:\n%s", code, want, report.Reproduce, out)
 				}
 				for _, i := range report.Invariants {
-					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Verdict != invariant.OutcomeFail {
-						t.Errorf("%s is %s, and the control must violate it", i.Name, i.Verdict)
+					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Outcome != invariant.OutcomeFail {
+						t.Errorf("%s is %s, and the control must violate it", i.Name, i.Outcome)
 					}
 				}
 			})

@@ -1,6 +1,5 @@
-// Package answer reads what servers answer: discovery documents in all their forms, whether a body
-// is whole, of what kind it is, and what a 404 was about. It is pure, and knows no client and no
-// server.
+// Package answer parses what servers answer: discovery documents in all their forms, whether a body
+// is whole, of what kind it is, and what a 404 was about. It has no side effects.
 package answer
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// aggregatedList is as much of apidiscovery.k8s.io/v2 APIGroupDiscoveryList as invariants compare.
-// Decoding into the real type would cost several times as much for what is then thrown away.
+// aggregatedList is the part of apidiscovery.k8s.io/v2 APIGroupDiscoveryList that invariants
+// compare. Decoding into the real type would take several times as long.
 type aggregatedList struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
@@ -52,8 +51,7 @@ func (k *responseKind) String() string {
 }
 
 // ParseDiscovery reads an aggregated discovery document (apidiscovery.k8s.io/v2, JSON). Resources
-// keep the order of the document; the hash is that of the exact bytes. Anything else than such a
-// document is an error.
+// keep the order of the document; the hash is that of the exact bytes.
 func ParseDiscovery(body []byte) (history.Document, error) {
 	var list aggregatedList
 	if err := json.Unmarshal(body, &list); err != nil {

@@ -3,10 +3,13 @@ package answer
 import (
 	"bytes"
 	"encoding/json"
+	"mime"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -15,8 +18,8 @@ import (
 // (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
 var protobufMagic = []byte("k8s\x00")
 
-// Inspect returns what kind of body it is, without decoding the API object in it, and the object
-// itself if it is a Status. It reads JSON and protobuf.
+// Inspect returns what kind of body it is, and the object if it is a Status. It reads JSON and
+// protobuf, and does not decode other objects.
 func Inspect(body []byte) (history.Body, *metav1.Status) {
 	kind, status := kindOf(body)
 	switch kind {
@@ -61,8 +64,7 @@ func kindOf(body []byte) (string, *metav1.Status) {
 // statusStart is how apiservers begin a Status: it is the answer that a run reads most often.
 var statusStart = []byte(`{"kind":"Status",`)
 
-// jsonKind reads no further than to the top-level "kind", which servers write near the start of
-// what they encode.
+// jsonKind reads up to the top-level "kind", which servers write near the start.
 func jsonKind(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, statusStart):
@@ -100,20 +102,19 @@ func Excerpt(body []byte) string {
 	return strings.ToValidUTF8(string(body[:min(len(body), maxText)]), "\uFFFD")
 }
 
-// noResourceMessage starts the message of a 404 that is not about an object. A request that no
-// handler is installed for gets it without details; an error relayed by way of a client repeats it
-// with the details of the request (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
+// noResourceMessage starts the message of a 404 that is not about an object. A path without a
+// handler gets it without details; a relayed error repeats it with the details of the request
+// (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
 const noResourceMessage = "the server could not find the requested resource"
 
-// ClassifyMissing says what a 404 was about. Only a Status that names a thing is about an object:
-// the code that wrote it (errors.NewNotFound) had found the resource, looked for the object or its
-// namespace, and missed it. Any other answer, text of the mux and empty bodies included, means that
-// nothing here serves the resource. status is nil if the body was no Status.
+// ClassifyMissing returns what is missing according to a 404. Only a Status that names something is
+// about an object: the server (errors.NewNotFound) has the resource, but not the object or its
+// namespace. After any other answer, also text or an empty body, the server does not have the
+// resource. status is nil if the body was not a Status.
 //
-// One answer cannot be told apart by its body: an unknown subresource of a custom resource is
-// reported as if its object was missing
-// (k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP). It counts as
-// MissingObject, so that a false 404 is never claimed without proof.
+// One case is ambiguous: for an unknown subresource of a custom resource, the Status names the
+// object (k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP). It
+// counts as MissingObject, so that a false 404 is never claimed without proof.
 func ClassifyMissing(status *metav1.Status) history.Missing {
 	switch {
 	case status == nil,
@@ -125,4 +126,74 @@ func ClassifyMissing(status *metav1.Status) history.Missing {
 	default:
 		return history.MissingObject
 	}
+}
+
+// selfDescribedCBOR is the tag before every CBOR body of a server (RFC 8949, 3.4.6).
+var selfDescribedCBOR = []byte{0xd9, 0xd9, 0xf7}
+
+// ContentOf reports whether a body is whole. An empty body is broken in JSON, CBOR and protobuf.
+// For other types, the result is unknown: a part of YAML or text can be valid YAML or text.
+func ContentOf(contentType string, body []byte) history.Content {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return history.ContentUnknown
+	}
+	whole := false
+	switch kind {
+	case runtime.ContentTypeJSON:
+		whole = json.Valid(body)
+	case runtime.ContentTypeCBOR:
+		var object any
+		whole = direct.Unmarshal(bytes.TrimPrefix(body, selfDescribedCBOR), &object) == nil
+	case runtime.ContentTypeProtobuf:
+		var unknown runtime.Unknown
+		envelope, magic := bytes.CutPrefix(body, protobufMagic)
+		whole = magic && unknown.Unmarshal(envelope) == nil
+	default:
+		return history.ContentUnknown
+	}
+	if whole {
+		return history.ContentWhole
+	}
+	return history.ContentBroken
+}
+
+// Accepted returns an Accept header for the record: "" if every type in it is JSON or */*.
+func Accepted(accept string) string {
+	for one := range strings.SplitSeq(accept, ",") {
+		switch kind, _, _ := strings.Cut(one, ";"); strings.TrimSpace(kind) {
+		case "", runtime.ContentTypeJSON, "*/*":
+		default:
+			return accept
+		}
+	}
+	return ""
+}
+
+// MediaType returns the media type of a Content-Type header; "" if it is JSON or there is none.
+func MediaType(contentType string) string {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil || kind == runtime.ContentTypeJSON {
+		return ""
+	}
+	return kind
+}
+
+// AsJSON converts an API object in YAML or CBOR to JSON. It returns other bodies unchanged, also
+// those that cannot be parsed.
+func AsJSON(mediaType string, body []byte) []byte {
+	switch mediaType {
+	case runtime.ContentTypeYAML:
+		if converted, err := yaml.ToJSON(body); err == nil {
+			return converted
+		}
+	case runtime.ContentTypeCBOR:
+		var object any
+		if direct.Unmarshal(body, &object) == nil {
+			if converted, err := json.Marshal(object); err == nil {
+				return converted
+			}
+		}
+	}
+	return body
 }

@@ -13,26 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// legacy are the forms of /apis and /api that older clients ask for.
+// legacy decodes the forms of /apis and /api for older clients.
 var legacy = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	if err := v2beta1.AddToScheme(scheme); err != nil { // it is made for this
-		panic(err)
-	}
+	utilruntime.Must(v2beta1.AddToScheme(scheme))
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
-// ParseLegacy reads a discovery document of /apis or /api in any format but the present one, in
-// JSON or protobuf. The result lists each group version as a resource without a name; the hash is
-// that of the exact bytes.
+// ParseLegacy reads a discovery document of /apis or /api in an older format, in JSON or protobuf.
+// The result has each group version as a resource without a name; the hash is that of the exact
+// bytes.
 func ParseLegacy(body []byte) (history.Document, error) {
 	if !bytes.HasPrefix(body, protobufMagic) {
-		if err := json.Unmarshal(body, &struct{}{}); err != nil { // the decoder would take it for YAML, and says less
+		if err := json.Unmarshal(body, &struct{}{}); err != nil { // else the decoder takes it for YAML
 			return history.Document{}, fmt.Errorf("parse legacy discovery: %w", err)
 		}
 	}
@@ -64,8 +63,8 @@ func ParseLegacy(body []byte) (history.Document, error) {
 	return groupVersions(body, versions), nil
 }
 
-// ParseOpenAPI reads which group versions an OpenAPI description in JSON has paths of: the index of
-// version 3, the document of one group version, or a whole document of version 2. The result lists
+// ParseOpenAPI returns the group versions of the paths in an OpenAPI description in JSON: the index
+// of version 3, the document of one group version, or a whole document of version 2. The result has
 // each as a resource without a name.
 func ParseOpenAPI(body []byte) (history.Document, error) {
 	var description struct {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// extractFile writes the one named entry of a .tar.gz to a new file. It reads the archive to its end, and refuses all of it
-// if any entry would leave the directory it is unpacked in: such an archive was not made by a release process.
+// extractFile writes one entry of a .tar.gz to a new file. It reads the whole archive, and refuses
+// it if any entry would leave the directory: no release process makes such an archive.
 func extractFile(archive, entry, to string) error {
 	f, err := os.Open(archive)
 	if err != nil {

@@ -1,6 +1,7 @@
 package binaries
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"encoding/json"
@@ -16,12 +17,10 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// firstEtcdModule is the first version whose server is a module of its own, and with its import
-// path.
+// firstEtcdModule is the first version whose server is a module under its import path.
 const firstEtcdModule = "v3.5.0"
 
-// buildLock is held by whoever builds anything: two builds at once take as long as one after the
-// other, and twice the memory.
+// buildLock is held by whoever builds anything: two at once take as long and twice the memory.
 const buildLock = "build"
 
 // etcdMain is etcd's own main.go, which is in a module that is not published under its import path.
@@ -43,13 +42,13 @@ type downloadedModule struct {
 	Origin *struct{ Hash string } // not every module proxy tells it
 }
 
-// build stages a binary built from the modules in the Go module proxy. The checksum database of the
-// user's environment verifies them.
+// build stages a binary built from the modules in the Go module proxy. The user's checksum database
+// verifies them.
 func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
 	}
-	path, err := exec.LookPath(s.goCommand())
+	path, err := exec.LookPath(cmp.Or(s.Go, "go"))
 	if err != nil {
 		return "", fmt.Errorf("it takes the go command, which is not there: %w; install Go (https://go.dev/dl)", err)
 	}
@@ -93,15 +92,8 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
 }
 
-func (s *Store) goCommand() string {
-	if s.Go == "" {
-		return "go"
-	}
-	return s.Go
-}
-
-// downloadModule downloads and verifies the module, from inside a module of its own: a go.mod in a
-// parent of the cache must not count.
+// downloadModule downloads and verifies the module, in a module of its own: no go.mod above the
+// cache counts.
 func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (downloadedModule, error) {
 	empty := fmt.Sprintf("module %s\n", ref.Component.buildModulePath())
 	if err := os.WriteFile(filepath.Join(tool.dir, "go.mod"), []byte(empty), 0o644); err != nil {
@@ -144,14 +136,12 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 }
 
 // stagingPrefix begins the paths in Kubernetes' go.mod of modules in its own tree. Every release
-// publishes them with a tag of their own (staging/README.md there), which makes a build from
-// modules possible.
+// publishes them with a tag of their own (staging/README.md there), so they can be built.
 const stagingPrefix = "./staging/src/"
 
 // buildModule makes the go.mod of the temporary module that a component is built in, from the
 // component's own go.mod. It copies the go and godebug lines: they decide the defaults of GODEBUG
-// and are read from the main module only (go.dev/doc/godebug). A build without them would not
-// behave like the release.
+// and are read from the main module only (go.dev/doc/godebug). Without them a build differs.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {
@@ -170,23 +160,18 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	}
 	add(m.AddRequire(ref.Component.module(), string(ref.Version)))
 	for _, r := range up.Replace {
-		path, ok := strings.CutPrefix(r.New.Path, stagingPrefix)
-		if !ok {
-			continue
+		if path, ok := strings.CutPrefix(r.New.Path, stagingPrefix); ok {
+			add(m.AddReplace(path, "", path, stagingVersion(ref.Version)))
 		}
-		add(m.AddReplace(path, "", path, stagingVersion(ref.Version)))
 	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("make a go.mod to build %s in: %w", ref, err)
-		}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("make a go.mod to build %s in: %w", ref, err)
 	}
 	m.Cleanup()
 	return m.Format()
 }
 
-// stagingVersion is the version with which the staging modules of a Kubernetes release are
-// published: v0.37.1 for v1.37.1.
+// stagingVersion is the version of a release's staging modules: v0.37.1 for v1.37.1.
 func stagingVersion(v Version) string { return "v0." + strings.TrimPrefix(string(v), "v1.") }
 
 // fullCommit is a git commit as the module proxy tells it.
@@ -200,27 +185,26 @@ var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 func linkerFlags(ref Ref, commit string) string {
 	flags := []string{"-s", "-w"}
 	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }
+	known := fullCommit.MatchString(commit)
 	switch programs[ref.Component].project {
 	case etcd:
-		if fullCommit.MatchString(commit) {
+		if known {
 			set("go.etcd.io/etcd/api/v3/version.GitSHA", commit[:9])
 		}
-		return strings.Join(flags, " ")
 	case containerd:
 		set("github.com/containerd/containerd/v2/version.Version", string(ref.Version))
-		return strings.Join(flags, " ")
 	case cniPlugins:
 		set("github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", string(ref.Version))
-		return strings.Join(flags, " ")
-	}
-	major, minor := ref.Version.majorMinor()
-	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
-		set(pkg+".gitVersion", string(ref.Version))
-		set(pkg+".gitMajor", major)
-		set(pkg+".gitMinor", minor)
-		set(pkg+".gitTreeState", "clean")
-		if fullCommit.MatchString(commit) {
-			set(pkg+".gitCommit", commit)
+	case kubernetes:
+		major, minor := ref.Version.majorMinor()
+		for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
+			set(pkg+".gitVersion", string(ref.Version))
+			set(pkg+".gitMajor", major)
+			set(pkg+".gitMinor", minor)
+			set(pkg+".gitTreeState", "clean")
+			if known {
+				set(pkg+".gitCommit", commit)
+			}
 		}
 	}
 	return strings.Join(flags, " ")

@@ -31,26 +31,15 @@ const (
 // errNotCached means that there is no such entry. A damaged entry is another error.
 var errNotCached = errors.New("not in the cache")
 
-type originRecord struct {
-	Component Component `json:"component"`
-	Version   string    `json:"version"`
-	Platform  string    `json:"platform"`
-	Origin    Origin    `json:"origin"`
-	How       string    `json:"how"`
-	SHA256    string    `json:"sha256"`
-	Size      int64     `json:"size"`
-	Fetched   time.Time `json:"fetched"`
-}
-
 func lockName(ref Ref) string { return string(ref.Component) + "@" + string(ref.Version) }
 
 func entryDir(dir string, ref Ref) string {
 	return filepath.Join(dir, string(ref.Component), string(ref.Version), platform())
 }
 
-// readEntry returns a cached binary after hashing it. The hash takes 0.1 to 0.3 s for a
-// kube-apiserver, which is in the page cache then for its start. Size and modification time alone
-// would not show a disk that lost blocks.
+// readEntry returns a cached binary after hashing it, which takes 0.1 to 0.3 s for a
+// kube-apiserver, which is in the page cache then for its start. Size and time alone would not show
+// lost blocks.
 func readEntry(dir string, ref Ref) (Binary, error) {
 	b, err := describeEntry(entryDir(dir, ref))
 	if err != nil {
@@ -78,27 +67,24 @@ func describeEntry(entry string) (Binary, error) {
 	if err != nil {
 		return Binary{}, err
 	}
-	var o originRecord
-	if err := json.Unmarshal(text, &o); err != nil {
+	var b Binary
+	if err := json.Unmarshal(text, &b); err != nil {
 		return Binary{}, fmt.Errorf("read %s: %w", filepath.Join(entry, originFile), err)
 	}
-	if _, err := ParseComponent(string(o.Component)); err != nil {
+	if _, err := ParseComponent(string(b.Component)); err != nil {
 		return Binary{}, fmt.Errorf("%s: %w", filepath.Join(entry, originFile), err)
 	}
-	path := filepath.Join(entry, string(o.Component))
-	info, err := os.Lstat(path)
+	b.Path, b.Origin = filepath.Join(entry, string(b.Component)), OriginCache
+	info, err := os.Lstat(b.Path)
 	switch {
 	case err != nil:
 		return Binary{}, err
 	case !info.Mode().IsRegular() || info.Mode()&0o100 == 0:
-		return Binary{}, fmt.Errorf("%s is not an executable file", path)
-	case info.Size() != o.Size:
-		return Binary{}, fmt.Errorf("%s has %d bytes, it was written with %d", path, info.Size(), o.Size)
+		return Binary{}, fmt.Errorf("%s is not an executable file", b.Path)
+	case info.Size() != b.Size:
+		return Binary{}, fmt.Errorf("%s has %d bytes, it was written with %d", b.Path, info.Size(), b.Size)
 	}
-	return Binary{
-		Component: o.Component, Version: o.Version, Platform: o.Platform, Path: path,
-		Origin: OriginCache, How: o.How, SHA256: o.SHA256, Size: o.Size, Fetched: o.Fetched,
-	}, nil
+	return b, nil
 }
 
 // writeEntry moves what a workspace has staged to its place in the cache, in one rename: a reader
@@ -111,11 +97,12 @@ func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (B
 	if err != nil {
 		return Binary{}, err
 	}
-	o := originRecord{
-		Component: ref.Component, Version: string(ref.Version), Platform: platform(),
+	entry := entryDir(dir, ref)
+	b := Binary{
+		Component: ref.Component, Version: string(ref.Version), Platform: platform(), Path: filepath.Join(entry, work.name),
 		Origin: from, How: how, SHA256: sum, Size: size, Fetched: time.Now().UTC().Truncate(time.Second),
 	}
-	text, err := json.MarshalIndent(o, "", "  ")
+	text, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
 		return Binary{}, err
 	}
@@ -128,7 +115,6 @@ func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (B
 			return Binary{}, err
 		}
 	}
-	entry := entryDir(dir, ref)
 	if err := os.MkdirAll(filepath.Dir(entry), 0o755); err != nil {
 		return Binary{}, err
 	}
@@ -138,12 +124,7 @@ func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (B
 	if err := os.Rename(work.stage(), entry); err != nil {
 		return Binary{}, err
 	}
-	if err := syncPath(filepath.Dir(entry)); err != nil {
-		return Binary{}, err
-	}
-	b, err := describeEntry(entry)
-	b.Origin = from
-	return b, err
+	return b, syncPath(filepath.Dir(entry))
 }
 
 func hashFile(path string) (sum string, size int64, err error) {
@@ -169,8 +150,7 @@ func syncPath(path string) error {
 }
 
 // workspace is a directory in the cache in which one binary is fetched. It is on the file system of
-// the cache, and its name depends on the binary only: the next process removes what a killed one
-// left.
+// the cache, and its name depends on the binary only: it is cleared after a kill.
 type workspace struct {
 	root string
 	name string // of the binary
@@ -189,8 +169,7 @@ func (w workspace) reset() error {
 	return errors.Join(os.RemoveAll(w.root), os.MkdirAll(w.stage(), 0o755))
 }
 
-// remove is tried again for a moment: processes that have just been killed may still be creating
-// files.
+// remove is tried again for a moment: killed processes may still create files.
 func (w workspace) remove() {
 	for range 20 {
 		if os.RemoveAll(w.root) == nil {
@@ -200,23 +179,16 @@ func (w workspace) remove() {
 	}
 }
 
-// lockPoll is how often a lock that another process holds is tried again. flock(2) cannot be waited
-// for and be cancelled at the same time.
+// lockPoll is how often a lock that another process holds is tried again. A wait in flock(2) cannot
+// be cancelled.
 const lockPoll = 200 * time.Millisecond
 
 // lock takes the named lock of the cache, which excludes other processes and other goroutines of
-// this one. While it waits it says for which process. The kernel releases the lock when its holder
-// ends.
+// this one. While it waits it says for whom. The kernel releases it when its holder ends.
 func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock func(), err error) {
-	path := filepath.Join(dir, locksDir, name+".lock")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, &cacheError{dir: dir, err: err}
-	}
-	// The file is never removed: another process may hold a lock on it.
-	l := flock.New(path)
-	held, err := l.TryLock()
+	l, held, err := tryLock(dir, name)
 	if err == nil && !held {
-		done := p.during("waiting for "+lockHolder(path, name), nil)
+		done := p.during("waiting for "+lockHolder(l.Path(), name), nil)
 		held, err = l.TryLockContext(ctx, lockPoll)
 		done()
 	}
@@ -225,14 +197,23 @@ func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock 
 		return nil, fmt.Errorf("%s: wait for the lock %q: %w", p.ref, name, context.Cause(ctx))
 	}
 	if err != nil || !held {
-		return nil, &cacheError{dir: dir, err: fmt.Errorf("lock %s: %w", path, err)}
+		return nil, &cacheError{dir: dir, err: fmt.Errorf("lock %s: %w", l.Path(), err)}
 	}
 	// The content is for people only.
-	_ = os.WriteFile(path, fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)), 0o600)
+	_ = os.WriteFile(l.Path(), fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)), 0o600)
 	return func() {
-		_ = os.Truncate(path, 0)
+		_ = os.Truncate(l.Path(), 0)
 		_ = l.Unlock()
 	}, nil
+}
+
+// tryLock takes a lock if nobody holds it. The file stays: another process may hold a lock on it.
+func tryLock(dir, name string) (l *flock.Flock, held bool, err error) {
+	l = flock.New(filepath.Join(dir, locksDir, name+".lock"))
+	if err = os.MkdirAll(filepath.Dir(l.Path()), 0o755); err == nil {
+		held, err = l.TryLock()
+	}
+	return l, held, err
 }
 
 func lockHolder(path, name string) string {

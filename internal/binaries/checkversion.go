@@ -12,8 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// versionTimeout bounds one call of a binary that is asked for its version. It is that long for
-// machines that swap.
+// versionTimeout bounds one call of a binary for its version, also on machines that swap.
 const versionTimeout = 30 * time.Second
 
 // checkVersion asks the binary for its version. Build metadata in the answer is ignored (SemVer

@@ -10,8 +10,7 @@ import (
 // Component is a program that a [Store] can get.
 type Component string
 
-// The components that a [Store] knows: what a control plane on processes takes, then what else a
-// node of a cluster needs.
+// The components that a [Store] knows: those of a control plane on processes, then those of nodes.
 const (
 	KubeAPIServer Component = "kube-apiserver"
 	Etcd          Component = "etcd"
@@ -61,8 +60,7 @@ type program struct {
 }
 
 var programs = map[Component]program{
-	// Their output is made by k8s.io/component-base version/verflag, and etcd
-	// server/etcdmain/etcd.go.
+	// Sources: k8s.io/component-base version/verflag, and etcd server/etcdmain/etcd.go.
 	KubeAPIServer:         {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
 	KubeControllerManager: {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
 	KubeScheduler:         {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},

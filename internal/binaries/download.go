@@ -1,6 +1,7 @@
 package binaries
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,8 +17,7 @@ import (
 	"time"
 )
 
-// A host that does not answer is asked once, for a few seconds: some users are always offline, and
-// a build is the alternative.
+// A host that does not answer is asked once, for a few seconds: a build is the alternative.
 const (
 	dialTimeout   = 3 * time.Second // name lookup included
 	headerTimeout = 5 * time.Second
@@ -35,28 +35,26 @@ type release struct {
 	sumsURL   string
 }
 
-func releaseOf(ref Ref, base string) (release, error) {
-	if runtime.GOOS != "linux" {
-		return release{}, fmt.Errorf("releases are downloaded for linux only, and this is %s", runtime.GOOS)
-	}
+func releaseOf(ref Ref, base string) release {
 	if ref.Component == Etcd {
 		file := fmt.Sprintf("etcd-%s-%s.tar.gz", ref.Version, platform())
 		dir := fmt.Sprintf("%s/%s/", base, ref.Version)
-		return release{url: dir + file, file: file, sumsURL: dir + "SHA256SUMS"}, nil
+		return release{url: dir + file, file: file, sumsURL: dir + "SHA256SUMS"}
 	}
 	url := fmt.Sprintf("%s/%s/bin/%s/%s/%s", base, ref.Version, runtime.GOOS, runtime.GOARCH, ref.Component)
-	return release{url: url, file: string(ref.Component), sumsURL: url + ".sha256"}, nil
+	return release{url: url, file: string(ref.Component), sumsURL: url + ".sha256"}
 }
 
 func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
-	rel, err := releaseOf(ref, s.releaseBase(ref.Component))
-	if err != nil {
-		return "", err
+	base := cmp.Or(s.KubernetesURL, DefaultKubernetesURL)
+	if ref.Component == Etcd {
+		base = cmp.Or(s.EtcdURL, DefaultEtcdURL)
 	}
-	client := s.client()
+	rel := releaseOf(ref, base)
+	client := newClient(cmp.Or(s.limits.headers, headerTimeout))
 	defer client.CloseIdleConnections()
 	p.say("looking for the release at %s", rel.url)
-	stall := orDefault(s.limits.stall, stallTimeout)
+	stall := cmp.Or(s.limits.stall, stallTimeout)
 	want, err := fetchChecksum(ctx, client, rel, stall)
 	if err != nil {
 		return "", err
@@ -133,8 +131,7 @@ func get(ctx context.Context, client *http.Client, url string) (*http.Response, 
 }
 
 // fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line
-// that ends in the name of the file (sha256sum(1)). limit bounds the whole download of this small
-// file.
+// that ends in the name of the file (sha256sum(1)). limit bounds the download.
 func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not come within %s", limit))
 	defer cancel()
@@ -185,10 +182,8 @@ func fetchFile(ctx context.Context, client *http.Client, url, to string, stall t
 	body := &meteredReader{r: io.LimitReader(resp.Body, maxDownload+1), n: received, alive: func() { watchdog.Reset(stall) }}
 	n, err := io.Copy(io.MultiWriter(f, h), body)
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), context.Cause(ctx))
 	case err != nil:
-		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), err)
+		return "", fmt.Errorf("get %s: broken off after %s: %w", url, megabytes(n), cmp.Or(context.Cause(ctx), err))
 	case n > maxDownload:
 		return "", fmt.Errorf("get %s: it is larger than %s", url, megabytes(maxDownload))
 	}

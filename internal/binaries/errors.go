@@ -10,8 +10,7 @@ import (
 )
 
 // ErrUnavailable is wrapped by every error of [Store.Get] about a binary that was named correctly:
-// no such release, no network, no Go, no disk space, a cache that cannot be written, an override of
-// another version.
+// no such release, no network, no Go, no disk space, a read-only cache, a wrong override.
 var ErrUnavailable = errors.New("could not be had")
 
 // errNoRelease is wrapped by the failure of an attempt that found no such version.
@@ -26,8 +25,7 @@ type Attempt struct {
 	Err    error
 }
 
-// UnavailableError lists all that was tried. It wraps [ErrUnavailable] and the error of each
-// attempt.
+// UnavailableError lists all that was tried. It wraps [ErrUnavailable] and each attempt's error.
 type UnavailableError struct {
 	Ref      Ref
 	Attempts []Attempt // in the order in which they were made

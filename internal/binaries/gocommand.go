@@ -1,15 +1,15 @@
 package binaries
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 type goCommand struct {
@@ -21,35 +21,21 @@ type goCommand struct {
 // run returns what go wrote to standard output. The error ends with the last lines of its standard
 // error. When ctx ends, go and everything it has started are killed.
 func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
-	// Files and not pipes: Run would wait until the last grandchild has closed a pipe.
-	stdout, err := os.Create(filepath.Join(g.tmp, "stdout"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = stdout.Close() }()
-	stderr, err := os.Create(filepath.Join(g.tmp, "stderr"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = stderr.Close() }()
-
+	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, g.path, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = g.dir, stdout, stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = g.dir, &stdout, &stderr
 	cmd.Env = append(cmd.Environ(), g.environment()...)
-	err = runGroup(cmd)
-	out, readErr := os.ReadFile(stdout.Name())
-	if ctx.Err() != nil {
-		return out, context.Cause(ctx)
+	err := runGroup(cmd)
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil:
+		err = &goError{verb: verb(args), err: err, output: stderr.String()}
 	}
-	if err != nil {
-		output, _ := os.ReadFile(stderr.Name())
-		return out, &goError{verb: verb(args), err: err, output: string(output)}
-	}
-	return out, readErr
+	return stdout.Bytes(), err
 }
 
-// environment sets what would change the outcome. Everything else is the user's, above all GOPROXY,
-// GOSUMDB and GOTOOLCHAIN.
+// environment sets what would change the outcome. All else (GOPROXY, GOSUMDB, …) is the user's.
 func (g goCommand) environment() []string {
 	return []string{
 		"CGO_ENABLED=0",
@@ -86,15 +72,16 @@ func (e *goError) Error() string {
 
 func (e *goError) Unwrap() error { return e.err }
 
-// runGroup runs a command in a process group of its own, which is killed when its context ends: go does not pass a signal
-// on to the compilers that it has started. It is killed outright, since the Go caches are made to survive that, and the
-// temporary files are in a directory that is removed.
+// runGroup runs a command in a process group of its own and kills the whole group when the context
+// of the command ends: go does not pass signals on to its compilers. SIGKILL is safe: the Go caches
+// are made for it, and the caller removes the temporary files.
 func runGroup(cmd *exec.Cmd) error {
-	// The parent-death signal is for the kill -9 of this process, and comes when the *thread* that started the child
-	// ends (prctl(2), PR_SET_PDEATHSIG).
+	// Pdeathsig is for a kill -9 of this process. The kernel sends it when the *thread* that started
+	// the child ends (prctl(2), PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // a grandchild may keep the pipes open
 	return cmd.Run()
 }

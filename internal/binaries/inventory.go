@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/gofrs/flock"
 	"golang.org/x/mod/semver"
 )
 
@@ -68,12 +67,12 @@ func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 		}
 		failed = append(failed, err)
 	}
-	leftovers, err := filepath.Glob(filepath.Join(globEscape(dir), tmpDir, "*"))
+	leftovers, err := fs.Glob(os.DirFS(dir), tmpDir+"/*")
 	failed = append(failed, err)
 	for _, path := range leftovers {
 		ref, err := ParseRef(filepath.Base(path))
 		if err == nil {
-			err = removeLocked(dir, ref, path)
+			err = removeLocked(dir, ref, filepath.Join(dir, path))
 		}
 		failed = append(failed, err)
 	}
@@ -82,17 +81,12 @@ func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 
 // removeLocked removes one directory unless a process is fetching its binary.
 func removeLocked(dir string, ref Ref, path string) error {
-	lockPath := filepath.Join(dir, locksDir, lockName(ref)+".lock")
-	if err := os.MkdirAll(filepath.Dir(lockPath), 0o755); err != nil {
-		return &cacheError{dir: dir, err: err}
-	}
-	l := flock.New(lockPath)
-	held, err := l.TryLock()
+	l, held, err := tryLock(dir, lockName(ref))
 	if err != nil {
 		return &cacheError{dir: dir, err: err}
 	}
 	if !held {
-		return fmt.Errorf("%s is not removed: %s", ref, lockHolder(lockPath, lockName(ref)))
+		return fmt.Errorf("%s is not removed: %s", ref, lockHolder(l.Path(), lockName(ref)))
 	}
 	defer func() { _ = l.Unlock() }()
 	if err := os.RemoveAll(path); err != nil {
@@ -107,16 +101,13 @@ func removeLocked(dir string, ref Ref, path string) error {
 func entryDirs(dir string) ([]string, error) {
 	var found []string
 	for _, c := range Components() {
-		entries, err := filepath.Glob(filepath.Join(globEscape(dir), string(c), "v*", "*-*"))
+		entries, err := fs.Glob(os.DirFS(dir), string(c)+"/v*/*-*")
 		if err != nil {
 			return nil, fmt.Errorf("read the cache %s: %w", dir, err)
 		}
-		found = append(found, entries...)
+		for _, entry := range entries {
+			found = append(found, filepath.Join(dir, entry))
+		}
 	}
 	return found, nil
-}
-
-// globEscape makes a directory name stand for itself in a pattern.
-func globEscape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }

@@ -3,16 +3,15 @@
 // cannot be reached, from the published Go modules, by a build.
 //
 // The cache outlives the checkout and is shared by all processes of a user. Binaries enter it
-// atomically and under a lock, after they were asked for their version, and are hashed again each
-// time they are used.
+// atomically and under a lock, after a check of their version, and are hashed again at each use.
 package binaries
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,8 +19,7 @@ import (
 	"time"
 )
 
-// Where official releases are published: the zero values of [Store.KubernetesURL] and
-// [Store.EtcdURL].
+// Where releases are published: the defaults of [Store.KubernetesURL] and [Store.EtcdURL].
 const (
 	DefaultKubernetesURL = "https://dl.k8s.io/release"
 	DefaultEtcdURL       = "https://github.com/etcd-io/etcd/releases/download"
@@ -40,20 +38,20 @@ const (
 
 // Binary is an executable file.
 type Binary struct {
-	Component Component
-	Version   string
-	Platform  string // GOOS-GOARCH, such as "linux-amd64"
-	Path      string // absolute
-	Origin    Origin
-	How       string    // one line for people: the URL, or the module that it was built from
-	SHA256    string    // hex; "" for one of the user's own
-	Size      int64     // bytes
-	Fetched   time.Time // when it entered the cache; zero for one of the user's own
+	Component Component `json:"component"`
+	Version   string    `json:"version"`
+	Platform  string    `json:"platform"` // GOOS-GOARCH, such as "linux-amd64"
+	Path      string    `json:"-"`        // absolute
+	Origin    Origin    `json:"origin"`   // in the cache's record of it: where it came from first
+	How       string    `json:"how"`      // one line for people: the URL, or the module that it was built from
+	SHA256    string    `json:"sha256"`   // hex; "" for one of the user's own
+	Size      int64     `json:"size"`     // bytes
+	Fetched   time.Time `json:"fetched"`  // when it entered the cache; zero for one of the user's own
 }
 
 // Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied
-// or changed once it is in use; its methods may then be called concurrently, also by several
-// processes on the same directory.
+// or changed once it is in use; its methods may then be called concurrently. Processes may share a
+// directory.
 type Store struct {
 	// Dir is the root of the cache; "" means DefaultDir.
 	Dir string
@@ -61,8 +59,7 @@ type Store struct {
 	Overrides Overrides
 	// Progress receives whole lines about what is being done; nil: silence.
 	Progress io.Writer
-	// KubernetesURL and EtcdURL are where releases are downloaded from; "" means the official
-	// place.
+	// KubernetesURL and EtcdURL serve the releases; "" means the official place.
 	KubernetesURL, EtcdURL string
 	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment
 	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for what would change the outcome.
@@ -166,7 +163,12 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 			if errors.Is(failure, errChecksum) {
 				how += "; the official release came with a WRONG CHECKSUM and was not used"
 			}
-			return s.install(dir, ref, work, from.origin, how, p)
+			b, err := writeEntry(dir, ref, work, from.origin, how)
+			if err != nil {
+				return Binary{}, &cacheError{dir: dir, err: err}
+			}
+			p.say("ready, %s, %s", megabytes(b.Size), how)
+			return b, nil
 		}
 		if ctx.Err() != nil {
 			return Binary{}, context.Cause(ctx)
@@ -185,15 +187,6 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 	return Binary{}, failure
 }
 
-func (s *Store) install(dir string, ref Ref, work workspace, from Origin, how string, p progress) (Binary, error) {
-	b, err := writeEntry(dir, ref, work, from, how)
-	if err != nil {
-		return Binary{}, &cacheError{dir: dir, err: err}
-	}
-	p.say("ready, %s, %s", megabytes(b.Size), how)
-	return b, nil
-}
-
 func (s *Store) dir() (string, error) {
 	if s.Dir == "" {
 		return DefaultDir()
@@ -206,28 +199,5 @@ func (s *Store) dir() (string, error) {
 }
 
 func (s *Store) progress(ref Ref) progress {
-	return progress{mu: &s.mu, w: s.Progress, ref: ref, every: orDefault(s.limits.progress, progressInterval)}
+	return progress{mu: &s.mu, w: s.Progress, ref: ref, every: cmp.Or(s.limits.progress, progressInterval)}
 }
-
-func orDefault(d, fallback time.Duration) time.Duration {
-	if d == 0 {
-		return fallback
-	}
-	return d
-}
-
-func (s *Store) releaseBase(c Component) string {
-	switch {
-	case c == Etcd && s.EtcdURL != "":
-		return s.EtcdURL
-	case c == Etcd:
-		return DefaultEtcdURL
-	case s.KubernetesURL != "":
-		return s.KubernetesURL
-	default:
-		return DefaultKubernetesURL
-	}
-}
-
-// client gives up fast on a host that cannot be reached: the build that follows takes minutes.
-func (s *Store) client() *http.Client { return newClient(orDefault(s.limits.headers, headerTimeout)) }

@@ -18,22 +18,19 @@ var ErrBadRef = errors.New("wrong usage")
 
 // DefaultEtcd is the etcd of a run unless the user asks for another. All kube-apiservers of a run
 // use one etcd, so that only their own versions differ. Kubernetes v1.34 and later are released
-// with etcd 3.6, and earlier ones work with it: the part of the client API that they use has not
-// changed since 3.4.
+// with etcd 3.6, and earlier ones work with it: their part of its API has not changed since 3.4.
 const DefaultEtcd = "v3.6.8"
 
-// maxVersion bounds what becomes part of a file name. The longest version ever released is far
-// shorter.
+// maxVersion bounds what becomes part of a file name. Released ones are far shorter.
 const maxVersion = 64
 
 // Version is the version of a release: "v", major, minor and patch, and a pre-release if there is
-// one, as in "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is no
-// version.
+// one, as in "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is none.
 type Version string
 
 // ParseVersion checks that s is written like a released version of the component; whether it was
-// released is not checked. Build metadata ("+k3s1") is refused: no release of these projects has
-// it. The error wraps [ErrBadVersion].
+// released is not checked. Build metadata ("+k3s1") is refused: no release has it. The error wraps
+// [ErrBadVersion].
 func ParseVersion(c Component, s string) (Version, error) {
 	if err := checkVersionForm(c, s); err != nil {
 		return "", fmt.Errorf("%s %q: %w: %w", c, s, ErrBadVersion, err)
@@ -63,10 +60,6 @@ func checkVersionForm(c Component, s string) error {
 	}
 	return nil
 }
-
-// Compare is -1, 0 or +1 as v is older than, the same as or newer than other. A pre-release is
-// older than its release.
-func (v Version) Compare(other Version) int { return semver.Compare(string(v), string(other)) }
 
 // majorMinor returns "1" and "37" for v1.37.1.
 func (v Version) majorMinor() (major, minor string) {

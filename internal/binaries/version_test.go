@@ -90,19 +90,3 @@ func TestParseRef(t *testing.T) {
 		}
 	}
 }
-
-func TestCompare(t *testing.T) {
-	for _, tc := range []struct {
-		a, b Version
-		want int
-	}{
-		{"v1.36.3", "v1.37.1", -1},
-		{"v1.37.1", "v1.37.1", 0},
-		{"v1.100.0", "v1.37.1", 1},
-		{"v1.37.0-rc.1", "v1.37.0", -1},
-	} {
-		if got := tc.a.Compare(tc.b); got != tc.want {
-			t.Errorf("%s to %s: got %d, want %d", tc.a, tc.b, got, tc.want)
-		}
-	}
-}

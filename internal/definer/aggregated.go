@@ -24,13 +24,14 @@ var (
 	services    = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 )
 
-// find is the index of an API among those that the extension apiserver serves; -1 if it is none of them.
+// find returns the index of an API among those that the extension apiserver serves, or -1.
 func (d *Definer) find(what scenario.Definition) int {
 	return slices.IndexFunc(d.apis, func(o scenario.Definition) bool { return o.Group == what.Group && o.Resource == what.Resource })
 }
 
-// register registers the versions of an aggregated API with the servers, or gives it other versions. What is registered is served
-// from before that until after it: a request in between must not meet a registration with nothing behind it.
+// register registers the versions of an aggregated API, or changes them. The extension apiserver
+// serves a version from before its registration until after its removal, so that no request gets an
+// error.
 func (d *Definer) register(ctx context.Context, what scenario.Definition) error {
 	var gone []string
 	if i := d.find(what); i >= 0 {
@@ -54,7 +55,7 @@ func (d *Definer) register(ctx context.Context, what scenario.Definition) error 
 			}
 		}
 		for _, version := range gone {
-			if err := removed(ctx, client, what.Group, version); err != nil {
+			if err := removed(ctx, client.Resource(apiServices), version+"."+what.Group); err != nil {
 				return err
 			}
 		}
@@ -76,7 +77,7 @@ func (d *Definer) register(ctx context.Context, what scenario.Definition) error 
 	return err
 }
 
-// unregister removes all versions of an aggregated API, and then what served them.
+// unregister removes all versions of an aggregated API, and then tells the extension apiserver.
 func (d *Definer) unregister(ctx context.Context, what scenario.Definition) error {
 	i := d.find(what)
 	if i < 0 {
@@ -85,7 +86,7 @@ func (d *Definer) unregister(ctx context.Context, what scenario.Definition) erro
 	versions := d.apis[i].Versions
 	err := d.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
 		for _, version := range versions {
-			if err := removed(ctx, client, what.Group, version); err != nil {
+			if err := removed(ctx, client.Resource(apiServices), version+"."+what.Group); err != nil {
 				return err
 			}
 		}
@@ -103,7 +104,7 @@ func (d *Definer) unregister(ctx context.Context, what scenario.Definition) erro
 func (d *Definer) extend(ctx context.Context) (netip.AddrPort, []byte, error) {
 	extender, ok := d.cluster.(cluster.Extender)
 	if !ok {
-		return netip.AddrPort{}, nil, errors.New("this backend runs no program that an aggregated API could be passed on to; use --backend local or sim")
+		return netip.AddrPort{}, nil, errors.New("this backend has no extension apiserver for aggregated APIs; use --backend local or sim")
 	}
 	return extender.Extend(ctx, d.apis)
 }
@@ -113,15 +114,16 @@ func applied(ctx context.Context, api dynamic.ResourceInterface, object *unstruc
 	return err
 }
 
-func removed(ctx context.Context, client dynamic.Interface, group, version string) error {
-	err := client.Resource(apiServices).Delete(ctx, version+"."+group, metav1.DeleteOptions{})
+// removed deletes an object. It is not an error if the object does not exist.
+func removed(ctx context.Context, api dynamic.ResourceInterface, name string) error {
+	err := api.Delete(ctx, name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// service leads to the program by its address: there is no proxy on nodes that a cluster address would need.
+// service leads to the program by its address: a cluster IP would need kube-proxy.
 func service(address netip.AddrPort) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Service",

@@ -18,11 +18,11 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Definer defines through any server that is ready. It is not safe for concurrent use.
+// Definer creates definitions through any ready server. It is not safe for concurrent use.
 type Definer struct {
 	cluster cluster.Reachable
 	servers []string
-	apis    []scenario.Definition // that the extension apiserver serves, in the order in which they were defined
+	apis    []scenario.Definition // what the extension apiserver serves, in the order of definition
 }
 
 // New returns a definer for the servers of a cluster, which need not run yet.
@@ -34,17 +34,18 @@ func New(cluster cluster.Reachable, servers []string) *Definer {
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 const (
-	// definitionPatience is how long one server is given to take a definition in, or to be rid of it, before another is asked.
+	// definitionPatience is how long one server may take for a definition before the next is tried.
 	definitionPatience = 40 * time.Second
 	definitionInterval = 100 * time.Millisecond
 )
 
-// storedVersion is the version that objects of every custom resource would be stored in. It is never served, so that all that are can
-// come and go: the API refuses to drop a version that something may be stored in.
+// storedVersion is the storage version of every custom resource. It is never served, so that all
+// served versions can be removed: the API refuses to remove a storage version.
 const storedVersion = "stored"
 
-// Define creates the custom resource of a definition, or gives it other versions, and waits until a server has established it.
-// The others see it in their own time. An aggregated API is registered, with a program behind it.
+// Define creates the custom resource of a definition, or changes its versions, and waits until one
+// server has established it; the others follow. For an aggregated API it registers the APIServices
+// and tells the extension apiserver.
 func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
 	if what.Aggregated {
 		return d.register(ctx, what)
@@ -52,8 +53,7 @@ func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
 	object := customResource(what)
 	return d.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
 		api := client.Resource(definitions)
-		_, err := api.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "skewproof", Force: true})
-		if err != nil {
+		if err := applied(ctx, api, object); err != nil {
 			return err
 		}
 		return wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
@@ -63,7 +63,8 @@ func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
 	})
 }
 
-// Undefine deletes the custom resource of a definition and waits until it is gone. It is not an error if it does not exist.
+// Undefine deletes the custom resource of a definition and waits until it is gone. It is not an
+// error if the resource does not exist.
 func (d *Definer) Undefine(ctx context.Context, what scenario.Definition) error {
 	if what.Aggregated {
 		return d.unregister(ctx, what)
@@ -71,7 +72,7 @@ func (d *Definer) Undefine(ctx context.Context, what scenario.Definition) error 
 	name := customResource(what).GetName()
 	return d.throughAny(ctx, func(ctx context.Context, client dynamic.Interface) error {
 		api := client.Resource(definitions)
-		if err := api.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := removed(ctx, api, name); err != nil {
 			return err
 		}
 		return wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
@@ -84,8 +85,8 @@ func (d *Definer) Undefine(ctx context.Context, what scenario.Definition) error 
 	})
 }
 
-// throughAny does something through a server that is ready: the first that gets it done, since the run may have paused a server
-// or cut it off from etcd.
+// throughAny calls do with ready servers until one succeeds: the run may have paused a server or
+// cut it off from etcd.
 func (d *Definer) throughAny(ctx context.Context, do func(context.Context, dynamic.Interface) error) error {
 	var errs []error
 	for _, server := range d.servers {
@@ -118,7 +119,8 @@ func (d *Definer) through(ctx context.Context, server string, do func(context.Co
 	return do(attempt, client)
 }
 
-// customResource is the CustomResourceDefinition of a definition: without namespaces, with a schema that takes every object.
+// customResource returns the CustomResourceDefinition: cluster-scoped, with a schema that accepts
+// every object.
 func customResource(d scenario.Definition) *unstructured.Unstructured {
 	version := func(name string, served bool) map[string]any {
 		return map[string]any{
@@ -135,7 +137,7 @@ func customResource(d scenario.Definition) *unstructured.Unstructured {
 		"kind":       "CustomResourceDefinition",
 		"metadata": map[string]any{
 			"name": d.Resource + "." + d.Group,
-			// Groups below k8s.io may not be defined without saying who has approved them (KEP-1111).
+			// Needed for groups below k8s.io (KEP-1111).
 			"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for a test of skewproof"},
 		},
 		"spec": map[string]any{

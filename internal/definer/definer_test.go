@@ -61,19 +61,19 @@ func TestAConditionHolds(t *testing.T) {
 	}
 }
 
-// none is a cluster none of whose servers is ready.
+// none is a cluster without a ready server.
 type none struct{ cluster.Reachable }
 
 func (none) Serving(string) int { return 0 }
 
-func TestADefinitionNeedsAServerAndAProgram(t *testing.T) {
+func TestDefineNeedsAReadyServerAndAnExtensionAPIServer(t *testing.T) {
 	d := New(none{}, []string{"a", "b"})
 	aggregated := widgets
 	aggregated.Aggregated = true
 	for want, err := range map[string]error{
-		"no server is ready":   d.Define(t.Context(), widgets),
-		"no server is":         d.Undefine(t.Context(), widgets),
-		"runs no program that": d.Define(t.Context(), aggregated),
+		"no server is ready":         d.Define(t.Context(), widgets),
+		"no server is":               d.Undefine(t.Context(), widgets),
+		"has no extension apiserver": d.Define(t.Context(), aggregated),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error that says %q", err, want)

@@ -35,8 +35,8 @@ func TestServersThatRunAlready(t *testing.T) {
 		"NoLoop": invariant.OutcomeInconclusive, "IdentityPreserved": invariant.OutcomeInconclusive,
 		"WritesOnce": invariant.OutcomeInconclusive, "NoCrash": invariant.OutcomeInconclusive,
 	} {
-		if v := verdict(t, report, name); v.Verdict != want {
-			t.Errorf("%s: %s (%s), want %s", name, v.Verdict, v.Reason, want)
+		if v := verdict(t, report, name); v.Outcome != want {
+			t.Errorf("%s: %s (%s), want %s", name, v.Outcome, v.Reason, want)
 		}
 	}
 	onlyRead(t, kept.dir, before)

@@ -89,7 +89,7 @@ func TestRestartDuringPartitionOnKind(t *testing.T) {
 	r, report := onKind(t, "restart-during-partition")
 	exits(t, r, fail)
 	verdicts(t, report, ignorantOnKind())
-	bit(t, report, "cut")
+	effective(t, report, "cut")
 }
 
 // startOnKind starts a run, and returns when all of its containers are there: kind is at work in them.

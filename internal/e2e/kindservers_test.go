@@ -102,7 +102,7 @@ func TestServersOnKind(t *testing.T) {
 		record, err := cut.Heal(ctx)
 		must(t, err)
 		if !record.Effective() {
-			t.Errorf("the cut touched nothing: %+v", record)
+			t.Errorf("the cut had no effect: %+v", record)
 		}
 		eventually(t, "a writes again", time.Minute, func() bool { return writes(ctx, t, c, "a", "after-heal") })
 	})

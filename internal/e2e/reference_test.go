@@ -56,10 +56,10 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	for _, i := range report.Invariants {
 		about := slices.Contains(s.About, i.Name)
 		switch {
-		case i.Verdict == invariant.OutcomePass:
+		case i.Outcome == invariant.OutcomePass:
 		case i.Grade != invariant.GradeCore: // a write that may have reached a peer is not repeated, so Available is not promised
-		case about || i.Verdict == invariant.OutcomeFail:
-			t.Errorf("%s: %s, want a pass: %s", i.Name, i.Verdict, i.Reason)
+		case about || i.Outcome == invariant.OutcomeFail:
+			t.Errorf("%s: %s, want a pass: %s", i.Name, i.Outcome, i.Reason)
 			for _, e := range i.Evidence {
 				t.Logf("%s, %d times: %s", i.Name, e.Count, e.Sentence)
 			}
@@ -67,8 +67,8 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	}
 	passedOn(t, report)
 	for _, f := range report.Faults {
-		if !f.Evidence.Bit {
-			t.Errorf("fault %d, %s, touched nothing", f.ID, f.Detail)
+		if !f.Evidence.Effective {
+			t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)
 		}
 	}
 	plan := s.Plan(scenario.Parameters{Servers: len(report.Servers), From: p.from, To: p.to, Bounds: history.DefaultBounds})
@@ -87,8 +87,8 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 func passedOn(t *testing.T, report reports.RunReport) {
 	t.Helper()
 	v := verdict(t, report, "NoLoop")
-	if v.Verdict != invariant.OutcomePass || v.Checked < 100 {
-		t.Errorf("NoLoop: %s, %d requests were passed on, want at least 100", v.Verdict, v.Checked)
+	if v.Outcome != invariant.OutcomePass || v.Checked < 100 {
+		t.Errorf("NoLoop: %s, %d requests were passed on, want at least 100", v.Outcome, v.Checked)
 	}
 	for _, f := range v.Facts {
 		if f.Name != "answered operations without any server's account" {

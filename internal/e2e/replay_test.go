@@ -34,8 +34,8 @@ func TestFindingsOfTheSimulatorOnRealProcesses(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range report.Faults {
-				if !f.Evidence.Bit {
-					t.Errorf("fault %d, %s, touched nothing", f.ID, f.Detail)
+				if !f.Evidence.Effective {
+					t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)
 				}
 			}
 		})

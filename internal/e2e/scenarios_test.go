@@ -71,14 +71,14 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 	r, report := scenarioAlone(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--qps", "5", "--servers", "2")
 	exits(t, r, inconclusive)
 	for _, i := range report.Invariants {
-		if i.Verdict == invariant.OutcomeFail {
+		if i.Outcome == invariant.OutcomeFail {
 			t.Errorf("%s: fail, want none to", i.Name)
 		}
 	}
 	v := verdict(t, report, "TrueNotFound")
 	figures := regexp.MustCompile(`too little pressure: [0-9]+ of at least 50 operations on resources that no server serves`)
-	if v.Verdict != invariant.OutcomeInconclusive || !figures.MatchString(v.Reason) {
-		t.Errorf("TrueNotFound: %s (%s), want inconclusive, with a reason like %q", v.Verdict, v.Reason, figures)
+	if v.Outcome != invariant.OutcomeInconclusive || !figures.MatchString(v.Reason) {
+		t.Errorf("TrueNotFound: %s (%s), want inconclusive, with a reason like %q", v.Outcome, v.Reason, figures)
 	}
 	if !strings.Contains(r.output, "too little pressure") {
 		t.Error("the summary does not say that there was too little pressure")
@@ -142,8 +142,8 @@ func TestPeerPartition(t *testing.T) {
 		t.Fatalf("%d faults, want the two halves of a partition", len(report.Faults))
 	}
 	for _, f := range report.Faults {
-		if !f.Evidence.Bit {
-			t.Errorf("fault %d, %s, touched nothing", f.ID, f.Detail)
+		if !f.Evidence.Effective {
+			t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestPeerCrashWithAlternative(t *testing.T) {
 		"Converges":                invariant.OutcomeFail, // the versions stay mixed
 	})
 	onlyCSINodeStatus(t, report, "NoFalseNotFound", "DiscoveryAccessible", "Converges")
-	bit(t, report, "kill")
+	effective(t, report, "kill")
 }
 
 func TestPeerPause(t *testing.T) {
@@ -180,14 +180,14 @@ func TestPeerPause(t *testing.T) {
 	}) {
 		t.Errorf("no evidence of a request that was left without an answer while a was paused: %+v", v.Evidence)
 	}
-	bit(t, report, "pause")
+	effective(t, report, "pause")
 }
 
-// bit checks that the report has the one fault, and that it touched something.
-func bit(t *testing.T, report reports.RunReport, kind string) {
+// effective checks that the report has the one fault, and that it had an effect.
+func effective(t *testing.T, report reports.RunReport, kind string) {
 	t.Helper()
-	if len(report.Faults) != 1 || report.Faults[0].Kind != kind || !report.Faults[0].Evidence.Bit {
-		t.Errorf("faults %+v, want one %s that touched something", report.Faults, kind)
+	if len(report.Faults) != 1 || report.Faults[0].Kind != kind || !report.Faults[0].Evidence.Effective {
+		t.Errorf("faults %+v, want one %s that had an effect", report.Faults, kind)
 	}
 }
 
@@ -200,7 +200,7 @@ func noFailover(t *testing.T, report reports.RunReport) {
 			return
 		}
 	}
-	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Verdict, v.Evidence)
+	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Outcome, v.Evidence)
 }
 
 // A server that starts while it cannot reach a peer reports ready, and takes what it could not learn for absent.
@@ -209,7 +209,7 @@ func TestStartupDuringPartition(t *testing.T) {
 	r, report := runScenario(t, "startup-during-partition")
 	exits(t, r, fail)
 	verdicts(t, report, ignorant)
-	bit(t, report, "cut")
+	effective(t, report, "cut")
 }
 
 // v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is the real crash that NoCrash is
@@ -221,10 +221,10 @@ func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	r, report := runScenario(t, "startup-during-partition", "--from", oldPair.from, "--to", oldPair.to)
 	exits(t, r, fail)
 	v := verdict(t, report, "NoCrash")
-	if v.Verdict != invariant.OutcomeFail || !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
+	if v.Outcome != invariant.OutcomeFail || !slices.ContainsFunc(v.Evidence, func(e reports.Evidence) bool {
 		return strings.Contains(e.Sentence, "nil pointer dereference")
 	}) {
-		t.Errorf("NoCrash: %s, %+v; want a failure that names the nil pointer", v.Verdict, v.Evidence)
+		t.Errorf("NoCrash: %s, %+v; want a failure that names the nil pointer", v.Outcome, v.Evidence)
 	}
 }
 

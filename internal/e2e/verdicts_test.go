@@ -38,15 +38,15 @@ func verdicts(t *testing.T, r reports.RunReport, but map[string]invariant.Outcom
 	maps.Copy(want, but)
 	for _, i := range r.Invariants {
 		if _, ok := want[i.Name]; !ok && i.Grade == invariant.GradeCore {
-			t.Errorf("%s: %s, and the test does not say what is wanted", i.Name, i.Verdict)
+			t.Errorf("%s: %s, and the test does not say what is wanted", i.Name, i.Outcome)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		v := verdict(t, r, name)
-		if v.Verdict == want[name] || want[name] == either && v.Verdict != invariant.OutcomeInconclusive {
+		if v.Outcome == want[name] || want[name] == either && v.Outcome != invariant.OutcomeInconclusive {
 			continue
 		}
-		t.Errorf("%s: %s, want %s %s", name, v.Verdict, want[name], v.Reason)
+		t.Errorf("%s: %s, want %s %s", name, v.Outcome, want[name], v.Reason)
 		for _, e := range v.Evidence {
 			t.Logf("%s, %d times: %s", name, e.Count, e.Sentence)
 		}

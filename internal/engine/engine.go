@@ -1,4 +1,5 @@
-// Package engine runs a plan on real servers under load and writes down what happens. It judges nothing.
+// Package engine runs a plan on real servers under load and records what happens. It judges
+// nothing.
 package engine
 
 import (
@@ -9,6 +10,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/definer"
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/step"
@@ -19,12 +21,12 @@ type Options struct {
 	Seed   uint64
 	QPS    float64
 	Status func(format string, args ...any)
-	// ReadOnly is for servers that are somebody else's: nothing is set up on them, and the load reads only, as the cluster's administrator.
+	// ReadOnly: set up nothing, and let the load only read, as the administrator of the cluster.
 	ReadOnly bool
 }
 
-// Run brings the cluster up, puts load on it, carries out the steps, and closes the recorder. The error says why the plan could
-// not be carried out to its end; what was found on the way is in the history.
+// Run starts the cluster and the load, carries out the steps, and closes the recorder. The error
+// says why the plan was cut short; the history has what was recorded until then.
 func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	record := &witness{Recorder: recorder}
@@ -86,4 +88,50 @@ func (clock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// witness holds faults back until the run is over. The requests that they affected are part of
+// their evidence, and those may end later than the fault or be known from audit logs only.
+type witness struct {
+	*history.Recorder
+	faults []history.Fault
+}
+
+// Fault implements [step.Recorder].
+func (w *witness) Fault(f history.Fault) { w.faults = append(w.faults, f) }
+
+// tell records the servers' own hops, and the faults with the requests that they affected.
+func (w *witness) tell(hops []history.Hop) {
+	for _, h := range hops {
+		w.Hop(h)
+	}
+	for _, f := range w.faults {
+		if f.Server != "" {
+			f.Evidence.Requests = w.UnderWay(f.Server, f.Start, f.End)
+		} else {
+			f.Evidence.Requests = requestsThrough(f, hops)
+		}
+		w.Recorder.Fault(f)
+	}
+}
+
+// requestsThrough counts the requests that went over the link of a fault while it was on, as the
+// servers' logs say. What the fault kept out is counted as connections.
+func requestsThrough(f history.Fault, hops []history.Hop) int {
+	sentBy := map[string]bool{} // operations that From had to pass on
+	for _, h := range hops {
+		if h.Server == f.From {
+			sentBy[h.Operation] = true
+		}
+	}
+	count := 0
+	for _, h := range hops {
+		if h.Server != f.To || h.Start > f.End || h.End < f.Start {
+			continue
+		}
+		if f.From == fault.Client && !h.Rerouted || h.Rerouted && sentBy[h.Operation] {
+			count++
+		}
+	}
+	return count
 }

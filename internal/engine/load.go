@@ -31,7 +31,7 @@ type load struct {
 	status   func(string, ...any)
 }
 
-// callers are the identities of the load. Where nothing may be set up, the administrator of the cluster is the only one.
+// callers are the identities of the load: only the administrator if nothing may be set up.
 func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {
 	if o.ReadOnly {
 		return []traffic.Identity{{Name: "admin", User: "admin", Config: *cluster.Admin()}}, nil
@@ -73,7 +73,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	return l, nil
 }
 
-// identities sets up, through one server, what the load needs, and returns its three kinds of callers.
+// identities sets up what the load needs, through one server, and returns its three identities.
 func identities(ctx context.Context, cluster cluster.Reachable, server string) ([]traffic.Identity, error) {
 	config, err := cluster.Direct(server)
 	if err != nil {
@@ -102,8 +102,8 @@ func identities(ctx context.Context, cluster cluster.Reachable, server string) (
 	}, nil
 }
 
-// run sends the load and follows the ground truth until ctx ends. It cannot fail: whatever becomes of requests is in the history,
-// and too few of them make the verdict inconclusive.
+// run sends the load and follows the ground truth until ctx ends. It cannot fail: all outcomes are
+// recorded, and too few requests make the verdict inconclusive.
 func (l *load) run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { l.truth.watch(ctx) })

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// truthInterval is how often a server is asked what it serves, so that a change that no step made (a CRD) is seen. Between
-	// the last look that confirmed a document and the first that found another, nothing is known.
+	// truthInterval is how often a server is asked what it serves, to see changes that no step made (a
+	// CRD). Between the last look with one document and the first with another, nothing is known.
 	truthInterval = time.Second
 	truthTimeout  = 5 * time.Second
-	// late is how long an answer takes that is written down as such: a hundred times as long as on a machine that keeps up.
+	// late is how long a slow probe takes: a hundred times as long as usual.
 	late = 2 * time.Second
 	// pulseInterval is how often the harness finds out whether it is let run itself.
 	pulseInterval = 250 * time.Millisecond
 )
 
-// truth keeps what every ready server serves by itself, as told by its own profile=nopeer discovery, asked around all links
-// and faults. It writes each change down and tells changed. Servers are looked at independently of each other: one that is
-// silent must not age what is known of the others.
+// truth keeps what every ready server serves itself, by its own profile=nopeer discovery, asked
+// around all links and faults. It records each change and calls changed. Each server is asked
+// independently: a silent server must not delay the others.
 type truth struct {
 	serving  func(server string) int
 	queued   func(server string) time.Duration
@@ -68,7 +68,7 @@ func newTruth(cluster cluster.Reachable, servers []string, recorder *history.Rec
 	return t, nil
 }
 
-// queued asks the cluster for how long a server's threads have waited for a processor, if the cluster knows.
+// queued is how long a server's threads have waited for a CPU, if the cluster knows.
 func queued(c cluster.Reachable) func(string) time.Duration {
 	if q, ok := c.(cluster.Queuer); ok {
 		return q.Queued
@@ -90,7 +90,7 @@ func asking(way func(string) (*rest.Config, error), server string) (rest.Interfa
 	return client.RESTClient(), nil
 }
 
-// observe looks at the given servers now, side by side, and returns when it has looked at all of them.
+// observe asks the servers now, in parallel, and returns when all have been asked.
 func (t *truth) observe(ctx context.Context, servers ...string) {
 	var all sync.WaitGroup
 	for _, name := range servers {
@@ -99,8 +99,8 @@ func (t *truth) observe(ctx context.Context, servers ...string) {
 	all.Wait()
 }
 
-// look asks one server. One that does not answer (paused, or ended meanwhile) keeps what is known of its present incarnation; the
-// history says when that was last confirmed.
+// look asks one server. A server that does not answer (paused, or ended meanwhile) keeps what is
+// known of its present incarnation; the history has when that was last confirmed.
 func (t *truth) look(ctx context.Context, name string) {
 	incarnation := t.serving(name)
 	if incarnation == 0 {
@@ -124,8 +124,8 @@ func (t *truth) look(ctx context.Context, name string) {
 	}
 }
 
-// learn takes what a look has found for what the server serves now, unless more is known already: looks at one server can overlap, when a step asks while
-// the watch does, and the one that began first may be answered last.
+// learn takes what a look found, unless a later look has finished already: a look by a step and one
+// by the watch can overlap.
 func (t *truth) learn(name string, now known) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,44 +169,37 @@ func (t *truth) tell() {
 func (t *truth) watch(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
-		tick := time.NewTicker(pulseInterval)
-		defer tick.Stop()
 		last := beat{t.recorder.Now(), time.Now().Round(0)}
-		for {
-			select {
-			case <-tick.C:
-				last = t.pulse(last, time.Now())
-			case <-ctx.Done():
-				return
-			}
-		}
+		every(ctx, pulseInterval, func() { last = t.pulse(last, time.Now()) })
 	})
 	for name := range t.clients {
-		all.Go(func() {
-			tick := time.NewTicker(truthInterval)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					t.look(ctx, name)
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
+		all.Go(func() { every(ctx, truthInterval, func() { t.look(ctx, name) }) })
 	}
 	all.Wait()
 }
 
-// beat is one moment by both clocks: that of the run, and that of the wall, by which servers tell whose leases have expired.
+// every calls do at intervals until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// beat is one moment by the clock of the run and by that of the machine, which leases expire by.
 type beat struct {
 	run  history.Time
 	wall time.Time // without a monotonic reading
 }
 
-// pulse writes down that the harness itself was not let run since the last time, if that is long ago: then it asked nobody anything, and whether any
-// server was let run nobody knows. It does the same if the machine's clock has leapt meanwhile, because it was set or the machine slept, which the clock of the
-// run does not count. It returns the time.
+// pulse records slow probes of all servers if the harness itself did not run for long, or if the
+// clock of the machine jumped, which the clock of the run does not show. It returns the time.
 func (t *truth) pulse(last beat, wall time.Time) beat {
 	now := beat{t.recorder.Now(), wall.Round(0)}
 	leap := now.wall.Sub(last.wall) - (now.run - last.run)
@@ -223,8 +216,8 @@ func (t *truth) pulse(last beat, wall time.Time) beat {
 	return now
 }
 
-// listed is everything there is to sweep: what any server serves, and what any server's merged discovery tells clients that there
-// is. A server that does not answer adds nothing but what is known of it.
+// listed is everything to sweep: what servers serve, and what their merged discovery lists. A
+// server that does not answer adds only what is known of it.
 func (t *truth) listed(ctx context.Context) history.Document {
 	t.mu.Lock()
 	known := maps.Clone(t.known)

@@ -1,6 +1,6 @@
-// Package extension is an extension apiserver: the program behind an aggregated API. It serves the
-// resources that it is given, keeps their objects in memory, and trusts the user headers of a front
-// proxy with the right certificate, as real ones do.
+// Package extension is an extension apiserver: the program behind an aggregated API. It keeps the
+// objects of its resources in memory and, like real ones, trusts the user headers of a front proxy
+// with the right certificate.
 package extension
 
 import (
@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// The Service by which kube-apiservers know the program. Its certificate is good for
-// NAME.NAMESPACE.svc.
+// The Service of the program. Its certificate must be valid for NAME.NAMESPACE.svc.
 const (
 	ServiceName      = "extension"
 	ServiceNamespace = "default"
@@ -41,8 +40,7 @@ type Config struct {
 	APIs string
 }
 
-// shutdownPatience is how long requests that are under way may take after the program was told to
-// end.
+// shutdownPatience is how long running requests may take after ctx has ended.
 const shutdownPatience = 3 * time.Second
 
 // Run serves until ctx ends.
@@ -65,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	server := &http.Server{
 		Handler:           newHandler(c.AllowedName, func() ([]API, error) { return readAPIs(c.APIs) }),
 		ReadHeaderTimeout: 10 * time.Second,
-		// Who shows no certificate can still ask whether it is ready.
+		// Without a certificate, a client may only ask for /readyz.
 		TLSConfig: &tls.Config{ClientCAs: pool, ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12},
 	}
 	stopped := make(chan error, 1)
@@ -75,7 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		stopped <- errors.Join(server.Shutdown(patience), server.Close())
 	})
 	err = server.ServeTLS(listener, c.CertFile, c.KeyFile)
-	if !stop() { // it was told to end
+	if !stop() { // ctx has ended
 		<-stopped
 		return nil
 	}
@@ -85,13 +83,13 @@ func Run(ctx context.Context, c Config) error {
 // WriteAPIs writes the APIs to serve atomically.
 func WriteAPIs(path string, apis []API) error {
 	encoded, err := json.Marshal(apis)
+	if err == nil {
+		err = os.WriteFile(path+".new", encoded, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
 	if err != nil {
-		return fmt.Errorf("write the extension apiserver's APIs: %w", err)
-	}
-	if err := os.WriteFile(path+".new", encoded, 0o600); err != nil {
-		return fmt.Errorf("write the extension apiserver's APIs: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
 		return fmt.Errorf("write the extension apiserver's APIs: %w", err)
 	}
 	return nil
@@ -100,11 +98,11 @@ func WriteAPIs(path string, apis []API) error {
 func readAPIs(path string) ([]API, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read what to serve: %w", err)
+		return nil, fmt.Errorf("read the APIs to serve: %w", err)
 	}
 	var apis []API
 	if err := json.Unmarshal(encoded, &apis); err != nil {
-		return nil, fmt.Errorf("read what to serve from %s: %w", path, err)
+		return nil, fmt.Errorf("read the APIs to serve from %s: %w", path, err)
 	}
 	return apis, nil
 }

@@ -211,9 +211,9 @@ func TestOnlyTheFrontProxyIsBelieved(t *testing.T) {
 	}
 }
 
-func TestAMissingFileIsSaidSo(t *testing.T) {
+func TestRunNamesTheMissingAPIsFile(t *testing.T) {
 	err := Run(t.Context(), Config{APIs: filepath.Join(t.TempDir(), "none")})
-	if err == nil || !strings.Contains(err.Error(), "read what to serve") {
+	if err == nil || !strings.Contains(err.Error(), "read the APIs to serve") {
 		t.Errorf("got %v", err)
 	}
 }

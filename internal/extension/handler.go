@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -37,8 +38,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("ok"))
 		return
 	}
-	if user := h.user(r); user == "" {
-		fail(w, apierrors.NewUnauthorized("only a front proxy may ask, and it must say for whom"))
+	if h.user(r) == "" {
+		fail(w, apierrors.NewUnauthorized("only a front proxy with the right certificate may send requests"))
 		return
 	}
 	apis, err := h.apis()
@@ -61,17 +62,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// user is the user for whom a front proxy asks; "" if the client is no front proxy, whose
-// X-Remote-User does not count. A kube-apiserver that checks the availability of the program asks
-// for itself, without that header.
+// user returns the user for whom a front proxy asks; "" if the client is not a front proxy. Without
+// an X-Remote-User header a kube-apiserver asks for itself, to check the program's availability.
 func (h *handler) user(r *http.Request) string {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || r.TLS.VerifiedChains[0][0].Subject.CommonName != h.allowed {
 		return ""
 	}
-	if user := r.Header.Get("X-Remote-User"); user != "" {
-		return user
-	}
-	return h.allowed
+	return cmp.Or(r.Header.Get("X-Remote-User"), h.allowed)
 }
 
 func serves(apis []API, info *request.RequestInfo) bool {
@@ -80,17 +77,15 @@ func serves(apis []API, info *request.RequestInfo) bool {
 	})
 }
 
-// serveDiscovery answers with the document of all APIs, of a group or of a version, in every format
-// of upstream.
+// serveDiscovery answers with the document of all APIs, of a group or of a version.
 func serveDiscovery(w http.ResponseWriter, r *http.Request, apis []API) {
 	document := discovery.NewDocument("/apis", groupsOf(apis))
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	served := false
+	served := len(parts) == 1 && parts[0] == "apis"
 	switch {
-	case parts[0] != "apis":
-	case len(parts) == 1:
+	case served:
 		document.ServeHTTP(w, r)
-		served = true
+	case parts[0] != "apis":
 	case len(parts) == 2:
 		served = document.ServeGroup(w, r, parts[1])
 	case len(parts) == 3:

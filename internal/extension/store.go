@@ -19,8 +19,8 @@ import (
 
 const maxObject = 1 << 20
 
-// store is the objects of all resources. An object that is served in several versions is one
-// object. The zero value is empty. It is safe for concurrent use.
+// store is the objects of all resources, each served in all versions. The zero value is empty. It
+// is safe for concurrent use.
 type store struct {
 	mu       sync.Mutex
 	revision int
@@ -56,15 +56,12 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request, info *request.Requ
 func (s *store) list(gr schema.GroupResource, gv schema.GroupVersion) *unstructured.UnstructuredList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := &unstructured.UnstructuredList{}
+	all := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
 	all.SetAPIVersion(gv.String())
 	all.SetKind(gr.Resource + "List")
 	all.SetResourceVersion(strconv.Itoa(s.revision))
 	for _, name := range slices.Sorted(maps.Keys(s.objects[gr])) {
 		all.Items = append(all.Items, *as(s.objects[gr][name], gv, gr.Resource))
-	}
-	if all.Items == nil {
-		all.Items = []unstructured.Unstructured{}
 	}
 	return all
 }
@@ -104,8 +101,7 @@ func (s *store) create(w http.ResponseWriter, r *http.Request, gr schema.GroupRe
 	answer(w, http.StatusCreated, as(&object, gv, gr.Resource))
 }
 
-// watch keeps the stream open for the time that the client asks for, and ends with a bookmark. It
-// sends no objects: only the connection is tested.
+// watch sends no objects: it keeps the stream open for timeoutSeconds, and ends with a bookmark.
 func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, kind string) {
 	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
 	if err != nil || seconds < 1 {

@@ -17,8 +17,7 @@ import (
 )
 
 func init() {
-	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It would write to the standard
-	// error at each interrupt.
+	// Only toxiproxy's bandwidth toxic uses zerolog's global logger. It writes to stderr.
 	log.Logger = zerolog.Nop()
 }
 
@@ -27,11 +26,10 @@ func newServer(w io.Writer) *toxiproxy.ApiServer {
 }
 
 // serveAPI serves toxiproxy's routes. toxiproxy's own server does not say which port it got, and
-// cannot reset the connections of a link that is disabled through the API, because they are not its
-// own.
+// cannot reset the connections of a link that is disabled through the API.
 //
 // removeToxic avoids a bug of toxiproxy that its API still has, when one of several toxics of a
-// stream is removed by hand.
+// stream is removed.
 func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	if addr == (netip.AddrPort{}) {
 		addr = netip.MustParseAddrPort(anyPort)
@@ -61,8 +59,7 @@ func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	return nil
 }
 
-// followUp resets the connections of disabled links before a request that changed something is
-// answered.
+// followUp resets the connections of disabled links before a change is answered.
 type followUp struct {
 	http.ResponseWriter
 	method string
@@ -81,8 +78,7 @@ func (w followUp) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log after
-// the last connection has ended.
+// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log later.
 type logWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -8,8 +8,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// conn is one connection through a link: the one that was accepted, the one dialled for it, and the
-// two streams between.
+// conn is one connection through a link: the accepted and the dialled one, and the streams between.
 type conn struct {
 	link   *link
 	id     string
@@ -40,8 +39,7 @@ func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *co
 	return c
 }
 
-// attach gives the connection its other side. It reports false if the connection has ended
-// meanwhile.
+// attach gives the connection its other side. It reports false if it has ended meanwhile.
 func (c *conn) attach(dialled *net.TCPConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +55,7 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 }
 
 // end ends the connection at both sides, once. It reports whether this call did. credit says which
-// tallies count the end (nil: none); they do before either side can notice it, so that evidence is
-// never behind what was seen.
+// tallies count the end (nil: none); they do before either side can notice it.
 func (c *conn) end(how ending, credit func(*tally) bool) bool {
 	c.mu.Lock()
 	if c.over {
@@ -95,8 +92,7 @@ func (c *conn) pipeDone() {
 	c.link.running.Done()
 }
 
-// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1, asked for by
-// a linger time of zero).
+// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1).
 func drop(side *net.TCPConn) {
 	_ = side.SetLinger(0) // fails only on a socket that is closed already
 	_ = side.Close()

@@ -14,8 +14,8 @@ import (
 type Destination struct {
 	// Name is a DNS label: [fault.Etcd], which only servers have links to, or the name of a server.
 	Name string
-	// Advertised is the address that everybody dials. The switch listens on it; port 0 lets the
-	// kernel choose, see [Fabric.Advertised].
+	// Advertised is the address that everybody dials, at the switch. Port 0: any, see
+	// [Fabric.Advertised].
 	Advertised netip.AddrPort
 	// Real is where the destination listens.
 	Real netip.AddrPort
@@ -29,8 +29,7 @@ type Source struct {
 
 const separator = "-to-"
 
-// LinkName is the name of the toxiproxy proxy that carries connections from one end to the other:
-// "a-to-b".
+// LinkName is the name of the toxiproxy proxy from one end to the other: "a-to-b".
 func LinkName(from, to string) string { return from + separator + to }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

@@ -28,8 +28,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// dialTimeout bounds how long the switch tries to reach a destination. It is that of
-// http.DefaultTransport.
+// dialTimeout bounds a dial of the switch, as in http.DefaultTransport.
 const dialTimeout = 30 * time.Second
 
 // Config says what a Fabric connects.
@@ -41,8 +40,7 @@ type Config struct {
 	// Upstreams are the links that do not lead to their destination's real address, by [LinkName]:
 	// for example, where each server has an etcd member of its own. nil: none.
 	Upstreams map[string]netip.AddrPort
-	// API is the loopback address of toxiproxy's HTTP API. The zero value lets the kernel choose a
-	// port, see [Fabric.API].
+	// API is the loopback address of toxiproxy's HTTP API. Zero: any port, see [Fabric.API].
 	API netip.AddrPort
 	// Log gets toxiproxy's log as JSON lines; nil discards it. It is not written to after Close.
 	Log io.Writer
@@ -74,8 +72,7 @@ type Fabric struct {
 	links   map[string]*link // by LinkName
 }
 
-// New starts listening on the advertised addresses and on that of the API. On an error nothing is
-// left running.
+// New listens on the advertised addresses and that of the API. After an error nothing runs.
 func New(cfg Config) (*Fabric, error) {
 	if cfg.Now == nil {
 		start := time.Now()
@@ -126,8 +123,7 @@ func (f *Fabric) start(cfg Config) error {
 	return f.serveAPI(cfg.API)
 }
 
-// addSource makes a server known that dials from an address of its own, and gives it a link to
-// every destination, itself included.
+// addSource makes a server known by its address, with a link to every destination, itself included.
 func (f *Fabric) addSource(s Source) error {
 	if err := s.check(); err != nil {
 		return err
@@ -233,8 +229,8 @@ func (f *Fabric) Links() []LinkStatus {
 	return status
 }
 
-// Dials are the connections made so far to a destination, let in or not, by source. address is what
-// the sources dial.
+// Dials are the connections so far to a destination, let in or not, by source. The sources dial
+// address.
 func (f *Fabric) Dials(to, address string) []history.Dial {
 	var dials []history.Dial
 	for _, l := range f.Links() {
@@ -251,8 +247,7 @@ func (f *Fabric) allLinks() []*link {
 	return slices.Collect(maps.Values(f.links))
 }
 
-// Advertised is the address to dial for a destination; the zero value if there is none of that
-// name.
+// Advertised is the address to dial for a destination; zero if there is none.
 func (f *Fabric) Advertised(name string) netip.AddrPort { return f.destinations[name].Advertised }
 
 // API is the address of toxiproxy's HTTP API.

@@ -32,9 +32,6 @@ type addedToxic struct {
 	direction stream.Direction
 }
 
-// Fault is what was injected.
-func (a *Active) Fault() fault.Fault { return a.fault }
-
 // Inject injects one fault into one link. It is in force, for open connections too, when Inject
 // returns. Faults of one link add up, except that a toxic that ends streams (timeout, reset,
 // limit-data) must be the only one of its stream. On an error the link is as it was. When ctx ends

@@ -19,12 +19,10 @@ type LinkStatus struct {
 	To   string `json:"to"`
 	// Enabled is false while the link is cut, by a fault or through toxiproxy's API.
 	Enabled bool `json:"enabled"`
-	// Accepted connections were let in; Refused ones were turned away because the link was
-	// disabled.
+	// Accepted connections were let in; Refused ones met a disabled link.
 	Accepted int `json:"accepted"`
 	Refused  int `json:"refused"`
-	// Unreachable counts accepted connections that were reset because the destination did not take
-	// them.
+	// Unreachable counts accepted connections that the destination did not take.
 	Unreachable int `json:"unreachable"`
 	// Open is how many accepted connections have not ended.
 	Open int `json:"open"`
@@ -57,19 +55,18 @@ type link struct {
 	accepted, refused, unreachable int
 }
 
-// serve passes a connection on to the destination. It returns when both streams are set up, or the
-// connection has failed.
+// serve passes a connection on. It returns when both streams are set up, or on failure.
 func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	c := newConn(ctx, l, fmt.Sprintf("%s-%d-", accepted.RemoteAddr(), l.serial.Add(1)), accepted)
-	// Registered first and checked second: a link that is being disabled resets the connections
-	// that are registered.
+	// Registered first and checked second: disabling a link resets registered connections.
 	if !l.register(c) {
 		c.end(resetting, nil)
 		return
 	}
 	enabled, upstream := l.state()
 	if !enabled {
-		l.refuse(c)
+		l.count(&l.refused)
+		c.end(resetting, nil)
 		return
 	}
 	l.count(&l.accepted)
@@ -88,8 +85,7 @@ func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	l.proxy.Lock() // StartLink reads the proxy's addresses, which change when it is enabled
 	defer l.proxy.Unlock()
 	// The names are ours and used once. toxiproxy's own, the address of the client, can come again
-	// while the old connection is still being closed; one of the two then misses all further
-	// toxics.
+	// while the old connection still closes; one of the two then misses further toxics.
 	for d, h := range c.pipes {
 		direction := stream.Direction(d)
 		l.proxy.Toxics.StartLink(l.server, c.id+direction.String(), inlet{h}, outlet{h}, direction)
@@ -104,12 +100,6 @@ func (l *link) register(c *conn) bool {
 	}
 	l.open[c] = struct{}{}
 	return true
-}
-
-// refuse turns away a connection that came while the link was disabled.
-func (l *link) refuse(c *conn) {
-	l.count(&l.refused)
-	c.end(resetting, nil)
 }
 
 func (l *link) count(counter *int) {
@@ -131,8 +121,7 @@ func (l *link) forget(c *conn, credit func(*tally) bool) {
 	delete(l.open, c)
 }
 
-// breakOpen resets the open connections that match (nil: all), and credits that to w unless it is
-// nil.
+// breakOpen resets the open connections that match (nil: all), and credits w unless it is nil.
 func (l *link) breakOpen(w *tally, match func(*conn) bool) {
 	l.mu.Lock()
 	var matching []*conn
@@ -174,8 +163,10 @@ func (l *link) status() LinkStatus {
 // disable and enable use toxiproxy's own states, so that its tools show them. A proxy releases its
 // port when it is disabled and gets another one later: the old one may be taken.
 func (l *link) disable() error {
-	_, upstream := l.state()
-	return l.proxy.Update(&toxiproxy.Proxy{Listen: l.listen(), Upstream: upstream, Enabled: false})
+	l.proxy.Lock()
+	disabled := &toxiproxy.Proxy{Listen: l.proxy.Listen, Upstream: l.proxy.Upstream}
+	l.proxy.Unlock()
+	return l.proxy.Update(disabled)
 }
 
 func (l *link) enable() error {
@@ -186,12 +177,6 @@ func (l *link) enable() error {
 	return l.proxy.Update(&toxiproxy.Proxy{Listen: anyPort, Upstream: upstream, Enabled: true})
 }
 
-func (l *link) listen() string {
-	l.proxy.Lock()
-	defer l.proxy.Unlock()
-	return l.proxy.Listen
-}
-
 const anyPort = "127.0.0.1:0"
 
 // close resets all connections and refuses new ones, and new faults.
@@ -200,8 +185,7 @@ func (l *link) close(ctx context.Context) {
 	l.closed = true
 	l.mu.Unlock()
 	l.breakOpen(nil, nil)
-	// Removing toxics releases the streams that they hold: first those that an injection under way
-	// waits for, then its own.
+	// Removing toxics releases their streams: first what an injection waits for, then its own.
 	l.clearToxics(ctx)
 	l.configuring.Lock()
 	defer l.configuring.Unlock()

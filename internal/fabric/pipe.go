@@ -37,8 +37,7 @@ const (
 	inError       // RST, or closed by us
 )
 
-// bufferSize is that of toxiproxy: it bounds the chunks that toxics see, and so the slices of
-// fault.Slicer.
+// bufferSize is that of toxiproxy: it bounds the chunks of toxics and so fault.Slicer.
 const bufferSize = 32 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
@@ -118,8 +117,7 @@ func (o outlet) ReadFrom(pipeline io.Reader) (int64, error) {
 }
 
 // Close is called by toxiproxy when the pipeline has ended. It ends the destination as the source
-// has ended. A stream that ended before its source did, or with fewer bytes than its source sent,
-// was broken by a toxic.
+// ended. A toxic broke a stream that ended before its source, or short of bytes.
 func (o outlet) Close() error {
 	defer o.conn.pipeDone()
 	ended := o.ended.Load()

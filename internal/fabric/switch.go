@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -39,7 +38,9 @@ func (f *Fabric) accept(to string, listener net.Listener) {
 			return
 		default:
 			f.server.Logger.Err(err).Str("destination", to).Msg("the switch cannot accept connections")
-			if !pause(f.ctx, acceptPause) {
+			select {
+			case <-time.After(acceptPause):
+			case <-f.ctx.Done():
 				return
 			}
 		}
@@ -94,15 +95,4 @@ func (l *link) setUpstream(upstream string) (before string) {
 	defer l.proxy.Unlock()
 	before, l.proxy.Upstream = l.proxy.Upstream, upstream
 	return before
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

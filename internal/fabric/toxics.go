@@ -21,13 +21,12 @@ import (
 var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
 
 // stallBound is how long a connection may delay a change of its link's toxics before it is reset.
-// toxiproxy changes toxics between two chunks, so a receiver that does not read (a paused process)
-// would delay it for ever.
+// toxiproxy changes toxics between two chunks, so a paused receiver would delay it for ever.
 const stallBound = time.Second
 
 // compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
-// the one in front, the one behind has to be removed and added again (see removeToxic), which would
-// let data through a timeout.
+// the one in front, the one behind has to be removed and added again (see removeToxic), and data
+// would get through a timeout.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {
@@ -50,16 +49,11 @@ func (l *link) toxics(d stream.Direction) []*toxics.ToxicWrapper {
 }
 
 func (l *link) carries(d stream.Direction, toxicType string) bool {
-	for _, t := range l.toxics(d) {
-		if t.Type == toxicType {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.toxics(d), func(t *toxics.ToxicWrapper) bool { return t.Type == toxicType })
 }
 
-// addToxic puts a toxic behind those of the stream, for new and open connections alike. The caller
-// holds configuring.
+// addToxic puts a toxic behind those of the stream, for new and open connections. The caller holds
+// configuring.
 func (l *link) addToxic(ctx context.Context, w *tally, name string, d stream.Direction, toxicType string, attributes any) error {
 	if err := l.compatible(d, toxicType); err != nil {
 		return err

@@ -17,8 +17,7 @@ func init() {
 }
 
 // timeoutToxic swallows a stream. toxiproxy's own lets the end of a stream through, starts its
-// timeout anew with each chunk, ends every connection when it is removed, idle ones too, and leaves
-// goroutines behind.
+// timeout anew with each chunk, ends idle connections when removed, and leaks goroutines.
 type timeoutToxic struct{ toxics.TimeoutToxic }
 
 // swallowed is what the toxic has swallowed of a connection.
@@ -104,8 +103,7 @@ func (t *resetToxic) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// Cleanup implements toxics.CleanupToxic: a connection that was not reset yet goes on with nothing
-// lost.
+// Cleanup implements toxics.CleanupToxic: a pending reset loses nothing.
 func (t *resetToxic) Cleanup(stub *toxics.ToxicStub) {
 	if state := stub.State.(*pendingReset); state.chunk != nil {
 		stub.Output <- state.chunk
@@ -124,8 +122,7 @@ func (t *limitDataToxic) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// drain discards what nobody will read any more, until the stub in front is closed, as it is once
-// the connection is.
+// drain discards what nobody will read any more, until the connection and its stub are closed.
 func drain(input <-chan *stream.StreamChunk) {
 	for range input {
 		// Nothing is kept: the connection is being broken.

@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// Bandwidth limits each stream of each connection to Rate; connections do not share it. toxiproxy counts in units of 1000
-// bytes per second (its documentation says KB) and lets data out in steps of 100 ms. The fault acts at once on open
-// connections. Healing releases at once what is held back. A latency ahead of it on the same stream cannot be healed faster
-// than the rate drains what the latency holds, and toxiproxy drops a chunk that waits for 5 s: heal the bandwidth first.
+// Bandwidth limits each stream of each connection to Rate. toxiproxy counts in units of 1000 bytes
+// per second and lets data out in steps of 100 ms. It acts at once on open connections; healing
+// releases at once what is held back. Heal it before a latency in front of it on the same stream:
+// that cannot be healed faster than the rate drains what it holds, and toxiproxy drops a chunk
+// after 5 s.
 const Bandwidth Kind = "bandwidth"
 
 const bandwidthUnit = 1000

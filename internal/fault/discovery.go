@@ -9,7 +9,7 @@ type DiscoveryFailure string
 const (
 	// ServerError is the zero value: the answer is 500.
 	ServerError DiscoveryFailure = ""
-	// BreaksOff is an answer of 200 whose headers arrive; then, before the first byte of the body, the stream is reset.
+	// BreaksOff is a 200 with headers whose stream is reset before the first byte of the body.
 	BreaksOff DiscoveryFailure = "breaks-off"
 	// CutShort is the same after the first half of the body.
 	CutShort DiscoveryFailure = "cut-short"

@@ -1,8 +1,10 @@
-// Package fault describes faults of links as plain data: what each kind takes, how it reads, and what it does. It imports
-// nothing that could open a socket; internal/fabric injects faults by toxiproxy, and sim in virtual time.
+// Package fault describes faults of links as plain data: what each kind takes, how it reads, and
+// what it does. It opens no socket; internal/fabric injects faults by toxiproxy, and sim in virtual
+// time.
 package fault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,24 +20,23 @@ const (
 	Client = "client"
 	// Etcd is the destination that only servers have links to.
 	Etcd = "etcd"
-	// Any stands, as From or To of a [Fault], for every server but the one at the other end. An injected fault names one
-	// link, so Any cannot be injected.
+	// Any stands, as From or To, for every server but the one at the other end. It cannot be
+	// injected: a fault names one link.
 	Any = "*"
 )
 
-// Direction says which of the two byte streams of a link a fault is about. The zero value means both.
+// Direction is the byte stream of a link that a fault is about. The zero value means both.
 type Direction string
 
-// The directions of a link. Up runs from the side that dialled (From) to the side that was dialled (To).
+// The directions of a link. Up runs from the side that dialled (From) to the other (To).
 const (
 	Both Direction = "both"
 	Up   Direction = "up"
 	Down Direction = "down"
 )
 
-// Fault is a fault to inject, as plain data: scenarios carry it, and it says nothing of any run. Each [Kind] takes some of
-// the parameters and refuses the others, so that a parameter that would have no effect is an error and not a surprise.
-// In JSON durations are nanoseconds.
+// Fault is a fault to inject, as plain data without any run. Each [Kind] refuses the parameters
+// that would have no effect on it. In JSON durations are nanoseconds.
 type Fault struct {
 	Kind Kind `json:"kind"`
 	// From names the side that dials: a server, or "client".
@@ -47,17 +48,17 @@ type Fault struct {
 
 	// Latency is added to every chunk of data; whole milliseconds. (latency)
 	Latency time.Duration `json:"latency,omitempty"`
-	// Jitter varies Latency evenly by up to this much either way; whole milliseconds, at most Latency. (latency)
+	// Jitter varies Latency by up to this much; whole milliseconds, at most Latency. (latency)
 	Jitter time.Duration `json:"jitter,omitempty"`
-	// After is the time until the connection is broken, in whole milliseconds: for timeout since the fault met the
-	// connection, 0 meaning never; for reset since the first data. (timeout, reset)
+	// After is the time until the connection is broken, in whole milliseconds: for timeout since
+	// the fault met it (0: never), for reset since the first data. (timeout, reset)
 	After time.Duration `json:"after,omitempty"`
-	// Delay is the time by which the end of a stream is held back, in whole milliseconds, or the pause after each slice, in
-	// whole microseconds. (slow-close, slicer)
+	// Delay is how long the end of a stream is held back, in whole milliseconds, or the pause after
+	// each slice, in whole microseconds. (slow-close, slicer)
 	Delay time.Duration `json:"delay,omitempty"`
 	// Rate is in bytes per second, a multiple of 1000. (bandwidth)
 	Rate int64 `json:"rate,omitempty"`
-	// Bytes is how much each stream of a connection may carry before the connection is closed. (limit-data)
+	// Bytes is how much each stream may carry before its connection is closed. (limit-data)
 	Bytes int64 `json:"bytes,omitempty"`
 	// Size is the average size of a slice in bytes. (slicer)
 	Size int64 `json:"size,omitempty"`
@@ -65,13 +66,19 @@ type Fault struct {
 	Variation int64 `json:"variation,omitempty"`
 }
 
-// Validate reports everything that is wrong with the fault in itself. Whether the link exists is for Inject to say.
+// Validate reports all that is wrong with the fault itself. Inject says whether the link exists.
 func (f Fault) Validate() error {
 	k, err := lookup(f.Kind)
 	if err != nil {
 		return fmt.Errorf("fault %s: %w", f.ends(), err)
 	}
-	errs := f.checkEnds()
+	var errs []error
+	if f.From == "" {
+		errs = append(errs, fmt.Errorf("from is missing: name a server or %q", Client))
+	}
+	if f.To == "" {
+		errs = append(errs, fmt.Errorf("to is missing: name a server or %q", Etcd))
+	}
 	switch f.Direction {
 	case "":
 	case Both, Up, Down:
@@ -85,7 +92,7 @@ func (f Fault) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		switch {
 		case !slices.Contains(k.takes, name):
-			errs = append(errs, fmt.Errorf("%s takes no parameter %q: it takes %s", f.Kind, name, k.parameterList()))
+			errs = append(errs, fmt.Errorf("%s takes no parameter %q: it takes %s", f.Kind, name, cmp.Or(strings.Join(k.takes, ", "), "none")))
 		case set[name] < 0:
 			errs = append(errs, fmt.Errorf("parameter %q is negative (%d)", name, set[name]))
 		}
@@ -97,17 +104,6 @@ func (f Fault) Validate() error {
 		return fmt.Errorf("fault %s %s: %w", f.Kind, f.ends(), err)
 	}
 	return nil
-}
-
-func (f Fault) checkEnds() []error {
-	var errs []error
-	if f.From == "" {
-		errs = append(errs, fmt.Errorf("from is missing: name a server or %q", Client))
-	}
-	if f.To == "" {
-		errs = append(errs, fmt.Errorf("to is missing: name a server or %q", Etcd))
-	}
-	return errs
 }
 
 // parameters are those that are not zero, by their JSON name.
@@ -144,7 +140,7 @@ func (f Fault) Detail() string {
 	return strings.Join(words, " ")
 }
 
-// Blocks reports whether no request that starts while the fault is on can be answered through the link.
+// Blocks reports whether no request that starts during the fault can be answered through the link.
 func (f Fault) Blocks() bool { return kinds[f.Kind].blocks }
 
 func (f Fault) ends() string { return f.From + "→" + f.To }

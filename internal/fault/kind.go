@@ -10,39 +10,39 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Kind names what a fault does to a link. A kind is one file of this package: its parameters, its sentence, its [Effect]
-// and its [Toxic]. The fabric (internal/fabric) and the simulator carry it out.
+// Kind names what a fault does to a link. A kind is one file of this package: its parameters, its
+// sentence, its [Effect] and its [Toxic]. The fabric and the simulator carry it out.
 type Kind string
 
 // kind is what is known of a Kind.
 type kind struct {
 	// takes lists the parameters, by JSON name, that mean something to the kind.
 	takes []string
-	// check validates the parameters against each other; nil where there is nothing to check. Negative parameters and those
-	// that the kind does not take were refused before.
+	// check validates the parameters, of which none is negative or foreign to the kind; nil: all
+	// pass.
 	check func(Fault) error
 	// sentence puts the parameters in words; nil where there are none.
 	sentence func(Fault) string
-	// toxic is what toxiproxy does in each stream of the fault; nil where Effect.Disables is set.
+	// toxic is what toxiproxy does in each stream; nil where Effect.Disables is set.
 	toxic func(Fault) Toxic
-	// blocks is true when no request that starts while the fault is on can be answered through the link.
+	// blocks is true when no request that starts during the fault can be answered.
 	blocks bool
 	Effect
 }
 
-// Effect says what a kind does to a link and its connections. The zero value delays data, and nothing else.
+// Effect is what a kind does to a link and its connections. The zero value delays data only.
 type Effect struct {
-	// Disables is true for the one kind that takes the link away as a whole, in place of adding a toxic to its streams.
+	// Disables is true for the one kind that takes the whole link away, without a toxic.
 	Disables bool
 	// Breaks is true when the toxic ends streams by itself.
 	Breaks bool
-	// Swallows is true when data that meets the toxic is lost for good, so that its connection cannot go on afterwards.
+	// Swallows is true when the toxic loses data for good, so that the connection cannot go on.
 	Swallows bool
 	// Affects says which connections count as affected by the fault.
 	Affects Affected
 }
 
-// Affected says which connections a fault affects. It decides what the evidence of the fault counts.
+// Affected says which connections a fault affects: those that its evidence counts.
 type Affected int
 
 // The connections that a fault can affect.
@@ -52,8 +52,8 @@ const (
 	WhatBreaks                 // those that it broke, and no others
 )
 
-// Toxic is what toxiproxy is told to do in one stream of a link, as its HTTP API takes it. Attributes are numbers by their
-// JSON name, in toxiproxy's own units.
+// Toxic is what toxiproxy does in one stream of a link, as its HTTP API takes it. Attributes are
+// numbers by JSON name, in toxiproxy's units.
 type Toxic struct {
 	Type       string
 	Attributes map[string]int64
@@ -87,8 +87,8 @@ func lookup(name Kind) (kind, error) {
 	return kind{}, fmt.Errorf("unknown kind %q%s", name, Suggest(string(name), known))
 }
 
-// Suggest ends an error about an unknown name: with the nearest known one if a slip could have led to it, and otherwise
-// with all of them. It is empty if nothing is known.
+// Suggest ends an error about an unknown name: with the nearest known one if it may be a slip, and
+// otherwise with all. It is empty if nothing is known.
 func Suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
@@ -102,15 +102,8 @@ func Suggest(name string, known []string) string {
 	return ": use one of " + strings.Join(known, ", ")
 }
 
-func (k kind) parameterList() string {
-	if len(k.takes) == 0 {
-		return "none"
-	}
-	return strings.Join(k.takes, ", ")
-}
-
-// required and whole are the two checks that most kinds share: toxiproxy counts in whole units, and would silently drop a
-// remainder.
+// required and whole are the two checks that most kinds share: toxiproxy would silently drop the
+// remainder of a unit.
 func required[N ~int64](parameter string, v N) error {
 	if v == 0 {
 		return fmt.Errorf("parameter %q is missing", parameter)

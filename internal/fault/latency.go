@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Latency delays every chunk of data by Latency, evenly varied by up to Jitter; order is kept. With both directions a
-// round trip takes twice as long. It acts at once on connections that are open, counts from when the data arrived, does
-// not lower the throughput (up to 1024 chunks are under way), and delays the end of a stream behind its data, but not that of an
-// idle one. Healing lets out at once what is held back; so does adding another toxic, for the one chunk being held.
+// Latency delays every chunk of data by Latency, varied by up to Jitter, in order. With both
+// directions a round trip takes twice as long. It acts at once on open connections, counts from the
+// arrival of data, does not lower the throughput (up to 1024 chunks are under way), and delays the
+// end of a stream only behind data. Healing releases what is held back; so does another toxic, for
+// one chunk.
 const Latency Kind = "latency"
 
 var latency = kind{

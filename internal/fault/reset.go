@@ -2,9 +2,9 @@ package fault
 
 import "time"
 
-// Reset resets a connection (RST at both ends) After the first data in its direction. That data and all behind it is lost,
-// so no response gets through. Open connections are reset when they next carry data; an idle one, and one that ends in
-// order, is left alone.
+// Reset resets a connection (RST at both ends) After the first data in its direction, which is lost
+// with all behind it: no response gets through. Open connections are reset at their next data.
+// Those that are idle, or end in order, are left alone.
 const Reset Kind = "reset"
 
 // ResetToxic is the type of its toxic.

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Slicer passes data on in slices of about Size bytes, with a pause of Delay after each; the receiver sees many small
-// reads where there was one. Without a Delay the kernel may well put the slices together again. It acts at once on
-// connections that are open; healing lets the rest of the chunk being sliced out at once.
+// Slicer passes data on in slices of about Size bytes, with a pause of Delay after each. Without a
+// Delay the kernel may join the slices. It acts at once on open connections; healing lets the rest
+// of a chunk out at once.
 const Slicer Kind = "slicer"
 
 var slicer = kind{
 	takes: []string{"size", "variation", "delay"},
 	check: func(f Fault) error {
 		err := errors.Join(required("size", f.Size), whole("delay", f.Delay, time.Microsecond))
-		// toxiproxy halves a chunk until it is no larger than size+variation: with a variation of size or more, the
-		// recursion may not end.
+		// toxiproxy halves a chunk until it is no larger than size+variation. With a variation of
+		// size or more the recursion may not end.
 		if f.Size > 0 && f.Variation >= f.Size {
 			err = errors.Join(err, fmt.Errorf(`parameter "variation" (%d) is not less than "size" (%d)`, f.Variation, f.Size))
 		}

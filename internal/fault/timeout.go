@@ -2,13 +2,12 @@ package fault
 
 import "time"
 
-// Timeout is a black hole: data is swallowed, and so is the end of the stream. Open connections hang, and new ones are
-// opened and hang. With After they are reset when they have been in the hole for that long; without it they never end on
-// their own. Swallowed data does not come back: healing resets the connections that lost some, while those that sent
-// nothing live on.
+// Timeout is a black hole: it swallows data and the end of the stream. Open and new connections
+// hang: for After, and are then reset, or without it for ever. Swallowed data does not come back:
+// healing resets the connections that lost some. Others live on.
 //
-// It blocks whatever its direction: without requests there are no responses. (With direction up a response that was already
-// under way still arrives.)
+// It blocks in any direction: without requests there are no responses. (With direction up a
+// response that is under way still arrives.)
 const Timeout Kind = "timeout"
 
 // TimeoutToxic is the type of its toxic.

@@ -1,5 +1,5 @@
-// Package golden holds files that are kept in the repository to what makes them: pages made from a catalogue, and answers of code that people have looked at. It is
-// for tests, which with -update write the files anew.
+// Package golden compares files in the repository with what the code generates: pages of a
+// catalogue, and reviewed answers of code. It is for tests, which write the files with -update.
 package golden
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the files anew that tests hold to what makes them")
+var update = flag.Bool("update", false, "write the golden files")
 
-// Hold fails the test if the file at path, which is relative to the package's directory, is not what was made. With -update it writes the file first, and its directory
-// where that is missing.
+// Hold fails the test if the file at path, relative to the package's directory, differs from made.
+// With -update it writes the file first, and its directory if that is missing.
 func Hold(t testing.TB, path, made string) {
 	t.Helper()
 	if *update {
@@ -30,6 +30,6 @@ func Hold(t testing.TB, path, made string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(kept), made); diff != "" {
-		t.Errorf("%s is not what was made; if that is meant, run %s with -update and look at the change (-kept +made):\n%s", path, t.Name(), diff)
+		t.Errorf("%s is out of date; if the change is intended, run %s with -update and review it (-kept +made):\n%s", path, t.Name(), diff)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// witness takes down whether a test would have failed.
+// witness records whether a test would have failed.
 type witness struct {
 	testing.TB
 	failed bool
@@ -23,7 +23,7 @@ func TestHold(t *testing.T) {
 	Hold(t, path, "one\n")
 	w := &witness{TB: t}
 	if Hold(w, path, "two\n"); !w.failed {
-		t.Error("a file that is not what was made goes unnoticed")
+		t.Error("no error for a file that differs")
 	}
 	if kept, err := os.ReadFile(path); err != nil || string(kept) != "one\n" {
 		t.Errorf("without -update the file was changed: %q, %v", kept, err)

@@ -2,8 +2,7 @@
 // documents of that server fail, or break off. It passes everything else on unchanged: to peers it
 // is the server, to the server it is the peer.
 //
-// It has the keys of both. It uses the certificate of a peer only for requests of clients that have
-// proved to be peers.
+// It has the keys of both. It uses that of a peer only for clients that have proved to be peers.
 package interpose
 
 import (
@@ -31,13 +30,12 @@ type Config struct {
 	// Real is where the server listens, and Name the name for which its certificate is verified.
 	Real netip.AddrPort
 	Name string
-	// Serving is the certificate that the server shows now. It is called for each connection and
-	// must be safe for concurrent use.
+	// Serving is the certificate that the server shows now. It is called for each connection,
+	// concurrently.
 	Serving func() (*tls.Certificate, error)
 	// ServingCA has signed it.
 	ServingCA *x509.CertPool
-	// FrontProxy is the certificate by which peers prove that they may speak for users, and
-	// FrontProxyCA what has signed it.
+	// FrontProxy is the certificate by which peers may speak for users; FrontProxyCA has signed it.
 	FrontProxy   func() (*tls.Certificate, error)
 	FrontProxyCA *x509.CertPool
 }
@@ -164,8 +162,7 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 // identityPrefix begins the headers that say for whom a peer asks.
 const identityPrefix = "X-Remote-"
 
-// passOn passes requests on: with the certificate of a peer, or without a certificate and a peer's
-// headers.
+// passOn passes requests on: with the certificate of a peer, or with neither that nor its headers.
 func (s *Interposer) passOn(asPeer bool) http.Handler {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.ServingCA, ServerName: s.config.Name}
 	if asPeer {
@@ -203,8 +200,7 @@ func (s *Interposer) transport(trust *tls.Config, http2 bool) *http.Transport {
 	return transport
 }
 
-// upgradeable sends requests for another protocol over HTTP/1.1: HTTP/2 has no upgrades (RFC 9113,
-// 8.6).
+// upgradeable sends upgrades over HTTP/1.1: HTTP/2 has none (RFC 9113, 8.6).
 type upgradeable struct{ http2, http1 http.RoundTripper }
 
 func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -216,8 +212,7 @@ func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // breakOff ends an answer before its body is complete. It sends the headers of the server's answer,
 // with the Content-Length if there is one (most documents are too large for net/http to set it),
-// and a part of the body. So it looks like a server that dies while it answers, and not like a
-// complete short answer.
+// and a part of the body. So the server seems to die, and the answer is not complete.
 func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how fault.DiscoveryFailure) {
 	r = r.Clone(r.Context())
 	r.Header.Del("If-None-Match") // a 304 has no body

@@ -1,6 +1,8 @@
 package invariant
 
-import "fmt"
+import (
+	"fmt"
+)
 
 var discoveryComplete = Invariant{
 	Name:    "DiscoveryComplete",

@@ -97,23 +97,23 @@ func checkVerdicts(t *testing.T, h *history.History) {
 	vs := Judge(h)
 	for _, v := range vs {
 		if v.Outcome == OutcomePass && (v.Checked == 0 || v.Violations > 0 || !h.End.Complete || h.End.Error != "") {
-			t.Errorf("%s may not pass: %+v", v.Invariant, v)
+			t.Errorf("%s may not pass: %+v", v.Name, v)
 		}
 		if (v.Outcome == OutcomeFail) != (v.Violations > 0) || (v.Violations > 0) != (len(v.Evidence) > 0) {
-			t.Errorf("%s: %s with %d violations and %d pieces of evidence", v.Invariant, v.Outcome, v.Violations, len(v.Evidence))
+			t.Errorf("%s: %s with %d violations and %d pieces of evidence", v.Name, v.Outcome, v.Violations, len(v.Evidence))
 		}
 		if (v.Outcome == OutcomeInconclusive) != (v.Reason != "") {
-			t.Errorf("%s: %s, reason %q", v.Invariant, v.Outcome, v.Reason)
+			t.Errorf("%s: %s, reason %q", v.Name, v.Outcome, v.Reason)
 		}
 		shown := 0
 		for _, e := range v.Evidence {
 			shown += e.Count
 			if e.Sentence == "" || e.Cause == "" || e.First > e.Last {
-				t.Errorf("%s: evidence %+v", v.Invariant, e)
+				t.Errorf("%s: evidence %+v", v.Name, e)
 			}
 		}
 		if len(v.Evidence) == v.Kinds && shown != v.Violations {
-			t.Errorf("%s: %d violations, of which the evidence counts %d", v.Invariant, v.Violations, shown)
+			t.Errorf("%s: %d violations, of which the evidence counts %d", v.Name, v.Violations, shown)
 		}
 	}
 	if Overall(vs, false) == OutcomePass && Overall(vs, true) == OutcomeInconclusive && !slices.ContainsFunc(vs, func(v Verdict) bool {
@@ -233,10 +233,10 @@ func TestChaosIsJudged(t *testing.T) {
 			t.Fatalf("seed %d: the order of the records changes the verdicts", seed)
 		}
 		for _, v := range want {
-			if seen[v.Invariant] == nil {
-				seen[v.Invariant] = map[Outcome]int{}
+			if seen[v.Name] == nil {
+				seen[v.Name] = map[Outcome]int{}
 			}
-			seen[v.Invariant][v.Outcome]++
+			seen[v.Name][v.Outcome]++
 		}
 	}
 	for name, outcomes := range seen {

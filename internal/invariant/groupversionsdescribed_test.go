@@ -32,8 +32,8 @@ func TestDocumentsOfGroupVersionsBreakNothingElse(t *testing.T) {
 	about := tell().askEvery(20, 190, "b", v2, 404).askEvery(20, 190, "c", absent, 503).askEvery(20, 190, "a", v2, 200)
 	about.h.Run.Pressure = history.Pressure{}
 	for _, v := range Judge(about.h) {
-		if v.Outcome == OutcomeFail && v.Invariant != "GroupVersionsDescribed" {
-			t.Errorf("%s: %s", v.Invariant, v.Evidence[0].Sentence)
+		if v.Outcome == OutcomeFail && v.Name != "GroupVersionsDescribed" {
+			t.Errorf("%s: %s", v.Name, v.Evidence[0].Sentence)
 		}
 	}
 	if v := verdictOf(t, tell().askEvery(20, 190, "b", v2, 503).h, "Converges"); v.Outcome == OutcomeFail {

@@ -34,9 +34,9 @@ func Judge(h *history.History) []Verdict {
 		verdicts = append(verdicts, inv.Judge(f))
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(h.Run.About))) {
-		if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Invariant == name }) {
+		if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Name == name }) {
 			verdicts = append(verdicts, Verdict{
-				Invariant: name, Grade: GradeCore, Outcome: OutcomeInconclusive, About: true,
+				Name: name, Grade: GradeCore, Outcome: OutcomeInconclusive, About: true,
 				Reason: "this skewproof has no invariant of that name",
 			})
 		}
@@ -47,7 +47,7 @@ func Judge(h *history.History) []Verdict {
 // Judge returns the verdict of one invariant.
 func (i Invariant) Judge(f *Facts) Verdict {
 	v, doubts := i.judge(f).done()
-	v.Invariant, v.Grade, v.Sentence, v.Source = i.Name, i.Grade, i.Sentence, i.Source
+	v.Name, v.Grade, v.Sentence, v.Source = i.Name, i.Grade, i.Sentence, i.Source
 	for j := range v.Evidence {
 		v.Evidence[j].Signature.Invariant = i.Name
 	}

@@ -67,7 +67,7 @@ func names() []string {
 func outcomes(h *history.History) map[string]Outcome {
 	out := map[string]Outcome{}
 	for _, v := range Judge(h) {
-		out[v.Invariant] = v.Outcome
+		out[v.Name] = v.Outcome
 	}
 	return out
 }
@@ -112,7 +112,7 @@ func TestWithoutAnEndNothingIsAViolationThatAFaultMayExplain(t *testing.T) {
 	doubted := false
 	for _, v := range Judge(s.h) {
 		if v.Outcome != OutcomeInconclusive {
-			t.Errorf("%s is %s: %s", v.Invariant, v.Outcome, v.Reason)
+			t.Errorf("%s is %s: %s", v.Name, v.Outcome, v.Reason)
 		}
 		doubted = doubted || strings.Contains(v.Reason, "may come from faults that are not in the history")
 	}
@@ -129,11 +129,11 @@ func TestCutShortHistoryNeverPasses(t *testing.T) {
 			s.h.End = end
 			for _, v := range Judge(s.h) {
 				want := OutcomeInconclusive
-				if before[v.Invariant] == OutcomeFail && (end.Complete || slices.Contains(untimed, v.Invariant)) {
+				if before[v.Name] == OutcomeFail && (end.Complete || slices.Contains(untimed, v.Name)) {
 					want = OutcomeFail
 				}
 				if v.Outcome != want || want == OutcomeInconclusive && v.Reason == "" {
-					t.Errorf("end %+v: %s was %s, is %s (%s), want %s", end, v.Invariant, before[v.Invariant], v.Outcome, v.Reason, want)
+					t.Errorf("end %+v: %s was %s, is %s (%s), want %s", end, v.Name, before[v.Name], v.Outcome, v.Reason, want)
 				}
 			}
 			if got := Overall(Judge(s.h), false); got == OutcomePass {
@@ -205,10 +205,10 @@ func TestWithoutGroundTruthNothingIsDecided(t *testing.T) {
 	s := rich(true, names()...)
 	s.h.Served = nil
 	for _, v := range Judge(s.h) {
-		switch v.Invariant {
+		switch v.Name {
 		case "NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "DiscoveryComplete", "Available", "ProxiedSucceed", "GroupVersionsDescribed":
 			if v.Outcome != OutcomeInconclusive {
-				t.Errorf("%s is %s", v.Invariant, v.Outcome)
+				t.Errorf("%s is %s", v.Name, v.Outcome)
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func TestWithoutGroundTruthNothingIsDecided(t *testing.T) {
 func TestUnknownInvariant(t *testing.T) {
 	vs := Judge(rich(false, "NoFalseNotFond", "NoFalseNotFond").h)
 	last := vs[len(vs)-1]
-	if len(vs) != len(All())+1 || last.Invariant != "NoFalseNotFond" || last.Outcome != OutcomeInconclusive || last.Reason == "" {
+	if len(vs) != len(All())+1 || last.Name != "NoFalseNotFond" || last.Outcome != OutcomeInconclusive || last.Reason == "" {
 		t.Errorf("%d verdicts, the last %+v", len(vs), last)
 	}
 	if got := Overall(vs, false); got != OutcomeInconclusive {

@@ -1,6 +1,8 @@
 package invariant
 
-import "slices"
+import (
+	"slices"
+)
 
 var noLoop = Invariant{
 	Name:     "NoLoop",

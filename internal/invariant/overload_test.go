@@ -63,7 +63,7 @@ func TestOverloadKeepsARunFromPassing(t *testing.T) {
 	}
 	for _, v := range Judge(run().ask(52, "b", gadgets, 404).h) {
 		if v.Overloaded > 0 && !strings.Contains(v.Reason, "5s in total") {
-			t.Errorf("%s does not say for how long: %s", v.Invariant, v.Reason)
+			t.Errorf("%s does not say for how long: %s", v.Name, v.Reason)
 		}
 	}
 }

@@ -281,7 +281,7 @@ func checkStories(t *testing.T, invariant string, cases []storyCase) {
 func verdictOf(t *testing.T, h *history.History, invariant string) Verdict {
 	t.Helper()
 	for _, v := range Judge(h) {
-		if v.Invariant == invariant {
+		if v.Name == invariant {
 			return v
 		}
 	}

@@ -23,16 +23,17 @@ const (
 
 // Verdict is what one invariant says about one history.
 type Verdict struct {
-	Invariant string  `json:"name"`
-	Grade     Grade   `json:"grade"`
-	Outcome   Outcome `json:"verdict"`
+	// Name is the name in the catalogue, such as "NoFalseNotFound".
+	Name string `json:"name"`
+	// Grade is "core" (the KEP demands it) or "extended" (beyond the KEP).
+	Grade Grade `json:"grade"`
+	// Outcome is "pass", "fail" or "inconclusive".
+	Outcome Outcome `json:"verdict"`
 	// About is true if the scenario tests this invariant: it must not stay inconclusive then.
-	About bool `json:"about,omitempty"`
+	About bool `json:"about"`
 	// Sentence says what must hold, for a non-programmer; Source is the clause that demands it.
 	Sentence string `json:"sentence"`
 	Source   string `json:"source,omitempty"`
-	// Reason says why the outcome is inconclusive; it is empty otherwise.
-	Reason string `json:"reason,omitempty"`
 	// Checked is how many operations were judged. A pass has at least one.
 	Checked int `json:"checked"`
 	// Unjudgeable is how many operations could not be judged because their ground truth is unknown.
@@ -42,12 +43,14 @@ type Verdict struct {
 	Overloaded int `json:"strained,omitempty"`
 	// Violations counts all violations; Evidence shows the first few kinds.
 	Violations int `json:"violations"`
-	// Evidence has one item for each signature, in the order of first occurrence, at most
-	// MaxEvidence. Kinds is how many signatures there are.
-	Evidence []Evidence `json:"evidence,omitempty"`
-	Kinds    int        `json:"kinds,omitempty"`
 	// Facts are measured figures, in the order in which to show them.
 	Facts []Fact `json:"facts,omitempty"`
+	// Reason says why the outcome is inconclusive; it is empty otherwise.
+	Reason string `json:"reason,omitempty"`
+	// Evidence has one item for each signature, in the order of first occurrence, at most
+	// MaxEvidence. Kinds is how many signatures there are.
+	Kinds    int        `json:"kinds,omitempty"`
+	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
 // MaxEvidence bounds Verdict.Evidence: a defect that looks different each time must not fill a

@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// TestArrowsRunOneWay holds the table of packages in ARCHITECTURE.md to the imports: a package uses only those in rows below its own. Programs that
-// only images have (package main below kindconfigs/image) need no row.
-func TestArrowsRunOneWay(t *testing.T) {
+// TestPackagesImportOnlyRowsBelow compares the table of packages in ARCHITECTURE.md with the imports: a
+// package imports only packages in rows below its own. Programs for images (package main below
+// kindconfigs/image) need no row.
+func TestPackagesImportOnlyRowsBelow(t *testing.T) {
 	page, err := os.ReadFile("../../ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestArrowsRunOneWay(t *testing.T) {
 		at := slices.Index(rows, user)
 		if at < 0 {
 			if !strings.HasPrefix(user, "kindconfigs/image/") {
-				t.Errorf("%s has no row", user)
+				t.Errorf("%s has no row in ARCHITECTURE.md", user)
 			}
 			continue
 		}
@@ -49,11 +50,11 @@ func TestArrowsRunOneWay(t *testing.T) {
 			}
 			edges++
 			if slices.Index(rows, used) < at {
-				t.Errorf("%s uses %s, which is in a row above it, or in none", user, used)
+				t.Errorf("%s imports %s, which is in a row above it, or in none", user, used)
 			}
 		}
 	}
 	if edges < 50 {
-		t.Errorf("only %d uses of a package by another were found: the list cannot be right", edges)
+		t.Errorf("found only %d imports: the list cannot be right", edges)
 	}
 }

@@ -1,5 +1,6 @@
-// Package purity finds in source code what would make a replay differ from the run: the clock, goroutines, channels, random numbers and the
-// order of maps. It is for tests of packages that promise to be functions of their arguments.
+// Package purity finds in source code what would make a replay differ from the run: the clock,
+// goroutines, channels, random numbers and the order of maps. It is for tests of packages whose
+// results must depend on their arguments only.
 package purity
 
 import (
@@ -12,12 +13,12 @@ import (
 	"strings"
 )
 
-// anyOrder is what the comment on a loop over a map must say, in its line, if the order does not matter there.
+// anyOrder must be in a comment in the line of a loop over a map, if the order does not matter.
 const anyOrder = "in any order"
 
-// Check reads the files of one package and returns what it finds, each with its place. Types of other packages are not looked at, so a map
-// whose type is declared elsewhere is not recognised.
-func Check(files ...string) ([]string, error) {
+// Check reads the files of one package and returns what it finds, each with its place. It does not
+// know types of other packages, so it does not recognise a map whose type is declared in one.
+func Check(files ...string) (found []string, err error) {
 	set := token.NewFileSet()
 	var parsed []*ast.File
 	for _, name := range files {
@@ -27,20 +28,6 @@ func Check(files ...string) ([]string, error) {
 		}
 		parsed = append(parsed, f)
 	}
-	return find(set, parsed), nil
-}
-
-// CheckSource does the same for one file that is given as text.
-func CheckSource(source string) ([]string, error) {
-	set := token.NewFileSet()
-	f, err := parser.ParseFile(set, "source.go", source, parser.ParseComments)
-	if err != nil {
-		return nil, fmt.Errorf("look for impurities: %w", err)
-	}
-	return find(set, []*ast.File{f}), nil
-}
-
-func find(set *token.FileSet, parsed []*ast.File) (found []string) {
 	report := func(n ast.Node, what string) { found = append(found, set.Position(n.Pos()).String()+": "+what) }
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
 	config := types.Config{Importer: nothing{}, Error: func(error) {}}
@@ -83,10 +70,10 @@ func find(set *token.FileSet, parsed []*ast.File) (found []string) {
 			return true
 		})
 	}
-	return found
+	return found, nil
 }
 
-// nothing imports nothing.
+// nothing is an importer without packages.
 type nothing struct{}
 
 func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }

@@ -1,9 +1,23 @@
 package purity
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// check checks one file with this content.
+func check(t *testing.T, source string) ([]string, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "source.go")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Check(file)
+}
 
 func TestImpuritiesAreFound(t *testing.T) {
-	found, err := CheckSource(`package proxy
+	found, err := check(t, `package proxy
 import ("math/rand"; "time")
 func f(m map[string]int, c chan int) {
 	go f(nil, nil)
@@ -22,11 +36,11 @@ func f(m map[string]int, c chan int) {
 	}
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableFilesAreErrors(t *testing.T) {
 	if _, err := Check("no-such-file.go"); err == nil {
-		t.Error("a file that does not exist is pure")
+		t.Error("no error for a file that does not exist")
 	}
-	if _, err := CheckSource("package"); err == nil {
-		t.Error("half a file is pure")
+	if _, err := check(t, "package"); err == nil {
+		t.Error("no error for half a file")
 	}
 }

@@ -1,5 +1,4 @@
-// Package release reads the version of a server in a run: a released kube-apiserver, and which of
-// its APIs are switched off.
+// Package release reads the version of a server in a run: a release, and which of its APIs are off.
 //
 // Upstream itself tests the proxy of 1.28 to 1.32 with two servers of one release that serve
 // different APIs: these releases cannot be mixed with later ones.
@@ -21,8 +20,7 @@ const without = "+without."
 type Release struct {
 	// Version is the release itself, "v1.30.14".
 	Version string
-	// Without are the group versions that are switched off, as in --runtime-config: "batch/v1".
-	// Sorted.
+	// Without are the group versions that are switched off, such as "batch/v1"; sorted.
 	Without []string
 }
 
@@ -58,8 +56,7 @@ func Of(s string) string {
 	return version
 }
 
-// RuntimeConfig is the value of --runtime-config that switches the group versions off; empty if
-// there are none.
+// RuntimeConfig is the value of --runtime-config that switches the group versions off, if any.
 func (r Release) RuntimeConfig() string {
 	var words []string
 	for _, w := range r.Without {

@@ -15,15 +15,13 @@ import (
 // if there was one. Check appends the path of an empty scratch directory to try.Args and removes
 // the directory afterwards; try.Stderr is replaced.
 //
-// The error is an [UnsupportedError] if the namespaces could not be created, and otherwise what the
-// program printed.
+// The error is an [UnsupportedError] without namespaces, and otherwise what the program printed.
 func Check(ctx context.Context, try Command) error {
 	scratch, err := os.MkdirTemp("", "skewproof-check-")
 	if err != nil {
 		return fmt.Errorf("create a scratch directory to check the sandbox with: %w", err)
 	}
-	// Not RemoveAll: the program wrote to a mount of its own, so that any file in here is somebody
-	// else's.
+	// Not RemoveAll: the program wrote to a mount of its own, so files here are others'.
 	defer func() { _ = os.Remove(scratch) }()
 	var printed bytes.Buffer
 	try.Args = append(append([]string(nil), try.Args...), scratch)

@@ -5,8 +5,7 @@
 // The outer half ([Enter]) re-executes the current program, and that copy calls the inner half
 // ([Setup], [Host]). Neither needs root where the kernel allows user namespaces.
 //
-// The first process reaps only its own children: orphans, such as those of "skewproof shell", stay
-// zombies until the run ends.
+// The first process reaps only its own children: orphans stay zombies until the run ends.
 package sandbox
 
 import (
@@ -37,11 +36,9 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// ExtraFiles become descriptors 4 and following of the inner process.
 	ExtraFiles []*os.File
-	// Started, if set, is called with the inner process's PID, as seen from outside, as soon as it
-	// runs.
+	// Started, if set, is called with the inner process's PID, as seen from outside.
 	Started func(pid int)
-	// Grace is how long the inner process may take to end after SIGTERM before it gets SIGKILL.
-	// Zero means 30 s.
+	// Grace is how long the inner process gets between SIGTERM and SIGKILL; zero means 30 s.
 	Grace time.Duration
 }
 
@@ -97,8 +94,7 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 }
 
 // runPinned keeps the OS thread that starts the child alive as long as the child runs: the
-// parent-death signal is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and
-// the Go runtime may end idle threads.
+// parent-death signal is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
 func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	running := make(chan error, 1)
 	done := make(chan error, 1)
@@ -161,8 +157,7 @@ func exitCode(err error) (int, error) {
 	return 0, fmt.Errorf("the sandbox's first process was killed by %s%s", unix.SignalName(status.Signal()), hint)
 }
 
-// UnsupportedError says that this machine does not let the program create its sandbox, and what to
-// do.
+// UnsupportedError says why this machine allows no sandbox, and what to do.
 type UnsupportedError struct {
 	Doing string // what was being done
 	Err   error

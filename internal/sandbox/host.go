@@ -25,8 +25,7 @@ type Host struct {
 }
 
 // NewHost creates a host named name with the address block prefix, a /30 whose first address
-// becomes the gateway and whose second becomes the host's. It must be called in the run's own
-// network namespace.
+// becomes the gateway and whose second becomes the host's. Call it in the run's own namespace.
 func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 	if prefix.Bits() != 30 {
 		return nil, fmt.Errorf("create host %q: address block %s: want a /30", name, prefix)
@@ -63,8 +62,7 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 }
 
 // onOwnThread runs f on a thread that no other goroutine will ever use, because its namespaces
-// differ. It is never the main thread, whose namespaces /proc shows for the process, also to
-// nsenter(1).
+// differ. It is never the main thread, whose namespaces /proc shows for the process.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -136,8 +134,7 @@ func addAddress(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, 
 	return nil
 }
 
-// Own adds an address to the loopback interface of the run's own namespace, for something to listen
-// at.
+// Own adds an address to the loopback interface of the run, for something to listen at.
 func Own(a netip.Addr) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -148,30 +145,22 @@ func Own(a netip.Addr) error {
 
 // Start starts cmd on the host. Waiting for it and signalling it work as usual.
 func (h *Host) Start(cmd *exec.Cmd) error {
-	var err error
-	h.do(func() { err = cmd.Start() })
-	return err
+	return h.do(cmd.Start)
 }
 
 // Rename gives the host another name, from now on and for processes that are on it too.
 func (h *Host) Rename(name string) error {
-	var err error
-	h.do(func() { err = unix.Sethostname([]byte(name)) })
-	if err != nil {
+	if err := h.do(func() error { return unix.Sethostname([]byte(name)) }); err != nil {
 		return fmt.Errorf("rename host %q to %q: %w", h.Name, name, err)
 	}
 	return nil
 }
 
-func (h *Host) do(f func()) {
-	done := make(chan struct{})
-	h.work <- func() {
-		defer close(done)
-		f()
-	}
-	<-done
+func (h *Host) do(f func() error) error {
+	done := make(chan error, 1)
+	h.work <- func() { done <- f() }
+	return <-done
 }
 
-// Close ends the host's thread. Processes on the host run on; the namespaces end with the last of
-// them.
+// Close ends the host's thread. The namespaces end with the last process in them.
 func (h *Host) Close() { close(h.work) }

@@ -189,15 +189,15 @@ func hosts() error {
 				_ = c.Close()
 			}
 		}()
-		var dialled error
-		h.do(func() {
-			var c net.Conn
-			if c, dialled = net.DialTimeout("tcp", ln.Addr().String(), 10*time.Second); dialled == nil {
+		err := h.do(func() error {
+			c, err := net.DialTimeout("tcp", ln.Addr().String(), 10*time.Second)
+			if err == nil {
 				_ = c.Close()
 			}
+			return err
 		})
-		if dialled != nil {
-			return fmt.Errorf("host %q cannot reach the run: %w", h.Name, dialled)
+		if err != nil {
+			return fmt.Errorf("host %q cannot reach the run: %w", h.Name, err)
 		}
 		if from := <-accepted; from != h.Address.String() {
 			return fmt.Errorf("host %q was seen as %s, want %s", h.Name, from, h.Address)
@@ -213,7 +213,10 @@ func hosts() error {
 	}
 	// b listens; the run reaches it, a must not: all that servers say to each other goes through the switch.
 	var bln net.Listener
-	b.do(func() { bln, err = net.Listen("tcp", netip.AddrPortFrom(b.Address, 6443).String()) })
+	err = b.do(func() (err error) {
+		bln, err = net.Listen("tcp", netip.AddrPortFrom(b.Address, 6443).String())
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -223,7 +226,7 @@ func hosts() error {
 	}
 	_ = c.Close()
 	var sneaked error
-	a.do(func() { _, sneaked = net.DialTimeout("tcp", bln.Addr().String(), 500*time.Millisecond) })
+	sneaked = a.do(func() error { _, err := net.DialTimeout("tcp", bln.Addr().String(), 500*time.Millisecond); return err })
 	if sneaked == nil {
 		return errors.New("host a reached host b around the switch")
 	}

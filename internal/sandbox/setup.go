@@ -23,8 +23,7 @@ type Config struct {
 
 // Setup prepares the namespaces that [Enter] created: private mounts, a loopback interface, no IP
 // forwarding. The first process of the sandbox must call it before any other goroutine uses the
-// network. It starts to watch the lifeline: when the outer process ends, this one exits, and all
-// others with it.
+// network. From then on this process, and so all others, end with the outer one.
 func Setup(config Config) error {
 	if os.Getpid() != 1 {
 		return errors.New("set up sandbox: not the first process of a sandbox")
@@ -109,16 +108,15 @@ func bringUp(name string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// forwarding lists the switches of IP forwarding by address family. "default" is what later
-// interfaces start with.
+// forwarding lists the switches of IP forwarding by address family. "default" is for later ones.
 var forwarding = map[string][]string{
 	"/proc/sys/net/ipv4": {"ip_forward", "conf/all/forwarding", "conf/default/forwarding"},
 	"/proc/sys/net/ipv6": {"conf/all/forwarding", "conf/default/forwarding"},
 }
 
 // forbidForwarding makes sure that servers reach each other only through the switch. A new network
-// namespace inherits the settings of the machine (net.core.devconf_inherit_init_net), and machines
-// with container engines forward.
+// namespace inherits the settings of the machine (net.core.devconf_inherit_init_net), and container
+// engines make it forward.
 func forbidForwarding() error {
 	for family, switches := range forwarding {
 		if _, err := os.Stat(family + "/conf"); errors.Is(err, os.ErrNotExist) && strings.HasSuffix(family, "ipv6") {

@@ -11,26 +11,26 @@ import (
 	"github.com/skewproof/skewproof/internal/release"
 )
 
-// What a kube-apiserver may behave like (--emulated-version, KEP-4330): its own minor version and three before that, none older than the first that
-// had the flag. Its --min-compatibility-version needs no flag: it is one before the emulated version, or the oldest that can be emulated.
-// Source: kubeEffectiveVersionFloors in k8s.io/apiserver/pkg/util/compatibility/version.go, which is the same in v0.34 to v0.37, and SetEmulationVersion in
-// k8s.io/component-base/compatibility/version.go.
+// A kube-apiserver can emulate its own minor version and the three before it, from the first that
+// had the flag on (--emulated-version, KEP-4330). --min-compatibility-version follows from it.
+// Source: kubeEffectiveVersionFloors in k8s.io/apiserver/pkg/util/compatibility/version.go (v0.34
+// to v0.37), SetEmulationVersion in k8s.io/component-base/compatibility/version.go.
 const (
 	emulatesBack  = 3
 	firstEmulated = 31
 )
 
-// MinorVersion is the minor version of a release in the form that --emulated-version takes: "1.36" for "v1.36.3".
+// MinorVersion is the minor version as --emulated-version takes it: "1.36" for "v1.36.3".
 func MinorVersion(version string) string {
 	return strings.TrimPrefix(semver.MajorMinor(release.Of(version)), "v")
 }
 
-// Emulates reports whether a release is of the minor version that a server with this setup is told to emulate.
+// Emulates reports whether a server with this setup emulates the minor version of a release.
 func (s *Setup) Emulates(version string) bool {
 	return s.Like() != "" && s.Like() == MinorVersion(version)
 }
 
-// Like is the minor version that a server with this setup is told to behave like; "" is its own. The setup may be nil.
+// Like is the minor version that a server with this setup emulates, or "". s may be nil.
 func (s *Setup) Like() string {
 	if s == nil {
 		return ""
@@ -38,7 +38,7 @@ func (s *Setup) Like() string {
 	return s.EmulatedVersion
 }
 
-// emulable refuses what a kube-apiserver of a version would refuse as the version that it emulates; "" is its own.
+// emulable refuses an emulated version that a kube-apiserver refuses; "" is its own version.
 func emulable(version, emulated string) error {
 	if emulated == "" {
 		return nil
@@ -66,7 +66,7 @@ func minorNumber(minor string) (int, bool) {
 	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == number
 }
 
-// SetUps lists every start of a server with a setup of its own, in the order of the plan: who is started, as what, and how.
+// SetUps lists every start of a server with a setup of its own, in the order of the plan.
 func (plan *Plan) SetUps() []Server {
 	var all []Server
 	runs := map[string]string{}

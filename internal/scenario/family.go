@@ -17,7 +17,7 @@ const (
 	Scale         Family = "scale"
 )
 
-// Labels are what the scenarios of the family are chosen by: its name, and where that is in the plural the singular as well.
+// Labels are the name of the family, and its singular if the name is in the plural.
 func (f Family) Labels() []string {
 	switch f {
 	case Upgrades:
@@ -41,7 +41,7 @@ const (
 type Limits struct {
 	// Backends on which it can run; nil means all that carry out its actions.
 	Backends []string `json:"backends,omitempty"`
-	// Reason is why, as the end of a sentence: "…, because it needs a hundred servers". Needed with Backends.
+	// Reason is why, as the end of a sentence: "because it needs a hundred servers".
 	Reason string `json:"reason,omitempty"`
 }
 

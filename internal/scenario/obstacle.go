@@ -2,8 +2,8 @@ package scenario
 
 import "github.com/skewproof/skewproof/internal/history"
 
-// Obstacle is what stands between two servers, or between clients and a server, because of how they are set up. Nothing that depends on it
-// can work for as long as they are, whatever the network does. The empty one is none.
+// Obstacle is why a server, or a client, cannot use a connection to a server: one of their setups.
+// It lasts as long as the setups do. The zero value is none.
 type Obstacle string
 
 // The obstacles, as people read them.
@@ -22,8 +22,8 @@ type BlockedPath struct {
 	Obstacle Obstacle
 }
 
-// ObstacleTo is what stands in the way of a server that is set up like this when it asks a server that is set up like the other.
-// It follows if the setups have the effect that they are meant to have. Both may be nil.
+// ObstacleTo is the obstacle for a server with setup s that asks a server with setup to, if both
+// setups have their effect. Both may be nil.
 func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	switch {
 	case s != nil && s.Proxy == Off:
@@ -42,7 +42,7 @@ func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	return NoObstacle
 }
 
-// FromClients is what stands in the way of clients of a server that is set up like this. The setup may be nil.
+// FromClients is the obstacle for clients of a server with this setup, which may be nil.
 func (s *Setup) FromClients() Obstacle {
 	if s != nil && (s.Serving == CertificateExpired || s.Serving == CertificateStranger || s.Serving == CertificateOther) {
 		return Distrusted
@@ -50,8 +50,8 @@ func (s *Setup) FromClients() Obstacle {
 	return NoObstacle
 }
 
-// RefusedError says that a server would not start with the setup that it was given, which is [Setup.Refusable]. That is no failure of the run: to refuse what cannot work
-// does less harm than to go ahead with it.
+// RefusedError says that a server did not start with its setup, which is [Setup.Refusable]. The run
+// has not failed: refusing what cannot work does less harm than starting.
 type RefusedError struct {
 	Server string
 	Why    string // in the words of the server, on one or more lines
@@ -85,8 +85,8 @@ func (o Obstacle) Distrust() history.Distrust {
 	}
 }
 
-// Wrong is the kind of fault, with its detail, of a setup that is wrong although it blocks no path; "" for any other setup. A
-// setup with which everything should work is not wrong, however unusual it is.
+// Wrong is the kind of fault, with its detail, of a setup that is wrong but blocks no path. It is
+// "" for others, and for unusual setups with which everything should work.
 func (s *Setup) Wrong() (kind, what string) {
 	switch {
 	case s == nil:
@@ -99,8 +99,8 @@ func (s *Setup) Wrong() (kind, what string) {
 	return "", ""
 }
 
-// Refusable reports whether something in a setup is wrong in itself, so that a server may refuse to start with it. One that does not start with
-// any other, a nil one too, has failed.
+// Refusable reports whether a setup is wrong in itself, so that a server may refuse to start. A
+// server that does not start with any other setup, or none, has failed.
 func (s *Setup) Refusable() bool {
 	if s == nil {
 		return false

@@ -25,22 +25,6 @@ func ServerName(i int) string {
 	return fmt.Sprintf("s%d", i)
 }
 
-// Newest makes one server, a, run the newer version: it alone serves what only that version knows.
-func (p Parameters) Newest(i int) string {
-	if i == 0 {
-		return p.To
-	}
-	return p.From
-}
-
-// NewestTwo makes two servers, a and b, run the newer version.
-func (p Parameters) NewestTwo(i int) string {
-	if i < 2 {
-		return p.To
-	}
-	return p.From
-}
-
 func (plan *Plan) Add(s Step)            { plan.Steps = append(plan.Steps, s) }
 func (plan *Plan) Soak(d time.Duration)  { plan.Add(Step{Action: Soak, For: d}) }
 func (plan *Plan) Sweep()                { plan.Add(Step{Action: Sweep}) }
@@ -59,15 +43,6 @@ func (plan *Plan) Kill(server string)  { plan.Add(Step{Action: Kill, Server: ser
 // SetUp restarts a server with a setup.
 func (plan *Plan) SetUp(server string, setup Setup) {
 	plan.Add(Step{Action: Restart, Server: server, Setup: &setup})
-}
-
-// Misconfigure gives a server, in a cluster that is well, a setup for long enough to see what comes of it, and puts it right again.
-func (plan *Plan) Misconfigure(server string, setup Setup) {
-	plan.Settle(4 * time.Second)
-	plan.SetUp(server, setup)
-	plan.Settle(12 * time.Second)
-	plan.Restart(server)
-	plan.Converge()
 }
 
 // Names are those of all servers, in order.
@@ -121,12 +96,12 @@ func (plan *Plan) Versions() []string {
 	return versions
 }
 
-// Define adds a step that creates a definition or gives it other versions, and Undefine one that deletes it.
+// Define adds a step that creates a definition or changes its versions; Undefine deletes it.
 func (plan *Plan) Define(d Definition)   { plan.Add(Step{Action: Define, Definition: &d}) }
 func (plan *Plan) Undefine(d Definition) { plan.Add(Step{Action: Undefine, Definition: &d}) }
 
-// Traffic is the load that a plan wants in place of the general one. The zero value is the general load: every kind of request on everything
-// that is served anywhere. A named one shifts its weight, and asks for what the general load leaves out because it costs much or needs objects.
+// Traffic is the load of a plan. The zero value is the general load: every kind of request on
+// everything that is served. Others shift its weight, and add what costs much or needs objects.
 type Traffic string
 
 // The profiles of traffic.

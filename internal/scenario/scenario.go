@@ -1,5 +1,5 @@
-// Package scenario is the model of a scenario: its plan, the steps and setups of it, and what follows from them. It is data,
-// and knows nothing of what carries it out. The catalogue is the package scenarios.
+// Package scenario is the model of a scenario: its plan with steps and setups, and what follows
+// from them. It is data. The catalogue is in the package scenarios.
 package scenario
 
 import (
@@ -21,17 +21,17 @@ type Scenario struct {
 	Holds string `json:"holds"`
 	// Source is the KEP clause or the issue behind it.
 	Source string `json:"source"`
-	// About names the invariants that the scenario exists for. A run in which one of them that the KEP demands stays inconclusive proves nothing. One
-	// that goes beyond the KEP counts so with strict only.
+	// About names the invariants that the scenario tests. If a core one of them stays inconclusive, so
+	// does the run; an extended one counts so only if strict.
 	About []string `json:"about"`
 	// MinServers is how many servers the plan needs at the least.
 	MinServers int `json:"minServers"`
-	// NeedsTwoVersions is true when the plan demands requests that only servers of another version can serve. With From equal
-	// to To there are none and the run could only end inconclusive, after minutes: the command refuses it as wrong usage.
+	// NeedsTwoVersions is true if the plan demands requests that only servers of another version can
+	// serve. If From equals To, the run could only be inconclusive, and the command refuses it.
 	NeedsTwoVersions bool `json:"needsTwoVersions,omitempty"`
 	// Family is the part of the catalogue that it belongs to.
 	Family Family `json:"family"`
-	// Labels are what the conformance suite selects by, beside the family and the name: "smoke", "conformance", "slow".
+	// Labels choose scenarios, beside family and name: "smoke", "conformance", "slow".
 	Labels []string `json:"labels,omitempty"`
 	// Limits say on which backends it does not run.
 	Limits Limits `json:"limits,omitzero"`
@@ -48,15 +48,15 @@ type Parameters struct {
 	To      string // the newer version; equal to From for a cluster of one version
 	// Bounds are the times that the invariants allow; scenarios wait by them.
 	Bounds history.Bounds
-	// ReadOnly is for servers that are somebody else's: what changes, configures or harms them is left out of a plan whose rest proves something by itself.
-	// Other plans are as ever; [Plan.OnlyReads] refuses them.
+	// ReadOnly is for servers that run already: a plan whose rest proves something leaves out what
+	// changes or harms them. Other plans stay whole; [Plan.OnlyReads] refuses them.
 	ReadOnly bool
 }
 
 // Mixed reports whether two versions take part.
 func (p Parameters) Mixed() bool { return p.From != p.To }
 
-// Plan is a scenario with its parameters filled in: the servers as first started, then steps in order.
+// Plan is a scenario with its parameters filled in: the servers as first started, and the steps.
 type Plan struct {
 	Servers []Server `json:"servers"`
 	Steps   []Step   `json:"steps"`
@@ -111,16 +111,16 @@ type Step struct {
 	Path       string      `json:"path,omitempty"` // "/api" or "/apis"
 	// Failure is how the fetch fails after BreakDiscovery; the zero value: with 500.
 	Failure fault.DiscoveryFailure `json:"failure,omitempty"`
-	// Setup is the configuration with which Start, Restart or Replace start the server; nil is the subject's own.
+	// Setup is how Start, Restart or Replace configure the server; nil: as the subject says.
 	Setup *Setup `json:"setup,omitempty"`
 }
 
-// Definition is a resource that is not built in: a custom resource, or one of an API that the servers pass on to another program.
+// Definition is a custom resource, or a resource of an aggregated API.
 type Definition struct {
 	Group    string   `json:"group"`
 	Resource string   `json:"resource"`
 	Versions []string `json:"versions"` // that are served; all of the resource's
-	// Aggregated is true for an APIService that names a Service, and false for a CustomResourceDefinition.
+	// Aggregated is true for an APIService with a Service, false for a CustomResourceDefinition.
 	Aggregated bool `json:"aggregated,omitempty"`
 }
 
@@ -185,13 +185,13 @@ func (s Step) spoils() string {
 	}
 }
 
-// Control is a subject on which a scenario must fail: the proof that it can. One of Subject and Defect is set.
+// Control is what a scenario must fail on, as proof that it can: Subject or Defect is set.
 type Control struct {
 	// Subject is a subject on which the scenario must end in FAIL, such as "none".
 	Subject string `json:"subject,omitempty"`
-	// Defect is a planted defect (see sim/mutants) with which the reference must fail it in the simulator.
+	// Defect is a planted defect (see sim/mutants) of the reference, in the simulator.
 	Defect string `json:"defect,omitempty"`
-	// Invariants are those that must be violated, every one of them and whatever the timing: at least one, and at least one that the KEP demands.
-	// What is violated beside them is no matter of the control.
+	// Invariants must all be violated, whatever the timing. At least one of them is core. Others may
+	// be violated too.
 	Invariants []string `json:"invariants"`
 }

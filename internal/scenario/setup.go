@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Setup is how a server is configured other than the subject says. The zero value is the subject's own configuration, which is right.
-// A setup holds for one start of a server: a later step that starts it again without one gives it the right configuration.
+// Setup is how the configuration of a server differs from the subject's, which is the zero value.
+// It holds for one start: a later start without a setup gives the right configuration.
 type Setup struct {
-	// Proxy switches the Mixed Version Proxy of this one server on or off, for a rollout of the feature server by server.
+	// Proxy switches the Mixed Version Proxy of this server on or off.
 	Proxy Switch `json:"proxy,omitempty"`
 	// PeerCA is which authority the server trusts when it dials its peers (--peer-ca-file).
 	PeerCA Trust `json:"peerCA,omitempty"`
 	// Serving is the certificate that the server shows to clients and peers (--tls-cert-file).
 	Serving Certificate `json:"serving,omitempty"`
-	// FrontProxy is the certificate by which the server proves to its peers that it may speak for users (--proxy-client-cert-file).
+	// FrontProxy is the certificate by which peers trust its users (--proxy-client-cert-file).
 	FrontProxy Certificate `json:"frontProxy,omitempty"`
-	// Advertise is where the server says that its peers find it (--peer-advertise-ip, --peer-advertise-port).
+	// Advertise is where peers find it (--peer-advertise-ip, --peer-advertise-port).
 	Advertise Advertise `json:"advertise,omitempty"`
 	// Flags says whose flags it is started with.
 	Flags Flags `json:"flags,omitempty"`
-	// HostnameOf names another server whose host name this one has too: both then have one identity, which upstream derives from it.
+	// HostnameOf names a server with the same host name: upstream gives both the same identity.
 	HostnameOf string `json:"hostnameOf,omitempty"`
-	// EmulatedVersion is the minor version, such as "1.36", that the server behaves like (--emulated-version); empty means its own.
+	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 }
 
@@ -53,38 +53,39 @@ type Certificate string
 const (
 	CertificateExpired  Certificate = "expired"
 	CertificateStranger Certificate = "stranger" // signed by an authority that nobody trusts
-	// CertificateOther is of the right authority, for another name. A front proxy of that name is allowed by its own server, and by no other.
+	// CertificateOther is of the right authority, for a name that no other server allows.
 	CertificateOther   Certificate = "other"
 	CertificateRotated Certificate = "rotated" // a new one that is right as well
 )
 
-// Advertise is what a server tells its peers of where it listens. The zero value is its right address and port.
+// Advertise is what a server tells its peers about its address. The zero value is right.
 type Advertise string
 
 // What a server may advertise.
 const (
 	AdvertiseNothing Advertise = "nothing" // neither flag: upstream falls back to --advertise-address and the secure port
-	// AdvertiseHost is neither flag, nor --advertise-address: upstream falls back to the address of the host's own interface, to which no
-	// way leads from the hosts of its peers.
+	// AdvertiseHost is neither flag, nor --advertise-address: upstream falls back to the address of
+	// the host's interface, which peers cannot reach.
 	AdvertiseHost Advertise = "the host's own address"
-	// Half of what is needed. So that it can be seen whether it is used, it is of an address at which nobody listens.
+	// These are half of what is needed. Nothing listens there, so it can be seen whether they are
+	// used.
 	AdvertiseIP    Advertise = "an address and no port"
 	AdvertisePort  Advertise = "a port and no address"
 	AdvertiseWrong Advertise = "an address at which nobody listens" // it is of the run's own network
 )
 
-// Setups reports whether the plan ever wants a server set up in another way than the subject says: not every backend can.
+// Setups reports whether the plan has a setup: not every backend can.
 func (plan *Plan) Setups() bool {
 	return slices.ContainsFunc(plan.Servers, func(s Server) bool { return s.Setup != nil }) ||
 		slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Setup != nil })
 }
 
-// Flags are the flags of a server's proxy as a whole. The zero value is what its documentation asks for.
+// Flags are the flags of a server's proxy. The zero value is as its documentation asks.
 type Flags string
 
-// FlagsKubeadm are those that kubeadm gives a kube-apiserver, and no more: the feature is as its default has it, and nothing is said of
-// peers. A sidecar is not kubeadm's, and has its own.
-// Source: getAPIServerCommand in k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane/manifests.go.
+// FlagsKubeadm are only those that kubeadm sets: none about peers. A sidecar has its own flags.
+// Source: getAPIServerCommand in
+// k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane/manifests.go.
 const FlagsKubeadm Flags = "kubeadm"
 
 // String puts what is out of the ordinary in words; "" if nothing is.

@@ -7,15 +7,15 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// State is what the steps so far have made of the cluster of a plan: which servers run, are paused or have ended, with which
-// version and setup, and everything that is switched on. It is the account of a plan, not of a cluster: a server that crashed
-// runs as far as a State knows. The zero value has no servers; see [State.Reset].
+// State is what the steps so far have made of a plan's cluster: which servers run, are paused or
+// have ended, with which version and setup, and what is on. It does not know of crashes. The zero
+// value has no servers; see [State.Reset].
 type State struct {
 	servers []serverState
 	on      []Step // those that left something on, in order
 }
 
-// serverState is a server with its present version and setup. Those of a server that has ended are of its last process.
+// serverState is a server with its present, or last, version and setup.
 type serverState struct {
 	Server
 	process process
@@ -38,7 +38,7 @@ func NewState(servers []Server) *State {
 	return s
 }
 
-// Reset makes the state that of a plan before its first step. It keeps the memory that the state has.
+// Reset returns to the state before the first step of a plan. It keeps the allocated memory.
 func (s *State) Reset(servers []Server) {
 	s.servers, s.on = s.servers[:0], s.on[:0]
 	for _, server := range servers {
@@ -63,8 +63,8 @@ func (s *State) Setup(server string) *Setup {
 	return nil
 }
 
-// Refuse notes that a server has refused to start with its setup. It counts as running, but has no process until a step starts
-// it with another setup.
+// Refuse records that a server did not start with its setup. It counts as running, but has no
+// process until it starts with another setup.
 func (s *State) Refuse(server string) {
 	if of := s.server(server); of != nil {
 		of.refused = true
@@ -77,8 +77,8 @@ func (s *State) Refused(server string) bool {
 	return of != nil && of.refused
 }
 
-// On are the steps that left something on: faults, broken discovery documents, definitions, servers that are paused, have ended
-// or have a setup. They are in the order in which they were applied. The caller must not change them.
+// On are the steps, in order, that left something on: faults, broken documents, definitions, and
+// servers that are paused, have ended or have a setup. The caller must not change them.
 func (s *State) On() []Step { return s.on }
 
 // BlockedPaths are the paths from and to a server that the present setups block.
@@ -103,8 +103,8 @@ func (s *State) BlockedPaths(about string) []BlockedPath {
 	return all
 }
 
-// Apply takes a step that is well formed ([Step.Validate]). It changes nothing if the step cannot be carried out in the present
-// state; the error says why.
+// Apply applies a valid step ([Step.Validate]). It changes nothing if the step cannot be carried
+// out now; the error says why.
 func (s *State) Apply(step Step) error {
 	switch step.Action {
 	case Soak, Outlast, Sweep:
@@ -163,7 +163,7 @@ func (s *State) inject(step Step) error {
 	return nil
 }
 
-// document breaks or restores a discovery document. A document that is broken already fails in the new way from then on.
+// document breaks or restores a discovery document. Breaking it again changes how it fails.
 func (s *State) document(step Step) error {
 	if s.server(step.Server) == nil {
 		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
@@ -180,7 +180,7 @@ func (s *State) document(step Step) error {
 	return nil
 }
 
-// act does what concerns the process of one server. A paused server can be killed, but it cannot be asked to end.
+// act changes the process of a server. A paused server can be killed, but cannot be asked to end.
 func (s *State) act(step Step) error {
 	of := s.server(step.Server)
 	if of == nil {
@@ -232,9 +232,9 @@ func (s *State) act(step Step) error {
 // starts reports whether the action starts a process.
 func (a Action) starts() bool { return a == Start || a == Restart || a == Replace }
 
-// Undo are the steps after which nothing is on: faults and broken documents first, since a server may need them gone to start or
-// to answer; then servers, which are resumed or started again, and restarted as the subject says if a step gave them a setup;
-// then definitions. Of each kind what came last is undone first. Versions, and the setups of servers as first started, stay.
+// Undo are the steps after which nothing is on: faults and broken documents first, since servers
+// may need that to start or answer, then servers, then definitions; the last of each kind first.
+// Versions, and the setups of servers as first started, stay.
 func (s *State) Undo() []Step {
 	var links, documents, servers, definitions []Step
 	for _, o := range slices.Backward(s.on) {

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Validate checks that a plan can be carried out: that it names only servers it has, asks of each only what it can do by
-// then, and heals only what it injected. A plan that fails halfway costs minutes and proves nothing.
+// Validate checks that a plan can be carried out: a plan that fails halfway costs minutes and
+// proves nothing.
 func (plan *Plan) Validate() error {
 	if len(plan.Servers) == 0 {
 		return errors.New("the plan has no server")
@@ -47,8 +47,8 @@ func (plan *Plan) Validate() error {
 	return nil
 }
 
-// Validate checks that the step says what its action needs, and nothing that its action has no use for. Whether it can be
-// carried out depends on the steps before; see [State.Apply].
+// Validate checks that the step says what its action needs, and nothing else. [State.Apply] checks
+// whether it can be carried out after the steps before it.
 func (s Step) Validate() error {
 	switch {
 	case s.Failure != fault.ServerError && s.Action != BreakDiscovery:
@@ -111,8 +111,8 @@ func (d *Definition) validate() error {
 	return nil
 }
 
-// OnlyReads says why a plan cannot be carried out on a control plane that is somebody else's, or nothing if it can: then it changes nothing,
-// configures nothing and can do with requests that read.
+// OnlyReads says why a plan cannot be carried out on servers that must not be changed or configured
+// and get requests that only read. It is nil if the plan can.
 func (plan *Plan) OnlyReads() error {
 	for i, s := range plan.Steps {
 		if s.Disturbs() {

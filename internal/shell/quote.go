@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// plain is a word that every shell takes as it is. All other words are quoted: braces, brackets, backticks, # and ~ have a
-// meaning too.
+// plain is a word that no shell changes. Braces, brackets, backticks, # and ~ have a meaning too.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+:,./=-]*$`)
 
 // Quote returns the word as a shell takes it: unchanged, or in single quotes.

@@ -34,7 +34,7 @@ const (
 	ofSetup         // a server that its own setup makes wrong
 )
 
-// begin switches a fault on, as far as the account goes. It holds until the next fault begins or ends.
+// begin records that a fault is on. The result holds until the next fault begins or ends.
 func (e *Executor) begin(of kind, record history.Fault) *active {
 	e.faults++
 	record.ID, record.Start = e.faults, e.Clock.Now()
@@ -42,14 +42,14 @@ func (e *Executor) begin(of kind, record history.Fault) *active {
 	return &e.on[len(e.on)-1]
 }
 
-// beginAt does the same for a fault of a server. Its evidence is the requests to the server meanwhile.
+// beginAt does the same for a fault in a server. Its evidence is the requests meanwhile.
 func (e *Executor) beginAt(server string, of kind, kind, detail string) *active {
 	f := e.begin(of, history.Fault{Kind: kind, Server: server, Detail: detail})
 	f.before = e.Recorder.Asked(server)
 	return f
 }
 
-// take removes the faults that match from those that are on, in their order, and hands each to end before it is gone.
+// take ends the faults that match, in their order, and removes them.
 func (e *Executor) take(match func(*active) bool, end func(*active)) {
 	kept := e.on[:0]
 	for i := range e.on {
@@ -111,7 +111,7 @@ func (e *Executor) endProcessFault(server string, action scenario.Action) {
 	e.take(func(f *active) bool { return f.of == ofProcess && f.Server == server && f.Kind == string(action) }, e.ended)
 }
 
-// breakDiscovery lets a document of a server fail. A document that fails already is restored first: that fault is over.
+// breakDiscovery lets a document of a server fail. If it fails already, that fault ends first.
 func (e *Executor) breakDiscovery(s *scenario.Step) error {
 	breaker, ok := e.Cluster.(cluster.DiscoveryBreaker)
 	if !ok {
@@ -128,7 +128,7 @@ func (e *Executor) breakDiscovery(s *scenario.Step) error {
 	return err
 }
 
-// restoreDiscovery ends a fault of a document, if there is one. Its evidence is the fetches that have failed.
+// restoreDiscovery ends the fault of a document, if there is one. Its evidence is failed fetches.
 func (e *Executor) restoreDiscovery(server, path string) (err error) {
 	e.take(func(f *active) bool { return f.of == ofDocument && f.To == server && f.path == path }, func(f *active) {
 		f.Evidence.Affected, err = e.Cluster.(cluster.DiscoveryBreaker).RestoreDiscovery(server, path)
@@ -137,8 +137,8 @@ func (e *Executor) restoreDiscovery(server, path string) (err error) {
 	return err
 }
 
-// Heal switches off the faults of links that the plan left on, in the order in which it switched them on, so that the history
-// tells of them. It does so after a run that was cancelled, too.
+// Heal ends the faults of links that the plan left on, in their order, so that they are recorded.
+// It does so after a cancelled run too.
 func (e *Executor) Heal() {
 	for {
 		i := slices.IndexFunc(e.on, func(f active) bool { return f.of == ofLink })
@@ -150,8 +150,8 @@ func (e *Executor) Heal() {
 	}
 }
 
-// Finish writes down everything else that the plan left on: processes that are killed or paused, documents that fail, which it
-// restores, and misconfigurations. These last for as long as anything is asked.
+// Finish ends everything else that the plan left on: processes that are killed or paused, broken
+// documents, which it restores, and misconfigurations. These last as long as requests are sent.
 func (e *Executor) Finish() {
 	e.take(func(f *active) bool { return f.of == ofProcess }, e.ended)
 	for {

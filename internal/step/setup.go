@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// reconfigure starts a server, which may be running, with another setup than its present one. seen is true if there is a process
-// with that setup to look at; refused if the server did not start with it.
+// reconfigure starts a server, which may be running, with another setup. seen is true if a process
+// with the present setup can be looked at; refused if the server did not start with it.
 func (e *Executor) reconfigure(ctx context.Context, s *scenario.Step, seen, refused bool) error {
 	configurer, ok := e.Cluster.(cluster.Configurer)
 	if !ok {
@@ -38,7 +38,7 @@ func (e *Executor) reconfigure(ctx context.Context, s *scenario.Step, seen, refu
 	return err
 }
 
-// misconfigure begins the faults that follow from the setup of a server and those of all others, beside what is on.
+// misconfigure begins the faults that follow from the setups of a server and the others.
 func (e *Executor) misconfigure(configurer cluster.Configurer, server string) {
 	for _, p := range e.state.BlockedPaths(server) {
 		from := cmp.Or(p.From, fault.Client)
@@ -60,9 +60,9 @@ func (f *active) touches(server string) bool {
 	return f.of == ofPath && (f.From == server || f.To == server)
 }
 
-// unblock ends the faults of paths from and to a server, whose process is about to end: a path must not count as blocked when the
-// process that blocks it is gone. Evidence are the connections that were tried, and an endpoint lease that is as the setup makes
-// it. seen is true if the effect of the server's setup is to be written down as well.
+// unblock ends the faults of paths from and to a server, before its process ends and blocks nothing
+// more. Evidence is dialled connections, and an endpoint lease that is as the setup makes it. seen
+// is true if the effect of the setup is to be recorded too.
 func (e *Executor) unblock(ctx context.Context, server string, seen bool) {
 	configurer := e.Cluster.(cluster.Configurer)
 	if seen {
@@ -88,8 +88,8 @@ func (e *Executor) endSetup(server string) {
 	e.take(func(f *active) bool { return f.of == ofSetup && f.Server == server }, e.ended)
 }
 
-// Refused notes that a server would not start with its setup: then nothing was blocked that the setup would have blocked, and the
-// refusal is the fault. The executor notes it itself of servers that a step starts; others may tell it of a first start.
+// Refused records that a server did not start with its setup: the refusal is the fault, and nothing
+// was blocked. The executor does so itself for servers that a step starts.
 func (e *Executor) Refused(server string) {
 	if e.state.Refused(server) {
 		return

@@ -109,7 +109,7 @@ func TestARefusalOfTheFirstStartIsOnRecord(t *testing.T) {
 	}
 }
 
-// A lease that is there although it should not be shows that the setup did not have its effect: such a fault has touched nothing.
+// A lease that is there although it should not be shows that the setup did not have its effect: such a fault has no effect.
 func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	d := &configurable{lease: "192.0.2.1:6443"}
 	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, scenario.Step{Action: scenario.Soak, For: time.Millisecond})
@@ -125,13 +125,13 @@ func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 	d := &configurable{silent: true, dialled: 7}
 	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil))
 	if len(d.faults) != 1 || d.faults[0].Evidence.Affected != 0 || d.faults[0].Effective() {
-		t.Errorf("faults %+v, want one that touched nothing", d.faults)
+		t.Errorf("faults %+v, want one without effect", d.faults)
 	}
 	d = &configurable{silent: true, fake: fake{asked: map[string]int{"a": 5}}}
 	configure(t, d, &scenario.Setup{Proxy: scenario.Off})
 	for _, f := range d.faults {
 		if f.Server == "a" && (f.Evidence.Requests != 0 || f.Effective()) {
-			t.Errorf("fault %+v, want one that touched nothing", f)
+			t.Errorf("fault %+v, want one without effect", f)
 		}
 	}
 	if len(d.faults) != 2 {

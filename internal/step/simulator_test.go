@@ -16,7 +16,7 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// One plan must leave the same records of steps and faults, whatever the cluster: only times and what a fault touched may differ.
+// One plan must leave the same records of steps and faults, whatever the cluster: only times and what effect a fault had may differ.
 func TestThePlanIsTheSameOnAnyCluster(t *testing.T) {
 	const older, newer = "v1.36.3", "v1.37.1"
 	soak := scenario.Step{Action: scenario.Soak, For: 5 * time.Second}

@@ -1,5 +1,5 @@
-// Package step carries out the steps of a plan on a cluster and writes down what it did. It is the only code that does: real and
-// simulated runs give it another clock, cluster and recorder.
+// Package step carries out the steps of a plan on a cluster and records what it did. Real and
+// simulated runs share it, with another clock, cluster and recorder.
 package step
 
 import (
@@ -16,7 +16,7 @@ import (
 type Clock interface {
 	// Now is how long the run has lasted.
 	Now() history.Time
-	// Sleep waits for a while, which may be none, or until ctx is over; then the error is the cause of that.
+	// Sleep waits for d, which may be 0 or less, or until ctx ends; the error is its cause then.
 	Sleep(ctx context.Context, d history.Time) error
 }
 
@@ -44,10 +44,9 @@ type Load interface {
 
 // Definer creates and deletes what servers serve beside the resources that are built in.
 type Definer interface {
-	// Define creates what is defined, or gives it other versions, and returns when a server has it. The others see it in their
-	// own time.
+	// Define creates a definition, or changes its versions, and returns when one server has it.
 	Define(ctx context.Context, d scenario.Definition) error
-	// Undefine deletes it and returns when a server no longer has it. It is not an error if it does not exist.
+	// Undefine deletes it and returns when one server lacks it. It need not exist.
 	Undefine(ctx context.Context, d scenario.Definition) error
 }
 
@@ -64,13 +63,13 @@ type Config struct {
 	Status func(format string, args ...any)
 	// GoOn carries out the steps after one that failed. Without it the first failure ends the plan.
 	GoOn bool
-	// Tolerant takes it for no failure if a server that is to be started runs already, or one that is to be ended, paused or
-	// resumed does not run: a schedule of the simulator cannot know that a server has crashed. A restart then starts the server.
+	// Tolerant accepts starting a server that runs, and ending, pausing or resuming one that does not:
+	// a simulated schedule cannot know that a server has crashed. A restart starts the server then.
 	Tolerant bool
 }
 
-// Executor carries out the steps of a plan, one after the other: Prepare, then Run, then Heal and Finish. It is not safe for
-// concurrent use.
+// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. It is not safe
+// for concurrent use.
 type Executor struct {
 	Config
 	state scenario.State
@@ -87,8 +86,8 @@ var (
 	errNoBreaker = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
-// Prepare takes the servers of a plan and configures those that first start with a setup of their own. It comes before the
-// servers start, and refuses steps that the cluster cannot carry out. An executor that is prepared again begins anew.
+// Prepare configures the servers that start with a setup of their own, before any server starts. It
+// refuses steps that the cluster cannot carry out. An executor may be prepared again.
 func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []scenario.Step) error {
 	e.Config, e.disturbed, e.faults = config, 0, 0
 	clear(e.on)
@@ -127,7 +126,8 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 // Disturbed is when the last step that disturbs ended; before there was any, when Run began.
 func (e *Executor) Disturbed() history.Time { return e.disturbed }
 
-// Run carries out the steps. The error names the step that failed. What the steps left on is still on; see [Executor.Heal].
+// Run carries out the steps. The error names the one that failed. Faults stay on; see
+// [Executor.Heal].
 func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	e.disturbed = e.Clock.Now()
 	for i := range steps {

@@ -204,7 +204,7 @@ func printVerdicts(out io.Writer, samples []sample) (differing int) {
 	for i, v := range samples[0].verdicts {
 		counts := map[invariant.Outcome]int{}
 		for _, s := range samples {
-			counts[s.verdicts[i].Verdict]++
+			counts[s.verdicts[i].Outcome]++
 		}
 		var parts []string
 		for _, o := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {

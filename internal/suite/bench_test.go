@@ -28,7 +28,7 @@ func TestBenchCountsDifferingVerdicts(t *testing.T) {
 	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
 		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}
 		for i, o := range outcomes {
-			s.verdicts = append(s.verdicts, reports.Invariant{Name: []string{"NoLoop", "NoCrash"}[i], Verdict: o})
+			s.verdicts = append(s.verdicts, reports.Invariant{Verdict: invariant.Verdict{Name: []string{"NoLoop", "NoCrash"}[i], Outcome: o}})
 		}
 		return s
 	}

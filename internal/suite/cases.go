@@ -145,7 +145,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 		plan: plan, Limit: limitOf(plan.Schedule), dir: filepath.Join("control", s.Name),
 	}
 	k.Control = &reports.ControlRun{
-		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants, Reproduce: spec.Command(),
+		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants, CarriedOut: reports.CarriedOut{Reproduce: spec.Command()},
 		Result: reports.ResultInconclusive, Reason: reports.NotReached,
 	}
 	return k, ""
@@ -209,22 +209,25 @@ func (k *Case) CarryOut(ctx context.Context, program, out string) {
 // finish takes what the run came to.
 func (k *Case) finish(f Finished) {
 	k.Interrupted = f.Problem == interrupted
-	page := filepath.ToSlash(filepath.Join(k.dir, reports.HTMLFile))
-	if s := k.Scenario; s != nil {
-		s.Directory, s.DurationSeconds = k.dir, reports.SecondsOf(f.Took)
-		if f.Report != nil {
-			s.Page, s.Reproduce = page, cmp.Or(f.Report.Reproduce, s.Reproduce)
-		}
+	c := k.carriedOut()
+	c.Directory, c.DurationSeconds = k.dir, reports.SecondsOf(f.Took)
+	if f.Report != nil {
+		c.Page, c.Reproduce = filepath.ToSlash(filepath.Join(k.dir, reports.HTMLFile)), cmp.Or(f.Report.Reproduce, c.Reproduce)
+	}
+	if k.Scenario != nil {
 		k.finishScenario(f)
 	} else {
-		c := k.Control
-		c.Directory, c.DurationSeconds = k.dir, reports.SecondsOf(f.Took)
-		if f.Report != nil {
-			c.Page, c.Reproduce = page, cmp.Or(f.Report.Reproduce, c.Reproduce)
-		}
-		c.Reason = ""
-		finishControl(c, f)
+		k.Control.Reason = ""
+		finishControl(k.Control, f)
 	}
+}
+
+// carriedOut is the part of the outcome that says where the run was carried out.
+func (k *Case) carriedOut() *reports.CarriedOut {
+	if k.Scenario != nil {
+		return &k.Scenario.CarriedOut
+	}
+	return &k.Control.CarriedOut
 }
 
 // finishScenario says what the run of a scenario came to.
@@ -293,13 +296,7 @@ func finishControl(c *reports.ControlRun, f Finished) {
 
 // Took is how long the run took; 0 if there was none.
 func (k *Case) Took() time.Duration {
-	seconds := reports.Seconds(0)
-	if k.Scenario != nil {
-		seconds = k.Scenario.DurationSeconds
-	} else {
-		seconds = k.Control.DurationSeconds
-	}
-	return time.Duration(float64(seconds) * float64(time.Second))
+	return time.Duration(float64(k.carriedOut().DurationSeconds) * float64(time.Second))
 }
 
 // Result is what the case came to, and why it did not pass, in a sentence for people; empty if it

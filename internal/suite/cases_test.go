@@ -23,7 +23,7 @@ func TestARefusedScenarioHasNoDirectory(t *testing.T) {
 
 // Servers that run already may all be of one version. Then every proxy passes, and none as well.
 func TestNothingPassesWhereAllServersAreOfOneVersion(t *testing.T) {
-	extended := reports.Invariant{Name: "Available", Grade: invariant.GradeExtended, Verdict: invariant.OutcomePass}
+	extended := reports.Invariant{Verdict: invariant.Verdict{Name: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomePass}}
 	for _, c := range []struct {
 		to      string
 		outcome invariant.Outcome

@@ -69,16 +69,21 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version, as in 'skewproof run'")
 	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version, as in 'skewproof run'")
 	flags.IntVar(&s.Servers, "servers", 0, "number of kube-apiservers (default: what 'skewproof run' takes, or more where a scenario needs more)")
-	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
-	flags.StringSliceVar(&s.Contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
-	flags.StringSliceVar(&s.DirectContexts, "direct-contexts", nil,
-		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
+	RegisterExisting(flags, s)
 	flags.Var(&c.Controls, "controls", "negative control: each scenario once more on what it must fail on (each), or the quickest for each invariant (few)")
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	flags.StringVar(&c.Product.Name, "product", "", "what the report calls the proxy that is tested (default: by subject)")
 	flags.StringVar(&c.Product.Version, "product-version", "", "its version")
 	flags.StringVar(&c.Product.URL, "product-url", "", "where to read about it")
 	flags.StringVar(&c.Out, "out", "", "directory for reports and runs (default _out/conformance-BACKEND-SUBJECT-TIME)")
+}
+
+// RegisterExisting declares the flags that say where servers are that run already.
+func RegisterExisting(flags *pflag.FlagSet, s *run.Spec) {
+	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
+	flags.StringSliceVar(&s.Contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
+	flags.StringSliceVar(&s.DirectContexts, "direct-contexts", nil,
+		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
 }
 
 // Choose returns the scenarios that labels choose, in the order of the catalogue. It is an error if

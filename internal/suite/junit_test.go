@@ -12,7 +12,7 @@ import (
 
 // scenarioThat is a case of the scenario quiet that came to something.
 func scenarioThat(result reports.Result, reason string, seconds reports.Seconds) *Case {
-	s := &reports.ConformanceScenario{Name: "quiet", DurationSeconds: seconds}
+	s := &reports.ConformanceScenario{Name: "quiet", CarriedOut: reports.CarriedOut{DurationSeconds: seconds}}
 	k := &Case{Name: "upgrades quiet", Labels: []string{"quiet", "smoke"}, dir: "scenarios/quiet", Outcome: Outcome{Scenario: s}}
 	k.refuse(result, reason)
 	return k
@@ -21,7 +21,7 @@ func scenarioThat(result reports.Result, reason string, seconds reports.Seconds)
 // Names are stable, and a case takes as long as its run.
 func TestJUnitShowsWhatRunsTook(t *testing.T) {
 	control := &Case{Name: "negative control quiet on none", Labels: []string{"control", "quiet"}}
-	control.Control = &reports.ControlRun{Result: reports.ResultPassed, DurationSeconds: 42}
+	control.Control = &reports.ControlRun{Result: reports.ResultPassed, CarriedOut: reports.CarriedOut{DurationSeconds: 42}}
 	junit, err := junitOf([]*Case{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
 	if err != nil {
 		t.Fatal(err)

@@ -201,7 +201,7 @@ func report(outcome invariant.Outcome, verdicts ...reports.Invariant) *reports.R
 }
 
 func core(name string, v invariant.Outcome) reports.Invariant {
-	i := reports.Invariant{Name: name, Grade: invariant.GradeCore, Verdict: v, About: true}
+	i := reports.Invariant{Verdict: invariant.Verdict{Name: name, Grade: invariant.GradeCore, Outcome: v, About: true}}
 	if v == invariant.OutcomeInconclusive {
 		i.Reason = "too little pressure"
 	}

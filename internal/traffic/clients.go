@@ -34,13 +34,11 @@ type Identity struct {
 	Name string // for people: "admin", "reader", "service-account"
 	User string // the user name that servers see; recorded as Operation.User
 	// Config carries the credentials and the CA. Host, rate limits, timeout, proxy and transport
-	// hooks are set by this package. Insecure is refused: an operation answered by who knows whom
-	// proves nothing.
+	// hooks are set by this package. Insecure is refused: answers of unknown servers prove nothing.
 	Config rest.Config
 }
 
-// Recorder takes what the clients see; *history.Recorder is one. All methods are called
-// concurrently.
+// Recorder takes what the clients see; *history.Recorder is one. Calls are concurrent.
 type Recorder interface {
 	Operation(history.Operation)
 	Document(history.Document)
@@ -71,8 +69,7 @@ type client struct {
 	socket  *socket
 }
 
-// NewClients builds the clients. No connection is made before the first request. Errors name the
-// identity and server.
+// NewClients builds the clients. The first request makes the first connection. Errors name both.
 func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Clients, error) {
 	if len(targets) == 0 || len(identities) == 0 {
 		return nil, errors.New("build traffic clients: at least one target and one identity are needed")
@@ -121,8 +118,8 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	config.Host = target.URL
 	config.UserAgent = "skewproof/" + identity.Name
 	config.QPS = -1 // the load has a limiter of its own; a second one would stretch requests unseen
-	// A rest.Config timeout becomes a "timeout" query parameter and so the server's deadline too:
-	// contexts carry ours.
+	// A rest.Config timeout becomes a "timeout" query parameter and the server's deadline: contexts
+	// carry ours.
 	config.Timeout = 0
 	// Nothing of the environment may lead requests elsewhere. A proxy function also makes client-go
 	// build a transport for this client alone, instead of sharing a cached one with all that have

@@ -11,12 +11,12 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Discover fetches what one server serves by itself: its /api and its /apis with profile=nopeer, as one document in
-// that order whose hash is that of both bodies one after the other. Pass the REST client of a client that is not
-// recorded, such as kubernetes.Clientset.RESTClient(), connected to that server alone.
+// Discover fetches what one server serves by itself: /api and /apis with profile=nopeer, as one
+// document in that order. Its hash is that of both bodies joined. Pass the REST client of a client
+// that is not recorded, connected to that server alone.
 //
-// The response does not say whether profile=nopeer was honoured, and need not: every upstream version that merges
-// discovery (1.35 on) knows the profile, and every other one ignores it and answers with its local view anyway
+// The response does not say whether the server knows profile=nopeer, and need not: all that merge
+// discovery (1.35 on) know it, and others answer with their local view anyway
 // (k8s.io/apiserver/pkg/endpoints/discovery/aggregated/wrapper.go).
 func Discover(ctx context.Context, server rest.Interface) (history.Document, error) {
 	return discover(ctx, server, workload.AcceptNoPeer)

@@ -13,12 +13,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// errAttemptTimeout is the cause with which the context of one request times out. It tells a client that gave up on a
-// server from a run that was over, even if the run itself ends by a deadline.
+// errAttemptTimeout is the cause with which the context of one request times out. It tells a client
+// that gave up from a run that was over, even if the run ends by a deadline.
 var errAttemptTimeout = errors.New("no complete response within the request timeout")
 
-// classifyFailure says why an attempt got no complete response. The context comes first: whatever error a request ends
-// with after that, the context is its cause.
+// classifyFailure says why an attempt got no complete response. The context comes first: it is the
+// cause of whatever error follows its end.
 func classifyFailure(ctx context.Context, err error) history.Failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errAttemptTimeout):
@@ -43,7 +43,7 @@ func isTimeout(err error) bool {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return true
 	}
-	// The HTTP/2 health check gave up waiting for a ping (golang.org/x/net/http2, errClientConnLost); not exported.
+	// The HTTP/2 health check missed a ping (golang.org/x/net/http2, errClientConnLost).
 	return strings.Contains(err.Error(), "http2: client connection lost")
 }
 
@@ -53,8 +53,8 @@ func isReset(err error) bool {
 			return true
 		}
 	}
-	// The HTTP/2 code inside net/http does not export its types of error, and has plain texts for a connection that went
-	// away under a request (errClientConnClosed, errClientConnUnusable, errServerClosedIdle).
+	// net/http exports no types for HTTP/2 errors, and has plain texts for a connection that went
+	// away (errClientConnClosed, errClientConnUnusable, errServerClosedIdle).
 	text := err.Error()
 	for _, known := range []string{"stream error: stream ID", "GOAWAY", "client conn", "server closed idle connection"} {
 		if strings.Contains(text, known) {
@@ -65,15 +65,12 @@ func isReset(err error) bool {
 }
 
 func isTLS(err error) bool {
-	var (
-		verification *tls.CertificateVerificationError
-		record       tls.RecordHeaderError
-		alert        tls.AlertError
-		authority    x509.UnknownAuthorityError
-		hostname     x509.HostnameError
-		invalid      x509.CertificateInvalidError
-	)
-	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid) ||
-		strings.Contains(err.Error(), "remote error: tls:") // an alert of the peer: crypto/tls keeps its type to itself on TCP; tls.AlertError is that of QUIC
+	return is[*tls.CertificateVerificationError](err) || is[tls.RecordHeaderError](err) || is[tls.AlertError](err) ||
+		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
+		strings.Contains(err.Error(), "remote error: tls:") // an alert of the peer over TCP, whose type crypto/tls does not export
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

@@ -9,24 +9,25 @@ import (
 // maxConnecting bounds the requests that may try at once whether a server answers.
 const maxConnecting = 4
 
-// gate keeps a client from storming a server it has no working connection to. Without it, each of the hundreds of
-// requests that are due when a server comes (back) up dials a connection of its own, as no HTTP/2 connection is there to
-// share yet, and the handshakes take the processor time that the servers under test need.
+// gate keeps a client from storming a server to which it has no working connection. Without it,
+// each of hundreds of requests that are due when a server comes up dials for itself, as there is no
+// HTTP/2 connection to share yet, and the handshakes take CPU from the servers.
 //
-// It stands open once a request has been answered, and narrows when one fails. Requests that are already under way are
-// not affected. All methods may be called concurrently.
+// It opens when a request is answered, and narrows when one fails. Requests under way are not
+// affected. All methods may be called concurrently.
 type gate struct {
 	places chan struct{} // taken by requests that came while the gate was narrow
 
-	mu   sync.Mutex
-	open chan struct{} // closed while the gate stands open
+	mu     sync.Mutex
+	isOpen bool
+	open   chan struct{} // closed while the gate is open
 }
 
 func newGate() *gate {
 	return &gate{places: make(chan struct{}, maxConnecting), open: make(chan struct{})}
 }
 
-// pass waits until the request may be sent, and returns what to call when it has been answered or has failed.
+// pass waits until the request may be sent. done is to be called with its outcome.
 func (g *gate) pass(ctx context.Context) (done func(error), err error) {
 	g.mu.Lock()
 	open := g.open
@@ -50,16 +51,11 @@ func (g *gate) pass(ctx context.Context) (done func(error), err error) {
 func (g *gate) judge(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	isOpen := false
-	select {
-	case <-g.open:
-		isOpen = true
-	default:
-	}
 	switch {
-	case err == nil && !isOpen:
+	case err == nil && !g.isOpen:
 		close(g.open)
-	case err != nil && isOpen:
+	case err != nil && g.isOpen:
 		g.open = make(chan struct{})
 	}
+	g.isOpen = err == nil
 }

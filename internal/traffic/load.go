@@ -20,11 +20,9 @@ import (
 
 // Options say how a [Load] presses on the servers. Zero fields take the defaults named at each.
 type Options struct {
-	// QPS is the number of requests a second over all servers together; each gets an equal share.
-	// Default 200.
+	// QPS is the number of requests a second, in equal shares for all servers. Default 200.
 	QPS float64
-	// Seed of all choices. The sequence of requests to one server is a function of seed and probes
-	// alone.
+	// Seed of all choices. Seed and probes alone decide the sequence of requests to one server.
 	Seed uint64
 	// InFlight bounds the requests waiting for one server, so that a silent one takes no strength
 	// from the load on the others. Default 512.
@@ -35,8 +33,7 @@ type Options struct {
 	Mix workload.Mix
 	// Profile is where the weight of the load lies. The zero value is the general load.
 	Profile scenario.Traffic
-	// ReadOnly keeps to requests that read: no object is made, and nothing is asked to change, dry
-	// run or not.
+	// ReadOnly keeps to requests that read: nothing is made or changed, not even as a dry run.
 	ReadOnly bool
 }
 
@@ -49,8 +46,7 @@ type Load struct {
 	probes  atomic.Pointer[[]workload.Probe]
 }
 
-// NewLoad prepares a load that goes out through the clients. Until SetProbes it asks for discovery
-// only.
+// NewLoad prepares a load through the clients. Until SetProbes it asks for discovery only.
 func NewLoad(clients *Clients, options Options) (*Load, error) {
 	options.QPS = workload.Rate(options.Profile, cmp.Or(options.QPS, 200))
 	options.InFlight = cmp.Or(options.InFlight, 512)
@@ -78,8 +74,7 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 	return l, nil
 }
 
-// SetProbes replaces what is asked for, from the next request on. Call it whenever what servers
-// serve has changed.
+// SetProbes replaces what is asked for. Call it whenever what servers serve has changed.
 func (l *Load) SetProbes(probes []workload.Probe) {
 	probes = slices.Clone(probes)
 	l.probes.Store(&probes)
@@ -97,8 +92,7 @@ func (l *Load) Run(ctx context.Context) error {
 	return nil
 }
 
-// runLane is the load on one server. One goroutine chooses, so that choices do not depend on how
-// fast answers come.
+// runLane is the load on one server. One goroutine chooses: choices do not depend on answers.
 func (l *Load) runLane(ctx context.Context, chooser *workload.Chooser, server string) {
 	share := l.options.QPS / float64(len(l.clients.targets))
 	limiter := rate.NewLimiter(rate.Limit(share), max(1, int(share/10)))

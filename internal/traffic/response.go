@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// readBody fills in what a complete response says. A discovery document is parsed once for each hash.
+// readBody fills in what a complete response says. It parses each discovery document once.
 func (t *recordingTransport) readBody(op *history.Operation, contentType string, body []byte) {
 	got := answer.MediaType(contentType)
 	if op.Accept != "" {
@@ -46,7 +46,7 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 // parsers read the documents that are not aggregated discovery.
 var parsers = map[string]func([]byte) (history.Document, error){history.VerbOpenAPI: answer.ParseOpenAPI, history.VerbLegacy: answer.ParseLegacy}
 
-// keep records a document that nobody was given before. Of one that cannot be read the hash stays, and why.
+// keep records a new document, or, of one that cannot be read, the reason.
 func (t *recordingTransport) keep(op *history.Operation, body []byte, parse func([]byte) (history.Document, error)) {
 	doc, err := parse(body)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 
 // attempt is a request on its way, with those that the client sends because of its answer, such as
 // the pages of a list. It travels in the request's context, because one HTTP connection is shared
-// by several client-go clients and by load and sweep: the transport could not tell otherwise who
-// sends a request, and why.
+// by several client-go clients and by load and sweep: otherwise the transport could not tell who
+// sends what.
 type attempt struct {
 	purpose history.Purpose
 	began   time.Time
@@ -43,9 +43,8 @@ func attemptOf(ctx context.Context) *attempt {
 }
 
 // Send sends a request to a server as its user, with those that follow from the answers, within a
-// time for all of them. What comes of it is in the recorded operations, so there is nothing to
-// return: a client error here is an answer like any other. There must be a client of that user and
-// server.
+// time for all of them. The recorded operations say what comes of it: a client error is an answer
+// like any other. There must be a client of that user and server.
 func (c *Clients) Send(ctx context.Context, server string, r workload.Request, purpose history.Purpose, timeout time.Duration) {
 	c.get(cmp.Or(r.User, workload.Admin), server).send(ctx, r, purpose, timeout)
 }

@@ -18,15 +18,13 @@ const (
 	readerRole = "skewproof-reader"
 	writerRole = "skewproof-writer"
 
-	// tokenSeconds outlasts any run: a token that expires in the middle would turn into a wave of
-	// 401.
+	// tokenSeconds outlasts any run: an expired token would look like a wave of 401.
 	tokenSeconds = 24 * 60 * 60
 )
 
 // Setup creates what the load stands on: the namespace, the roles of [workload.Reader] and
 // [workload.ServiceAccount], the service account itself, and a bearer token for it. What exists
-// already is left as it is, so Setup can be repeated. The admin client should be one that is not
-// recorded.
+// already is left as it is, so Setup can be repeated. The admin client should not be recorded.
 func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}

@@ -44,7 +44,7 @@ func newSocket(config *rest.Config, conns *connections.Set, record *recordingTra
 	}, nil
 }
 
-// ask asks for a connection that is upgraded, and counts the messages that come on it until the server ends it. A watch may
+// ask asks for an upgraded connection and counts its messages until the server ends it. A watch may
 // end after as long as it is to last; an earlier end is a failure.
 func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	u := r.URL()
@@ -59,7 +59,7 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	if err != nil {
 		return
 	}
-	// golang.org/x/net/websocket, which kube-apiserver serves watches by, refuses a client that does not say where it comes from.
+	// golang.org/x/net/websocket, by which kube-apiserver serves watches, demands an Origin.
 	header := http.Header{auditIDHeader: {op.ID}, "Origin": {s.origin}}
 	if s.token != "" {
 		header.Set("Authorization", "Bearer "+s.token)
@@ -96,7 +96,7 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	t.recorder.Operation(op)
 }
 
-// refused records an answer that is no upgrade. gorilla/websocket keeps the first kilobyte of its body, which a Status fits in.
+// refused records an answer that is no upgrade. gorilla/websocket keeps a kilobyte of its body.
 func (s *socket) refused(op *history.Operation, resp *http.Response) {
 	body, _ := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()

@@ -15,15 +15,13 @@ import (
 
 // SweepOptions bound a sweep.
 type SweepOptions struct {
-	// Verbs to try; default: all that the document lists. Watches take a second each, though side
-	// by side.
+	// Verbs to try; default: all that the document lists. Each watch takes a second.
 	Verbs []string
 	// QPS over all servers; default: no limit.
 	QPS float64
 }
 
-// How many requests of a sweep are under way for each server. A watch is idle for most of its
-// second.
+// How many requests of a sweep are under way for each server. A watch is mostly idle.
 const (
 	sweepConcurrency = 8
 	watchConcurrency = 32

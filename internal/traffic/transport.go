@@ -19,22 +19,22 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// auditIDHeader makes the client's ID the server's audit ID (k8s.io/api audit/v1, HeaderAuditID). A peer proxy hands
-// it on, so that one ID joins the audit logs of all servers that handled the request.
+// auditIDHeader makes the client's ID the server's audit ID (k8s.io/api audit/v1, HeaderAuditID).
+// Peer proxies hand it on, so one ID joins the audit logs of all servers.
 const auditIDHeader = "Audit-ID"
 
-// recordingTransport stands between client-go and the network and turns each attempt into one operation.
+// recordingTransport turns each attempt of client-go into one operation.
 //
-// client-go would retry by itself after 429 and 5xx with Retry-After, and after broken connections
-// (k8s.io/client-go/rest/with_retry.go). It is given no reason to: Retry-After is recorded and then taken off the
-// response, and errors reach it as [noResponse], which it does not recognise.
+// client-go would retry after 429 and 5xx with Retry-After, and after broken connections
+// (k8s.io/client-go/rest/with_retry.go). So Retry-After is recorded and taken off the response, and
+// errors reach it as [noResponse], which it does not recognise.
 type recordingTransport struct {
 	next     http.RoundTripper
 	server   string
 	user     string
 	recorder Recorder
 	gate     *gate
-	// documents are those that any client of the run was given: history.Document by hash.
+	// documents of all clients of the run: history.Document by hash.
 	documents *sync.Map
 	mu        sync.Mutex
 	session   workload.Session
@@ -46,7 +46,7 @@ func (t *recordingTransport) resolve(r workload.Request) workload.Request {
 	return t.session.Resolve(r)
 }
 
-// finish records an operation that is over, and leaves with its attempt what the client sends because of it.
+// finish records an operation that is over, and notes in its attempt what the client sends next.
 func (t *recordingTransport) finish(ctx context.Context, op *history.Operation, body []byte) {
 	a := attemptOf(ctx)
 	t.mu.Lock()
@@ -64,8 +64,8 @@ func (t *recordingTransport) finish(ctx context.Context, op *history.Operation, 
 // WrappedRoundTripper lets client-go find the http.Transport below.
 func (t *recordingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip implements [http.RoundTripper]. A body is read to its end here, so that Operation.End is when the response
-// was complete; only that of a watch is streamed, and its operation recorded when the stream ends.
+// RoundTrip implements [http.RoundTripper]. It reads a body to its end, so that Operation.End is
+// when the response was complete. Only that of a watch is streamed, and recorded at its end.
 func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context()) // a RoundTripper may not modify the request it is given
 	op := t.begin(req)
@@ -116,9 +116,9 @@ func (t *recordingTransport) begin(req *http.Request) history.Operation {
 	return op
 }
 
-// admit holds a request back while others try whether the server answers (see [gate]): the operation starts after that
-// wait. A request that runs out of time meanwhile was never sent, and is recorded as that. held is for how long the attempt
-// had gone on when the request could be sent.
+// admit holds a request back while others try whether the server answers (see [gate]); the
+// operation starts after that. A request that runs out of time meanwhile is recorded as never sent.
+// held is the age of the attempt when the request could be sent.
 func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held time.Duration, err error) {
 	op.Start = t.recorder.Now()
 	answered, err = t.gate.pass(ctx)
@@ -129,13 +129,13 @@ func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (
 	return answered, time.Since(attemptOf(ctx).began), nil
 }
 
-// patience is for how long an attempt may have gone on when a request is sent that still has as much time for its answer as
-// a server may take.
+// patience is the greatest age of an attempt at which a request still has enough time for its
+// answer.
 var patience = workload.Timeout - history.DefaultBounds.Unavailable
 
-// failed records an operation that got no complete response, and returns the error for client-go. held is as admit says: a
-// request that runs out of time because it was held back for long, or because it came after others of its attempt (the
-// pages of a list), says nothing about the server.
+// failed records an operation without a complete response, and returns the error for client-go.
+// held is as in admit: a request that runs out of time because it was held back, or came after
+// others of its attempt (the pages of a list), says nothing about the server.
 func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, held time.Duration, err error) error {
 	failure := classifyFailure(ctx, err)
 	if held > patience && errors.Is(context.Cause(ctx), errAttemptTimeout) {
@@ -151,8 +151,8 @@ func (t *recordingTransport) lost(ctx context.Context, op *history.Operation, wh
 	return &noResponse{server: t.server, operation: op.ID, failure: op.Failure}
 }
 
-// noResponse is what client-go gets to see of a broken connection. It deliberately neither unwraps nor quotes the cause:
-// client-go tells retryable errors by type and by text. The cause is in the recorded operation.
+// noResponse is a broken connection as client-go sees it. It neither unwraps nor quotes the cause,
+// which the operation has: client-go tells retryable errors by type and text.
 type noResponse struct {
 	server, operation string
 	failure           history.Failure
@@ -165,9 +165,9 @@ func (e *noResponse) Error() string {
 // newline ends a watch event: clients watch in JSON only.
 var newline = []byte{'\n'}
 
-// watchBody records its operation once: at the end of the stream, or when it is closed before that. It counts the events
-// in the bytes of the stream: the client that decodes them could not tell in time, for the operation is recorded at the
-// last byte, before the client has seen the last event.
+// watchBody records its operation once: at the end of the stream, or when it is closed before. It
+// counts the events in the bytes, because the operation is recorded at the last byte, before the
+// client has decoded the last event.
 type watchBody struct {
 	body      io.ReadCloser
 	transport *recordingTransport
@@ -193,7 +193,7 @@ func (b *watchBody) Read(p []byte) (int, error) {
 }
 
 func (b *watchBody) Close() error {
-	// Whoever closes an unfinished stream has no more use for it: that says nothing of the server.
+	// Closing an unfinished stream says nothing about the server.
 	b.ended(context.Canceled)
 	return b.body.Close()
 }

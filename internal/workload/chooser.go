@@ -15,8 +15,7 @@ type Choices interface{ IntN(n int) int }
 
 // Options say what a [Chooser] chooses.
 type Options struct {
-	// Lane names the chooser: no two of a run may have the same name. The server that is asked is a
-	// good one.
+	// Lane names the chooser, uniquely in a run; by convention after the server that is asked.
 	Lane string
 	// Choices is required.
 	Choices Choices
@@ -26,16 +25,14 @@ type Options struct {
 	Mix Mix
 	// Users that ask, the first of which may do everything. Default: [Users].
 	Users []string
-	// ReadOnly keeps to requests that read: no object is made, and nothing is asked to change, dry
-	// run or not.
+	// ReadOnly keeps to requests that read: nothing is made or changed, not even as a dry run.
 	ReadOnly bool
 	// Can reports whether the sender is able to send a request; another is chosen instead of one
 	// that it cannot send. Default: it can send all.
 	Can func(*Request) bool
 }
 
-// Chooser chooses what is asked next. Its choices depend on its options and probes alone. It is not
-// safe for concurrent use.
+// Chooser chooses what is asked next. Its options and probes alone decide. Not for concurrent use.
 type Chooser struct {
 	Options
 	decks    decks
@@ -88,8 +85,7 @@ func (c *Chooser) Use(probes []Probe) {
 	}
 }
 
-// mostRefused bounds how often in a row another request is chosen because the sender cannot send
-// one.
+// mostRefused bounds how many requests in a row may be ones that the sender cannot send.
 const mostRefused = 16
 
 // Next is the next request.
@@ -133,8 +129,8 @@ func (c *Chooser) once(r history.Resource, what string, all func(history.Resourc
 	return c.possible[key]
 }
 
-// writeShare is how many percent of the requests on resources that can be written to are about
-// objects of the load.
+// writeShare is the share, in percent, of requests on writable resources that use the load's
+// objects.
 const writeShare = 35
 
 func (c *Chooser) choose() Request {
@@ -165,8 +161,7 @@ func (c *Chooser) choose() Request {
 	return chosen
 }
 
-// own is a request of the profile's own kind; false if it is not the turn of one, or there is
-// nothing to ask for in that way.
+// own is a request of the profile's own kind; false if it is not its turn, or there is none.
 func (c *Chooser) own() (Request, bool) {
 	if c.large.growing() {
 		return c.large.grow(c.Lane, c.Users[0]), true

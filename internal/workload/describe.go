@@ -11,8 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// RequestInfo is the API machinery's own reading of a path, so that operations and servers agree on
-// what is asked.
+// RequestInfo reads paths as the API machinery does, so that operations and servers agree.
 var RequestInfo = &request.RequestInfoFactory{
 	APIPrefixes:          sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api"),

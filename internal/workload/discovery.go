@@ -38,8 +38,7 @@ func (c *Chooser) group(version bool) Request {
 }
 
 // rareDiscovery is what clients of other ages and kinds ask for: the server's own view, forms
-// without aggregation, OpenAPI, and what kubectl makes of the merged document. The whole of OpenAPI
-// 2 is some megabytes.
+// without aggregation, OpenAPI, and what kubectl makes of the merged document. OpenAPI 2 is large.
 func (c *Chooser) rareDiscovery() Request {
 	older := Request{Verb: history.VerbLegacy, Path: [...]string{"/apis", "/api"}[c.Choices.IntN(2)]}
 	openAPI := func(path string) Request { return Request{Verb: history.VerbOpenAPI, Path: path, Accept: mediaJSON} }

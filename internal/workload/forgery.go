@@ -24,8 +24,7 @@ const (
 )
 
 // Forgeries are all. Impersonate-User is not among them, because a user may be allowed to use it;
-// nor is X-Forwarded-For, by which audit logs, and so the record of a run, tell who has passed a
-// request on.
+// nor is X-Forwarded-For, by which audit logs tell who has passed a request on.
 var Forgeries = []Forgery{
 	{ForgedHop, http.Header{"X-Kubernetes-Peer-Proxied": {"true"}}},
 	{"hop-of-1.28", http.Header{"X-Kubernetes-Apiserver-Rerouted": {"true"}}},
@@ -55,8 +54,7 @@ func manyGroups(n int) (groups []string) {
 	return groups
 }
 
-// ForgedHeader is the headers of the request's forgery, nil if there is none of that name. They
-// must not be changed.
+// ForgedHeader is the headers of the request's forgery, nil without one. It must not be changed.
 func (r *Request) ForgedHeader() http.Header {
 	if i := slices.IndexFunc(Forgeries, func(f Forgery) bool { return f.Name == r.Forged }); i >= 0 {
 		return Forgeries[i].Header

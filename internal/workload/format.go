@@ -24,8 +24,7 @@ const (
 	acceptProtobuf = mediaProtobuf + "," + mediaJSON // custom resources have no protobuf
 )
 
-// accepted are what clients say they can read. Not every server writes every type of every
-// resource: it then says so (406).
+// accepted are what clients say they can read. A server that does not write a type answers 406.
 var accepted = []string{
 	mediaJSON, mediaYAML, mediaProtobuf, acceptProtobuf, mediaCBOR + "," + mediaJSON, mediaCBOR, acceptTable,
 	"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json",
@@ -38,8 +37,7 @@ type body struct{ mediaType, bytes string }
 // cborEmpty is an empty map in CBOR (RFC 8949, 3.1).
 const cborEmpty = "\xa0"
 
-// created are bodies that an object is to be made of, as a dry run. Validation refuses all of them,
-// after routing.
+// created are bodies to create an object of, as a dry run. Validation refuses them after routing.
 var created = []body{
 	{mediaJSON, `{}`},
 	{mediaYAML, "metadata: {}\n"},

@@ -18,8 +18,7 @@ const (
 	LargeListPerLane = 130
 	// largePage is how many objects a page has. It divides no number of them.
 	largePage = 37
-	// padding is how many bytes each object has beside what it must have: lists are then larger
-	// than what is buffered on the way.
+	// padding makes lists larger than what is buffered on the way; in bytes for each object.
 	padding = 700
 )
 

@@ -15,8 +15,7 @@ const (
 	fieldManager = "skewproof"
 )
 
-// ManagedBy and ManagedByValue label every object that is made for a run, so that it can be told
-// from those of others.
+// ManagedBy and ManagedByValue label every object that is made for a run.
 const (
 	ManagedBy      = "app.kubernetes.io/managed-by"
 	ManagedByValue = "skewproof"
@@ -32,8 +31,7 @@ func creatable(r history.Resource) bool {
 
 // nextOfLife is the next request in the lives of the objects of r, which must be one that canWrite:
 // create, read, change, delete. It assumes that every create succeeds; where one did not (the user
-// may not write, the server was down), what follows meets a missing object, which is as good an
-// answer.
+// may not write, the server was down), the next meets a missing object, which is as good.
 func (c *Chooser) nextOfLife(r history.Resource) Request {
 	live := c.live[r.GVR]
 	n := c.Choices.IntN(100)
@@ -58,8 +56,7 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 	return c.perhapsTyped(change)
 }
 
-// changesOf are the requests that can be made on a living object. Those with the whole object have
-// no body yet.
+// changesOf are the requests on a living object. Those with the whole object have no body yet.
 func changesOf(r history.Resource, name string, stamp int) []Request {
 	t := templates[groupResource{r.Group, r.Resource}]
 	apply := patch(r, name, "", applyPatch, "")
@@ -82,8 +79,7 @@ func changesOf(r history.Resource, name string, stamp int) []Request {
 	return all
 }
 
-// TypedResources are those that the generated clientset is used for, so that some requests speak
-// protobuf.
+// TypedResources are those for the generated clientset, which speaks protobuf.
 var TypedResources = []history.GVR{
 	{Version: "v1", Resource: "configmaps"}, {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }

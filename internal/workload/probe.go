@@ -32,40 +32,34 @@ type Probe struct {
 
 // Classify turns ground truth (each live server's own document) into probes, sorted by resource. To
 // what the documents list it adds resources that nobody serves: an unknown group, an unknown
-// version of a known group, an unknown resource of a known version, and unknown subresources. No
-// documents give no probes.
+// version of a known group, an unknown resource of a known version, unknown subresources. Without
+// documents there are none.
 func Classify(docs map[string]history.Document) []Probe {
-	byGVR := map[history.GVR]*Probe{}
+	var all []history.Document
+	servers := map[history.GVR][]string{}
 	for _, server := range slices.Sorted(maps.Keys(docs)) {
+		all = append(all, docs[server])
 		for _, r := range docs[server].Resources {
-			p := byGVR[r.GVR]
-			if p == nil {
-				p = &Probe{Resource: clone(r)}
-				byGVR[r.GVR] = p
-			} else {
-				unite(&p.Resource, r)
-			}
-			if !slices.Contains(p.Servers, server) {
-				p.Servers = append(p.Servers, server)
+			if !slices.Contains(servers[r.GVR], server) {
+				servers[r.GVR] = append(servers[r.GVR], server)
 			}
 		}
 	}
-	probes := make([]Probe, 0, len(byGVR)+8)
-	for _, p := range byGVR { // in any order: they are sorted below
-		p.Class = Somewhere
+	var probes []Probe
+	for _, r := range Union(all...).Resources {
+		p := Probe{Resource: r, Class: Somewhere, Servers: servers[r.GVR]}
 		if len(p.Servers) == len(docs) {
 			p.Class = Everywhere
 		}
-		probes = append(probes, *p)
-		probes = append(probes, skewedSubresources(*p, docs)...)
+		probes = append(probes, p)
+		probes = append(probes, skewedSubresources(p, docs)...)
 	}
 	slices.SortFunc(probes, compareProbes)
 	return append(probes, unserved(probes)...)
 }
 
-// skewedSubresources are those that not all servers of the resource have. Versions differ in them
-// too: 1.37 has a status of storage.k8s.io/v1 csinodes and 1.36 has not, though both serve
-// csinodes.
+// skewedSubresources are those that not all servers of the resource have. Of storage.k8s.io/v1
+// csinodes, for example, 1.37 has a status and 1.36 has not.
 func skewedSubresources(p Probe, docs map[string]history.Document) []Probe {
 	var skewed []Probe
 	for _, s := range p.Resource.Subresources {
@@ -134,8 +128,7 @@ func compareProbes(a, b Probe) int {
 
 // Classifier classifies as [Classify] does, and remembers. What was served once and is not any more
 // becomes a probe of what nobody serves: servers and clients that do not forget it are wrong in
-// another way than with what never existed. The zero Classifier has seen nothing. It is not safe
-// for concurrent use.
+// another way than with what never existed. The zero value is empty. It is not for concurrent use.
 type Classifier struct{ once history.Document }
 
 // Classify classifies what the live servers serve, and what was served at an earlier call.
@@ -153,8 +146,7 @@ func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	return probes
 }
 
-// departed is what was served once and is not now: whole resources, and subresources of resources
-// that still are.
+// departed is what was served once and is not now: resources, or subresources of served ones.
 func departed(once, now history.Document) []Probe {
 	var probes []Probe
 	for _, r := range once.Resources {
@@ -177,8 +169,7 @@ func departed(once, now history.Document) []Probe {
 // servers that are somebody else's, keep to.
 var ReadVerbs = []string{"get", "list", "watch"}
 
-// connecting are the subresources whose GET asks for a connection into a container or to what
-// stands behind an object.
+// connecting are the subresources whose GET asks for a connection, not for an object.
 var connecting = []string{"exec", "attach", "portforward", "proxy"}
 
 // readable is as much of the probes as can be asked for by reading. What is left of a resource has

@@ -42,8 +42,8 @@ const (
 )
 
 // Timeout is how long a client waits for the answer to a request, and to those that follow from it.
-// It is longer than history.DefaultBounds.Unavailable allows a server, so that a late 503 is seen
-// as that and not as a timeout.
+// It is longer than history.DefaultBounds.Unavailable allows a server, so that a late 503 is no
+// timeout.
 const Timeout = 35 * time.Second
 
 // Request is one request of a client, as data. Values are comparable. What a request leaves empty
@@ -79,8 +79,7 @@ type Request struct {
 	Body string `json:"body,omitempty"`
 
 	// Cached makes a request for a merged document conditional; Then is what the client asks for
-	// after the answer. Both depend on earlier answers, which a [Session] remembers. Pick chooses
-	// among what it remembers.
+	// after the answer. Both depend on what a [Session] remembers, among which Pick chooses.
 	Cached Cached `json:"cached,omitempty"`
 	Then   Then   `json:"then,omitempty"`
 	Pick   int    `json:"pick,omitempty"`

@@ -7,8 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// possibleFor are the requests that a resource can be asked for without an object of the load, by
-// the verbs it lists.
+// possibleFor are the requests for a resource without an object of the load, by its verbs.
 func possibleFor(r history.Resource) []Request {
 	has := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
 	var all []Request
@@ -37,8 +36,7 @@ func possibleFor(r history.Resource) []Request {
 		all = append(all, about(r, absentName, "delete"))
 	}
 	if has("create") || len(all) == 0 {
-		// An empty object is refused by validation, after routing; dryRun holds back the few that
-		// it suits.
+		// Validation refuses an empty object after routing; dryRun holds back the others.
 		create, _ := visit(r, "", "create")
 		all = append(all, create)
 	}
@@ -95,8 +93,7 @@ func (c *Chooser) anySubresource(p Probe) (Request, bool) {
 	return c.subresource(p), true
 }
 
-// subresource asks for the one subresource that a probe is about, with one verb of it after the
-// other.
+// subresource asks for the subresource of a probe, with one verb after the other.
 func (c *Chooser) subresource(p Probe) Request {
 	absent := get(p.Resource, absentName, p.Subresource)
 	i := slices.IndexFunc(p.Resource.Subresources, func(s history.Subresource) bool { return s.Name == p.Subresource })
@@ -114,8 +111,7 @@ func (c *Chooser) subresource(p Probe) Request {
 }
 
 // PodConnections are the subresources by which a client gets a connection to what runs in a pod.
-// The pod does not exist: what is learned is whether a request that asks for an upgrade is answered
-// as any other.
+// The pod does not exist: the question is whether an upgrade is answered as any other request.
 var PodConnections = []string{"exec", "attach", "portforward"}
 
 // upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where

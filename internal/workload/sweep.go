@@ -22,8 +22,8 @@ var matchesNothing = url.Values{"labelSelector": {"skewproof.invalid/sweep=match
 // That also holds for the resources that act instead of store: a review of nothing is refused, and
 // bindings, evictions, tokens and connections (exec, attach, portforward) fail on the missing
 // object before anything is dialled. Only the proxy subresources are left out: what they answer is
-// about what stands behind them (503 "no endpoints available" for a service that does not exist),
-// and reads like a fault of the server.
+// about what stands behind them (503 for a service that does not exist), and reads like a fault of
+// the server.
 func Sweep(doc history.Document, verbs []string) []Request {
 	var all []Request
 	add := func(r history.Resource, subresource string, offered []string) {
@@ -45,8 +45,7 @@ func Sweep(doc history.Document, verbs []string) []Request {
 	return all
 }
 
-// visit tries a verb. It is false for what is not asked: a proxy subresource, or a verb unknown to
-// this package.
+// visit tries a verb. It is false for a proxy subresource and for unknown verbs.
 func visit(r history.Resource, subresource, verb string) (Request, bool) {
 	if subresource == "proxy" {
 		return Request{}, false
@@ -93,8 +92,7 @@ func visit(r history.Resource, subresource, verb string) (Request, bool) {
 
 // validBody is what must be sent to create the few resources whose handlers answer 500 to an empty
 // object, with a bare "target.name: Required value" or "unsupported role reference kind" (seen with
-// 1.36 and 1.37): that is no fault of routing and must not look like one. What is bound does not
-// exist.
+// 1.36 and 1.37): that is no fault of routing and must not look like one. Nothing bound exists.
 func validBody(r history.Resource, subresource string) (string, bool) {
 	const rbac = "rbac.authorization.k8s.io"
 	switch {

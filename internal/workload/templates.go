@@ -9,13 +9,11 @@ import (
 
 type groupResource struct{ group, resource string }
 
-// template makes valid objects of one resource, the smallest that validation lets through in every
-// version of it.
+// template makes valid objects of one resource, the smallest that are valid in every version.
 type template struct {
 	kind   string
 	fields string // all but apiVersion, kind and metadata, in JSON; NAME is that of the object
-	// unconditionalUpdate: a PUT without resourceVersion is allowed (AllowUnconditionalUpdate in
-	// its strategy).
+	// unconditionalUpdate: a PUT may lack resourceVersion (AllowUnconditionalUpdate).
 	unconditionalUpdate bool
 	subresources        map[string]string // a merge patch for each that can be patched
 }
@@ -57,8 +55,7 @@ type metadata struct {
 	Namespace   string            `json:"namespace,omitempty"`
 }
 
-// object is a valid object of the resource, in JSON, with more metadata than every object has, if
-// any.
+// object is a valid object of the resource, in JSON, with more metadata, if any.
 func object(r history.Resource, name string, more metadata) string {
 	t := templates[groupResource{r.Group, r.Resource}]
 	if more.Labels == nil {

@@ -42,8 +42,7 @@ func unserved(served []Probe) []Probe {
 	return slices.CompactFunc(probes, func(a, b Probe) bool { return compareProbes(a, b) == 0 })
 }
 
-// neighbours are one resource of the core group, one of a named group, and one that only some
-// servers serve.
+// neighbours are one resource of the core group, one of a named group, and one of class Somewhere.
 func neighbours(served []Probe) []Probe {
 	var found []Probe
 	for _, wanted := range []func(Probe) bool{

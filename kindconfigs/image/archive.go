@@ -123,26 +123,22 @@ func writeDirs(t *tar.Writer, dir string, written map[string]bool) error {
 
 func writeFile(t *tar.Writer, f file) error {
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: time.Unix(0, 0)}
-	if f.from == "" {
-		if err := t.WriteHeader(header); err != nil {
+	var content io.Reader = bytes.NewReader(f.content)
+	if f.from != "" {
+		in, err := os.Open(f.from)
+		if err != nil {
 			return err
 		}
-		_, err := t.Write(f.content)
-		return err
+		defer func() { _ = in.Close() }()
+		info, err := in.Stat()
+		if err != nil {
+			return err
+		}
+		header.Size, content = info.Size(), in
 	}
-	in, err := os.Open(f.from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	header.Size = info.Size()
 	if err := t.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, in)
+	_, err := io.Copy(t, content)
 	return err
 }

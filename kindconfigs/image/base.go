@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
-// base returns the base of node images: systemd, containerd and what kubelets need, but nothing of
-// Kubernetes.
+// base returns the base of node images: systemd, containerd and what kubelets need.
 func (b *builder) base(ctx context.Context) (string, error) {
 	want := recipe("base", debianRecipe())
 	// If the engine has the substitute, the image could not be pulled, and that is not tried again.
@@ -56,7 +56,7 @@ func (b *builder) pulled(ctx context.Context, image string) bool {
 		return false
 	}
 	say("pulling %s", image)
-	if _, err := b.engine.docker(ctx, nil, "pull", "--quiet", image); err != nil {
+	if _, err := kind.Docker(ctx, nil, "pull", "--quiet", image); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		say("not pulled: %s", line)
 		return false
@@ -65,14 +65,13 @@ func (b *builder) pulled(ctx context.Context, image string) bool {
 }
 
 // baseFiles are kind's own files, and programs built from Go modules. crictl is not published as a
-// module, so 'kind load' does not work on these nodes. There is no snapshotter for rootless engines
-// either.
+// module, so 'kind load' does not work on these nodes. There is no rootless snapshotter either.
 func (b *builder) baseFiles(ctx context.Context) ([]file, error) {
-	kind, err := kindSource(ctx)
+	module, err := kindSource(ctx)
 	if err != nil {
 		return nil, err
 	}
-	files, err := kindFiles(os.DirFS(filepath.Join(kind, "images", "base", "files")))
+	files, err := kindFiles(os.DirFS(filepath.Join(module, "images", "base", "files")))
 	if err != nil {
 		return nil, fmt.Errorf("read the files of kind %s: %w", kindVersion, err)
 	}

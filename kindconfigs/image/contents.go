@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// nestedImage is a container image in the node image. It holds one program, which has the
-// component's name.
+// nestedImage is a container image in the node image. Its one program is named after the component.
 type nestedImage struct {
 	tag       string
 	component binaries.Component
@@ -24,17 +24,13 @@ func (i nestedImage) archive() string {
 
 // contents are the nested images of a node image. wanted are those of 'kubeadm config images list'
 // of the oldest version, sandbox is the one for the pods' sandboxes in containerd's configuration;
-// versions are sorted. kube-proxy and CoreDNS are left out: they serve pods, and only the control
-// plane is tested.
+// versions are sorted. kube-proxy and CoreDNS are left out: they serve pods.
 func contents(wanted []string, sandbox string, versions []string) ([]nestedImage, error) {
 	var all []nestedImage
 	add := func(i nestedImage) {
-		for _, have := range all {
-			if have.tag == i.tag {
-				return
-			}
+		if !slices.ContainsFunc(all, func(have nestedImage) bool { return have.tag == i.tag }) {
+			all = append(all, i)
 		}
-		all = append(all, i)
 	}
 	for _, image := range append(wanted, sandbox) {
 		name, tag, ok := strings.Cut(strings.TrimPrefix(image, registry+"/"), ":")

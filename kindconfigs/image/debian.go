@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 // debianSuite is the one that kind's images/base/Dockerfile builds on.
@@ -32,8 +34,7 @@ var debianUnused = []string{
 	"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",
 }
 
-// debian returns the image of a Debian with these packages, from the engine, the cache, or Debian's
-// mirror.
+// debian returns a Debian image with these packages, from the engine, the cache or the mirror.
 func (b *builder) debian(ctx context.Context) (string, error) {
 	want := debianRecipe()
 	if b.engine.has(ctx, debianImage, want) {
@@ -45,7 +46,7 @@ func (b *builder) debian(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	_, err := b.engine.docker(ctx, nil, "import", "--change", "LABEL "+recipeLabel+"="+want,
+	_, err := kind.Docker(ctx, nil, "import", "--change", "LABEL "+recipeLabel+"="+want,
 		"--change", "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", archive, debianImage)
 	if err != nil {
 		return "", fmt.Errorf("import Debian's packages into the engine: %w; if %s is damaged, remove it", err, archive)
@@ -98,8 +99,7 @@ func (b *builder) bootstrap(ctx context.Context, archive string) error {
 	return os.Rename(packed, archive)
 }
 
-// inMountNamespace runs a program in a mount namespace of its own: an interrupted debootstrap
-// leaves /proc mounted.
+// inMountNamespace runs a program in a mount namespace of its own: debootstrap may leave mounts.
 func inMountNamespace(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Setpgid: true}
@@ -107,7 +107,7 @@ func inMountNamespace(ctx context.Context, name string, args ...string) error {
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, tail(string(out)))
+		return fmt.Errorf("%s: %w: %s", name, err, kind.Tail(string(out)))
 	}
 	return nil
 }

@@ -2,58 +2,27 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
-// engine is the Docker engine, which Docker's client finds as usual (DOCKER_HOST, contexts).
-type engine struct {
-	root string // its data directory, on its own machine
-}
+// engine is the Docker engine.
+type engine struct{ kind.Engine }
 
-// docker runs Docker's client and returns its output. The error has the last lines of it.
-func (engine) docker(ctx context.Context, input io.Reader, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "docker", args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
-	var out, output bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &output
-	err := cmd.Run()
-	if err == nil {
-		return strings.TrimSpace(out.String()), nil
-	}
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if text := cmp.Or(tail(output.String()), tail(out.String())); text != "" {
-		err = errors.New(text)
-	}
-	return "", fmt.Errorf("docker %s: %w", args[0], err)
-}
-
-func tail(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return strings.Join(lines[max(0, len(lines)-10):], "\n")
-}
-
-// has reports whether the engine has the image, made from that recipe; "" stands for an image that
-// is not ours.
+// has reports whether the engine has the image, made from that recipe; "": not ours.
 func (e engine) has(ctx context.Context, image, recipe string) bool {
-	got, err := e.docker(ctx, nil, "image", "inspect", "--format", fmt.Sprintf("{{index .Config.Labels %q}}", recipeLabel), image)
+	got, err := kind.Docker(ctx, nil, "image", "inspect", "--format", fmt.Sprintf("{{index .Config.Labels %q}}", recipeLabel), image)
 	return err == nil && got == recipe
 }
 
 // size is in bytes.
 func (e engine) size(ctx context.Context, image string) (int64, error) {
-	text, err := e.docker(ctx, nil, "image", "inspect", "--format", "{{.Size}}", image)
+	text, err := kind.Docker(ctx, nil, "image", "inspect", "--format", "{{.Size}}", image)
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +31,7 @@ func (e engine) size(ctx context.Context, image string) (int64, error) {
 
 // id is "" if there is no such image.
 func (e engine) id(ctx context.Context, image string) string {
-	id, err := e.docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
+	id, err := kind.Docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
 	if err != nil {
 		return ""
 	}
@@ -89,12 +58,12 @@ func (b imageBuild) container() string {
 // Files that the script removes are not in the image.
 func (e engine) build(ctx context.Context, b imageBuild) error {
 	before := e.id(ctx, b.to)
-	remove := func(ctx context.Context) { _, _ = e.docker(ctx, nil, "rm", "--force", "--volumes", b.container()) }
+	remove := func(ctx context.Context) { _, _ = kind.Docker(ctx, nil, "rm", "--force", "--volumes", b.container()) }
 	remove(ctx) // a killed call may have left it
 	// seccomp: containerd makes system calls that Docker's profile forbids.
 	create := append([]string{"create", "--name=" + b.container(), "--interactive", "--network=none", "--security-opt=seccomp=unconfined",
 		"--entrypoint=bash"}, b.options...)
-	container, err := e.docker(ctx, nil, append(create, b.from)...)
+	container, err := kind.Docker(ctx, nil, append(create, b.from)...)
 	defer remove(context.WithoutCancel(ctx))
 	if err != nil {
 		return fmt.Errorf("make %s: %w", b.to, err)
@@ -102,13 +71,13 @@ func (e engine) build(ctx context.Context, b imageBuild) error {
 
 	r, w := io.Pipe()
 	go func() { _ = w.CloseWithError(writeLayer(w, b.files)) }()
-	_, err = e.docker(ctx, r, "cp", "-", container+":/")
+	_, err = kind.Docker(ctx, r, "cp", "-", container+":/")
 	_ = r.Close()
 	if err != nil {
 		return fmt.Errorf("copy files into %s: %w", b.to, err)
 	}
 	if len(b.script) > 0 {
-		if _, err := e.docker(ctx, bytes.NewReader(b.script), "start", "--attach", "--interactive", container); err != nil {
+		if _, err := kind.Docker(ctx, bytes.NewReader(b.script), "start", "--attach", "--interactive", container); err != nil {
 			return fmt.Errorf("make %s in a container: %w", b.to, err)
 		}
 	}
@@ -116,12 +85,12 @@ func (e engine) build(ctx context.Context, b imageBuild) error {
 	for _, c := range b.changes {
 		commit = append(commit, "--change="+c)
 	}
-	if _, err := e.docker(ctx, nil, append(commit, container, b.to)...); err != nil {
+	if _, err := kind.Docker(ctx, nil, append(commit, container, b.to)...); err != nil {
 		return fmt.Errorf("make %s: %w", b.to, err)
 	}
 	if before != "" && before != e.id(ctx, b.to) {
 		// This fails if something uses the image, which then stays.
-		_, _ = e.docker(ctx, nil, "rmi", before)
+		_, _ = kind.Docker(ctx, nil, "rmi", before)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 // realEngine returns an engine and an image in it that has bash. It skips the test where there is none: CI runs it after 'make kind-images'.
@@ -26,7 +28,7 @@ func realEngine(t *testing.T) (e engine, from string) {
 func TestBake(t *testing.T) {
 	e, from := realEngine(t)
 	name := fmt.Sprintf("skewproof/test:%d", os.Getpid())
-	t.Cleanup(func() { _, _ = e.docker(context.Background(), nil, "rmi", "--force", name) })
+	t.Cleanup(func() { _, _ = kind.Docker(context.Background(), nil, "rmi", "--force", name) })
 	bake := func(recipe, script string) error {
 		return e.build(t.Context(), imageBuild{
 			from: from, to: name, recipe: recipe,
@@ -50,12 +52,12 @@ func TestBake(t *testing.T) {
 		{[]string{name, "world"}, "hello world"},
 		{[]string{"--entrypoint=bash", name, "-c", "cd /skewproof-test; echo * $(<c) $SAID"}, "a c 6400 yes"},
 	} {
-		got, err := e.docker(t.Context(), nil, append([]string{"run", "--rm", "--network=none"}, tc.args...)...)
+		got, err := kind.Docker(t.Context(), nil, append([]string{"run", "--rm", "--network=none"}, tc.args...)...)
 		if err != nil || got != tc.want {
 			t.Errorf("%v: got %q, %v; want %q", tc.args, got, err, tc.want)
 		}
 	}
-	if got, err := e.docker(t.Context(), nil, "image", "inspect", "--format={{.Config.StopSignal}}", name); err != nil || got != "SIGRTMIN+3" {
+	if got, err := kind.Docker(t.Context(), nil, "image", "inspect", "--format={{.Config.StopSignal}}", name); err != nil || got != "SIGRTMIN+3" {
 		t.Errorf("the stop signal is %q, %v", got, err)
 	}
 
@@ -71,7 +73,7 @@ func TestBake(t *testing.T) {
 	if !e.has(t.Context(), name, "two") || e.id(t.Context(), first) != "" {
 		t.Error("the image that was replaced is still there")
 	}
-	if left, err := e.docker(t.Context(), nil, "ps", "--all", "--quiet", "--filter=name="+imageBuild{to: name}.container()); err != nil || left != "" {
+	if left, err := kind.Docker(t.Context(), nil, "ps", "--all", "--quiet", "--filter=name="+imageBuild{to: name}.container()); err != nil || left != "" {
 		t.Errorf("containers are left: %q, %v", left, err)
 	}
 }

@@ -97,14 +97,18 @@ func run(ctx context.Context, args []string) error {
 	defer unlock()
 
 	start := time.Now()
-	made, err := b.images(ctx, versions)
+	node, err := b.nodeImage(ctx, versions)
+	var balancer string
+	if err == nil {
+		balancer, err = b.balancerImage(ctx)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("stopped; finished parts are kept, and the next call continues with them")
 		}
 		return err
 	}
-	for _, image := range made {
+	for _, image := range []string{node, balancer} {
 		size, err := b.engine.size(ctx, image)
 		if err != nil {
 			return err
@@ -113,20 +117,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	say("done in %s", time.Since(start).Round(time.Second))
 	return nil
-}
-
-// images makes the images that the engine does not have, and returns the names of all that the
-// backend kind needs.
-func (b *builder) images(ctx context.Context, versions []string) ([]string, error) {
-	node, err := b.nodeImage(ctx, versions)
-	if err != nil {
-		return nil, err
-	}
-	balancer, err := b.balancerImage(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []string{node, balancer}, nil
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "kind-images: "+format+"\n", args...) }

@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 // nodeImage returns the node image with these versions, which are sorted.
 func (b *builder) nodeImage(ctx context.Context, versions []string) (string, error) {
-	to := nodeImage(versions)
+	to := kind.ImageName(versions)
 	base, err := b.base(ctx)
 	if err != nil {
 		return "", err
@@ -58,10 +59,9 @@ func (b *builder) nodePrograms(ctx context.Context, version string) ([]file, err
 	return files, nil
 }
 
-// nestedImages makes the archives of the nested images, in a directory of the cache that remove
-// removes.
+// nestedImages makes the archives of the nested images, in a directory that remove removes.
 func (b *builder) nestedImages(ctx context.Context, base string, versions []string) (files []file, remove func(), err error) {
-	config, err := b.engine.docker(ctx, nil, "run", "--rm", "--network=none", "--entrypoint=cat", base, "/etc/containerd/config.toml")
+	config, err := kind.Docker(ctx, nil, "run", "--rm", "--network=none", "--entrypoint=cat", base, "/etc/containerd/config.toml")
 	if err != nil {
 		return nil, nil, fmt.Errorf("read containerd's configuration in %s: %w", base, err)
 	}

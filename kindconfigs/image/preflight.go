@@ -2,22 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/gofrs/flock"
-	"golang.org/x/sys/unix"
+
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 // Disk space for making images, in bytes. The images of two versions take 0.64 GB, and twice that
 // while they are made; Debian's packages take 0.4 GB before they are packed. The rest is for Go's
-// own caches, which a first build fills.
+// caches.
 const (
 	engineRoom = 3 << 30
 	cacheRoom  = 2 << 30
@@ -37,45 +36,27 @@ func cacheDir() (string, error) {
 }
 
 func findEngine(ctx context.Context) (engine, error) {
-	if runtime.GOOS != "linux" {
-		return engine{}, fmt.Errorf("%w: node images are made on linux only, and this is %s", errNeeds, runtime.GOOS)
-	}
-	if _, err := exec.LookPath("docker"); err != nil {
-		return engine{}, fmt.Errorf("%w: Docker's client is not there: install Docker (https://docs.docker.com/engine/install, or "+
-			"'apt-get install docker.io')", errNeeds)
-	}
-	out, err := engine{}.docker(ctx, nil, "info", "--format", "{{json .}}")
-	if err != nil {
-		return engine{}, fmt.Errorf("%w: no Docker engine answers: %w; start it, or set DOCKER_HOST; '.ci/docker start' makes one "+
-			"on a Debian machine of which you are root", errNeeds, err)
-	}
-	var info struct {
-		DockerRootDir, OSType, Architecture, ServerVersion string
-		ServerErrors                                       []string
-	}
-	if err := json.Unmarshal([]byte(out), &info); err != nil {
-		return engine{}, fmt.Errorf("read 'docker info': %w", err)
-	}
+	info, err := kind.FindEngine(ctx)
 	switch {
-	case info.ServerVersion == "":
-		return engine{}, fmt.Errorf("%w: no Docker engine answers: %v; start it, or set DOCKER_HOST", errNeeds, info.ServerErrors)
+	case err != nil:
+		return engine{}, fmt.Errorf("%w: %w\n  '.ci/docker start' makes an engine on a Debian machine of which you are root", errNeeds, err)
 	case info.OSType != "linux" || goArch(info.Architecture) != runtime.GOARCH:
 		return engine{}, fmt.Errorf("%w: the Docker engine is for %s/%s, and what is built here for linux/%s", errNeeds, info.OSType,
 			info.Architecture, runtime.GOARCH)
 	}
-	return engine{root: info.DockerRootDir}, nil
+	return engine{info}, nil
 }
 
 // checkSpace is called before an image is made.
 func (b *builder) checkSpace() error {
-	if free := freeSpace(b.cache); free >= 0 && free < cacheRoom {
+	if free := kind.FreeSpace(b.cache); free >= 0 && free < cacheRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, and %d MB are wanted: free some, or put the cache elsewhere with XDG_CACHE_HOME",
 			errNeeds, free/1e6, b.cache, int64(cacheRoom)/1e6)
 	}
 	// The data directory of an engine on another machine cannot be looked at.
-	if free := freeSpace(b.engine.root); free >= 0 && free < engineRoom {
+	if free := kind.FreeSpace(b.engine.DockerRootDir); free >= 0 && free < engineRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, where the Docker engine keeps its images, and %d MB are wanted: "+
-			"'docker system prune' frees some", errNeeds, free/1e6, b.engine.root, int64(engineRoom)/1e6)
+			"'docker system prune' frees some", errNeeds, free/1e6, b.engine.DockerRootDir, int64(engineRoom)/1e6)
 	}
 	return nil
 }
@@ -89,15 +70,6 @@ func goArch(machine string) string {
 		return "arm64"
 	}
 	return machine
-}
-
-// freeSpace is in bytes; -1 if it is not known.
-func freeSpace(dir string) int64 {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return -1
-	}
-	return int64(s.Bavail) * s.Bsize
 }
 
 func lockCache(ctx context.Context, dir string) (unlock func(), err error) {

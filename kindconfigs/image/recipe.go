@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"golang.org/x/mod/semver"
 
@@ -15,28 +14,23 @@ import (
 )
 
 // The parts of the images beside Kubernetes. kindVersion is that of the module in go.mod, and the
-// two images are those that it uses (pkg/build/nodeimage/defaults.go and
-// pkg/cluster/internal/loadbalancer/const.go there): a test compares. The versions of containerd
-// and the CNI plugins are those of its images/base/Dockerfile.
+// image is the one in its pkg/build/nodeimage/defaults.go: a test compares. The versions of
+// containerd and the CNI plugins are those of its images/base/Dockerfile.
 const (
 	kindVersion       = "v0.33.0"
 	kindBaseImage     = "docker.io/kindest/base:v20260820-69b56db7"
-	envoyImage        = "docker.io/envoyproxy/envoy:v1.36.2"
 	containerdVersion = "v2.3.4"
 	cniPluginsVersion = "v1.9.1"
 )
 
-// Names of the images that are made.
+// Names of the images that are made beside those of package kind, and the registry of Kubernetes.
 const (
-	debianImage   = "skewproof/node-base:debian"
-	baseImage     = "skewproof/node-base:" + kindVersion
-	standInImage  = "skewproof/loadbalancer:dev"
-	nodeImageName = "skewproof/node"
-	registry      = "registry.k8s.io"
+	debianImage = "skewproof/node-base:debian"
+	baseImage   = "skewproof/node-base:" + kindVersion
+	registry    = "registry.k8s.io"
 )
 
-// recipeLabel is the hash of what an image was made from: an image with another recipe is made
-// anew.
+// recipeLabel is the hash of what an image was made from: another recipe means a new image.
 const recipeLabel = "dev.skewproof.recipe"
 
 //go:embed node pause/main.go balancer/main.go balancer/config.go balancer/pool.go balancer/front.go
@@ -57,9 +51,6 @@ func parseVersions(words []string) ([]string, error) {
 	semver.Sort(sorted)
 	return slices.Compact(sorted), nil
 }
-
-// nodeImage is the name of the node image with these versions, which are sorted.
-func nodeImage(versions []string) string { return nodeImageName + ":" + strings.Join(versions, "_") }
 
 // recipe is a hash over the content of an image: our own files, and parts.
 func recipe(parts ...string) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 func TestParseVersions(t *testing.T) {
@@ -40,7 +41,7 @@ func TestParseVersions(t *testing.T) {
 
 // The kind backend looks for this name.
 func TestNodeImage(t *testing.T) {
-	if got := nodeImage([]string{"v1.36.3", "v1.37.1"}); got != "skewproof/node:v1.36.3_v1.37.1" {
+	if got := kind.ImageName([]string{"v1.36.3", "v1.37.1"}); got != "skewproof/node:v1.36.3_v1.37.1" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -87,7 +88,7 @@ func TestVersionsAreKinds(t *testing.T) {
 	}
 	for _, tc := range []struct{ file, text string }{
 		{"pkg/build/nodeimage/defaults.go", `DefaultBaseImage = "` + kindBaseImage + `"`},
-		{"pkg/cluster/internal/loadbalancer/const.go", `Image = "` + envoyImage + `"`},
+		{"pkg/cluster/internal/loadbalancer/const.go", `Image = "` + kind.LoadBalancerImage + `"`},
 		{"images/base/Dockerfile", `ARG CONTAINERD_VERSION="` + containerdVersion + `"`},
 		{"images/base/Dockerfile", `ARG CNI_PLUGINS_VERSION="` + cniPluginsVersion + `"`},
 		{"images/base/Dockerfile", `ARG BASE_IMAGE=debian:` + debianSuite},

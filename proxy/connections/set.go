@@ -1,7 +1,7 @@
-// Package connections keeps track of every connection of a client, so that all can be closed.
+// Package connections keeps track of a client's connections, so that all can be closed.
 //
-// [net/http.Transport] can only close idle connections, which misses some: an HTTP/2 connection counts as busy for a moment after its last
-// request was cancelled, and a connection that is still being dialled for a cancelled request is not tracked.
+// [net/http.Transport] closes only idle connections. It misses one of HTTP/2 whose last request was
+// just cancelled, and one that is being dialled for a cancelled request.
 package connections
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Set is the connections of one client. The zero value is empty and ready to use. It is safe for concurrent use.
+// Set is the connections of one client. Zero is empty and usable. It is safe for concurrent use.
 type Set struct {
 	mu     sync.Mutex
 	life   context.Context // of dialling; nil before the first
@@ -25,27 +25,23 @@ type tracked struct {
 	of *Set
 }
 
-// Dialer returns a function that dials with d and adds the connection to the set, for DialContext of a [net/http.Transport]. After
-// [Set.Close] it returns an error that wraps [net.ErrClosed].
+// Dialer returns a DialContext for a [net/http.Transport] that dials with d and adds the connection
+// to the set. After [Set.Close] its error wraps [net.ErrClosed].
 func (s *Set) Dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		return s.dial(ctx, d, network, address)
+		life, err := s.begin(address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(life, cancel)()
+		conn, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return s.add(conn, address)
 	}
-}
-
-func (s *Set) dial(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
-	life, err := s.begin(address)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(life, cancel)()
-	conn, err := d.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return s.add(conn, address)
 }
 
 // begin returns the context that ends with the set.
@@ -80,7 +76,6 @@ func errClosed(address string) error {
 	return fmt.Errorf("dial %s: this client is closed: %w", address, net.ErrClosed)
 }
 
-// Close implements [net.Conn].
 func (t *tracked) Close() error {
 	t.of.mu.Lock()
 	delete(t.of.open, t)
@@ -88,7 +83,7 @@ func (t *tracked) Close() error {
 	return t.Conn.Close()
 }
 
-// Close closes every connection and cancels every dial. It may be called more than once.
+// Close closes every connection and cancels every dial. It may be called repeatedly.
 func (s *Set) Close() {
 	s.mu.Lock()
 	open := s.open

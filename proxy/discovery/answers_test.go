@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// answer is what a kube-apiserver answered to a GET.
+// answer is a kube-apiserver's answer to a GET.
 type answer struct {
 	Path, Accept string
 	Status       int
@@ -40,7 +40,7 @@ func recordedAnswers(t *testing.T) map[string][]answer {
 	return all
 }
 
-// documentsOf makes our documents of what the server answered as aggregated v2.
+// documentsOf makes documents of the server's aggregated v2 answers.
 func documentsOf(t *testing.T, answers []answer) map[string]*Document {
 	t.Helper()
 	documents := map[string]*Document{}
@@ -72,7 +72,7 @@ func get(handler http.HandlerFunc, accept string, header ...string) *httptest.Re
 	return w
 }
 
-// serving returns the handler of a path, which answers 404 if nothing is there.
+// serving returns the handler of a path; it answers 404 if the path is not served.
 func serving(documents map[string]*Document, path string) http.HandlerFunc {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	d := documents["/"+parts[0]]
@@ -94,9 +94,9 @@ func serving(documents map[string]*Document, path string) http.HandlerFunc {
 	}
 }
 
-// TestAnswersAreAKubeAPIServers compares bytes and headers with what real servers answered. Where they differ on purpose, the
-// test says how.
-func TestAnswersAreAKubeAPIServers(t *testing.T) {
+// TestAnswersEqualKubeAPIServers compares bytes and headers with answers of real servers.
+// Deliberate differences are commented.
+func TestAnswersEqualKubeAPIServers(t *testing.T) {
 	for version, answers := range recordedAnswers(t) {
 		documents := documentsOf(t, answers)
 		compared := 0
@@ -104,7 +104,7 @@ func TestAnswersAreAKubeAPIServers(t *testing.T) {
 			t.Run(version+a.Path+" "+a.Accept, func(t *testing.T) {
 				got := get(serving(documents, a.Path), a.Accept)
 				if strings.Contains(a.Accept, "v=v2beta1") && a.Status == http.StatusNotAcceptable {
-					// Removed from 1.33 on; we still answer it, for old clients.
+					// Removed in 1.33; we still serve it, for old clients.
 					if got.Code != http.StatusOK {
 						t.Errorf("v2beta1: status %d", got.Code)
 					}
@@ -122,7 +122,7 @@ func TestAnswersAreAKubeAPIServers(t *testing.T) {
 					t.Errorf("ETag %s, the server's is %s", got.Header().Get("ETag"), want)
 				}
 				if a.Status != http.StatusOK {
-					return // the texts of errors differ between /api and /apis there, too
+					return // the servers' own error texts differ between /api and /apis
 				}
 				compareBodies(t, a, got.Body.Bytes())
 				compared++
@@ -139,7 +139,7 @@ func compareBodies(t *testing.T, a answer, got []byte) {
 	isVersion := strings.Count(a.Path, "/") == 3 || strings.HasPrefix(a.Path, "/api/")
 	isVersions := a.Path == "/api" && !IsAggregated(a.Accept)
 	if bytes.Contains(a.Body, []byte("creationTimestamp")) {
-		// API machinery before 0.34 wrote the zero time; what it means is the same.
+		// API machinery before 0.34 wrote the zero time, which means the same.
 		mediaType, _, _ := strings.Cut(a.Accept, ";")
 		want, _, err := typed(mediaType).Decode(a.Body, nil, nil)
 		if err != nil {
@@ -160,7 +160,7 @@ func compareBodies(t *testing.T, a answer, got []byte) {
 		}
 		return
 	}
-	// What aggregated discovery does not tell is not in our answer: see tolegacy.go.
+	// Our answer lacks what aggregated discovery does not contain: see legacy.go.
 	if isVersions {
 		var want, have metav1.APIVersions
 		decodeLegacy(t, a.Accept, a.Body, &want)
@@ -185,7 +185,8 @@ func compareBodies(t *testing.T, a answer, got []byte) {
 	}
 }
 
-// decodeLegacy decodes JSON or the API machinery's protobuf, kind and apiVersion included: the latter is empty for /api and /api/v1.
+// decodeLegacy decodes JSON or protobuf, with kind and apiVersion. For /api and /api/v1, the latter
+// is empty.
 func decodeLegacy(t *testing.T, mediaType string, body []byte, into interface {
 	Unmarshal([]byte) error
 	GetObjectKind() schema.ObjectKind

@@ -10,18 +10,19 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 )
 
-// benchmarked are the sizes and shapes that are merged.
+// benchmarked are the sizes of the benchmarks.
 var benchmarked = []struct{ peers, resources int }{{3, 100}, {3, 5000}, {50, 100}, {50, 5000}}
 
 type shape string
 
 const (
-	identical shape = "identical" // every server lists the same
+	identical shape = "identical" // all servers list the same
 	own       shape = "own"       // each also has a few resources of its own
 	shuffled  shape = "shuffled"  // each has its own, and the lists are in another order
 )
 
-// size is a document of that many resources: 25 in a version, two versions in a group, each resource as most are.
+// size returns a document with that many typical resources: 25 in a version, two versions in a
+// group.
 func size(resources int, variant int, s shape) Groups {
 	var groups Groups
 	for n := 0; n < resources; {
@@ -58,7 +59,7 @@ func sizedResource(name string) apidiscoveryv2.APIResourceDiscovery {
 	}
 }
 
-// servers makes the sources as a server gets them: each decoded from bytes of its own, so that nothing is shared.
+// servers makes sources that share no memory: each is decoded from its own bytes.
 func servers(b testing.TB, peers, resources int, s shape) []Source {
 	b.Helper()
 	sources := make([]Source, 0, peers+1)

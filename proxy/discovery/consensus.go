@@ -1,17 +1,20 @@
 package discovery
 
 import (
+	"maps"
 	"slices"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	utilsort "k8s.io/apimachinery/pkg/util/sort"
 )
 
-// MergeConsensus merges as kube-apiservers 1.35 to 1.37 do (k8s.io/apiserver, pkg/endpoints/discovery/aggregated,
-// peer_aggregated_handler.go: mergeResources), byte for byte. The servers are taken in the order of their identities, whatever their
-// versions; lists that differ are ordered topologically, and alphabetically where they contradict each other; verbs and
-// subresources of a resource that differs are sorted. If a source that is not Local has the identity of the local one, it takes its
-// place. The sources are not modified; the result shares what did not change with them.
+// MergeConsensus merges like kube-apiservers 1.35 to 1.37, byte for byte (k8s.io/apiserver,
+// pkg/endpoints/discovery/aggregated, peer_aggregated_handler.go: mergeResources). It takes the
+// servers in the order of their identities and ignores their versions. Lists that differ are
+// ordered topologically, and alphabetically where they contradict each other. Verbs and
+// subresources of a resource that differs are sorted. A source that is not Local but has the
+// identity of the local one replaces it. The sources are not modified; the result shares with them
+// what did not change.
 func MergeConsensus(sources []Source) Groups {
 	var local Source
 	for _, s := range sources {
@@ -61,7 +64,7 @@ func MergeConsensus(sources []Source) Groups {
 	case !sameOrder:
 		order = utilsort.MergePreservingRelativeOrder(orders)
 	}
-	// A name that comes twice in the order gets its group twice, as upstream.
+	// Upstream, too, lists a group twice if its name is twice in the order.
 	groups := make(Groups, 0, len(order))
 	for _, name := range order {
 		groups = append(groups, merged[name])
@@ -70,18 +73,19 @@ func MergeConsensus(sources []Source) Groups {
 }
 
 func consensusOfGroup(a, b apidiscoveryv2.APIGroupDiscovery) (apidiscoveryv2.APIGroupDiscovery, bool) {
-	versions, changed := consensusOf(a.Versions, b.Versions, versionLevel.key, consensusOfVersion)
-	a.Versions = versions
+	var changed bool
+	a.Versions, changed = consensusOf(a.Versions, b.Versions, versionLevel.key, consensusOfVersion)
 	return a, changed
 }
 
 func consensusOfVersion(a, b apidiscoveryv2.APIVersionDiscovery) (apidiscoveryv2.APIVersionDiscovery, bool) {
-	resources, changed := consensusOf(a.Resources, b.Resources, resourceLevel.key, consensusOfResource)
-	a.Resources = resources
+	var changed bool
+	a.Resources, changed = consensusOf(a.Resources, b.Resources, resourceLevel.key, consensusOfResource)
 	return a, changed
 }
 
-// consensusOfResource keeps the first server's description, even where that has neither verbs nor kind.
+// consensusOfResource keeps the first server's description, even if that has neither verbs nor
+// kind.
 func consensusOfResource(a, b apidiscoveryv2.APIResourceDiscovery) (apidiscoveryv2.APIResourceDiscovery, bool) {
 	if equalResource(&a, &b) {
 		return a, false
@@ -95,7 +99,8 @@ func consensusOfResource(a, b apidiscoveryv2.APIResourceDiscovery) (apidiscovery
 	return merged, true
 }
 
-// consensusOf merges two lists of versions or resources, and tells whether the result differs from a.
+// consensusOf merges two lists of versions or resources, and reports whether the result differs
+// from a.
 func consensusOf[T any](a, b []T, key func(*T) string, both func(a, b T) (T, bool)) ([]T, bool) {
 	orderA, orderB := namesOf(a, key), namesOf(b, key)
 	merged := make(map[string]T, len(a))
@@ -130,7 +135,7 @@ func consensusOf[T any](a, b []T, key func(*T) string, both func(a, b T) (T, boo
 	return out, true
 }
 
-// sortedUnion is sorted by name; of two items with one name it has the last. Nil if there is none.
+// sortedUnion is sorted by name, and has the last of the items with one name. It is nil if empty.
 func sortedUnion[T any](a, b []T, key func(*T) string) []T {
 	items := map[string]T{}
 	for _, list := range [][]T{a, b} {
@@ -138,16 +143,8 @@ func sortedUnion[T any](a, b []T, key func(*T) string) []T {
 			items[key(&list[i])] = list[i]
 		}
 	}
-	if len(items) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(items))
-	for name := range items { // sorted below
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := make([]T, 0, len(names))
-	for _, name := range names {
+	var out []T
+	for _, name := range slices.Sorted(maps.Keys(items)) {
 		out = append(out, items[name])
 	}
 	return out

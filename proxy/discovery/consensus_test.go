@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 )
 
-// upstreamMerge is what a kube-apiserver makes of the same sources.
+// upstreamMerge merges the same sources with kube-apiserver's own code.
 func upstreamMerge(sources []Source) Groups {
 	var local Source
 	peers := map[string]Groups{}
@@ -23,7 +23,7 @@ func upstreamMerge(sources []Source) Groups {
 	return aggregated.TestMergeResources(local.Server, local.Groups, peers)
 }
 
-// checkConsensus compares, and tells whether anything was merged.
+// checkConsensus compares with upstream, and reports whether anything was merged.
 func checkConsensus(t *testing.T, name string, sources []Source) bool {
 	t.Helper()
 	before := make([]string, len(sources))

@@ -14,26 +14,29 @@ import (
 	conversion "k8s.io/apiserver/pkg/apis/apidiscovery/v2"
 )
 
-// MaxBody is the size in bytes of the largest body that [Decode] and [DecodeOpenAPI] read: a document of 5,000 resources has
-// about 2 MiB. A fetcher need not read on beyond it.
+// MaxBody is the size in bytes of the largest body that [Decode] and [DecodeOpenAPI] read. A
+// document of 5,000 resources has about 2 MiB.
 const MaxBody = 16 << 20
 
-// Accept headers of aggregated discovery, in the order of parameters that every kube-apiserver understands.
+// Accept headers of aggregated discovery. Every kube-apiserver understands this order of
+// parameters.
 const (
 	AcceptV2       = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	AcceptV2NoPeer = AcceptV2 + ";profile=nopeer"
-	// AcceptV2Beta1 asks for the older format, which servers up to 1.32 know, and with AggregatedDiscoveryRemoveBetaType off up to 1.34.
+	// AcceptV2Beta1 asks for the older format, which servers serve up to 1.32, or up to 1.34 with
+	// AggregatedDiscoveryRemoveBetaType off.
 	AcceptV2Beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 )
 
-// protobufMagic begins every protobuf body of the API machinery (runtime/serializer/protobuf).
+// protobufMagic begins every protobuf body (k8s.io/apimachinery, runtime/serializer/protobuf).
 var protobufMagic = []byte("k8s\x00")
 
-// Decode reads an aggregated discovery document, v2 or v2beta1, in JSON or protobuf. The body's own kind and version decide what
-// it is; the parameters of contentType (g, v, as) only where it has none. An empty contentType is guessed from the body.
+// Decode reads an aggregated discovery document, v2 or v2beta1, in JSON or protobuf. The parameters
+// of contentType (g, v, as) count only if the body has no kind and version. An empty contentType is
+// guessed from the body.
 //
-// Everything else is an error that says what came instead. A legacy list is one of them: it does not hold the resources, see
-// [FromLegacy]. Decode is safe to call with a body that nobody vouches for; the result shares no memory with it.
+// Anything else is an error that says what the body is, also a legacy list, which has no resources
+// (see [FromLegacy]). The body need not be trusted; the result shares no memory with it.
 func Decode(contentType string, body []byte) (Groups, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("decode discovery: the body has %d bytes, more than the %d that are read", len(body), MaxBody)
@@ -47,7 +50,7 @@ func Decode(contentType string, body []byte) (Groups, error) {
 	case actual != nil && actual.Kind != "" && (runtime.IsNotRegisteredError(err) || runtime.IsMissingVersion(err)):
 		return nil, unexpectedKind(*actual)
 	case runtime.IsMissingKind(err) || runtime.IsMissingVersion(err):
-		return nil, fmt.Errorf("decode discovery: neither the body nor the content type %q says what kind and version it is", contentType)
+		return nil, fmt.Errorf("decode discovery: neither the body nor the content type %q has a kind and version", contentType)
 	case err != nil:
 		return nil, fmt.Errorf("decode discovery as %s: %w", mediaType, err)
 	}
@@ -64,7 +67,7 @@ func Decode(contentType string, body []byte) (Groups, error) {
 	return nil, unexpectedKind(*actual)
 }
 
-// mediaTypeOf returns JSON or protobuf, and what the parameters declare the body to be.
+// mediaTypeOf returns the media type, JSON or protobuf, and the kind that the parameters declare.
 func mediaTypeOf(contentType string, body []byte) (string, schema.GroupVersionKind, error) {
 	if contentType == "" {
 		if bytes.HasPrefix(body, protobufMagic) {
@@ -77,26 +80,26 @@ func mediaTypeOf(contentType string, body []byte) (string, schema.GroupVersionKi
 		return "", schema.GroupVersionKind{}, fmt.Errorf("decode discovery: content type %q: %w", contentType, err)
 	}
 	if mediaType != runtime.ContentTypeJSON && mediaType != runtime.ContentTypeProtobuf {
-		return "", schema.GroupVersionKind{}, fmt.Errorf("decode discovery: the content type is %q; %s and %s are understood",
+		return "", schema.GroupVersionKind{}, fmt.Errorf("decode discovery: the content type is %q; only %s and %s are understood",
 			mediaType, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 	}
 	return mediaType, schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: params["as"]}, nil
 }
 
-// unexpectedKind says what came instead of an aggregated document.
+// unexpectedKind is the error of a body that is not an aggregated document.
 func unexpectedKind(gvk schema.GroupVersionKind) error {
 	switch gvk.Kind {
 	case "APIGroupList", "APIVersions":
-		return fmt.Errorf("decode discovery: a legacy %s, which lists no resources; the server answers no aggregated discovery", gvk.Kind)
+		return fmt.Errorf("decode discovery: a legacy %s, which lists no resources; the server has no aggregated discovery", gvk.Kind)
 	case "Status":
-		return fmt.Errorf("decode discovery: a Status, which is an error, and no discovery document")
+		return fmt.Errorf("decode discovery: a Status, which is an error, not a discovery document")
 	}
 	return fmt.Errorf("decode discovery: %s %q, not an APIGroupDiscoveryList of apidiscovery.k8s.io/v2 or v2beta1",
 		gvk.GroupVersion(), gvk.Kind)
 }
 
-// scheme knows the two aggregated documents. The legacy lists are encoded with the kind and version that they carry
-// themselves, so they need no place in it.
+// scheme has the two aggregated documents. The legacy lists do not need it: they are encoded with
+// the kind and version that they have.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(apidiscoveryv2.AddToScheme(s))
@@ -104,7 +107,7 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// codecs offers JSON, YAML and protobuf, in this order, as a kube-apiserver does.
+// codecs has JSON, YAML and protobuf, in this order, like a kube-apiserver.
 var codecs = serializer.NewCodecFactory(scheme)
 
 // typed returns the serializer of a media type without parameters, or nil.

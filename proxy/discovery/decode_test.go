@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestDecodeAgrees decodes one document in all forms that a server answered.
+// TestDecodeAgrees decodes one document in all recorded forms.
 func TestDecodeAgrees(t *testing.T) {
 	for version, answers := range recordedAnswers(t) {
 		documents := documentsOf(t, answers)
@@ -50,8 +50,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"not JSON", "application/json", `<html>`, "decode discovery as application/json"},
 		{"a list", "application/json", `[]`, "decode discovery"},
 		{"wrong field", "application/json", `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":{}}`, "decode discovery"},
-		{"JSON that is called protobuf", "application/vnd.kubernetes.protobuf", v2, "decode discovery as application/vnd.kubernetes.protobuf"},
-		{"protobuf that is called JSON", "application/json", "k8s\x00\n\x00", "decode discovery as application/json"},
+		{"JSON declared as protobuf", "application/vnd.kubernetes.protobuf", v2, "decode discovery as application/vnd.kubernetes.protobuf"},
+		{"protobuf declared as JSON", "application/json", "k8s\x00\n\x00", "decode discovery as application/json"},
 		{"protobuf cut short", "", "k8s\x00\n\xff", "decode discovery as application/vnd.kubernetes.protobuf"},
 		{"YAML", "application/yaml", v2, "are understood"},
 		{"text", "text/plain", v2, "are understood"},
@@ -85,7 +85,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add("application/json", body)
 		var b bytes.Buffer
 		d := NewDocument("/api", groups)
-		list, err := d.object(rendering{form: formV2})
+		list, err := d.object(rendering{form: "v2"})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		// Whatever was read can be indexed, merged with itself, and answered in every form.
+		// Every decoded document can be indexed, merged with itself, and served in every form.
 		NewIndex(groups)
 		merged := Merge([]Source{{Server: "a", Groups: groups}, {Server: "b", Groups: copied(groups)}})
 		d := NewDocument("/apis", merged)

@@ -22,13 +22,13 @@ func mergedDocument(t testing.TB) *Document {
 	return NewDocument("/apis", Merge(recordedSources(t, "apis")))
 }
 
-// provider feeds upstream's handler.
+// provider gives groups to upstream's handler.
 type provider map[string][]apidiscoveryv2.APIGroupDiscovery
 
 func (p provider) GetPeerResources() map[string][]apidiscoveryv2.APIGroupDiscovery { return p }
 
-// TestDocumentIsUpstreams serves the same merged groups by upstream's own handler.
-func TestDocumentIsUpstreams(t *testing.T) {
+// TestDocumentEqualsUpstream compares with upstream's own handler of the same groups.
+func TestDocumentEqualsUpstream(t *testing.T) {
 	sources := recordedSources(t, "apis")
 	manager := aggregated.NewResourceManager("apis")
 	manager.SetGroups(sources[0].Groups)
@@ -182,7 +182,7 @@ func TestDocumentGroupsAndVersions(t *testing.T) {
 	d := NewDocument("/apis", doc("apps/v1:deployments apps/v1beta1:deployments batch/v1:jobs"))
 	none := func(w http.ResponseWriter, r *http.Request) {
 		if d.ServeGroup(w, r, "policy") || d.ServeVersion(w, r, "apps", "v2") || d.ServeVersion(w, r, "policy", "v1") {
-			t.Error("what is not listed is served")
+			t.Error("an unlisted group or version is served")
 		}
 	}
 	if w := get(none, ""); w.Body.Len() != 0 || len(w.Header()) != 0 {
@@ -211,7 +211,7 @@ func TestDocumentGroupsAndVersions(t *testing.T) {
 	}
 }
 
-// TestDocumentConcurrently is for the race detector; each encoding is made once all the same.
+// TestDocumentConcurrently is for the race detector, and checks that each encoding is made once.
 func TestDocumentConcurrently(t *testing.T) {
 	d := mergedDocument(t)
 	accepts := []string{AcceptV2, AcceptV2Beta1, "", "application/yaml", "application/vnd.kubernetes.protobuf"}

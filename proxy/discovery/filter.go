@@ -5,63 +5,42 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Filter returns the groups without the resources that drop names, their subresources included. A version that has become empty
-// goes as well, and so does its group then; what was empty before stays. About a version without resources, such as that of an
-// aggregated API that never answered, drop is asked with an empty Resource.
+// Filter returns the groups without the resources that drop selects, and without their
+// subresources. It also removes versions and groups that become empty, but not those that were
+// empty before. For a version without resources, such as that of an aggregated API that never
+// answered, drop is called with an empty Resource.
 //
-// The groups are not modified. The result shares all that did not change with them, and is the same slice if nothing did.
+// The groups are not modified. The result shares with them what did not change, and is the same
+// slice if nothing did.
 func Filter(groups Groups, drop func(gvr schema.GroupVersionResource) bool) Groups {
-	filtered, _ := filterList(groups, func(g *apidiscoveryv2.APIGroupDiscovery) fate {
-		versions, changed := filterList(g.Versions, func(v *apidiscoveryv2.APIVersionDiscovery) fate {
+	filtered, _ := filterList(groups, func(g *apidiscoveryv2.APIGroupDiscovery) (keep, changed bool) {
+		g.Versions, changed = filterList(g.Versions, func(v *apidiscoveryv2.APIVersionDiscovery) (keep, changed bool) {
 			gvr := schema.GroupVersionResource{Group: g.Name, Version: v.Version}
 			if len(v.Resources) == 0 {
-				return droppedIf(drop(gvr))
+				return !drop(gvr), false
 			}
-			resources, changed := filterList(v.Resources, func(r *apidiscoveryv2.APIResourceDiscovery) fate {
+			v.Resources, changed = filterList(v.Resources, func(r *apidiscoveryv2.APIResourceDiscovery) (keep, changed bool) {
 				gvr.Resource = r.Resource
-				return droppedIf(drop(gvr))
+				return !drop(gvr), false
 			})
-			if !changed {
-				return kept
-			}
-			v.Resources = resources
-			return droppedIf(len(resources) == 0) | altered
+			return len(v.Resources) > 0, changed
 		})
-		if !changed {
-			return kept
-		}
-		g.Versions = versions
-		return droppedIf(len(versions) == 0) | altered
+		return len(g.Versions) > 0 || !changed, changed
 	})
 	return filtered
 }
 
-// fate is what becomes of an item.
-type fate int
-
-const (
-	kept    fate = 0
-	altered fate = 1 << 0
-	dropped fate = 1 << 1
-)
-
-func droppedIf(drop bool) fate {
-	if drop {
-		return dropped
-	}
-	return kept
-}
-
-// filterList passes a copy of each item, which decide may alter, and copies the list when the first item is altered or dropped.
-func filterList[T any](list []T, decide func(*T) fate) (out []T, changed bool) {
+// filterList calls decide with a copy of each item, which it may change. The list itself is copied
+// when the first item is changed or dropped.
+func filterList[T any](list []T, decide func(*T) (keep, changed bool)) (out []T, changed bool) {
 	out = list
 	for i := range list {
 		item := list[i]
-		f := decide(&item)
-		if f != kept && !changed {
+		keep, itemChanged := decide(&item)
+		if !changed && (itemChanged || !keep) {
 			out, changed = append(make([]T, 0, len(list)), list[:i]...), true
 		}
-		if changed && f&dropped == 0 {
+		if changed && keep {
 			out = append(out, item)
 		}
 	}

@@ -24,7 +24,7 @@ func TestFilter(t *testing.T) {
 		want string
 	}{
 		{"nothing", named(), all},
-		{"what is not there", named("apps/v2:deployments", "batch/v1:"), all},
+		{"unlisted resources", named("apps/v2:deployments", "batch/v1:"), all},
 		{"a resource", named("apps/v1:deployments"), "apps/v1:replicasets apps/v1beta1:deployments batch/v1:jobs empty/v1 bare"},
 		{"the last resource", named("apps/v1:replicasets"), "apps/v1:deployments apps/v1beta1:deployments batch/v1:jobs empty/v1 bare"},
 		{"a version", named("apps/v1beta1:deployments"), "apps/v1:deployments,replicasets batch/v1:jobs empty/v1 bare"},
@@ -56,7 +56,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestFilterDropsExactlyWhatItIsTold(t *testing.T) {
+func TestFilterDropsExactlyTheSelected(t *testing.T) {
 	for seed := range uint64(500) {
 		r := newRandom(seed)
 		groups := r.groups()

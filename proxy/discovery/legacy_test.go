@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints"
 )
 
-// TestLegacyRoundTrip makes groups of the legacy lists of recorded documents: nothing may be lost on the way.
+// TestLegacyRoundTrip converts recorded documents to legacy lists and back: nothing may be lost.
 func TestLegacyRoundTrip(t *testing.T) {
 	for _, what := range []string{"api", "apis"} {
 		for _, s := range recordedSources(t, what) {
@@ -46,8 +46,8 @@ func TestLegacyRoundTrip(t *testing.T) {
 	}
 }
 
-// forgetKindsOfTheVersion clears group and version of kinds where they are those of the version itself: in custom resources they
-// are set, in legacy lists left out.
+// forgetKindsOfTheVersion clears group and version of kinds if they are those of the version
+// itself: aggregated documents of custom resources have them, legacy lists omit them.
 func forgetKindsOfTheVersion(g *apidiscoveryv2.APIGroupDiscovery, v *apidiscoveryv2.APIVersionDiscovery) {
 	forget := func(kind *metav1.GroupVersionKind) {
 		if kind != nil && kind.Group == g.Name && kind.Version == v.Version {
@@ -62,8 +62,9 @@ func forgetKindsOfTheVersion(g *apidiscoveryv2.APIGroupDiscovery, v *apidiscover
 	}
 }
 
-// TestFromLegacyIsUpstreams compares with the conversion by which a kube-apiserver makes its aggregated document.
-func TestFromLegacyIsUpstreams(t *testing.T) {
+// TestFromLegacyEqualsUpstream compares with a kube-apiserver's own conversion to aggregated
+// documents.
+func TestFromLegacyEqualsUpstream(t *testing.T) {
 	compared := 0
 	check := func(name string, list []metav1.APIResource) {
 		t.Helper()
@@ -127,7 +128,7 @@ func TestFromLegacy(t *testing.T) {
 		want  string
 	}{
 		"twice":      {[]*metav1.APIResourceList{list("apps/v1"), list("apps/v1")}, `two resource lists of "apps/v1"`},
-		"of nothing": {[]*metav1.APIResourceList{list("batch/v1")}, `"batch/v1", which no group has`},
+		"of nothing": {[]*metav1.APIResourceList{list("batch/v1")}, `"batch/v1" belongs to no group`},
 		"no name":    {[]*metav1.APIResourceList{list("apps/v1", "")}, `resource list of "apps/v1": a resource named ""`},
 		"no parent":  {[]*metav1.APIResourceList{list("apps/v1", "/status")}, `a resource named "/status"`},
 	} {

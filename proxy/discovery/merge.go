@@ -4,28 +4,33 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// Merge returns the union of what the sources list: of groups, versions, resources, subresources and verbs.
+// Merge returns the union of what the sources list: groups, versions, resources, subresources,
+// verbs.
 //
-// Order. Groups come in the order of the newest server that knows them: by [Source].Version, then by Server. A group that only an older
-// server knows goes right behind its predecessor there, or to the front if it has none. The same holds for
-// resources, subresources and verbs. Versions likewise keep the newest server's order, and a version that only older servers know never
-// goes before a more stable one (generally available, beta, alpha). It goes behind a less stable one only where the newest server
-// itself prefers that one to a version as stable as the new one. Without a predecessor of its own degree it goes behind all of that
-// degree, so a preferred version of the newest server is only ever replaced by a more stable one.
+// Order. Groups have the order of the newest server, by [Source].Version, then by Server. A group
+// that only an older server has goes right after its predecessor there, or to the front if it has
+// none. The same holds for resources, subresources and verbs. Versions keep the newest server's
+// order too, but a version that only older servers have never goes before a more stable one
+// (generally available, beta, alpha). It goes after a less stable one only if the newest server
+// itself prefers that one to a version as stable as the new one. If it has no predecessor of its
+// own stability, it goes to the end of that stability. So only a more stable version can replace
+// the newest server's preferred one.
 //
-// Fields. All that is not a list (kind, scope, singular name), and short names, categories and accepted types, is that of the newest
-// server that has the resource with at least one verb, else of the newest that lists it: without verbs it is only
-// the bearer of subresources. Group metadata is the newest server's. A version is Current if any server has it so, since the union
-// then holds a list that was refreshed; else it is what the newest server says ("Stale": an aggregated API could not be asked).
+// Fields. All fields that are not merged lists are those of the newest server that has the resource
+// with a verb, else of the newest that lists it: without verbs, a resource is only the parent of
+// its subresources. Short names, categories and accepted types are not merged. Group metadata is
+// the newest server's. A version is Current if any server has it so, because the union then has a
+// fresh list; else it is what the newest server says ("Stale": the aggregated API does not answer).
 //
-// Laws, for documents that name nothing twice. The result is a function of the set of sources: their order does not matter, nor
-// which of them is Local, so all servers that know the same facts compute the same bytes. It is complete: it lists what a source
-// lists, and nothing else. It is idempotent and associative: some of the newest sources may be replaced by their merge, labelled as
-// the newest of them, and a merge of any of the sources may be added as the newest, without a change of what is listed; if it is the
-// merge of all of them, not of order either.
+// Laws, for documents without duplicate names. The result does not depend on the order of the
+// sources or on which is Local, so all servers that know the same compute the same bytes. It is
+// complete: it lists what a source lists, and nothing else. It is idempotent and associative: the
+// newest sources may be replaced by their merge, labelled as the newest of them, without any
+// change; a merge of any of the sources may be added as the newest without a change of what is
+// listed, and the merge of all of them without a change of the order either.
 //
-// Sources are not modified; the result shares all that did not change with them, and is the newest source's own Groups if nothing
-// did. The time is linear in the size of the input.
+// Sources are not modified. The result shares with them what did not change, and is the newest
+// source's own Groups if nothing did. The time is linear in the size of the input.
 func Merge(sources []Source) Groups {
 	lists := make([]Groups, 0, len(sources))
 	for _, s := range newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version }) {
@@ -40,14 +45,14 @@ func Merge(sources []Source) Groups {
 	return groups
 }
 
-// level is what differs between the levels of a document.
+// level is how the items of one level of a document are merged.
 type level[T any] struct {
 	key func(*T) string
-	// same is true only if the second adds nothing to the first. It need not be exact, but where it is not, merge has to look.
+	// same returns true only if b adds nothing to a. False is always safe: merge then decides.
 	same func(a, b *T) bool
-	// merge adds more to item and tells whether that changed anything. It keeps neither.
+	// merge adds more to item and reports whether that changed anything. It keeps neither.
 	merge func(item *T, more []*T) (T, bool)
-	// ranks, if any, ranks the items of a list; newest is true for the first.
+	// ranks returns the rank of each item of a list; newest is true for the first list. Nil: no ranks.
 	ranks func(list []T, newest bool) []int8
 }
 
@@ -81,7 +86,8 @@ var (
 	}
 )
 
-// mergeLists merges lists of one level, the newest first, and tells whether the result differs from the newest, which it else is.
+// mergeLists merges lists of one level, the newest first, and reports whether the result differs
+// from the newest list. If not, it returns that list.
 func mergeLists[S ~[]T, T any](lists []S, l level[T]) (S, bool) {
 	base := lists[0]
 	if more, ok := aligned(lists, l); ok {
@@ -115,8 +121,9 @@ func mergeLists[S ~[]T, T any](lists []S, l level[T]) (S, bool) {
 	return out, true
 }
 
-// aligned reports whether all lists have the same keys in the same order, and if so what later lists have at each place that is not
-// the same as in the first; nil if there is nothing. Most lists are aligned, and this costs no memory where they are also equal.
+// aligned reports whether all lists have the same keys in the same order. If so, it returns for
+// each place the items of later lists that are not the same as in the first; nil if all are. Most
+// lists are aligned, and if they are also equal, this allocates no memory.
 func aligned[S ~[]T, T any](lists []S, l level[T]) (more [][]*T, ok bool) {
 	base := lists[0]
 	for _, list := range lists[1:] {
@@ -166,7 +173,7 @@ func mergeAligned[S ~[]T, T any](base S, more [][]*T, l level[T]) (S, bool) {
 	return out, changed
 }
 
-// sameBacking reports whether two slices are one and the same.
+// sameBacking reports whether two slices are the same memory.
 func sameBacking[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

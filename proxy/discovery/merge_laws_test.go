@@ -8,7 +8,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// laws checks what the documentation of Merge promises, for one set of sources.
+// laws checks the laws in the documentation of Merge for one set of sources.
 func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap func(i, j int))) {
 	t.Helper()
 	before := make([]string, len(sources))
@@ -28,14 +28,14 @@ func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap 
 		t.Fatalf("%s: depends on the order of the sources:\n%s\n%s", name, want, got)
 	}
 
-	// Complete, and nothing else.
+	// Complete, and nothing more.
 	union := map[string]int{}
 	for _, s := range sources {
 		addFacts(union, s.Groups)
 	}
 	sameFacts(t, name, union, facts(merged))
 
-	// Idempotent: the same document from more servers, or the merge itself as the newest, changes nothing.
+	// Idempotent: copies of the sources, or the merge itself as the newest source, change nothing.
 	newest := newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version })
 	doubled := slices.Clone(sources)
 	for _, s := range sources {
@@ -50,7 +50,8 @@ func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap 
 		t.Fatalf("%s: the merge, added as the newest, changes it:\n%s\n%s", name, want, got)
 	}
 
-	// Associative: any number of the newest may be merged first; and whatever is merged first, the same is listed.
+	// Associative: any number of the newest may be merged first. Any others may too, without a change
+	// of what is listed.
 	for k := 1; k <= len(newest); k++ {
 		first := Source{Server: newest[0].Server, Version: newest[0].Version, Groups: Merge(newest[:k])}
 		if got := encoded(t, Merge(append([]Source{first}, newest[k:]...))); got != want {
@@ -113,8 +114,8 @@ func sameFacts(t *testing.T, name string, want, got map[string]int) {
 	}
 }
 
-// checkOrder checks that groups, versions and resources have the order of the newest server that knows them, and that versions go by
-// stability.
+// checkOrder checks that groups, versions and resources have the order of the newest server that
+// knows them, and that versions go by stability.
 func checkOrder(t *testing.T, name string, newest []Source, merged Groups) {
 	t.Helper()
 	for _, s := range newest {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// doc reads "apps/v1:deployments,replicasets batch/v1": groups, each with one version, in this order. A group that comes again gets
-// another version; one without a slash has none.
+// doc parses "apps/v1:deployments,replicasets batch/v1": groups, each with one version, in this
+// order. A repeated group gets another version; a group without a slash has none.
 func doc(text string) Groups {
 	var groups Groups
 	for _, field := range strings.Fields(text) {
@@ -62,23 +62,23 @@ func TestMergeOrder(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"one server", []string{"b/v1 a/v1"}, "b/v1 a/v1"},
-		{"a group goes behind its predecessor", []string{"a/v1 b/v1 c/v1", "a/v1 x/v1 c/v1"}, "a/v1 x/v1 b/v1 c/v1"},
+		{"a group goes after its predecessor", []string{"a/v1 b/v1 c/v1", "a/v1 x/v1 c/v1"}, "a/v1 x/v1 b/v1 c/v1"},
 		{"a chain of new groups stays together", []string{"a/v1 b/v1", "a/v1 x/v1 y/v1 b/v1"}, "a/v1 x/v1 y/v1 b/v1"},
 		{"a group without predecessor goes first", []string{"a/v1", "x/v1 a/v1"}, "x/v1 a/v1"},
 		{"the newest wins a contradiction", []string{"a/v1 b/v1", "b/v1 a/v1"}, "a/v1 b/v1"},
 		{"the second newest wins over the third", []string{"a/v1", "a/v1 y/v1 x/v1", "x/v1 y/v1"}, "a/v1 y/v1 x/v1"},
 		{"the newest has nothing", []string{"", "b/v1 a/v1"}, "b/v1 a/v1"},
 		{"resources as groups", []string{"a/v1:p,r", "a/v1:p,q,r,s"}, "a/v1:p,q,r,s"},
-		{"a version behind its predecessor", []string{"a/v2 a/v1", "a/v2 a/v1 a/v1beta1"}, "a/v2 a/v1 a/v1beta1"},
-		{"a beta that led goes behind the stable version", []string{"a/v1", "a/v1beta1"}, "a/v1 a/v1beta1"},
-		{"an alpha between stable versions goes behind both", []string{"a/v2 a/v1", "a/v2 a/v1alpha1 a/v1"}, "a/v2 a/v1 a/v1alpha1"},
+		{"a version after its predecessor", []string{"a/v2 a/v1", "a/v2 a/v1 a/v1beta1"}, "a/v2 a/v1 a/v1beta1"},
+		{"a preferred beta goes after the stable version", []string{"a/v1", "a/v1beta1"}, "a/v1 a/v1beta1"},
+		{"an alpha between stable versions goes after both", []string{"a/v2 a/v1", "a/v2 a/v1alpha1 a/v1"}, "a/v2 a/v1 a/v1alpha1"},
 		{"a stable version goes before betas", []string{"a/v1beta1", "a/v1"}, "a/v1 a/v1beta1"},
 		{"an older server's stable version does not become preferred", []string{"a/v2", "a/v1"}, "a/v2 a/v1"},
 		{"an older server's beta does not go first among betas", []string{"a/v1beta2", "a/v1beta1"}, "a/v1beta2 a/v1beta1"},
 		{"the newest may prefer a beta", []string{"a/v1beta1 a/v1", "a/v1 a/v1beta1"}, "a/v1beta1 a/v1"},
-		{"what the newest prefers is nothing to others", []string{"a/v1beta1 a/v1", "a/v1beta1 a/v1beta2 a/v1"}, "a/v1beta1 a/v1 a/v1beta2"},
-		{"a stable version behind a beta goes behind all stable ones", []string{"a/v2 a/v1beta1", "a/v1beta1 a/v1"}, "a/v2 a/v1 a/v1beta1"},
-		{"degrees come in order", []string{"a/hub", "a/v1alpha1", "a/v1beta1", "a/v1"}, "a/v1 a/v1beta1 a/v1alpha1 a/hub"},
+		{"the newest server's preference does not apply to other versions", []string{"a/v1beta1 a/v1", "a/v1beta1 a/v1beta2 a/v1"}, "a/v1beta1 a/v1 a/v1beta2"},
+		{"a stable version after a beta goes after all stable ones", []string{"a/v2 a/v1beta1", "a/v1beta1 a/v1"}, "a/v2 a/v1 a/v1beta1"},
+		{"stability levels come in order", []string{"a/hub", "a/v1alpha1", "a/v1beta1", "a/v1"}, "a/v1 a/v1beta1 a/v1alpha1 a/hub"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var sources []Source
@@ -145,7 +145,7 @@ func TestMergeFields(t *testing.T) {
 	bearer := document("", apidiscoveryv2.APIResourceDiscovery{ResponseKind: &metav1.GroupVersionKind{}, Scope: "Namespaced"})
 	got = Merge([]Source{{Server: "a", Version: "v1.36.0", Groups: older}, {Server: "b", Version: "v1.37.0", Groups: bearer}})
 	if diff := cmp.Diff(older, got); diff != "" {
-		t.Errorf("a resource that only bears subresources describes itself (-want +got):\n%s", diff)
+		t.Errorf("a resource without verbs describes itself (-want +got):\n%s", diff)
 	}
 }
 
@@ -193,12 +193,12 @@ func TestMergeRecorded(t *testing.T) {
 		t.Errorf("networking.k8s.io, whose v1beta1 is gone in 1.37, has versions %q, want v1 and v1beta1 first", got)
 	}
 	if !strings.HasPrefix(sources[0].Version, "v1.3") || text(merged) == text(sources[0].Groups) {
-		t.Errorf("the newest, %s, is not changed by older ones: nothing was tested", sources[0].Version)
+		t.Errorf("the newest, %s, is not changed by older ones: the test proves nothing", sources[0].Version)
 	}
 }
 
-// TestEqualSeesEveryField fails when the API gets a field that the comparison does not know.
-func TestEqualSeesEveryField(t *testing.T) {
+// TestEqualComparesEveryField fails when the API gets a field that the comparison does not know.
+func TestEqualComparesEveryField(t *testing.T) {
 	resource := func() *apidiscoveryv2.APIResourceDiscovery {
 		return &doc("apps/v1:deployments")[0].Versions[0].Resources[0]
 	}
@@ -240,7 +240,7 @@ func checkFields[T any](t *testing.T, make func() *T, equal func(a, b *T) bool) 
 		case reflect.Pointer:
 			field.Set(reflect.New(field.Type().Elem()))
 		default:
-			t.Fatalf("%s: a field of a kind that this test does not know", fields.Field(i).Name)
+			t.Fatalf("%s: this test does not know the kind of this field", fields.Field(i).Name)
 		}
 		if equal(make(), changed) {
 			t.Errorf("%s.%s is not compared", fields.Name(), fields.Field(i).Name)
@@ -248,8 +248,8 @@ func checkFields[T any](t *testing.T, make func() *T, equal func(a, b *T) bool) 
 	}
 }
 
-// TestMergeLevelsSeeEveryField fails when groups or versions get a field that a merge would silently take from the newest.
-func TestMergeLevelsSeeEveryField(t *testing.T) {
+// TestMergeKnowsEveryField fails when groups or versions get a field that the merge does not know.
+func TestMergeKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
 		reflect.TypeFor[apidiscoveryv2.APIGroupDiscovery](): 3, reflect.TypeFor[apidiscoveryv2.APIVersionDiscovery](): 3,
 	} {

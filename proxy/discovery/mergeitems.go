@@ -5,71 +5,69 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
+// The merge functions of the levels. Each merges an item of the newest server with the items of the
+// same name of older ones, and reports whether the result differs from the item.
+
 func mergeGroup(group *apidiscoveryv2.APIGroupDiscovery, more []*apidiscoveryv2.APIGroupDiscovery) (apidiscoveryv2.APIGroupDiscovery, bool) {
-	lists := make([][]apidiscoveryv2.APIVersionDiscovery, 0, len(more)+1)
-	lists = append(lists, group.Versions)
-	for _, g := range more {
-		lists = append(lists, g.Versions)
-	}
+	versions := func(g *apidiscoveryv2.APIGroupDiscovery) []apidiscoveryv2.APIVersionDiscovery { return g.Versions }
 	merged := *group
 	var changed bool
-	merged.Versions, changed = mergeLists(lists, versionLevel)
+	merged.Versions, changed = mergeLists(listsOf(group, more, versions), versionLevel)
 	return merged, changed
 }
 
 func mergeVersion(v *apidiscoveryv2.APIVersionDiscovery, more []*apidiscoveryv2.APIVersionDiscovery) (apidiscoveryv2.APIVersionDiscovery, bool) {
-	lists := make([][]apidiscoveryv2.APIResourceDiscovery, 0, len(more)+1)
-	lists = append(lists, v.Resources)
-	freshness := v.Freshness
-	for _, other := range more {
-		lists = append(lists, other.Resources)
-		if other.Freshness == apidiscoveryv2.DiscoveryFreshnessCurrent {
-			freshness = other.Freshness
-		}
-	}
+	resources := func(v *apidiscoveryv2.APIVersionDiscovery) []apidiscoveryv2.APIResourceDiscovery { return v.Resources }
 	merged := *v
 	var changed bool
-	merged.Resources, changed = mergeLists(lists, resourceLevel)
-	merged.Freshness = freshness
-	return merged, changed || freshness != v.Freshness
+	merged.Resources, changed = mergeLists(listsOf(v, more, resources), resourceLevel)
+	for _, other := range more {
+		if other.Freshness == apidiscoveryv2.DiscoveryFreshnessCurrent {
+			merged.Freshness = other.Freshness
+		}
+	}
+	return merged, changed || merged.Freshness != v.Freshness
 }
 
 func mergeResource(r *apidiscoveryv2.APIResourceDiscovery, more []*apidiscoveryv2.APIResourceDiscovery) (apidiscoveryv2.APIResourceDiscovery, bool) {
-	verbs := make([][]string, 0, len(more)+1)
-	verbs = append(verbs, r.Verbs)
-	subresources := make([][]apidiscoveryv2.APISubresourceDiscovery, 0, len(more)+1)
-	subresources = append(subresources, r.Subresources)
-	described := r // the newest that has verbs
+	type resource = apidiscoveryv2.APIResourceDiscovery
+	verbs := func(r *resource) []string { return r.Verbs }
+	subresources := func(r *resource) []apidiscoveryv2.APISubresourceDiscovery { return r.Subresources }
+	merged := *r
 	for _, other := range more {
-		verbs = append(verbs, other.Verbs)
-		subresources = append(subresources, other.Subresources)
-		if len(described.Verbs) == 0 && len(other.Verbs) > 0 {
-			described = other
+		if len(merged.Verbs) == 0 && len(other.Verbs) > 0 {
+			merged = *other // the newest that has verbs
 		}
 	}
-	merged := *described
 	var verbsChanged, subresourcesChanged bool
-	merged.Verbs, verbsChanged = mergeLists(verbs, verbLevel)
-	merged.Subresources, subresourcesChanged = mergeLists(subresources, subresourceLevel)
-	return merged, verbsChanged || subresourcesChanged // another description comes with its verbs
+	merged.Verbs, verbsChanged = mergeLists(listsOf(r, more, verbs), verbLevel)
+	merged.Subresources, subresourcesChanged = mergeLists(listsOf(r, more, subresources), subresourceLevel)
+	return merged, verbsChanged || subresourcesChanged // if merged is another's, the verbs have changed
 }
 
 func mergeSubresource(s *apidiscoveryv2.APISubresourceDiscovery, more []*apidiscoveryv2.APISubresourceDiscovery) (apidiscoveryv2.APISubresourceDiscovery, bool) {
-	verbs := make([][]string, 0, len(more)+1)
-	verbs = append(verbs, s.Verbs)
-	for _, other := range more {
-		verbs = append(verbs, other.Verbs)
-	}
+	verbs := func(s *apidiscoveryv2.APISubresourceDiscovery) []string { return s.Verbs }
 	merged := *s
 	var changed bool
-	merged.Verbs, changed = mergeLists(verbs, verbLevel)
+	merged.Verbs, changed = mergeLists(listsOf(s, more, verbs), verbLevel)
 	return merged, changed
 }
 
-// ranks is how many degrees of stability there are: generally available, beta, alpha, and names that follow no convention.
+// listsOf returns a list of each item, the newest first.
+func listsOf[T, U any](item *T, more []*T, list func(*T) []U) [][]U {
+	lists := append(make([][]U, 0, len(more)+1), list(item))
+	for _, other := range more {
+		lists = append(lists, list(other))
+	}
+	return lists
+}
+
+// ranks is the number of stability levels: generally available, beta, alpha, and names without a
+// level.
 const ranks = 4
 
-// stability is the degree of a version name. The least name of each degree separates them in the API machinery's own order.
+// stability returns the level of a version name. In the API machinery's order of names, the least
+// name of each level is the limit between levels.
 func stability(name string) int8 {
 	for i, least := range [...]string{"v0", "v0beta0", "v0alpha0"} {
 		if version.CompareKubeAwareVersionStrings(name, least) >= 0 {
@@ -79,8 +77,8 @@ func stability(name string) int8 {
 	return 0
 }
 
-// versionRanks ranks versions by stability. The newest server's own order stands even if it prefers a less stable version: with
-// newest, a version ranks with the most stable one behind it.
+// versionRanks ranks versions by stability. The newest server may prefer a less stable version:
+// with newest, a version has the rank of the most stable version after it.
 func versionRanks(versions []apidiscoveryv2.APIVersionDiscovery, newest bool) []int8 {
 	ranked := make([]int8, len(versions))
 	for i := len(versions) - 1; i >= 0; i-- {

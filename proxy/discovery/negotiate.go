@@ -2,9 +2,9 @@ package discovery
 
 import (
 	"net/http"
+	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
@@ -12,16 +12,16 @@ import (
 // NoPeerProfile is the profile of the Accept header that asks for what one server serves by itself.
 const NoPeerProfile = "nopeer"
 
-// IsAggregated reports whether a value of Accept asks for aggregated discovery, v2 or v2beta1. As in kube-apiservers, an
-// aggregated type that is acceptable at all goes before every legacy one (k8s.io/apiserver, pkg/endpoints/discovery/aggregated,
-// wrapper.go).
+// IsAggregated reports whether an Accept header asks for aggregated discovery, v2 or v2beta1. As in
+// kube-apiservers, an acceptable aggregated type comes before every legacy one (k8s.io/apiserver,
+// pkg/endpoints/discovery/aggregated, wrapper.go).
 func IsAggregated(accept string) bool {
 	_, ok := negotiateAggregated(accept)
 	return ok
 }
 
-// WantsNoPeer reports whether a value of Accept asks for what one server serves by itself: the first acceptable aggregated type has
-// profile=nopeer. The same profile further down does not count.
+// WantsNoPeer reports whether an Accept header asks for what one server serves by itself: the first
+// acceptable aggregated type has profile=nopeer. The profile of later types does not count.
 func WantsNoPeer(accept string) bool {
 	options, ok := negotiateAggregated(accept)
 	return ok && options.Profile == NoPeerProfile
@@ -29,28 +29,11 @@ func WantsNoPeer(accept string) bool {
 
 func negotiateAggregated(accept string) (negotiation.MediaTypeOptions, bool) {
 	options, ok := negotiation.NegotiateMediaTypeOptions(accept, codecs.SupportedMediaTypes(), aggregatedOnly{})
-	return options, ok && options.Convert != nil // nil if there is no Accept at all
+	return options, ok && options.Convert != nil // nil without an Accept header
 }
 
-// negotiated is the format of an answer.
-type negotiated struct {
-	options    negotiation.MediaTypeOptions
-	serializer runtime.Serializer
-	pretty     bool
-}
-
-// negotiate chooses the format of an answer to a request that restrictions admit.
-func negotiate(r *http.Request, restrictions negotiation.EndpointRestrictions) (negotiated, error) {
-	options, info, err := negotiation.NegotiateOutputMediaType(r, codecs, restrictions)
-	if err != nil {
-		return negotiated{}, err
-	}
-	pretty := info.PrettySerializer != nil && info.Serializer == info.PrettySerializer
-	return negotiated{options: options, serializer: info.Serializer, pretty: pretty}, nil
-}
-
-// aggregatedOnly admits the aggregated types. The legacy ones have restrictions of their own:
-// negotiation.DefaultEndpointRestrictions, which admit no conversion.
+// aggregatedOnly admits the aggregated types. negotiation.DefaultEndpointRestrictions, which admit
+// no conversion, are for the legacy types.
 type aggregatedOnly struct{}
 
 func (aggregatedOnly) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVersionKind) bool {
@@ -59,3 +42,63 @@ func (aggregatedOnly) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVer
 }
 func (aggregatedOnly) AllowsServerVersion(string) bool       { return false }
 func (aggregatedOnly) AllowsStreamSchema(schema string) bool { return schema == "watch" }
+
+// notModified reports whether If-None-Match matches the entity tag, so that the answer is 304 (RFC
+// 9110, 13.1.2). The comparison is weak, "*" matches every tag, a malformed list ends where it is
+// malformed.
+func notModified(r *http.Request, etag string) bool {
+	for _, value := range r.Header.Values("If-None-Match") {
+		if strings.Trim(value, " \t") == "*" {
+			return true
+		}
+		for value != "" {
+			var tag string
+			tag, value = nextTag(value)
+			if tag != "" && tag == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nextTag cuts the first entity tag, without its W/, off a list. A tag may contain commas.
+func nextTag(list string) (tag, rest string) {
+	list = strings.TrimLeft(list, " \t,") // empty elements are allowed: RFC 9110, 5.6.1.2
+	list = strings.TrimPrefix(list, "W/")
+	if !strings.HasPrefix(list, `"`) {
+		return "", ""
+	}
+	end := strings.IndexByte(list[1:], '"')
+	if end < 0 {
+		return "", ""
+	}
+	tag, rest = list[:end+2], strings.TrimLeft(list[end+2:], " \t")
+	if rest != "" && rest[0] != ',' {
+		return "", ""
+	}
+	return tag, rest
+}
+
+// acceptsGzip reads Accept-Encoding (RFC 9110, 12.5.3). Without the header it returns false.
+func acceptsGzip(r *http.Request) bool {
+	others := false
+	for _, value := range r.Header.Values("Accept-Encoding") {
+		for element := range strings.SplitSeq(value, ",") {
+			coding, weight, _ := strings.Cut(element, ";")
+			switch strings.ToLower(strings.Trim(coding, " \t")) {
+			case "gzip", "x-gzip":
+				return !isZero(weight)
+			case "*":
+				others = !isZero(weight)
+			}
+		}
+	}
+	return others
+}
+
+// isZero reports whether a weight is q=0, which refuses. A malformed weight is not.
+func isZero(weight string) bool {
+	name, value, _ := strings.Cut(strings.ReplaceAll(strings.ReplaceAll(weight, " ", ""), "\t", ""), "=")
+	return strings.EqualFold(name, "q") && value != "" && strings.Trim(value, "0.") == ""
+}

@@ -44,7 +44,7 @@ func TestNegotiation(t *testing.T) {
 	for _, c := range append(accepts, []struct {
 		accept             string
 		aggregated, noPeer bool
-	}{ // upstream 1.37 knows v2beta1 no more
+	}{ // upstream 1.37 does not know v2beta1
 		{AcceptV2Beta1, true, false},
 		{AcceptV2Beta1 + ";profile=nopeer", true, true},
 		{AcceptV2 + "," + AcceptV2Beta1 + ";profile=nopeer", true, false},
@@ -58,10 +58,10 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestNegotiationIsUpstreams asks the real wrapper which handler it would send the same request to.
-func TestNegotiationIsUpstreams(t *testing.T) {
+// TestNegotiationEqualsUpstream compares with the handler that upstream's wrapper chooses.
+func TestNegotiationEqualsUpstream(t *testing.T) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UnknownVersionInteroperabilityProxy) {
-		t.Fatal("upstream's feature gate is not on by default any more: turn it on here")
+		t.Fatal("upstream's feature gate is no longer on by default: turn it on here")
 	}
 	var chosen string
 	choice := func(name string) http.Handler {

@@ -4,19 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// OpenAPIIndex is the index of OpenAPI v3 documents at /openapi/v3: from a path ("apis/apps/v1") to the server-relative URL of its
-// document ("/openapi/v3/apis/apps/v1?hash=…"). It is never changed once it is made.
+// OpenAPIIndex is the index of OpenAPI v3 documents at /openapi/v3: from a path ("apis/apps/v1") to
+// the server-relative URL of its document ("/openapi/v3/apis/apps/v1?hash=…"). It must not be
+// changed.
 type OpenAPIIndex map[string]string
 
 type openAPIEntry struct {
 	ServerRelativeURL string `json:"serverRelativeURL"`
 }
 
-// DecodeOpenAPI reads an index in JSON. An entry whose URL does not stay below /openapi/v3 of the server that is asked is left
-// out: clients would follow it elsewhere. It is safe to call with a body that nobody vouches for.
+// DecodeOpenAPI reads an index in JSON. It omits entries whose URL is not below /openapi/v3 of the
+// same server, because clients would follow them. The body need not be trusted.
 func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("decode OpenAPI index: the body has %d bytes, more than the %d that are read", len(body), MaxBody)
@@ -28,10 +30,10 @@ func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 		return nil, fmt.Errorf("decode OpenAPI index: %w", err)
 	}
 	if document.Paths == nil {
-		return nil, fmt.Errorf("decode OpenAPI index: there are no paths in it; is it the answer of /openapi/v3?")
+		return nil, fmt.Errorf("decode OpenAPI index: it has no paths; is it the answer of /openapi/v3?")
 	}
 	index := make(OpenAPIIndex, len(document.Paths))
-	for path, entry := range document.Paths { // into a map: the order does not matter
+	for path, entry := range document.Paths {
 		if staysInOpenAPI(entry.ServerRelativeURL) {
 			index[path] = entry.ServerRelativeURL
 		}
@@ -39,30 +41,25 @@ func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 	return index, nil
 }
 
-// OpenAPIURL is the URL of the document at a path of the index, without a hash; false if clients would be led elsewhere by it, as by that of a
-// group that a peer calls "..".
+// OpenAPIURL returns the URL, without a hash, of the document at a path of the index. It returns
+// false if the URL would not stay below /openapi/v3, for instance because a peer has a group "..".
 func OpenAPIURL(path string) (string, bool) {
 	u := "/openapi/v3/" + path
 	return u, staysInOpenAPI(u) && !strings.Contains(path, "?")
 }
 
-// staysInOpenAPI rejects other hosts, dots that climb, and what clients might read as either (backslashes, escapes, controls).
+// staysInOpenAPI rejects other hosts, "." and "..", and what clients may read as these
+// (backslashes, escapes, control characters).
 func staysInOpenAPI(u string) bool {
 	path, _, _ := strings.Cut(u, "?")
 	if !strings.HasPrefix(path, "/openapi/v3/") || strings.ContainsAny(path, `\%#`) {
 		return false
 	}
-	for _, r := range u {
-		if r <= ' ' || r == 0x7f {
-			return false
-		}
+	if strings.ContainsFunc(u, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return false
 	}
-	for _, part := range strings.Split(path, "/") {
-		if part == ".." || part == "." {
-			return false
-		}
-	}
-	return true
+	parts := strings.Split(path, "/")
+	return !slices.Contains(parts, ".") && !slices.Contains(parts, "..")
 }
 
 // OpenAPIDocument answers requests for an index. It is immutable and safe for concurrent use.
@@ -81,10 +78,10 @@ func NewOpenAPIDocument(index OpenAPIIndex) (*OpenAPIDocument, error) {
 	return &OpenAPIDocument{newRepresentation("application/json", "no-cache, private", "", body)}, nil
 }
 
-// ETag returns the quoted entity tag of the index: the hash of its bytes, as a kube-apiserver computes it.
+// ETag returns the quoted entity tag of the index: the hash of its bytes, as in a kube-apiserver.
 func (d *OpenAPIDocument) ETag() string { return d.representation.etag }
 
-// ServeHTTP answers GET and HEAD with the index, in JSON whatever Accept says, as a kube-apiserver does.
+// ServeHTTP answers GET and HEAD with the index. Like a kube-apiserver, it ignores Accept.
 func (d *OpenAPIDocument) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if readOnly(w, r) {
 		d.representation.serve(w, r)

@@ -2,6 +2,6 @@
 
 package discovery
 
-// thorough is how many random cases a single-threaded property is tried on. The race detector slows them down tenfold and has nothing to
-// find in them.
+// thorough is the number of random cases of a single-threaded property. The race detector slows
+// them down tenfold and finds nothing in them.
 const thorough = 300

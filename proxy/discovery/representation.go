@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gzipFrom is the size in bytes from which a body is compressed for clients that want it. A kube-apiserver compresses from
-// 128 KiB, once for every answer; here it is done once for all of them.
+// gzipFrom is the size in bytes from which a body is compressed for clients that accept it. A
+// kube-apiserver compresses each answer, from 128 KiB; here a body is compressed once.
 const gzipFrom = 4 << 10
 
-// representation is one encoding of a document: the bytes and what the header says of them. It is immutable.
+// representation is one encoding of a document, with its headers. It is immutable.
 type representation struct {
 	contentType  string
 	cacheControl string
@@ -26,7 +26,7 @@ type representation struct {
 	compressed   func() []byte
 }
 
-// newRepresentation makes a representation. The entity tag is that of the body, as in kube-apiservers (etag.go), if tag is empty.
+// newRepresentation makes a representation. If tag is empty, it is the hash of the body.
 func newRepresentation(contentType, cacheControl, tag string, body []byte) *representation {
 	if tag == "" {
 		tag = hashOf(body)
@@ -43,11 +43,11 @@ func newRepresentation(contentType, cacheControl, tag string, body []byte) *repr
 	}
 }
 
-// hashOf is the form of entity tags in kube-apiservers: SHA-512 in upper case.
+// hashOf returns the entity tag of a kube-apiserver: SHA-512 in upper case (etag.go).
 func hashOf(body []byte) string { return fmt.Sprintf("%X", sha512.Sum512(body)) }
 
-// serve answers GET and HEAD. A compressed body has an entity tag of its own (RFC 9110, 8.8.3.3), and an answer varies by
-// Accept-Encoding even when it is not compressed (RFC 9110, 12.5.5).
+// serve answers GET and HEAD. A compressed body has an entity tag of its own (RFC 9110, 8.8.3.3),
+// and Vary has Accept-Encoding even if the body is not compressed (12.5.5).
 func (p *representation) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["Vary"] = []string{"Accept", "Accept-Encoding"}
@@ -68,11 +68,11 @@ func (p *representation) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client has gone; there is nobody to tell
+		_, _ = w.Write(body) // fails only with the connection
 	}
 }
 
-// readOnly answers 405 to what is neither GET nor HEAD, and reports whether the request goes on.
+// readOnly reports whether the method is GET or HEAD, and answers 405 otherwise.
 func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
@@ -80,20 +80,16 @@ func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Allow", "GET, HEAD")
 	writeStatus(w, r, metav1.Status{
 		Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
-		Message: fmt.Sprintf("discovery is only read: %s is not possible, GET and HEAD are", r.Method),
+		Message: fmt.Sprintf("discovery is read-only: use GET or HEAD, not %s", r.Method),
 	})
 	return false
 }
 
-// writeStatus answers with an error in JSON, whatever the client accepts: nothing else may fit.
+// writeStatus answers with an error in JSON, because the client may accept no format at all.
 func writeStatus(w http.ResponseWriter, r *http.Request, status metav1.Status) {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	status.Status = metav1.StatusFailure
-	body, err := json.MarshalIndent(status, "", "  ")
-	if err != nil { // strings and numbers only: cannot be
-		http.Error(w, status.Message, int(status.Code))
-		return
-	}
+	body, _ := json.MarshalIndent(status, "", "  ") // strings and numbers only: cannot fail
 	w.Header()["Vary"] = []string{"Accept", "Accept-Encoding"}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("Content-Type", "application/json")

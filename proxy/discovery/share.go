@@ -5,62 +5,107 @@ import (
 	"slices"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Share returns the groups with every list of resources that equals that of the same version in like replaced by that list
-// itself. Servers of one version list the same, so whoever keeps the documents of many peers holds little more than one in memory
-// if each is shared with the first, and [Merge] sees at a glance what is the same.
+// Share returns the groups, in which every list of resources that equals that of the same version
+// in like is replaced by that list itself. Servers of one version list the same. So the documents
+// of many peers need little more memory than one if each is shared with the first, and [Merge] is
+// fast.
 //
-// Neither is modified. The result is like itself if they are equal, and groups itself if they have no list in common.
+// Neither is modified. The result is like itself if they are equal, and groups itself if they have
+// no list in common.
 func Share(groups, like Groups) Groups {
+	shared, _ := shareList(groups, like, groupLevel.key, func(g, known *apidiscoveryv2.APIGroupDiscovery) (changed, equal bool) {
+		versions, equal := shareList(g.Versions, known.Versions, versionLevel.key, shareVersion)
+		changed = !sameBacking(versions, g.Versions)
+		g.Versions = versions
+		return changed, equal && g.TypeMeta == known.TypeMeta && reflect.DeepEqual(g.ObjectMeta, known.ObjectMeta)
+	})
+	return shared
+}
+
+func shareVersion(v, known *apidiscoveryv2.APIVersionDiscovery) (changed, equal bool) {
+	if !equalItems(v.Resources, known.Resources, equalResource) {
+		return false, false
+	}
+	v.Resources = known.Resources
+	return true, v.Freshness == known.Freshness
+}
+
+// shareList calls share with a copy of each item, which it may change, and the item of the same
+// name in like. It returns like if the lists are equal.
+func shareList[T any](list, like []T, key func(*T) string, share func(item, known *T) (changed, equal bool)) (out []T, equal bool) {
 	places := make(map[string]int, len(like))
 	for i := range like {
-		places[like[i].Name] = i
+		places[key(&like[i])] = i
 	}
-	equal := len(groups) == len(like) && (groups == nil) == (like == nil)
-	out, owned := groups, false
-	for i := range groups {
-		place, ok := places[groups[i].Name]
+	equal = len(list) == len(like) && (list == nil) == (like == nil)
+	out, owned := list, false
+	for i := range list {
+		item := list[i]
+		place, ok := places[key(&item)]
 		if !ok {
 			equal = false
 			continue
 		}
-		known := &like[place]
-		versions, same := shareVersions(groups[i].Versions, known.Versions)
-		equal = equal && same && place == i && groups[i].TypeMeta == known.TypeMeta &&
-			reflect.DeepEqual(groups[i].ObjectMeta, known.ObjectMeta)
-		if sameBacking(versions, groups[i].Versions) {
-			continue
+		changed, same := share(&item, &like[place])
+		equal = equal && same && place == i
+		if changed && !owned {
+			out, owned = slices.Clone(list), true
 		}
-		if !owned {
-			out, owned = slices.Clone(groups), true
+		if changed {
+			out[i] = item
 		}
-		out[i].Versions = versions
-	}
-	if equal {
-		return like
-	}
-	return out
-}
-
-// shareVersions does the same for the versions of one group, and tells whether they are equal, which the result then is.
-func shareVersions(versions, like []apidiscoveryv2.APIVersionDiscovery) (out []apidiscoveryv2.APIVersionDiscovery, equal bool) {
-	equal = len(versions) == len(like) && (versions == nil) == (like == nil)
-	out, owned := versions, false
-	for i := range versions {
-		place := slices.IndexFunc(like, func(v apidiscoveryv2.APIVersionDiscovery) bool { return v.Version == versions[i].Version })
-		if place < 0 || !equalResources(versions[i].Resources, like[place].Resources) {
-			equal = false
-			continue
-		}
-		equal = equal && place == i && versions[i].Freshness == like[place].Freshness
-		if !owned {
-			out, owned = slices.Clone(versions), true
-		}
-		out[i].Resources = like[place].Resources
 	}
 	if equal {
 		return like, true
 	}
 	return out, false
+}
+
+// equalResource is a fast reflect.DeepEqual: a merge compares every resource of every server. As
+// there, a nil list differs from an empty one, since they are encoded differently.
+func equalResource(a, b *apidiscoveryv2.APIResourceDiscovery) bool {
+	return a.Resource == b.Resource &&
+		a.Scope == b.Scope &&
+		a.SingularResource == b.SingularResource &&
+		equalKind(a.ResponseKind, b.ResponseKind) &&
+		equalList(a.Verbs, b.Verbs) &&
+		equalList(a.ShortNames, b.ShortNames) &&
+		equalList(a.Categories, b.Categories) &&
+		equalItems(a.Subresources, b.Subresources, equalSubresource)
+}
+
+func equalSubresource(a, b *apidiscoveryv2.APISubresourceDiscovery) bool {
+	return a.Subresource == b.Subresource &&
+		equalKind(a.ResponseKind, b.ResponseKind) &&
+		equalList(a.AcceptedTypes, b.AcceptedTypes) &&
+		equalList(a.Verbs, b.Verbs)
+}
+
+func equalItems[T any](a, b []T, equal func(a, b *T) bool) bool {
+	if (a == nil) != (b == nil) || len(a) != len(b) {
+		return false
+	}
+	if sameBacking(a, b) {
+		return true
+	}
+	for i := range a {
+		if !equal(&a[i], &b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalKind(a, b *metav1.GroupVersionKind) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func equalList[T comparable](a, b []T) bool {
+	return (a == nil) == (b == nil) && (sameBacking(a, b) || slices.Equal(a, b))
 }

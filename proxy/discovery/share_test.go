@@ -8,11 +8,11 @@ func TestShare(t *testing.T) {
 	const all = "apps/v1:deployments,replicasets apps/v1beta1:deployments batch/v1:jobs"
 	like := doc(all)
 	if got := Share(doc(all), like); !sameBacking(got, like) {
-		t.Error("an equal document is not the other one")
+		t.Error("equal documents are not shared")
 	}
 	other := doc("policy/v1:budgets apps/v1:replicasets,deployments")
 	if got := Share(other, like); !sameBacking(got, other) {
-		t.Error("a document with nothing in common is not itself")
+		t.Error("a document with nothing in common is copied")
 	}
 	got := Share(doc("batch/v1:jobs,cronjobs apps/v1:deployments,replicasets apps/v1beta1:daemonsets"), like)
 	if !sameBacking(got[1].Versions[0].Resources, like[0].Versions[0].Resources) {
@@ -23,7 +23,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestShareChangesNothing compares what is shared with what was there before, in every detail.
+// TestShareChangesNothing compares the result of Share with its arguments in every detail.
 func TestShareChangesNothing(t *testing.T) {
 	whole, parts := 0, 0
 	for seed := range uint64(thorough) {
@@ -33,7 +33,7 @@ func TestShareChangesNothing(t *testing.T) {
 		groups := copied(like)
 		if seed%8 != 0 {
 			groups = r.altered(like)
-		} else if len(groups) > 0 && seed%3 > 0 { // a detail that is no resource
+		} else if len(groups) > 0 && seed%3 > 0 { // a change outside the resources
 			g := &groups[r.IntN(len(groups))]
 			switch n := len(g.Versions); {
 			case r.IntN(3) == 0:
@@ -61,6 +61,6 @@ func TestShareChangesNothing(t *testing.T) {
 		}
 	}
 	if whole < thorough/20 || parts < thorough/20 {
-		t.Errorf("shared as a whole %d times, in part %d times: the generator is too tame", whole, parts)
+		t.Errorf("shared as a whole %d times, in part %d times: the generator draws too few cases", whole, parts)
 	}
 }

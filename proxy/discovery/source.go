@@ -1,6 +1,7 @@
-// Package discovery reads and writes Kubernetes discovery documents: it decodes aggregated and legacy ones, merges those of several servers
-// into one, filters them, and serves them in every format and encoding that clients ask for. Documents are immutable: no function changes
-// its arguments, and callers must not change what they have passed or got.
+// Package discovery reads and writes Kubernetes discovery documents: it decodes aggregated and
+// legacy ones, merges those of several servers, filters them, and serves them in every format and
+// encoding. Documents are immutable: no function changes its arguments, and callers must not change
+// arguments or results.
 package discovery
 
 import (
@@ -9,23 +10,29 @@ import (
 	"slices"
 	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/util/version"
 )
+
+// Groups is an aggregated discovery document: the groups of one server, in that server's order. It
+// must not be changed after it was made.
+type Groups = []apidiscoveryv2.APIGroupDiscovery
 
 // Source is what one server serves at one root.
 type Source struct {
 	// Server is its identity. No two sources of a merge have the same.
 	Server string
-	// Version is what its /version says ("v1.37.1"). Text that is no version, "" included, is older than every version.
+	// Version is the gitVersion of its /version ("v1.37.1"). Text that is not a version, "" included,
+	// is older than every version.
 	Version string
-	// Local is true for the server that merges. Only [MergeConsensus] uses it.
+	// Local is true for the server that merges; for [MergeConsensus] only.
 	Local bool
 	// Groups is its document.
 	Groups Groups
 }
 
-// newestFirst returns the sources in order of age: by version, the newest first, then by identity. The order is total, so every
-// server finds the same one.
+// newestFirst sorts the sources by version, the newest first, then by identity. The order is total,
+// so all servers get the same one.
 func newestFirst[T any](sources []T, identity func(*T) (server, version string)) []T {
 	type aged struct {
 		source  T
@@ -49,23 +56,19 @@ func newestFirst[T any](sources []T, identity func(*T) (server, version string))
 
 // newer is negative if a is newer than b. Nil is older than everything.
 func newer(a, b *version.Version) int {
+	older := func(a, b *version.Version) bool { return b != nil && (a == nil || a.LessThan(b)) }
 	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
+	case older(b, a):
 		return -1
-	case b.LessThan(a):
-		return -1
-	case a.LessThan(b):
+	case older(a, b):
 		return 1
 	}
 	return 0
 }
 
-// semantic reads a version, or returns nil. What has the digits of a version but not the form of a semantic one is cut to
-// major.minor.patch: the library's comparison of the two forms is no order (1.2.3-rc < 1.2.3, and the plain 1.2.3.0 equals both).
+// semantic parses a version, or returns nil. A version that is not semantic is cut to
+// major.minor.patch: the library's comparison of the two forms is not an order (1.2.3-rc < 1.2.3,
+// and the generic 1.2.3.0 equals both).
 func semantic(text string) *version.Version {
 	if v, err := version.ParseSemantic(text); err == nil {
 		return v
@@ -79,4 +82,50 @@ func semantic(text string) *version.Version {
 		return nil
 	}
 	return v
+}
+
+// Index tells in constant time whether a document lists something. It is immutable and safe for
+// concurrent use; the nil Index lists nothing.
+type Index struct {
+	groups    map[string]struct{}
+	versions  map[[2]string]struct{}
+	resources map[[4]string]struct{}
+}
+
+// NewIndex indexes a document.
+func NewIndex(groups Groups) *Index {
+	x := &Index{groups: map[string]struct{}{}, versions: map[[2]string]struct{}{}, resources: map[[4]string]struct{}{}}
+	for _, g := range groups {
+		x.groups[g.Name] = struct{}{}
+		for _, v := range g.Versions {
+			x.versions[[2]string{g.Name, v.Version}] = struct{}{}
+			for _, r := range v.Resources {
+				x.resources[[4]string{g.Name, v.Version, r.Resource}] = struct{}{}
+				for _, s := range r.Subresources {
+					x.resources[[4]string{g.Name, v.Version, r.Resource, s.Subresource}] = struct{}{}
+				}
+			}
+		}
+	}
+	return x
+}
+
+// Group reports whether the group is listed.
+func (x *Index) Group(group string) bool {
+	return x != nil && has(x.groups, group)
+}
+
+// Version reports whether the version of the group is listed.
+func (x *Index) Version(group, version string) bool {
+	return x != nil && has(x.versions, [2]string{group, version})
+}
+
+// Resource reports whether the resource is listed, or its subresource if that is not empty.
+func (x *Index) Resource(group, version, resource, subresource string) bool {
+	return x != nil && has(x.resources, [4]string{group, version, resource, subresource})
+}
+
+func has[K comparable](set map[K]struct{}, key K) bool {
+	_, ok := set[key]
+	return ok
 }

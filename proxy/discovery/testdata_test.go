@@ -13,8 +13,8 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// recordedFiles reads all files <version>-<what>.json of testdata or, if they are aggregated documents ("api", "apis"), of the program's
-// own, and returns their contents by version.
+// recordedFiles reads all files <version>-<what>.json of testdata, or for aggregated documents
+// ("api", "apis") of sim/recorded, and returns their contents by version.
 func recordedFiles(t testing.TB, what string) map[string][]byte {
 	t.Helper()
 	folder := "testdata"
@@ -55,7 +55,7 @@ func readCompressed(t testing.TB, path string) []byte {
 	return body
 }
 
-// recordedSources are the recorded documents of "api" or "apis", one server for each version.
+// recordedSources returns the recorded documents of "api" or "apis", one server for each version.
 func recordedSources(t testing.TB, what string) []Source {
 	t.Helper()
 	var sources []Source
@@ -69,7 +69,7 @@ func recordedSources(t testing.TB, what string) []Source {
 	return newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version })
 }
 
-// encoded is how groups appear on the wire: nil and empty lists differ.
+// encoded returns the groups in JSON, in which nil and empty lists differ.
 func encoded(t testing.TB, groups Groups) string {
 	t.Helper()
 	body, err := json.Marshal(apidiscoveryv2.APIGroupDiscoveryList{Items: groups})

@@ -1,13 +1,15 @@
 package discovery
 
-// union is the union of several lists, each item once, in an order that they agree on as far as possible: that of the first
-// list; what is new in a later one goes right behind its predecessor there. Adding a list costs time linear in its length.
+// union is the union of several lists, each item once. The order is that of the first list; an item
+// that is new in a later list goes right after its predecessor there. Adding a list takes time
+// linear in its length.
 //
-// Items have a rank, and a higher rank always comes first: an item whose predecessor ranks higher goes to the front of its own
-// rank, one whose predecessor ranks lower to the end. Only versions use ranks; all else has rank zero.
+// Items of a higher rank always come first: an item whose predecessor has a higher rank goes to the
+// front of its own rank, one whose predecessor has a lower rank to the end. Only versions have
+// ranks; the rank of everything else is zero.
 //
-// Adding the union itself as the first list, and then those it was made of, gives the same order: this is what makes the merge
-// associative.
+// Adding the union itself as the first list, and then the lists that it was made of, gives the same
+// order. This makes the merge associative.
 type union[T any] struct {
 	key   func(*T) string
 	same  func(a, b *T) bool
@@ -15,14 +17,14 @@ type union[T any] struct {
 	index map[string]int32 // key to node
 	first [ranks]int32
 	last  [ranks]int32
-	// orphansLast sends what has no predecessor to the end of its rank instead of the front.
+	// orphansLast puts items without a predecessor at the end of their rank instead of the front.
 	orphansLast bool
 }
 
 type node[T any] struct {
 	key  string
 	item *T   // from the first list that has it
-	more []*T // from later ones, where not the same
+	more []*T // from later lists, if not the same
 	next int32
 	rank int8
 }
@@ -57,7 +59,7 @@ func (u *union[T]) add(list []T, rankOf []int8) {
 	}
 }
 
-// find looks behind the previous node first: most lists are alike.
+// find looks after the previous node first: most lists are alike.
 func (u *union[T]) find(previous int32, key string) int32 {
 	if previous != none {
 		if next := u.nodes[previous].next; next != none && u.nodes[next].key == key {
@@ -74,7 +76,7 @@ func (u *union[T]) insert(previous int32, key string, item *T, rank int8) int32 
 	n := int32(len(u.nodes))
 	u.nodes = append(u.nodes, node[T]{key: key, item: item, next: none, rank: rank})
 	u.index[key] = n
-	behind := none // the node of this rank that it goes behind; none: to the front
+	behind := none // the node of this rank before it; none: it goes to the front
 	switch {
 	case previous == none && u.orphansLast:
 		behind = u.last[rank]

@@ -10,7 +10,7 @@ import (
 )
 
 // It does what a map does, and goes through its entries in order.
-func TestByIDIsAMap(t *testing.T) {
+func TestByID(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var got byID[int]
 	want := map[proxy.ServerID]int{}

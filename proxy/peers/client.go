@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,16 +18,17 @@ import (
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// maxVersion is the size in bytes of the largest answer to /version that is read.
+// maxVersion is the most that is read of an answer to /version, in bytes.
 const maxVersion = 64 << 10
 
 // discoveryClient asks servers what they serve. It is immutable and safe for concurrent use.
 type discoveryClient struct {
 	// Transport sends the requests. Redirects are not followed, because they could lead to any host.
 	Transport http.RoundTripper
-	// Identity names the headers with the identity that asks, system:apiserver as upstream. Zero fields are defaults.
+	// Identity names the headers with the asking identity, system:apiserver. Zero fields are defaults.
 	Identity proxy.IdentityHeaders
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
@@ -34,11 +36,11 @@ type discoveryClient struct {
 	Accept string
 	// Legacy asks a server without aggregated discovery for its group versions one by one.
 	Legacy bool
-	// EmptyIsDocument takes what has come of an answer for the document; see [proxy.Quirks].
+	// EmptyIsDocument is that of [proxy.Quirks].
 	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
-	// Together fetches the documents at the same time, in goroutines. Without it, one after the other in the caller's goroutine.
+	// Together fetches the documents at the same time, otherwise in turn in the caller's goroutine.
 	Together bool
 	// Answered is called with the status code of each answer; nil: none.
 	Answered func(code int)
@@ -48,7 +50,7 @@ type discoveryClient struct {
 type answer struct {
 	Version string // as /version says ("v1.37.1"), "" if it could not be fetched
 	Roots   [2]proxy.RootResult
-	// Broken is true if the connection failed or broke, so that the server may have restarted. A timeout does not count.
+	// Broken: the connection failed or broke (not a timeout), so the server may have restarted.
 	Broken bool
 
 	kept [2]kept
@@ -60,9 +62,9 @@ type kept struct {
 	groups discovery.Groups
 }
 
-// ask asks a server, of whose URL the scheme, the host and the path prefix are used. before is what the same process of that server
-// answered earlier, nil for nothing: a document that has not changed since (RFC 9110, 13.1.2) is not sent again, and the answer has the
-// same [discovery.Groups].
+// ask asks a server; of its URL the scheme, host and path prefix are used. before is an earlier
+// answer of the same process, nil for none: unchanged documents are not sent again (RFC 9110,
+// 13.1.2), and the answer then has the same [discovery.Groups].
 func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answer) *answer {
 	if before == nil {
 		before = &answer{}
@@ -83,7 +85,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	} else {
 		for i, task := range tasks {
 			if i == 2 && errs[0] != nil && errs[1] != nil {
-				break // upstream does not ask for the version: do not wait for one that cannot come
+				break // the version will not come either
 			}
 			task()
 		}
@@ -97,7 +99,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	return a
 }
 
-// root fetches one document into its place in the answer.
+// root fetches one document into an answer.
 func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.Root, a *answer) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -107,7 +109,7 @@ func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.R
 		return err
 	}
 	if before := a.kept[root].groups; equality.Semantic.DeepEqual(before, document.groups) {
-		document.groups = before // sent again in full: without an ETag, or with one that changes when the server starts
+		document.groups = before // the same document, without an ETag or with another
 	}
 	a.kept[root] = document
 	a.Roots[root].Groups = document.groups
@@ -118,7 +120,7 @@ func (c *discoveryClient) document(ctx context.Context, server url.URL, path str
 	r, err := c.get(ctx, server, path, c.Accept, before.etag, discovery.MaxBody)
 	if c.EmptyIsDocument && r.code == http.StatusOK && ctx.Err() == nil {
 		if len(r.body) == 0 {
-			return kept{}, nil // without its ETag, so that the next request gets the whole document
+			return kept{}, nil // no ETag: the next request gets the whole document
 		}
 		err = nil
 	}
@@ -167,7 +169,8 @@ type reply struct {
 	body              []byte
 }
 
-// get sends one request. Any other answer is a statusError. If its body breaks off, what has come is returned with the error.
+// get sends one request. A status other than 200 or 304 is a statusError. If the body breaks off,
+// the beginning is returned with the error.
 func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
 	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
@@ -183,7 +186,7 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	if err != nil {
 		return reply{}, err
 	}
-	defer func() { _ = response.Body.Close() }() // its content is read, or not wanted
+	defer func() { _ = response.Body.Close() }() // all of it was read that is wanted
 	if c.Answered != nil {
 		c.Answered(response.StatusCode)
 	}
@@ -205,18 +208,12 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	return r, nil
 }
 
-// identify makes the request one of a kube-apiserver (upstream: aggregateDiscovery in pkg/util/peerproxy/peer_discovery.go).
+// identify adds a kube-apiserver's headers (upstream: aggregateDiscovery, peer_discovery.go).
 func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
-	set := func(name, fallback, value string) {
-		if name == "" {
-			name = fallback
-		}
-		h.Set(name, value)
-	}
-	set(names.User, defaults.User, user.APIServerUser)
-	set(names.UID, defaults.UID, user.APIServerUser)
-	set(names.Group, defaults.Group, user.AllAuthenticated)
+	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)
+	h.Set(cmp.Or(names.UID, defaults.UID), user.APIServerUser)
+	h.Set(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
 	if c.Hop {
 		h.Set(proxy.HopHeader, "true")
 	}
@@ -224,9 +221,5 @@ func (c *discoveryClient) identify(h http.Header) {
 
 // broken reports whether an error means that the connection failed or broke.
 func broken(err error) bool {
-	var (
-		status   statusError
-		document documentError
-	)
-	return err != nil && !timedOut(err) && !errors.Is(err, context.Canceled) && !errors.As(err, &status) && !errors.As(err, &document)
+	return err != nil && !timedOut(err) && !errors.Is(err, context.Canceled) && !wire.Is[statusError](err) && !wire.Is[documentError](err)
 }

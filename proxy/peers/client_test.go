@@ -161,7 +161,8 @@ func TestClientReadsGzip(t *testing.T) {
 	}
 }
 
-// Everything that can be wrong with an answer has words of its own, and none of them names an address.
+// Everything that can be wrong with an answer has words of its own, and none of them names an
+// address.
 func TestClientFailures(t *testing.T) {
 	endless := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", discovery.AcceptV2)
@@ -270,7 +271,8 @@ func TestClientCannotConnect(t *testing.T) {
 	}
 }
 
-// Without Together, requests are one after the other, in the caller's goroutine; the version is not asked for when nothing else came.
+// Without Together, requests are one after the other, in the caller's goroutine; the version is not
+// asked for when nothing else came.
 func TestClientInTurn(t *testing.T) {
 	s := newServer(t, "v1.37.1", "apps/v1 deployments")
 	c, address := serveTLS(t, s)
@@ -290,7 +292,8 @@ func TestClientInTurn(t *testing.T) {
 	}
 }
 
-// An old server that is too busy to say what a version consists of has not said that there is nothing.
+// An old server that is too busy to say what a version consists of has not said that there is
+// nothing.
 func TestLegacyServerThatIsBusy(t *testing.T) {
 	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Digest is a short hash of what the local server of a table serves: the same for the same documents, "" while they are unknown. Peers
-// compare it only with earlier digests of the same server.
+// Digest is a short hash of what a table's local server serves, "" while that is unknown. Only
+// digests of the same server are compared.
 func Digest(t *proxy.Table) string {
 	if !t.LocalKnown() {
 		return ""
@@ -26,7 +26,7 @@ func digestOf(core, groups discovery.Groups) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// digest is the [Digest] of an answer, "" if a document is missing. It is computed again only if a document has changed.
+// digest is an answer's [Digest], "" if a document is missing. It reuses the last digest if it can.
 func (a *answer) digest(before lastAnswer) string {
 	core, groups := a.Roots[proxy.RootCore], a.Roots[proxy.RootGroups]
 	switch {
@@ -38,8 +38,8 @@ func (a *answer) digest(before lastAnswer) string {
 	return digestOf(core.Groups, groups.Groups)
 }
 
-// Digester returns a function for [Publisher] that returns the [Digest] of a store's table. It computes the digest again only if a
-// document has changed. It may be called concurrently.
+// Digester returns a function for [Publisher] that returns the [Digest] of a store's table. It
+// computes a digest only if a document has changed, and may be called concurrently.
 func Digester(store *proxy.Store) func() string {
 	var (
 		mu    sync.Mutex

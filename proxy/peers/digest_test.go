@@ -26,7 +26,8 @@ func localOf(core, groups discovery.Groups) proxy.LocalFetched {
 	return f
 }
 
-// Two servers that serve the same must not seem different after a restart, and one that serves something else must.
+// Two servers that serve the same must not seem different after a restart, and one that serves
+// something else must.
 func TestDigest(t *testing.T) {
 	store := proxy.NewStore(proxy.Reference(), "a")
 	digest := Digester(store)
@@ -110,8 +111,9 @@ func TestRosterTellsOfAnotherDigest(t *testing.T) {
 	}
 }
 
-// What was fetched may have been true for a moment only, while the watch had stalled: then the lease says what it said before.
-func TestRosterTellsWhatWasFetchedOtherwise(t *testing.T) {
+// A fetch may have seen a passing state while the watch had stalled. The lease then still has the
+// earlier digest.
+func TestRosterReportsDigestUnlikeFetched(t *testing.T) {
 	s := newScript(RosterConfig{})
 	renew := func(later time.Duration) []proxy.Event {
 		s.now = s.now.Add(later)
@@ -151,7 +153,7 @@ func TestScheduleWhenTold(t *testing.T) {
 			s.Finished(r, false, epoch)
 		}
 		now := epoch.Add(time.Second)
-		s.told(tell, now)
+		s.Learn(proxy.PeerChanged{ID: tell}, now)
 		return len(s.Due(now))
 	}
 	for _, tc := range []struct {
@@ -161,7 +163,7 @@ func TestScheduleWhenTold(t *testing.T) {
 		want   int
 	}{
 		{"a peer", func(*proxy.Policy) {}, "a", 1},
-		{"somebody unheard of", func(*proxy.Policy) {}, "b", 0},
+		{"an unknown server", func(*proxy.Policy) {}, "b", 0},
 		{"without the switch", func(p *proxy.Policy) { p.Fetching.WhenTold = false }, "a", 0},
 		{"where rounds go through all peers", func(p *proxy.Policy) { p.Fetching.OnlyChanged = false }, "a", 0},
 	} {

@@ -2,11 +2,11 @@ package peers
 
 import "github.com/skewproof/skewproof/proxy"
 
-// Duplicate identities: an identity is a hash of a host name (KEP-4020), so upstream takes two hosts of one name for one server. Each
-// overwrites what the other publishes, and requests for what only one of them serves alternate between 200 and 404. Here the second
-// server is a [proxy.DuplicateID].
+// An identity is a hash of a host name (KEP-4020), so upstream takes two hosts of one name for one
+// server. Each overwrites what the other publishes, and requests for what only one of them serves
+// alternate between 200 and 404. Here the second server is a [proxy.DuplicateID].
 
-// holderOf is the server that an endpoint lease is about, by rule (f) of the package's comment.
+// holderOf is the server that wrote an endpoint lease, by rule (f) of the package's comment.
 func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 	other := proxy.DuplicateID(l.ID, l.Address)
 	switch m := r.members[l.ID]; {
@@ -22,19 +22,19 @@ func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 	case m == nil || m.static != "" || m.endpoint == nil || m.address == "":
 		return l.ID
 	case m.endpoint.holder == l.Holder || m.address == l.Address:
-		return l.ID // it has moved, or was started anew
+		return l.ID // it has moved or restarted
 	case r.expired(m):
-		return l.ID // and was started anew somewhere else
+		return l.ID // it restarted elsewhere
 	default:
 		return other
 	}
 }
 
-// expired reports whether the endpoint lease of a member was not renewed in time.
+// expired reports whether a member's endpoint lease was not renewed in time.
 func (r *Roster) expired(m *member) bool { return r.observed-m.endpoint.seen >= m.duration }
 
-// settleDuplicates forgets the endpoint leases of duplicates that are no longer renewed. A duplicate whose lease is renewed takes the place
-// of the first server if that one's lease is not: then it is the same server at another address.
+// settleDuplicates forgets the expired endpoint leases of duplicates. A duplicate with a valid
+// lease replaces a first server with an expired one: it is the same server at another address.
 func (r *Roster) settleDuplicates(names []proxy.ServerID) {
 	for _, name := range names {
 		id, m := name.Identity(), r.members[name]
@@ -52,7 +52,7 @@ func (r *Roster) settleDuplicates(names []proxy.ServerID) {
 	}
 }
 
-// Duplicates are the live servers whose identity another server has too, sorted: each a [proxy.DuplicateID].
+// Duplicates are the live servers that have another server's identity, sorted.
 func (r *Roster) Duplicates() []proxy.ServerID {
 	var all []proxy.ServerID
 	for _, name := range r.names() {

@@ -94,7 +94,7 @@ func TestDuplicateIdentities(t *testing.T) {
 	}
 }
 
-// A server that does not know its own address takes every lease in its name for its own, as before.
+// A server that does not know its own address takes every lease with its name for its own.
 func TestOwnLeaseWithoutAnAddress(t *testing.T) {
 	s := newScript(RosterConfig{})
 	s.Endpoint(EndpointLease{ID: "self", Holder: "i2", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.2:6443"}, s.now)

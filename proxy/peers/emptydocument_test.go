@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// cutAfter answers 200, with an ETag, as much of a document as take leaves of it, and then resets the stream unless the answer is to end as if that
-// were all.
+// cutAfter answers 200, with an ETag, as much of a document as take leaves of it, and then resets
+// the stream unless the answer is to end as if that were all.
 func cutAfter(s *server, take func(body []byte) []byte, resets bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("If-None-Match")
@@ -27,7 +27,7 @@ func cutAfter(s *server, take func(body []byte) []byte, resets bool) http.Handle
 	}
 }
 
-// body is an answer's.
+// body is the body of an answer.
 type body struct {
 	header  http.Header
 	written []byte
@@ -40,9 +40,9 @@ func (b *body) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWhatHasComeIsTheDocument: under EmptyIsDocument nothing is a document that lists nothing, and with it goes what was known; but its ETag does
-// not outlive it, or the server would be asked for ever whether nothing has changed.
-func TestWhatHasComeIsTheDocument(t *testing.T) {
+// TestEmptyIsDocument: under EmptyIsDocument an empty body is a document that lists nothing and
+// replaces what was known. Its ETag is not kept: otherwise every later answer would be a 304.
+func TestEmptyIsDocument(t *testing.T) {
 	nothing := func([]byte) []byte { return nil }
 	half := func(body []byte) []byte { return body[:len(body)/2] }
 	all := func(body []byte) []byte { return body }
@@ -83,8 +83,8 @@ func TestWhatHasComeIsTheDocument(t *testing.T) {
 	}
 }
 
-// To have had no more patience says nothing of the document, under any policy.
-func TestATimeoutIsNoDocument(t *testing.T) {
+// A timeout says nothing about the document, under any policy.
+func TestTimeoutIsNotDocument(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	client, address := serveTLS(t, s)
 	client.EmptyIsDocument, client.Timeout = true, 50*time.Millisecond

@@ -10,33 +10,32 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Custom resources and aggregated APIs
+// Every server serves custom resources and aggregated APIs as soon as it has seen their definitions
+// in etcd. A peer's discovery lists them too, but may list what was deleted a moment ago: a request
+// would go to a peer for nothing. So extensions that exist, and for a grace those that were
+// deleted, are not taken from peers. The policy says which of a peer's resources that excludes
+// (proxy.ExtensionPolicy). The rules for what exists:
 //
-// Their definitions are objects in etcd, so every server serves them by itself as soon as it has seen the object. A peer's discovery lists
-// them as well, but says nothing that the local server does not know better: it may list what was deleted a moment ago, and then
-// a request for it would go to a peer, and discovery would list what nobody serves. So what exists as an extension is never taken
-// from peers, and what ceased to exist is not for a grace. Which of a peer's resources that covers is the policy's business
-// (proxy.ExtensionPolicy); what exists is read here:
+//   - A version of a CustomResourceDefinition counts if it is served (spec.versions[].served) and
+//     the definition is Established or has NamesAccepted: then kube-apiservers answer for it
+//     (customresource_handler.go in k8s.io/apiextensions-apiserver), until the definition is gone.
+//     One with refused names is served by nobody, and must not hide a peer's built-in resource of
+//     that name.
+//   - A definition's other versions are reported as Unserved. Upstream's presets need them
+//     (crdExtractor in k8s.io/kubernetes, pkg/controlplane/apiserver/aggregator.go).
+//   - An APIService counts if it names a Service (apiServiceExtractor, same file), available or
+//     not: the local server answers for it, with 503 if its backend is down. One without a Service
+//     stands for something built in or a custom resource.
 //
-//   - A version of a CustomResourceDefinition counts if it is served (spec.versions[].served), and the definition is Established or its
-//     NamesAccepted: for these a kube-apiserver answers (customresource_handler.go in k8s.io/apiextensions-apiserver). A definition whose
-//     names are refused is served by nobody; if it counted, it would hide a built-in resource of the same name that a newer peer
-//     serves, and turn that into a 404. A definition that is being deleted counts until it is gone: it is served until then.
-//   - Other versions that a definition lists are reported apart (Unserved): upstream counts every version it lists, whatever the
-//     conditions (crdExtractor in k8s.io/kubernetes, pkg/controlplane/apiserver/aggregator.go), and its presets must as well.
-//   - An APIService counts if it names a Service (apiServiceExtractor, the same file), available or not: the local server answers for it in
-//     any case, with 503 if its backend is gone, and a peer's answer would be no better. One without a Service stands for what is
-//     built in, or for a custom resource, and says nothing about peers.
-//
-// A version that a definition drops, or no longer serves, ceases to exist as one that is deleted does. The set is always complete, and
-// changes between two looks at it may be seen as one.
+// A version that a definition no longer serves has ceased to exist. The set is always complete, and
+// several changes may be seen as one.
 
 var (
 	customResourceDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	apiServices               = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// extensions reads all definitions. Whatever in them is not as it should be is left out.
+// extensions reads all definitions and leaves out what is malformed.
 func extensions(definitions, services []*unstructured.Unstructured) proxy.Extensions {
 	var e proxy.Extensions
 	for _, d := range definitions {
@@ -84,14 +83,12 @@ func customResources(crd map[string]any) (served, unserved []schema.GroupVersion
 
 // aggregated returns the group version of an APIService that names a Service.
 func aggregated(service map[string]any) (schema.GroupVersion, bool) {
-	if named, ok := field(service, "spec", "service").(map[string]any); !ok || named == nil {
-		return schema.GroupVersion{}, false
-	}
+	value, _, _ := unstructured.NestedFieldNoCopy(service, "spec", "service")
+	named, _ := value.(map[string]any)
 	gv := schema.GroupVersion{Group: text(service, "spec", "group"), Version: text(service, "spec", "version")}
-	return gv, gv.Version != ""
+	return gv, named != nil && gv.Version != ""
 }
 
-// condition reports whether a condition is true.
 func condition(object map[string]any, kind string) bool {
 	for _, c := range objects(object, "status", "conditions") {
 		if text(c, "type") == kind {
@@ -101,22 +98,15 @@ func condition(object map[string]any, kind string) bool {
 	return false
 }
 
-// field, text and objects read what may be missing or of another type, without copying it.
-func field(object map[string]any, path ...string) any {
-	value, ok, err := unstructured.NestedFieldNoCopy(object, path...)
-	if !ok || err != nil {
-		return nil
-	}
-	return value
-}
-
+// text and objects read what may be missing or of another type.
 func text(object map[string]any, path ...string) string {
-	s, _ := field(object, path...).(string)
+	s, _, _ := unstructured.NestedString(object, path...)
 	return s
 }
 
 func objects(object map[string]any, path ...string) []map[string]any {
-	list, _ := field(object, path...).([]any)
+	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	list, _ := value.([]any)
 	found := make([]map[string]any, 0, len(list))
 	for _, item := range list {
 		if o, ok := item.(map[string]any); ok {
@@ -126,7 +116,7 @@ func objects(object map[string]any, path ...string) []map[string]any {
 	return found
 }
 
-// trim drops what is not read: schemas of custom resources take megabytes. It is an informer's transform.
+// trim is an informer's transform. It drops what is not read: schemas take megabytes.
 func trim(o any) (any, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {

@@ -42,7 +42,8 @@ func document(lines ...string) discovery.Groups {
 	return groups
 }
 
-// definition is a CustomResourceDefinition. Versions are "v1", or "v1-" for one that is not served; conditions are those that are true.
+// definition is a CustomResourceDefinition. Versions are "v1", or "v1-" for one that is not served;
+// conditions are those that are true.
 func definition(group, plural string, versions []string, conditions ...string) *unstructured.Unstructured {
 	var list, status []any
 	for _, v := range versions {
@@ -112,7 +113,7 @@ func TestExtensionsRead(t *testing.T) {
 	}
 }
 
-func TestLeanKeepsWhatIsRead(t *testing.T) {
+func TestTrimKeepsWhatIsRead(t *testing.T) {
 	full := definition("example.com", "widgets", []string{"v1", "v2-"}, "Established")
 	want := extensions([]*unstructured.Unstructured{full.DeepCopy()}, nil)
 	o, err := trim(full)
@@ -208,8 +209,9 @@ func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 	}
 }
 
-// A custom resource through its life, under both ways to filter. The peer's document lists it all the time: it is late in everything.
-func TestCustomResourceThroughItsLife(t *testing.T) {
+// TestCustomResourceLifeCycle runs under both policies that filter. The peer's document always
+// lists the resource.
+func TestCustomResourceLifeCycle(t *testing.T) {
 	late := []string{"apps/v1 deployments", "example.com/v1 widgets gadgets", "example.com/v2 widgets"}
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
@@ -255,7 +257,7 @@ func decide(store *proxy.Store, gv, resource string) proxy.Decision {
 		Resource: proxy.Resource{Group: parsed.Group, Version: parsed.Version, Resource: resource}}, nil, time.Now(), func(int) int { return 0 })
 }
 
-// A version that is no longer served is dropped for the reference; upstream counts whatever is listed.
+// The reference drops a version that is no longer served; upstream counts whatever is listed.
 func TestUnservedVersion(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
@@ -272,7 +274,7 @@ func TestUnservedVersion(t *testing.T) {
 	}
 }
 
-// A definition whose names are refused is served by nobody, and hides nothing from the reference.
+// Nobody serves a definition with refused names, and under the reference it hides nothing.
 func TestRefusedDefinition(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
@@ -289,7 +291,7 @@ func TestRefusedDefinition(t *testing.T) {
 	}
 }
 
-func TestAggregatedAPIThroughItsLife(t *testing.T) {
+func TestAggregatedAPILifeCycle(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
 			withExtensions(t, policy, func(t *testing.T, x *extended) {
@@ -319,7 +321,7 @@ func TestAggregatedAPIThroughItsLife(t *testing.T) {
 }
 
 // Many definitions at the start are one event.
-func TestExtensionsAreSeenTogether(t *testing.T) {
+func TestExtensionsAreBatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var objects []runtime.Object
 		for i := range 300 {

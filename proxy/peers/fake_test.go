@@ -29,7 +29,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f(r)
 }
 
-// server is a kube-apiserver as far as discovery goes. Its fields may be changed between requests, under mu.
+// server is a kube-apiserver as far as discovery goes. Its fields may be changed between requests,
+// under mu.
 type server struct {
 	mu       sync.Mutex
 	version  string
@@ -106,7 +107,7 @@ func (s *server) set(change func()) {
 	change()
 }
 
-// taken returns the status codes of documents since the last time.
+// taken returns the status codes of documents since the last call.
 func (s *server) taken() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,5 +176,5 @@ func newServer(t *testing.T, version string, apis ...string) *server {
 	return &server{version: version, api: document("v1 pods"), apis: document(apis...), failing: map[string]http.HandlerFunc{}}
 }
 
-// quiet is a logger for servers whose clients break off on purpose.
+// quiet is a logger for servers whose clients close connections on purpose.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -22,7 +22,7 @@ type fetcher struct {
 	log     *slog.Logger
 	found   func(id proxy.ServerID, digest string) // called with the digest of what a peer serves, under a policy with WhenTold
 
-	wake     chan struct{} // there is something for the schedule, or from it
+	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
 
 	mu       sync.Mutex
@@ -48,7 +48,7 @@ func newFetcher(store *proxy.Store, client *discoveryClient, random func() float
 	}
 }
 
-// learnt passes events of leases, addresses and extensions on to the schedule.
+// learnt passes events of leases, addresses and extensions to the schedule.
 func (f *fetcher) learnt(events []proxy.Event) {
 	now := time.Now()
 	f.mu.Lock()
@@ -80,7 +80,6 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// run asks peers until the context ends.
 func (f *fetcher) run(ctx context.Context) {
 	var rounds sync.WaitGroup
 	defer rounds.Wait()
@@ -112,17 +111,16 @@ func (f *fetcher) run(ctx context.Context) {
 	}
 }
 
-// round asks the peers of a round and reports whether the round must be repeated.
+// round asks the peers of a round and reports whether it must be repeated.
 func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	peers := slices.DeleteFunc(f.store.Table().Peers(), func(p proxy.PeerView) bool {
 		return !p.Live || !r.All && p.ID != r.Key
 	})
 	began := time.Now()
 	results := make([]proxy.FetchResult, len(peers))
-	resolved := make([]bool, len(peers))
 	ask := func(i int) {
 		at := time.Now() // a document is as old as the request for it
-		results[i], resolved[i] = f.ask(ctx, peers[i])
+		results[i] = f.ask(ctx, peers[i])
 		if f.policy.Knowledge.KeepLastGood && ctx.Err() == nil {
 			f.store.Observe(proxy.Fetched{Results: results[i : i+1 : i+1], At: at})
 			f.note(peers[i].ID)
@@ -141,49 +139,38 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 		return true // an interrupted round says nothing about the peers
 	}
 	if !f.policy.Knowledge.KeepLastGood {
-		f.store.Observe(proxy.Fetched{Results: withoutUnresolved(results, resolved), At: began})
+		// Upstream skips peers without an address; their fetch cannot crash it (CrashOnFailedFetch).
+		fetched := slices.DeleteFunc(slices.Clone(results), func(r proxy.FetchResult) bool {
+			return r.Roots[proxy.RootCore].Failed == unresolved
+		})
+		f.store.Observe(proxy.Fetched{Results: fetched, At: began})
 		for _, p := range peers {
 			f.note(p.ID)
 		}
 	}
-	for i := range results {
-		failed = failed || !resolved[i] || !Succeeded(f.policy.Quirks, results[i])
-	}
-	return failed
+	return slices.ContainsFunc(results, func(r proxy.FetchResult) bool { return !Succeeded(f.policy.Quirks, r) })
 }
 
-// withoutUnresolved leaves out peers without an address, as upstream does: nothing was fetched from them that could have failed (see
-// Quirks.CrashOnFailedFetch).
-func withoutUnresolved(results []proxy.FetchResult, resolved []bool) []proxy.FetchResult {
-	var fetched []proxy.FetchResult
-	for i := range results {
-		if resolved[i] {
-			fetched = append(fetched, results[i])
-		}
-	}
-	return fetched
-}
-
-// ask asks one peer. resolved is false if its address is not known.
-func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.FetchResult, resolved bool) {
-	result = proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
+// ask asks one peer. If its address is not known, both documents have failed as unresolved.
+func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
+	result := proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
 	if p.Address == "" {
 		f.metrics.failed(failedResolution)
 		for root := range result.Roots {
 			result.Roots[root].Failed = unresolved
 		}
-		return result, false
+		return result
 	}
 	f.mu.Lock()
 	before := f.last[p.ID]
 	f.mu.Unlock()
 	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
-		before = lastAnswer{} // another process: its answer must not be completed from that of the process before
+		before = lastAnswer{} // another process
 	}
 	answer := f.client.ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.answer)
 	result.Version, result.Roots = answer.Version, answer.Roots
 	if ctx.Err() != nil {
-		return result, true
+		return result
 	}
 	f.report(p, before.answer, answer)
 	digest := ""
@@ -196,10 +183,10 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) (result proxy.Fetch
 	if f.schedule.known.has(p.ID) {
 		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, digest, answer}
 	}
-	return result, true
+	return result
 }
 
-// report counts failures, and logs those that are new.
+// report counts failures and logs new ones.
 func (f *fetcher) report(p proxy.PeerView, before, after *answer) {
 	for root, r := range after.Roots {
 		path := proxy.Root(root).Path()
@@ -229,12 +216,8 @@ func (f *fetcher) note(id proxy.ServerID) {
 	notify(f.progress)
 }
 
-// waitUntilAllAsked waits until every live peer has been asked at least once.
 func (f *fetcher) waitUntilAllAsked(ctx context.Context) {
-	for {
-		if f.allAsked() {
-			return
-		}
+	for !f.allAsked() {
 		select {
 		case <-ctx.Done():
 			return
@@ -246,10 +229,5 @@ func (f *fetcher) waitUntilAllAsked(ctx context.Context) {
 func (f *fetcher) allAsked() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, e := range f.schedule.known {
-		if !f.asked[e.id] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.schedule.known, func(e entry[struct{}]) bool { return !f.asked[e.id] })
 }

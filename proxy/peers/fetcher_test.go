@@ -118,7 +118,8 @@ func TestFetcherReference(t *testing.T) {
 		if got := len(f.a.taken()); got != 0 {
 			t.Errorf("a was asked %d times for b's lease", got)
 		}
-		// Another process is not asked conditionally: what it does not repeat must not be taken from the one before.
+		// Another process is not asked conditionally: what it does not repeat must not be taken from the
+		// one before.
 		if got := f.b.taken(); len(got) != 2 || got[0] != 200 || got[1] != 200 {
 			t.Errorf("a new process answered %v, want the whole documents", got)
 		}
@@ -164,7 +165,7 @@ func TestFetcherReference(t *testing.T) {
 	})
 }
 
-// A peer of which only one document can be had is believed about that one.
+// If one document could be fetched, it is believed.
 func TestFetcherHalfFailed(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		f.a.failing["/api"] = respond(500)
@@ -181,7 +182,7 @@ func TestFetcherHalfFailed(t *testing.T) {
 	})
 }
 
-// A peer without an address is a failure of its own, and is asked as soon as it has one.
+// A peer without an address has failed, and is asked as soon as its address is known.
 func TestFetcherWaitsForAddress(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		f.tell(proxy.PeerAppeared{ID: "a", Incarnation: "i1"})
@@ -199,7 +200,7 @@ func TestFetcherWaitsForAddress(t *testing.T) {
 	})
 }
 
-// A peer that does not answer is given up after the deadline, and holds up nobody.
+// A peer that does not answer is given up after the timeout, and delays no other peer.
 func TestFetcherTogether(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		f.a.failing["/api"], f.a.failing["/apis"], f.a.failing["/version"] = hang, hang, hang
@@ -216,7 +217,7 @@ func TestFetcherTogether(t *testing.T) {
 	})
 }
 
-// An answer of a process that has ended meanwhile says nothing of the next.
+// An answer of a process that has ended says nothing about the next process.
 func TestFetcherRestartMeanwhile(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		release := make(chan struct{})
@@ -236,7 +237,7 @@ func TestFetcherRestartMeanwhile(t *testing.T) {
 	})
 }
 
-// Upstream: every lease event is a round through all peers, one after the other, and what fails is forgotten.
+// Upstream: every lease event is a round through all peers in turn, and a failure forgets the peer.
 func TestFetcherUpstream(t *testing.T) {
 	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
 		f.tell(proxy.Synced{})
@@ -253,7 +254,8 @@ func TestFetcherUpstream(t *testing.T) {
 			t.Fatalf("asked %d times without an occasion", len(got))
 		}
 
-		// The false 404 that was seen on real servers: a is cut off, c, which has nothing to do with it, restarts.
+		// The false 404 that was seen on real servers: a is cut off, c, which has nothing to do with it,
+		// restarts.
 		f.network.set(addressA, syscall.EHOSTUNREACH)
 		if !f.knows("apps/v1", "deployments") {
 			t.Fatal("forgotten though nobody was asked")
@@ -320,7 +322,7 @@ func TestFetcherUpstreamUnresolved(t *testing.T) {
 	})
 }
 
-// One after the other: a peer that hangs delays what is learnt of all.
+// In turn, a peer that hangs delays what is learnt of all.
 func TestFetcherUpstreamInTurn(t *testing.T) {
 	policy := proxy.Upstream137()
 	policy.Fetching.Timeout = 23 * time.Second // as long as a transport waits for a paused server

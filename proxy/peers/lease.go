@@ -16,29 +16,29 @@ const (
 	// Namespace is the namespace of all leases of this package.
 	Namespace = metav1.NamespaceSystem
 
-	// IdentityLabel and IdentityValue label a kube-apiserver's identity lease (k8s.io/kubernetes, pkg/controlplane/apiserver).
+	// IdentityLabel and IdentityValue label a kube-apiserver's identity lease.
 	IdentityLabel = "apiserver.kubernetes.io/identity"
 	IdentityValue = "kube-apiserver"
 
 	// ComponentLabel and ComponentValue label an endpoint lease.
 	ComponentLabel = "proxy.skewproof.io/component"
 	ComponentValue = "peer-proxy"
-	// ServerAnnotation is the identity of the server that an endpoint lease is about.
+	// ServerAnnotation is the identity of the endpoint lease's server.
 	ServerAnnotation = "proxy.skewproof.io/server"
-	// AddressAnnotation is the host:port at which that server takes requests of peers.
+	// AddressAnnotation is the host:port at which that server takes peers' requests.
 	AddressAnnotation = "proxy.skewproof.io/address"
-	// ServesAnnotation is the [Digest] of what that server serves. It is absent while that is unknown.
+	// ServesAnnotation is the [Digest] of what that server serves, absent while that is unknown.
 	ServesAnnotation = "proxy.skewproof.io/serves"
 
 	endpointPrefix = "skewproof-proxy-"
 )
 
-// EndpointLeaseName is the name of the endpoint lease of a server. Each server has one name, so it cannot have two leases.
+// EndpointLeaseName is the name of a server's endpoint lease. It has only one.
 func EndpointLeaseName(id proxy.ServerID) string { return endpointPrefix + string(id) }
 
 const (
 	leaseDuration    = 15 * time.Second
-	maxLeaseDuration = time.Hour // a longer one is cut to this
+	maxLeaseDuration = time.Hour // longer ones are cut
 )
 
 // IdentityLease is what an identity lease says.
@@ -58,7 +58,7 @@ type EndpointLease struct {
 	Serves   string // see [Digest]; "" if the lease does not say
 }
 
-// isIdentityLease and isEndpointLease look at where a lease is and how it is labelled. The label selector of a watch is not relied on.
+// isIdentityLease and isEndpointLease check namespace and labels: a selector is not trusted.
 func isIdentityLease(l *coordinationv1.Lease) bool {
 	return l.Namespace == Namespace && l.Labels[IdentityLabel] == IdentityValue
 }
@@ -67,7 +67,7 @@ func isEndpointLease(l *coordinationv1.Lease) bool {
 	return l.Namespace == Namespace && l.Labels[ComponentLabel] == ComponentValue
 }
 
-// readIdentityLease reads an identity lease. One without a holder says nothing (upstream: isValidPeerIdentityLease).
+// readIdentityLease reads an identity lease, which must have a holder (isValidPeerIdentityLease).
 func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, and is not taken for a server", l.Name)
@@ -75,7 +75,7 @@ func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 	return IdentityLease{ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l)}, nil
 }
 
-// readEndpointLease reads an endpoint lease. The error may come with a lease that is good but for its address.
+// readEndpointLease reads an endpoint lease. It is usable if only its address is wrong.
 func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable bool, err error) {
 	id, ok := endpointServer(l.Name)
 	if !ok || l.Annotations[ServerAnnotation] != string(id) {
@@ -94,7 +94,7 @@ func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable boo
 	return lease, true, nil
 }
 
-// endpointServer is the server that an endpoint lease of that name is about.
+// endpointServer is the server of the endpoint lease of that name.
 func endpointServer(name string) (proxy.ServerID, bool) {
 	id, ok := strings.CutPrefix(name, endpointPrefix)
 	return proxy.ServerID(id), ok && id != ""
@@ -107,7 +107,7 @@ func renewed(l *coordinationv1.Lease) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// duration is for how long a lease is valid after a renewal; what is missing or not positive is this package's own.
+// duration is how long a lease is valid after a renewal, by default leaseDuration.
 func duration(l *coordinationv1.Lease) time.Duration {
 	if l.Spec.LeaseDurationSeconds == nil || *l.Spec.LeaseDurationSeconds <= 0 {
 		return leaseDuration

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,69 +27,73 @@ type leaseWatch struct {
 
 	mu         sync.Mutex
 	roster     *Roster
-	duplicates []proxy.ServerID // that were logged last
+	duplicates []proxy.ServerID // as last logged
 }
 
-// run watches both kinds of leases until the context ends. synced is called once all that existed at the start is in the roster.
+// run watches both kinds of leases until the context ends. It calls synced once the roster has
+// every lease that existed at the start.
 func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, failed func(error), synced func()) error {
+	informer := func(label, value string, handler cache.ResourceEventHandlerFuncs) watched {
+		return watched{handler: handler, informer: coordinationinformers.NewFilteredLeaseInformer(client, Namespace, 0, cache.Indexers{},
+			func(o *metav1.ListOptions) { o.LabelSelector = label + "=" + value })}
+	}
+	return watch(ctx, []watched{
+		informer(IdentityLabel, IdentityValue, handler(w.identity, w.identityGone)),
+		informer(ComponentLabel, ComponentValue, handler(w.endpoint, w.endpointGone)),
+	}, failed, func() {
+		synced()
+		<-ctx.Done()
+	})
+}
+
+// watched is an informer, and the handler of its events.
+type watched struct {
+	informer cache.SharedIndexInformer
+	handler  cache.ResourceEventHandler
+}
+
+// watch runs informers until the context ends or then returns. It calls then once the handlers have
+// seen every object that existed at the start.
+func watch(ctx context.Context, all []watched, failed func(error), then func()) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-
-	var all []cache.InformerSynced
-	for _, kind := range []struct {
-		selector string
-		handler  cache.ResourceEventHandlerFuncs
-	}{
-		{IdentityLabel + "=" + IdentityValue, handler(w.identity, w.identityGone)},
-		{ComponentLabel + "=" + ComponentValue, handler(w.endpoint, w.endpointGone)},
-	} {
-		informer := coordinationinformers.NewFilteredLeaseInformer(client, Namespace, 0, cache.Indexers{},
-			func(o *metav1.ListOptions) { o.LabelSelector = kind.selector })
-		registered, err := start(ctx, &wg, informer, kind.handler, failed)
-		if err != nil {
-			return fmt.Errorf("watch leases (%s): %w", kind.selector, err)
+	var synced []cache.InformerSynced
+	for _, w := range all {
+		if err := w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+			if ctx.Err() == nil && !ordinary(err) {
+				failed(err)
+			}
+		}); err != nil {
+			return fmt.Errorf("watch the API server: %w", err)
 		}
-		all = append(all, registered)
+		registration, err := w.informer.AddEventHandler(w.handler)
+		if err != nil {
+			return fmt.Errorf("watch the API server: %w", err)
+		}
+		wg.Go(func() { w.informer.RunWithContext(ctx) })
+		synced = append(synced, registration.HasSynced)
 	}
-	if cache.WaitForCacheSync(ctx.Done(), all...) {
-		synced()
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		then()
 	}
-	<-ctx.Done()
 	return nil
 }
 
-// start runs an informer until the context ends. What it returns is true once the handler has seen all that existed at the start.
-func start(ctx context.Context, wg *sync.WaitGroup, informer cache.SharedIndexInformer, handler cache.ResourceEventHandlerFuncs, failed func(error)) (cache.InformerSynced, error) {
-	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		if ctx.Err() == nil && !ordinary(err) {
-			failed(err)
-		}
-	}); err != nil {
-		return nil, err
-	}
-	registration, err := informer.AddEventHandler(handler)
-	if err != nil {
-		return nil, err
-	}
-	wg.Go(func() { informer.RunWithContext(ctx) })
-	return registration.HasSynced, nil
-}
-
-// ordinary reports whether a watch ended as every watch does: after some time, or because it fell too far behind.
+// ordinary reports whether a watch timed out or fell too far behind, as every watch does.
 func ordinary(err error) bool {
 	return errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// handler calls seen for a lease that was added or has changed, and gone with the name of one that was deleted.
+// handler calls seen for a new or changed lease, and gone with the name of a deleted one.
 func handler(seen func(*coordinationv1.Lease), gone func(name string)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { whenLease(o, seen) },
 		UpdateFunc: func(_, o any) { whenLease(o, seen) },
 		DeleteFunc: func(o any) {
-			if namespace, name, ok := deletedName(o); ok && namespace == Namespace {
-				gone(name)
+			if name, ok := deletedName(o); ok && name.Namespace == Namespace {
+				gone(name.Name)
 			}
 		},
 	}
@@ -102,21 +105,18 @@ func whenLease(o any, do func(*coordinationv1.Lease)) {
 	}
 }
 
-// deletedName is the name of what was deleted. A deletion that the watch has missed comes as a key, with an object that may be old or none.
-func deletedName(o any) (namespace, name string, ok bool) {
-	if l, isLease := o.(*coordinationv1.Lease); isLease && l == nil {
-		return "", "", false
+// deletedName is the name of what was deleted. A deletion that the watch missed comes as a key,
+// with an object that may be old or nil.
+func deletedName(o any) (cache.ObjectName, bool) {
+	if l, ok := o.(*coordinationv1.Lease); ok && l == nil {
+		return cache.ObjectName{}, false
 	}
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o)
-	if err != nil {
-		return "", "", false
-	}
-	namespace, name, ok = strings.Cut(key, "/")
-	return namespace, name, ok
+	name, err := cache.DeletionHandlingObjectToName(o)
+	return name, err == nil
 }
 
 func (w *leaseWatch) identity(l *coordinationv1.Lease) {
-	if !isIdentityLease(l) { // it was one when the watch began, and was labelled anew
+	if !isIdentityLease(l) { // its labels have changed
 		if l.Namespace == Namespace {
 			w.identityGone(l.Name)
 		}
@@ -171,11 +171,7 @@ func (w *leaseWatch) found(id proxy.ServerID, digest string) {
 }
 
 // begin reports what the roster knows without any lease.
-func (w *leaseWatch) begin() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pass()
-}
+func (w *leaseWatch) begin() { w.change(func(time.Time) {}) }
 
 func (w *leaseWatch) pass() {
 	events := w.roster.Changes()
@@ -190,7 +186,7 @@ func (w *leaseWatch) pass() {
 	w.warnOfDuplicates()
 }
 
-// warnOfDuplicates logs once that several servers have the same identity.
+// warnOfDuplicates logs a change of the servers that share an identity.
 func (w *leaseWatch) warnOfDuplicates() {
 	now := w.roster.Duplicates()
 	if len(now) > 0 && !slices.Equal(now, w.duplicates) {

@@ -134,8 +134,8 @@ func compareEvents(a, b proxy.Event) int {
 	return 0
 }
 
-// What an informer may hand to a handler, and should not.
-func TestLeaseHandlersTakeAnything(t *testing.T) {
+// The handlers accept objects that an informer should not pass.
+func TestLeaseHandlersIgnoreOtherObjects(t *testing.T) {
 	var told told
 	w := newLeaseWatch(told.tell)
 	identities, endpoints := handler(w.identity, w.identityGone), handler(w.endpoint, w.endpointGone)

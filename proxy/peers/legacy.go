@@ -21,11 +21,12 @@ const (
 	acceptLegacy = "application/json"
 	// maxLegacyVersions bounds the requests that one answer can cause.
 	maxLegacyVersions = 1000
-	// legacyWorkers is how many of them are under way at a time, if any go together.
+	// legacyWorkers is how many of them are sent at a time under Together.
 	legacyWorkers = 8
 )
 
-// isLegacy reports whether an answer is a list of groups or versions, without resources: what servers before 1.27 give, by default, for every Accept header.
+// isLegacy reports whether an answer lists groups or versions without resources. Servers before
+// 1.27 answer so by default, whatever the Accept header.
 func isLegacy(contentType string, body []byte) bool {
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != acceptLegacy {
 		return false
@@ -34,9 +35,9 @@ func isLegacy(contentType string, body []byte) bool {
 	return json.Unmarshal(body, &meta) == nil && (meta.Kind == "APIGroupList" || meta.Kind == "APIVersions")
 }
 
-// legacy fetches a root, and then each version of each group there, and makes one document of them. A version whose server has an
-// answer other than its list (an aggregated API that is down) is listed without resources; anything else fails the document, since what
-// was not had must not be taken for absent.
+// legacy fetches a root and each of its group versions, and makes one document of them. A version
+// whose aggregated API is down is listed without resources. Any other failure fails the document,
+// because what is missing must not be taken for absent.
 func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root string) (discovery.Groups, error) {
 	groups, err := c.legacyGroups(ctx, server, root)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root strin
 	return document, nil
 }
 
-// legacyGroups returns the groups of a root; those of /api are the core group alone.
+// legacyGroups returns a root's groups: for /api, the core group alone.
 func (c *discoveryClient) legacyGroups(ctx context.Context, server url.URL, root string) ([]metav1.APIGroup, error) {
 	r, err := c.get(ctx, server, root, acceptLegacy, "", discovery.MaxBody)
 	if err != nil {
@@ -105,10 +106,8 @@ func (c *discoveryClient) legacyGroups(ctx context.Context, server url.URL, root
 	return list.Groups, nil
 }
 
-// legacyResources returns the resources of a version, nil if the server has no such document, or says that it cannot be had now: an
-// aggregated API whose server is down must not hide all others. Any other failure is one: 429 does not say that there are no resources.
-//
-// left is what may still be read of all lists together.
+// legacyResources returns a version's resources, nil on 404 and 503: an aggregated API that is down
+// must not hide all others. left is how many bytes may still be read of all lists together.
 func (c *discoveryClient) legacyResources(ctx context.Context, server url.URL, path string, left *atomic.Int64) (*metav1.APIResourceList, error) {
 	limit := left.Load()
 	if limit <= 0 {

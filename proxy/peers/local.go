@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/url"
@@ -13,13 +14,14 @@ import (
 const (
 	localAccept  = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV2Beta1
 	localRetry   = time.Second      // after a failure
-	localTimeout = 10 * time.Second // of one document where the policy sets none: the local server is near
+	localTimeout = 10 * time.Second // of one document, if the policy sets none
 )
 
-// local asks the local server what it serves: at once, every LocalInterval, after a failure every second, and on demand.
+// local asks the local server what it serves: at once, every LocalInterval, a second after a
+// failure, and on demand.
 //
-// A failure makes the store forget what the server serves only if the connection failed or broke: then the process may have ended, and the
-// next one may be of another version. A server that is slow, or answers with an error, still serves what it served.
+// The store forgets what the server serves only if the connection failed or broke: the process may
+// have ended, and the next may be another version. A slow or failing server is not forgotten.
 type local struct {
 	store    *proxy.Store
 	client   *discoveryClient
@@ -29,7 +31,7 @@ type local struct {
 	log      *slog.Logger
 }
 
-// run asks until the context ends. first is called after the first good answer.
+// run asks until the context ends. It calls first after each good answer.
 func (l *local) run(ctx context.Context, first func()) {
 	var last *answer
 	timer := time.NewTimer(0)
@@ -54,23 +56,19 @@ func (l *local) run(ctx context.Context, first func()) {
 			continue
 		}
 		if answer.Broken {
-			last = nil // the next process tells everything anew
+			last = nil // the next process may serve other things
 		}
 		timer.Reset(min(localRetry, l.interval))
 	}
 }
 
-// learn passes a good answer to the store, and reports whether it was good.
+// learn passes a good answer to the store and reports whether it was good.
 func (l *local) learn(last, answer *answer, at time.Time) bool {
 	core, groups := answer.Roots[proxy.RootCore], answer.Roots[proxy.RootGroups]
 	known := l.store.Table().LocalKnown()
 	if core.Failed != "" || groups.Failed != "" || answer.Broken {
-		why := core.Failed
-		if why == "" {
-			why = groups.Failed
-		}
 		if known {
-			l.log.Warn("the local server cannot be asked what it serves", "why", why, "forgotten", answer.Broken)
+			l.log.Warn("the local server cannot be asked what it serves", "why", cmp.Or(core.Failed, groups.Failed), "forgotten", answer.Broken)
 		}
 		if answer.Broken {
 			l.store.Observe(proxy.LocalLost{At: at})
@@ -81,13 +79,11 @@ func (l *local) learn(last, answer *answer, at time.Time) bool {
 		same(last.Roots[proxy.RootCore].Groups, core.Groups) && same(last.Roots[proxy.RootGroups].Groups, groups.Groups) {
 		return true
 	}
-	fetched := proxy.LocalFetched{Version: answer.Version, At: at}
-	fetched.Roots[proxy.RootCore], fetched.Roots[proxy.RootGroups] = core.Groups, groups.Groups
-	l.store.Observe(fetched)
+	l.store.Observe(proxy.LocalFetched{Version: answer.Version, At: at, Roots: [2]discovery.Groups{core.Groups, groups.Groups}})
 	return true
 }
 
-// same reports whether two documents are the very same, as ask gives what has not changed.
+// same reports whether two documents are one value, as ask returns for an unchanged document.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

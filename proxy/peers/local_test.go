@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// besideLocal is a server whose local server is asked, on synctest's clock.
+// besideLocal asks a local server what it serves, on synctest's clock.
 type besideLocal struct {
 	t       *testing.T
 	store   *proxy.Store
@@ -101,7 +101,8 @@ func TestLocal(t *testing.T) {
 		}
 		l.server.set(func() { clear(l.server.failing) })
 
-		// Gone, and back with another version that happens to have the same documents as far as ETags tell.
+		// Gone, and back with another version that happens to have the same documents as far as ETags
+		// tell.
 		l.network.set(addressA, syscall.ECONNREFUSED)
 		time.Sleep(6 * time.Second)
 		if l.serves("apps/v1", "deployments") || l.store.Table().LocalKnown() {
@@ -139,7 +140,7 @@ func localVersion(store *proxy.Store) string {
 	return ""
 }
 
-// A restart so fast that no connection was refused shows by the version.
+// A restart so fast that no connection was refused is seen by the version.
 func TestLocalQuickRestart(t *testing.T) {
 	withLocal(t, proxy.Reference(), func(t *testing.T, l *besideLocal) {
 		l.server.set(func() { l.server.version = "v1.37.1" })
@@ -151,7 +152,8 @@ func TestLocalQuickRestart(t *testing.T) {
 	})
 }
 
-// Upstream routes by what it has asked every 30 minutes. What is asked on demand shows in discovery at once, and in routing when those are over.
+// Upstream routes by what it asks every 30 minutes. An answer on demand shows in discovery at once,
+// in routing only after the 30 minutes.
 func TestLocalUpstream(t *testing.T) {
 	withLocal(t, proxy.Upstream137(), func(t *testing.T, l *besideLocal) {
 		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
@@ -182,7 +184,8 @@ func TestLocalUpstream(t *testing.T) {
 	})
 }
 
-// A local server that is not there yet is asked every second, and the sources are not synced before it has answered.
+// A local server that does not listen yet is asked every second. The sources are synced after its
+// first answer.
 func TestLocalNotThereYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := proxy.NewStore(proxy.Reference(), "self")

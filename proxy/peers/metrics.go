@@ -15,8 +15,9 @@ const (
 	failedFetch      = "fetch_discovery"
 )
 
-// Metrics counts failures to learn of peers, and has the age of what is known of each. It is a prometheus.Collector, which the caller
-// registers. It is safe for concurrent use. The nil Metrics counts nothing.
+// Metrics counts failures to learn of peers and reports the age of what is known. It is a
+// prometheus.Collector, which the caller registers, and safe for concurrent use. Nil counts
+// nothing.
 type Metrics struct {
 	store  *proxy.Store
 	errors *prometheus.CounterVec
@@ -41,13 +42,11 @@ func NewMetrics(store *proxy.Store) *Metrics {
 	return m
 }
 
-// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
 	m.errors.Describe(descs)
 	descs <- m.age
 }
 
-// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	m.errors.Collect(metrics)
 	now := time.Now()

@@ -18,41 +18,42 @@ import (
 )
 
 const (
-	renewEvery    = 5 * time.Second // three chances in the time for which a lease is valid
-	checkEvery    = time.Second     // at readiness and incarnation; and the pause after a failure
-	writeTimeout  = 4 * time.Second // one attempt to write
+	renewEvery    = 5 * time.Second // three times in leaseDuration
+	checkEvery    = time.Second     // checks Ready and Incarnation; also the pause after a failure
+	writeTimeout  = 4 * time.Second // of one attempt to write
 	deleteTimeout = 5 * time.Second // to delete the lease at the end
 )
 
-// Publisher tells the peers where the local server is, by an endpoint lease. All fields but Serves and Logger are required.
+// Publisher tells peers where the local server is, by an endpoint lease. All fields but Serves and
+// Logger are required. Its functions are called every second and must not block.
 type Publisher struct {
 	Client  kubernetes.Interface
 	Server  proxy.ServerID
 	Address string // host:port at which peers reach this server
-	// Incarnation names the present process of the server and must change when it restarts, so that peers forget what it served. For a
-	// server in the same process, a random name made at its start will do. "": not known yet, and the lease is not written. It is called
-	// every second and must not block.
+	// Incarnation names the server's process and must change when it restarts, so that peers forget
+	// what it served; in the same process a random name will do. "": unknown, and no lease is written.
 	Incarnation func() string
-	// Ready reports whether the server would serve a request of a peer now. While it would not, the lease is not renewed, and peers
-	// forget the address when the lease expires. It is called every second and must not block.
+	// Ready reports whether the server would serve a peer's request. While it would not, the lease is
+	// not renewed, and peers forget the address when it expires.
 	Ready func() bool
-	// Serves is the [Digest] of what the server serves, "" while that is unknown, such as [Digester] returns. The lease is written again
-	// when it changes. It is called every second and must not block. Nil: the lease has no digest.
+	// Serves is the [Digest] of what the server serves, "" while unknown; see [Digester]. The lease is
+	// written when it changes. Nil: the lease has no digest.
 	Serves func() string
 	Logger *slog.Logger // nil: none
 
 	published atomic.Pointer[string] // the incarnation for which the lease was last written
 }
 
-// Published reports whether the lease has been written for the present incarnation. A server should not be ready before, because until
-// then its peers believe what its previous process served. It may be called concurrently with Run.
+// Published reports whether the lease was written for the present incarnation. Until then peers
+// believe what the previous process served, and the server should not be ready. It is safe for
+// concurrent use.
 func (p *Publisher) Published() bool {
 	holder := p.published.Load()
 	return holder != nil && *holder == p.Incarnation()
 }
 
-// Run writes and renews the lease until ctx ends, and then deletes it, which takes at most 5 s. It returns an error if a field is wrong,
-// or if it could not delete the lease, which then expires by itself.
+// Run writes and renews the lease until ctx ends, and then deletes it within 5 s. It returns an
+// error if a field is wrong or the lease could not be deleted; the lease then expires.
 func (p *Publisher) Run(ctx context.Context) error {
 	if err := p.validate(); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 	var (
 		holder    string    // of the lease as last written, "" if it never was
-		attempted string    // the holder of the last attempt, which may have been carried out though it failed
+		attempted string    // the holder of the last attempt, which may have been carried out
 		serves    string    // as last written
 		written   time.Time // when holder was
 		failing   bool
@@ -124,13 +125,13 @@ func (p *Publisher) leases() coordinationclient.LeaseInterface {
 	return p.Client.CoordinationV1().Leases(Namespace)
 }
 
-// write creates or renews the lease. A conflict is an error like any other: the next attempt reads the lease again.
+// write creates or renews the lease. After a conflict the next attempt reads the lease again.
 func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	present, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
+	lease, err := p.leases().Get(ctx, EndpointLeaseName(p.Server), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: EndpointLeaseName(p.Server), Namespace: Namespace}}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: EndpointLeaseName(p.Server), Namespace: Namespace}}
 		p.fill(lease, holder, serves)
 		_, err = p.leases().Create(ctx, lease, metav1.CreateOptions{})
 		return err
@@ -138,7 +139,6 @@ func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 	if err != nil {
 		return err
 	}
-	lease := present.DeepCopy()
 	p.fill(lease, holder, serves)
 	_, err = p.leases().Update(ctx, lease, metav1.UpdateOptions{})
 	return err
@@ -147,15 +147,9 @@ func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 	now := metav1.NowMicro()
 	seconds := int32(leaseDuration / time.Second)
-	if l.Labels == nil {
-		l.Labels = map[string]string{}
-	}
-	if l.Annotations == nil {
-		l.Annotations = map[string]string{}
-	}
-	l.Labels[ComponentLabel] = ComponentValue
-	l.Annotations[ServerAnnotation] = string(p.Server)
-	l.Annotations[AddressAnnotation] = p.Address
+	metav1.SetMetaDataLabel(&l.ObjectMeta, ComponentLabel, ComponentValue)
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, ServerAnnotation, string(p.Server))
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, AddressAnnotation, p.Address)
 	if delete(l.Annotations, ServesAnnotation); serves != "" {
 		l.Annotations[ServesAnnotation] = serves
 	}
@@ -165,18 +159,21 @@ func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &holder, &now, &seconds
 }
 
-// leave deletes the lease, unless another process, such as the successor of this one, holds it by now.
+// leave deletes the lease unless another process, such as this one's successor, holds it.
 func (p *Publisher) leave(ctx context.Context, holders ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	name := EndpointLeaseName(p.Server)
+	failed := func(err error) error {
+		return fmt.Errorf("delete endpoint lease %s: %w; it expires in %s", name, err, leaseDuration)
+	}
 	for {
 		lease, err := p.leases().Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
-			return fmt.Errorf("delete endpoint lease %s: %w; it expires in %s", name, err, leaseDuration)
+			return failed(err)
 		case lease.Spec.HolderIdentity == nil || !slices.Contains(holders, *lease.Spec.HolderIdentity):
 			return nil
 		}
@@ -186,8 +183,8 @@ func (p *Publisher) leave(ctx context.Context, holders ...string) error {
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err): // a conflict: it has changed since it was read, so look again who holds it
-			return fmt.Errorf("delete endpoint lease %s: %w; it expires in %s", name, err, leaseDuration)
+		case !apierrors.IsConflict(err): // after a conflict, check again who holds it
+			return failed(err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type publishing struct {
 	ended       chan error
 }
 
-// words are a string that may be changed meanwhile.
+// words is a string that may be changed concurrently.
 type words struct{ atomic.Value }
 
 func (w *words) Load() string { s, _ := w.Value.Load().(string); return s }
@@ -154,7 +154,7 @@ func TestPublisherNotReadyAtFirst(t *testing.T) {
 	})
 }
 
-// A lease that another process of the same server holds by now is its own.
+// The publisher does not delete a lease that its successor holds.
 func TestPublisherLeavesItsSuccessorsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := publish(t, nil)
@@ -174,7 +174,7 @@ func TestPublisherLeavesItsSuccessorsLease(t *testing.T) {
 	})
 }
 
-// It keeps what others have written, and takes over what a process before it has left.
+// The publisher keeps what others have written, and takes over the lease of an earlier process.
 func TestPublisherTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := "i0"
@@ -196,7 +196,7 @@ func TestPublisherTakesOver(t *testing.T) {
 	})
 }
 
-func TestPublisherTriesAgain(t *testing.T) {
+func TestPublisherRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failures atomic.Int32
 		failures.Store(3)
@@ -218,7 +218,8 @@ func TestPublisherTriesAgain(t *testing.T) {
 	})
 }
 
-// A cluster that does not answer holds up the end for a bounded time only; what a failed attempt has written is deleted all the same.
+// If the API server does not answer, Run still ends in bounded time. A lease that a failed attempt
+// may have written is deleted.
 func TestPublisherLeavesInBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := publish(t, nil)
@@ -297,7 +298,7 @@ func TestPublishedOnceWritten(t *testing.T) {
 	})
 }
 
-func TestPublisherRefusesNonsense(t *testing.T) {
+func TestPublisherValidates(t *testing.T) {
 	good := func() *Publisher {
 		return &Publisher{Client: fake.NewClientset(), Server: "a", Address: "192.0.2.1:6443", Incarnation: func() string { return "i" }, Ready: func() bool { return true }}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// queue does what client-go's rate-limited work queue does (util/workqueue), with the time as an argument and without goroutines: each key
-// is in it at most once, is not given out twice at the same time, and comes back later after a failure.
+// queue is client-go's rate-limited work queue (util/workqueue) with the time as an argument. A key
+// is in it once, is given out once at a time, and returns later after a failure.
 type queue struct {
 	first, last time.Duration // delays after a first failure, and at most
 	retries     int           // zero: endless
 	bucket      *rate.Limiter // what all keys' retries share; nil: none
 
-	ready    []proxy.ServerID // to be given out, in order
+	ready    []proxy.ServerID // to be given out next, in order
 	dirty    byID[struct{}]
 	running  byID[struct{}]
 	failures byID[int]
@@ -46,7 +46,7 @@ func (q *queue) clone(now time.Time) *queue {
 	return &c
 }
 
-// add puts a key in at once. One that is being worked at comes back after that.
+// add queues a key at once, or when it is done if it was given out.
 func (q *queue) add(key proxy.ServerID) {
 	if q.dirty.has(key) {
 		return
@@ -57,7 +57,7 @@ func (q *queue) add(key proxy.ServerID) {
 	}
 }
 
-// addAt puts a key in at that time, or earlier if it is to come earlier anyway.
+// addAt queues a key at a time, unless it is queued for an earlier one.
 func (q *queue) addAt(key proxy.ServerID, at time.Time) {
 	i := slices.IndexFunc(q.waiting, func(w waiting) bool { return w.key == key })
 	if i >= 0 {
@@ -72,7 +72,7 @@ func (q *queue) addAt(key proxy.ServerID, at time.Time) {
 	q.waiting = slices.Insert(q.waiting, i, waiting{key, at})
 }
 
-// advance puts in what has waited long enough.
+// advance queues the keys whose time has come.
 func (q *queue) advance(now time.Time) {
 	for len(q.waiting) > 0 && !q.waiting[0].at.After(now) {
 		q.add(q.waiting[0].key)
@@ -92,7 +92,7 @@ func (q *queue) next() (proxy.ServerID, bool) {
 	return key, true
 }
 
-// done takes a key back. After a failure it comes again, unless that has happened too often; dropped says that it will not.
+// done takes a key back. After a failure it is queued again, or dropped after too many failures.
 func (q *queue) done(key proxy.ServerID, failed bool, now time.Time) (dropped bool) {
 	q.running.remove(key)
 	switch failures := q.failures.get(key); {
@@ -115,7 +115,7 @@ func (q *queue) done(key proxy.ServerID, failed bool, now time.Time) (dropped bo
 	return dropped
 }
 
-// delay doubles with each failure. It is first even where last is less, as in no policy that is meant.
+// delay doubles with each failure, from first to last. It is never less than first.
 func (q *queue) delay(failures int) time.Duration {
 	d := q.first
 	for ; failures > 0 && d < q.last; failures-- {
@@ -124,10 +124,50 @@ func (q *queue) delay(failures int) time.Duration {
 	return max(q.first, min(d, q.last))
 }
 
-// forget takes a key out, as if it had never been in.
+// forget removes a key and its failures.
 func (q *queue) forget(key proxy.ServerID) {
 	q.dirty.remove(key)
 	q.failures.remove(key)
 	q.ready = slices.DeleteFunc(q.ready, func(k proxy.ServerID) bool { return k == key })
 	q.waiting = slices.DeleteFunc(q.waiting, func(w waiting) bool { return w.key == key })
+}
+
+// byID holds values of servers, sorted by identity, with the zero value empty. The simulator copies
+// it thousands of times a second: with few servers, slices.Clone is faster than copying a map.
+type byID[V any] []entry[V]
+
+type entry[V any] struct {
+	id    proxy.ServerID
+	value V
+}
+
+func (m byID[V]) find(id proxy.ServerID) (int, bool) {
+	return slices.BinarySearchFunc(m, id, func(e entry[V], id proxy.ServerID) int { return cmp.Compare(e.id, id) })
+}
+
+func (m byID[V]) has(id proxy.ServerID) bool {
+	_, ok := m.find(id)
+	return ok
+}
+
+// get returns the value of a server, the zero value if there is none.
+func (m byID[V]) get(id proxy.ServerID) (value V) {
+	if i, ok := m.find(id); ok {
+		return m[i].value
+	}
+	return value
+}
+
+func (m *byID[V]) set(id proxy.ServerID, value V) {
+	i, ok := m.find(id)
+	if !ok {
+		*m = slices.Insert(*m, i, entry[V]{id: id})
+	}
+	(*m)[i].value = value
+}
+
+func (m *byID[V]) remove(id proxy.ServerID) {
+	if i, ok := m.find(id); ok {
+		*m = slices.Delete(*m, i, i+1)
+	}
 }

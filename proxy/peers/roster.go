@@ -11,30 +11,31 @@ import (
 const (
 	defaultGoneAfter = time.Hour // for which upstream's identity lease is valid
 
-	// maxAge is the age of a lease that was never renewed. A longer time could overflow when it grows.
+	// maxAge is the age of a lease that was never renewed. More could overflow.
 	maxAge = 100 * 365 * 24 * time.Hour
 
-	// maxGap is how much of the time between two changes of leases counts: every sidecar renews its lease within it.
+	// maxGap is how much of the time between two lease changes counts: sidecars renew within it.
 	maxGap = renewEvery
 )
 
 // RosterConfig says which servers a [Roster] is for.
 type RosterConfig struct {
-	// Self is the local server. Its leases show that the watch works, and it is no peer.
+	// Self is the local server. It is no peer, but its leases show that the watch works.
 	Self proxy.ServerID
-	// Address is the address that the local server publishes. An endpoint lease of Self with another address is that of a second server
-	// with the same identity. Empty: every lease of Self is the local server's.
+	// Address is what the local server publishes. An endpoint lease of Self with another address is a
+	// second server's. Empty: every lease of Self is its own.
 	Address string
 	// Static are peers that are always live.
 	Static []StaticPeer
-	// StaleAfter is how long an identity lease counts after its last renewal (see [proxy.KnowledgePolicy]). Zero: for ever.
+	// StaleAfter is how long an identity lease counts after its last renewal (see
+	// [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
 	// GoneAfter is how long an endpoint lease keeps its peer live after it has expired. Zero: an hour.
 	GoneAfter time.Duration
 }
 
-// Roster derives from leases and configuration which peers are live and where, by the rules in the package's comment. It is pure: every
-// method that depends on the time takes it as an argument. Make it with [NewRoster]. It is not safe for concurrent use.
+// Roster derives which peers are live and where, by the rules in the package's comment. It is pure:
+// the time is an argument. Make it with [NewRoster]. It is not safe for concurrent use.
 type Roster struct {
 	config  RosterConfig
 	members map[proxy.ServerID]*member
@@ -54,10 +55,10 @@ type member struct {
 	fetched      string        // the Digest of what was last fetched from the server, "" if the fetch failed
 	renewedSince bool          // the endpoint lease was renewed since the last report
 
-	// latest is the server that last wrote the endpoint lease: this one, or a second one with the same identity.
+	// latest is the server that last wrote the endpoint lease: this one or a second with its identity.
 	latest proxy.ServerID
 
-	// suspended: the endpoint lease was deleted, and the identity lease has not been renewed since (rule b).
+	// suspended: the endpoint lease was deleted and the identity lease not renewed since (rule b).
 	suspended bool
 
 	reported state
@@ -137,22 +138,22 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	r.noteChange(now)
 	m := r.member(id)
 	if latest, ok := r.members[m.latest]; ok {
-		m = latest // whoever wrote it last: only its holder deletes a lease
+		m = latest // only the last writer deletes the lease
 	}
 	if m.endpoint != nil {
 		m.endpoint, m.address, m.serves, m.suspended = nil, "", "", true
 	}
 }
 
-// Fetched observes the [Digest] of what was fetched from a peer, "" if the fetch failed. As long as the peer's lease has another digest,
-// each renewal of the lease is reported as a change: what was fetched may have been true for a moment that the watch has missed.
+// Fetched observes the [Digest] of what was fetched from a peer, "" after a failure. While its
+// lease has another, each renewal is reported as a change: the fetch may have seen a passing state.
 func (r *Roster) Fetched(id proxy.ServerID, digest string) {
 	if m, ok := r.members[id]; ok {
 		m.fetched = digest
 	}
 }
 
-// Changes returns, sorted by peer, the events that turn what was reported so far into what is known now; none if nothing has changed.
+// Changes returns, sorted by peer, the events since the last call.
 func (r *Roster) Changes() []proxy.Event {
 	var events []proxy.Event
 	names := r.names()
@@ -163,7 +164,7 @@ func (r *Roster) Changes() []proxy.Event {
 		if id == r.config.Self {
 			now = state{}
 		}
-		if now.serves == "" { // no digest at the moment: the next one is compared with the last
+		if now.serves == "" { // the next digest is compared with the last
 			now.serves = m.reported.serves
 		}
 		events = append(events, changes(id, m.reported, now)...)
@@ -194,13 +195,13 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	return events
 }
 
-// servesSomethingElse reports whether a live peer publishes another digest than before, or than that of what was fetched from it.
+// servesSomethingElse reports whether a live peer has another digest than before or than fetched.
 func (m *member) servesSomethingElse(before, after state) bool {
 	switch {
 	case !after.live || after.serves == "" || after.serves == m.fetched:
 		return false
 	case before.serves != after.serves:
-		return before.serves != "" // else it has appeared just now, and is asked for that
+		return before.serves != "" // else it has just appeared, and is asked anyway
 	default:
 		return m.renewedSince && m.fetched != ""
 	}
@@ -225,7 +226,7 @@ func (r *Roster) join(m *member) state {
 	return state{}
 }
 
-// incarnation is that of a static peer: its leases need not be renewed, because it is always live.
+// incarnation is that of a static peer, which is live whether or not its leases are renewed.
 func (m *member) incarnation() string {
 	switch {
 	case m.endpoint != nil:
@@ -236,7 +237,7 @@ func (m *member) incarnation() string {
 	return ""
 }
 
-// look compares a lease with what it was.
+// update compares a lease with what it was.
 func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) (after *renewal, changed bool) {
 	switch {
 	case before == nil:
@@ -251,10 +252,10 @@ func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) 
 	}
 }
 
-// LastChange is when a lease was last seen to change, zero if none ever was.
+// LastChange is when a lease was last seen to change, zero if never.
 func (r *Roster) LastChange() time.Time { return r.lastChange }
 
-// noteChange advances the observed time: a lease has changed.
+// noteChange advances the observed time.
 func (r *Roster) noteChange(now time.Time) {
 	if !r.lastChange.IsZero() {
 		r.observed += min(max(0, now.Sub(r.lastChange)), maxGap)

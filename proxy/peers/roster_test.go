@@ -11,7 +11,8 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// script drives a roster in virtual time. Its peer is "p", and "self" is heard every five seconds while listening.
+// script drives a roster in virtual time. Its peer is "p", and "self" is heard every five seconds
+// while listening.
 type script struct {
 	*Roster
 	now time.Time
@@ -202,7 +203,7 @@ func TestRoster(t *testing.T) {
 	}
 }
 
-// Events come in the order of identities, and what has left nothing behind is forgotten.
+// Events are sorted by identity, and a server without leases is forgotten.
 func TestRosterOrderAndMemory(t *testing.T) {
 	r := NewRoster(RosterConfig{Self: "self"})
 	for _, id := range []proxy.ServerID{"c", "a", "b"} {

@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Upstream's work queue shares this bucket among the retries of all keys (client-go, util/workqueue, DefaultTypedControllerRateLimiter).
+// Upstream's work queue shares this bucket among all keys' retries (client-go, util/workqueue,
+// DefaultTypedControllerRateLimiter).
 const (
 	bucketRate  = rate.Limit(10) // retries a second
 	bucketBurst = 100
@@ -18,25 +19,26 @@ const (
 // allPeers is the key of the periodic rounds through all peers. No lease has an empty name.
 const allPeers = proxy.ServerID("")
 
-// Schedule says which peers are asked what they serve, and when. Make it with [NewSchedule]. It is pure: time and randomness are
-// arguments, so that a simulator can run it on a virtual clock. It is not safe for concurrent use.
+// Schedule says which peers are asked what they serve, and when. Make it with [NewSchedule]. It is
+// pure: time and randomness are arguments, for a simulator. It is not safe for concurrent use.
 //
-// Under a policy with OnlyChanged, every peer has rounds of its own: at once when its lease appears, changes or gets another address,
-// repeatedly after a failure, and every Interval. With Together, such rounds run at the same time; otherwise one after the other.
+// Under OnlyChanged every peer has its own rounds: at once when its lease or address changes, again
+// after a failure, and every Interval. With Together they run at the same time, otherwise in turn.
 //
-// Without OnlyChanged, it is upstream's work queue (pkg/util/peerproxy/peer_discovery.go, client-go util/workqueue). Keys are leases; each
-// key is a round through all peers, whichever lease it is, and one round runs at a time. If any peer fails, the key comes again, with a
-// delay and a count of failures of its own. Together then says how the peers within a round are asked, which the caller does.
+// Without OnlyChanged it is upstream's work queue (pkg/util/peerproxy/peer_discovery.go, client-go
+// util/workqueue). A key is a lease, and each key is a round through all peers. One round runs at a
+// time. If any peer fails, the key is retried with its own delay and count. The caller applies
+// Together within a round.
 //
-// Without KeepLastGood, rounds go through all peers, whatever OnlyChanged says: such a round replaces all knowledge.
+// Without KeepLastGood, rounds always go through all peers, because a round replaces all knowledge.
 type Schedule struct {
 	policy proxy.FetchingPolicy
-	single bool // each peer has rounds of its own
+	single bool // each peer has its own rounds
 	random func() float64
 
 	queue         *queue
 	known         byID[struct{}]  // peers whose leases exist
-	regular       byID[time.Time] // when the next round is due without any occasion
+	regular       byID[time.Time] // when the next regular round is due
 	changingUntil time.Time       // until then documents are expected to change
 }
 
@@ -48,7 +50,7 @@ type Round struct {
 	All bool
 }
 
-// NewSchedule returns the schedule of a policy. random returns a number in [0, 1), for jitter; it may be nil if the policy has none.
+// NewSchedule returns a policy's schedule. random returns a number in [0, 1); nil: no jitter.
 func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	s := &Schedule{
 		policy: p.Fetching,
@@ -63,7 +65,7 @@ func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	return s
 }
 
-// Clone returns a schedule in the same state, with another source of randomness. The two share nothing.
+// Clone returns an independent schedule in the same state, with another source of randomness.
 func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	c := *s
 	c.random = random
@@ -72,17 +74,20 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	return &c
 }
 
-// Learn observes the events of leases, addresses and extensions that the table observes, and ignores other events.
+// Learn observes events of leases, addresses and extensions, and ignores others.
 func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 	switch e := e.(type) {
 	case proxy.PeerAppeared:
 		s.lease(e.ID, now)
 	case proxy.PeerAddress:
-		if e.Address != "" {
-			s.address(e.ID, now)
+		// Upstream does not watch addresses: a round that needs an unknown address waits for its retry.
+		if s.single && e.Address != "" {
+			s.lease(e.ID, now)
 		}
 	case proxy.PeerChanged:
-		s.told(e.ID, now)
+		if s.single && s.policy.WhenTold && s.known.has(e.ID) {
+			s.lease(e.ID, now)
+		}
 	case proxy.PeerGone:
 		s.gone(e.ID, now)
 	case proxy.Extensions:
@@ -95,29 +100,12 @@ func (s *Schedule) lease(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.set(id, struct{}{})
 	s.queue.add(id)
-	if !s.single && s.policy.Interval > 0 {
-		if !s.regular.has(allPeers) {
-			s.regular.set(allPeers, now.Add(s.interval()))
-		}
+	if !s.single && s.policy.Interval > 0 && !s.regular.has(allPeers) {
+		s.regular.set(allPeers, now.Add(s.interval()))
 	}
 }
 
-// address observes that a peer's address is known or has changed. Upstream does not watch addresses (it resolves them when it needs them,
-// and a round that could not waits for its retry), so this starts only rounds of a single peer.
-func (s *Schedule) address(id proxy.ServerID, now time.Time) {
-	if s.single {
-		s.lease(id, now)
-	}
-}
-
-// told observes that a peer publishes another digest. Under a policy with WhenTold, it is asked at once.
-func (s *Schedule) told(id proxy.ServerID, now time.Time) {
-	if s.single && s.policy.WhenTold && s.known.has(id) {
-		s.lease(id, now)
-	}
-}
-
-// gone observes that a peer's lease was deleted. Upstream starts a round, without that peer.
+// gone observes that a peer's lease was deleted. Upstream starts a round without that peer.
 func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.remove(id)
@@ -132,12 +120,12 @@ func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	s.regular.remove(id)
 }
 
-// afterChangeFor is how long the documents of peers are expected to change after a change here. Only a document that was fetched more than
-// ten seconds later is believed about the change (see ExtensionsExact in package proxy).
+// afterChangeFor is how long peers' documents are expected to change after a change here. A
+// document is believed about it if it was fetched 10 s later (see proxy.ExtensionsExact).
 const afterChangeFor = 12 * time.Second
 
-// Changed observes that custom resources or aggregated APIs have changed, or may have. Under a policy with AfterChange, each peer is asked
-// that often for a while.
+// Changed observes that custom resources or aggregated APIs have or may have changed. Under a
+// policy with AfterChange, each peer is asked that often for a while.
 func (s *Schedule) Changed(now time.Time) {
 	s.advance(now)
 	if !s.single || s.policy.AfterChange <= 0 {
@@ -166,7 +154,7 @@ func (s *Schedule) Due(now time.Time) []Round {
 	return rounds
 }
 
-// advance queues the rounds that have become due. Every method calls it first, because what was due before an event comes before it.
+// advance queues the rounds that are due. Every method calls it before its own event.
 func (s *Schedule) advance(now time.Time) {
 	s.regular = slices.DeleteFunc(s.regular, func(e entry[time.Time]) bool {
 		due := !e.value.After(now)
@@ -179,34 +167,30 @@ func (s *Schedule) advance(now time.Time) {
 }
 
 // room reports whether another round may begin now.
-func (s *Schedule) room() bool {
-	return len(s.queue.running) == 0 || s.single && s.policy.Together
-}
+func (s *Schedule) room() bool { return len(s.queue.running) == 0 || s.single && s.policy.Together }
 
 // Finished says that a round has ended; failed that it must be repeated, see [Succeeded].
 func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	s.advance(now)
-	if s.single && !s.known.has(r.Key) { // gone meanwhile
+	if s.single && !s.known.has(r.Key) { // it has left
 		s.queue.done(r.Key, false, now)
 		return
 	}
 	dropped := s.queue.done(r.Key, failed, now)
-	if s.policy.Interval <= 0 {
-		return
-	}
 	switch {
-	case s.single && (!failed || dropped):
+	case s.policy.Interval <= 0, failed && !dropped:
+	case s.single:
 		next := now.Add(s.interval())
 		if soon := now.Add(s.policy.AfterChange); now.Before(s.changingUntil) && soon.Before(next) {
 			next = soon
 		}
 		s.regular.set(r.Key, next)
-	case !s.single && r.Key == allPeers && (!failed || dropped) && len(s.known) > 0:
+	case r.Key == allPeers && len(s.known) > 0:
 		s.regular.set(allPeers, now.Add(s.interval()))
 	}
 }
 
-// Wake is when Due will next return a round if no event comes before; the zero time is at once. ok is false if no round is due.
+// Wake is when Due next returns a round if no event comes before. Zero: at once; not ok: never.
 func (s *Schedule) Wake() (at time.Time, ok bool) {
 	if !s.room() {
 		return time.Time{}, false // a round must finish first
@@ -234,8 +218,8 @@ func (s *Schedule) interval() time.Duration {
 	return max(time.Millisecond, time.Duration(float64(s.policy.Interval)*(1+jitter)))
 }
 
-// Succeeded reports whether an answer needs no retry. Under LastErrorOnly, only the last document counts (upstream:
-// fetchNewDiscoveryFor overwrites the error of /api with that of /apis).
+// Succeeded reports whether an answer needs no retry. Under LastErrorOnly, only the last document
+// counts (upstream: fetchNewDiscoveryFor overwrites /api's error with /apis').
 func Succeeded(q proxy.Quirks, r proxy.FetchResult) bool {
 	if q.LastErrorOnly {
 		return r.Roots[proxy.RootGroups].Failed == ""

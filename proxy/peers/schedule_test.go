@@ -121,7 +121,8 @@ func upstream(t *testing.T, retries int, occasions []occasion, outcome rounds, u
 	return list
 }
 
-// The schedule of upstream's presets begins the same rounds at the same times as client-go's queue does.
+// The schedule of upstream's presets begins the same rounds at the same times as client-go's queue
+// does.
 func TestScheduleLikeUpstreamsQueue(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream134(), proxy.Upstream135(), proxy.Upstream136(), proxy.Upstream137()} {
 		for seed := range uint64(20) {
@@ -151,7 +152,7 @@ func TestScheduleLikeUpstreamsQueue(t *testing.T) {
 	}
 }
 
-// A retry that became due while a round ran goes before the lease that the round was about and that has changed meanwhile.
+// A retry that became due during a round precedes the round's own lease that changed meanwhile.
 func TestScheduleKeepsUpstreamsOrder(t *testing.T) {
 	occasions := []occasion{{at: 1, key: "b"}, {at: 2 * time.Millisecond, key: "a"}, {at: 3 * time.Millisecond, key: "a"}}
 	outcome := func(n int, r Round) (time.Duration, bool) {
@@ -173,7 +174,7 @@ func TestScheduleKeepsUpstreamsOrder(t *testing.T) {
 	}
 }
 
-// More retries than its bucket holds are slowed down to ten a second, whatever lease they are about.
+// If there are more retries than the bucket holds, they are limited to ten a second in total.
 func TestScheduleSharesUpstreamsBucket(t *testing.T) {
 	var occasions []occasion
 	for i := range 400 {
@@ -257,7 +258,7 @@ func TestScheduleReference(t *testing.T) {
 		s := NewSchedule(policy, middle)
 		s.lease("a", epoch)
 		r := s.Due(epoch)
-		s.address("a", epoch)
+		s.Learn(proxy.PeerAddress{ID: "a", Address: "h:1"}, epoch)
 		if again := s.Due(epoch); len(again) > 0 {
 			t.Fatalf("asked twice at the same time: %v", again)
 		}
@@ -345,7 +346,8 @@ func TestScheduleSingleSwitches(t *testing.T) {
 	})
 }
 
-// After a change of custom resources peers are asked every other second, until a document is late enough to be believed about it.
+// After a change of custom resources peers are asked every two seconds, until a document is late
+// enough to be believed.
 func TestScheduleAfterChange(t *testing.T) {
 	ask := func(p proxy.Policy) []time.Duration {
 		s := NewSchedule(p, nil)
@@ -404,7 +406,7 @@ func TestSucceeded(t *testing.T) {
 	}
 }
 
-// What the fetcher and the simulator tell a schedule of peer "a", which was asked just now.
+// The fetcher and the simulator pass these events to a schedule of peer "a", which was just asked.
 func TestScheduleLearns(t *testing.T) {
 	policy := proxy.Reference()
 	for name, tc := range map[string]struct {

@@ -20,43 +20,43 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Config says which sources there are. Store is required; the policy of its table says how the sources behave.
+// Config says which sources there are. The policy of the Store's table says how they behave.
 type Config struct {
 	Store *proxy.Store // what the sources feed; required
 
-	// Address is the "host:port" that the local server publishes to its peers; see [RosterConfig]. Empty: it publishes none.
+	// Address is the "host:port" that the local server publishes; see [RosterConfig]. Empty: none.
 	Address string
 
-	// Client watches leases and, under a policy that uses them, StorageVersion objects. Nil: neither; there are only the Static peers.
+	// Client watches leases and, if the policy uses them, StorageVersion objects. Nil: neither.
 	Client kubernetes.Interface
 	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
 	// Static are peers by configuration.
 	Static []StaticPeer
 
-	// PeerTransport sends requests to peers, such as an [http.Transport] that verifies their certificates and has a front-proxy client
-	// certificate. The request's URL has the scheme https and the peer's address as host; identity headers and the hop header are added
-	// here. Required, except under a policy with StorageVersions, which fetches nothing from peers.
+	// PeerTransport sends requests to peers. It must verify their certificates and present a
+	// front-proxy client certificate. URLs have the scheme https and the peer's address as host;
+	// identity and hop headers are added here. Required except under StorageVersions.
 	PeerTransport http.RoundTripper
-	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the local server is not asked what it serves, and
-	// the caller observes [proxy.LocalFetched] itself.
+	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the caller
+	// observes [proxy.LocalFetched] itself.
 	LocalTransport http.RoundTripper
 	LocalURL       *url.URL
-	// Identity names the headers with the identity that asks for documents, system:apiserver. Zero fields: the defaults of
-	// kube-apiserver.
+	// Identity names the headers with the asking identity, system:apiserver. Zero fields are defaults.
 	Identity proxy.IdentityHeaders
 
-	// Random returns a number in [0, 1), for jitter. It is called by one goroutine at a time. Nil: a generator with a random seed.
+	// Random returns a number in [0, 1), for jitter, for one goroutine at a time. Nil: a random seed.
 	Random func() float64
 	// Metrics counts failures. Nil: they are not counted.
 	Metrics *Metrics
-	// FetchAnswered is called with the status code of each answer to a fetch from a peer, such as [proxy.Metrics.Fetched] (upstream
-	// counts them in apiserver_rerouted_request_total, without group, version and resource). It is called concurrently. Nil: none.
+	// FetchAnswered gets the status code of each answer of a peer to a fetch, concurrently, such as
+	// [proxy.Metrics.Fetched]. Nil: none.
 	FetchAnswered func(code int)
 	Logger        *slog.Logger // nil: nothing is logged
 }
 
-// Sources are all the sources of one server. Make them with [New]. Methods may be called concurrently.
+// Sources are all the sources of one server. Make them with [New]. Methods may be called
+// concurrently.
 type Sources struct {
 	config   Config
 	policy   proxy.Policy
@@ -67,13 +67,10 @@ type Sources struct {
 	watchers []watcher
 }
 
-// watcher is a named source that delivers what existed at its start and then what changes.
-type watcher struct {
-	name string
-	run  func(ctx context.Context, synced func()) error
-}
+// watcher runs a source, which calls synced when it has delivered what existed at its start.
+type watcher func(ctx context.Context, synced func()) error
 
-// New returns the sources of one server, which [Sources.Run] starts. It dials nothing. The error says which field is missing.
+// New returns the sources of one server. It dials nothing. The error says what is missing.
 func New(config Config) (*Sources, error) {
 	if config.Store == nil {
 		return nil, errors.New("make sources: Config.Store is needed")
@@ -136,15 +133,12 @@ func (s *Sources) makeWatchers() error {
 	c := s.config
 	if c.Client != nil {
 		failed := s.watchFailed("leases", failedLeaseList)
-		s.watchers = append(s.watchers, watcher{"leases", func(ctx context.Context, synced func()) error {
+		s.watchers = append(s.watchers, func(ctx context.Context, synced func()) error {
 			return s.leases.run(ctx, c.Client, failed, synced)
-		}})
+		})
 	}
 	if c.Client != nil && s.policy.Knowledge.StorageVersions {
-		w := watchStorageVersions(c.Store, c.Client, s.log)
-		s.watchers = append(s.watchers, watcher{"StorageVersions", func(ctx context.Context, synced func()) error {
-			return w.run(ctx, s.watchFailed("StorageVersions", ""), synced)
-		}})
+		s.watch("StorageVersions", watchStorageVersions(c.Store, c.Client, s.log))
 	}
 	if c.Dynamic != nil && s.policy.Knowledge.Extensions != proxy.ExtensionsIgnored {
 		w, err := watchExtensions(c.Store, c.Dynamic, func(e proxy.Extensions) {
@@ -156,20 +150,24 @@ func (s *Sources) makeWatchers() error {
 		if err != nil {
 			return fmt.Errorf("make sources: %w", err)
 		}
-		s.watchers = append(s.watchers, watcher{"extensions", func(ctx context.Context, synced func()) error {
-			return w.run(ctx, s.watchFailed("extensions", ""), synced)
-		}})
+		s.watch("extensions", w)
 	}
 	if s.local != nil {
-		s.watchers = append(s.watchers, watcher{"the local server", func(ctx context.Context, synced func()) error {
+		s.watchers = append(s.watchers, func(ctx context.Context, synced func()) error {
 			s.local.run(ctx, synced)
 			return nil
-		}})
+		})
 	}
 	return nil
 }
 
-// watchFailed logs that a watch failed, which client-go then tries again, and counts it if upstream does.
+func (s *Sources) watch(what string, w *setWatch) {
+	s.watchers = append(s.watchers, func(ctx context.Context, synced func()) error {
+		return w.run(ctx, s.watchFailed(what, ""), synced)
+	})
+}
+
+// watchFailed logs and counts a failure of a watch, which client-go retries.
 func (s *Sources) watchFailed(what, kind string) func(error) {
 	return func(err error) {
 		s.log.Warn("watch failed; trying again", "of", what, "err", err)
@@ -179,7 +177,7 @@ func (s *Sources) watchFailed(what, kind string) func(error) {
 	}
 }
 
-// tell passes events of leases and addresses on: first to the store, from which a round of fetches takes the peers.
+// tell passes events to the store first, because a round of fetches takes the peers from there.
 func (s *Sources) tell(events []proxy.Event) {
 	s.config.Store.Observe(events...)
 	if s.fetcher != nil {
@@ -187,11 +185,12 @@ func (s *Sources) tell(events []proxy.Event) {
 	}
 }
 
-// Run runs every source until ctx ends, and returns when every goroutine has ended. It may be called once. It observes [proxy.Synced] when
-// everything that existed at the start is known.
+// Run runs every source until ctx ends, and returns when every goroutine has ended. It may be
+// called once. It observes [proxy.Synced] when everything that existed at the start is known.
 //
-// That is when every watch has delivered what existed, the local server has said what it serves and, under a policy with WaitForPeers,
-// every peer that was live then has been asked once, whether it answered or not.
+// That is when every watch has delivered what existed, the local server has said what it serves
+// and, under a policy with WaitForPeers, every peer that was live then has been asked once, whether
+// it answered or not.
 //
 // The error is that of a source that cannot start; what fails later is logged and retried.
 func (s *Sources) Run(ctx context.Context) error {
@@ -203,8 +202,8 @@ func (s *Sources) Run(ctx context.Context) error {
 		var once sync.Once
 		done := func() { once.Do(delivered.Done) }
 		group.Go(func() error {
-			defer done() // a source that has ended delivers nothing more
-			return w.run(ctx, done)
+			defer done() // an ended source delivers nothing more
+			return w(ctx, done)
 		})
 	}
 	if s.fetcher != nil {
@@ -237,15 +236,15 @@ func (s *Sources) RefreshLocal() {
 // HasSynced reports whether everything that existed at the start is known; see [Sources.Run].
 func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
 
-// Every kube-apiserver, the local one included, renews its identity lease each 10 s, and every sidecar its endpoint lease each 5 s. So a
-// lease watch on which no lease changes for longer is cut off from the API server, or hangs.
+// Every kube-apiserver renews its identity lease each 10 s, and every sidecar its endpoint lease
+// each 5 s. A lease watch without a change for longer is cut off from the API server, or hangs.
 const (
 	watchStalls = 20 * time.Second // until the store is told
 	watchGap    = 12 * time.Second // after which every peer is asked again
 )
 
-// superviseLeases tells the store when the lease watch stalls and when it resumes. After a gap it has every peer asked again, because no
-// event tells what came and went in the gap: a peer's document of that time may list a custom resource that was deleted since.
+// superviseLeases tells the store when the lease watch stalls and resumes. After a gap every peer
+// is asked again: its document may list a custom resource that was deleted in the gap.
 func (s *Sources) superviseLeases(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)

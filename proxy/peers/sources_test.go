@@ -23,7 +23,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// whole is all the sources of one server on a fake cluster, with peers a and b, on synctest's clock.
+// whole is all sources of one server on a fake cluster, with peers a and b, on synctest's clock.
 type whole struct {
 	*fetching
 	client  *fake.Clientset
@@ -89,7 +89,8 @@ func TestSourcesSynced(t *testing.T) {
 	})
 }
 
-// The reference waits until every peer was asked; one that does not answer is doubted then. Upstream does not wait.
+// The reference waits until every peer was asked, and then doubts one that does not answer.
+// Upstream does not wait.
 func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	hanging := func(w *whole) { w.a.failing["/api"], w.a.failing["/apis"], w.a.failing["/version"] = hang, hang, hang }
 	withSources(t, proxy.Reference(), nil, nil, hanging, func(t *testing.T, w *whole) {
@@ -184,8 +185,9 @@ func TestSourcesCutOff(t *testing.T) {
 	})
 }
 
-// Who hears nothing of any lease for a while does not know whether another server has come, and says so until it hears again.
-func TestSourcesNoticeThatTheLeaseWatchHasStalled(t *testing.T) {
+// While no lease changes for long, another server may have come. The sources say so until a lease
+// changes.
+func TestSourcesLeaseWatchStalls(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -212,8 +214,9 @@ func TestSourcesNoticeThatTheLeaseWatchHasStalled(t *testing.T) {
 	})
 }
 
-// No event tells what came and went while the watch had stalled, so every peer is asked afterwards, and repeatedly for a while.
-func TestSourcesAskAnewAfterASilence(t *testing.T) {
+// No event tells what came and went while the watch had stalled. So every peer is asked afterwards,
+// and again for a while.
+func TestSourcesFetchAfterGap(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), []StaticPeer{{"a", addressA}}, nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -304,7 +307,7 @@ func TestSourcesAlpha(t *testing.T) {
 	})
 }
 
-// Leases that cannot be listed are counted, and tried again; nothing is synced meanwhile.
+// Leases that cannot be listed are counted and retried; nothing is synced meanwhile.
 func TestSourcesLeasesFail(t *testing.T) {
 	var denied atomic.Bool
 	denied.Store(true)
@@ -328,7 +331,7 @@ func TestSourcesLeasesFail(t *testing.T) {
 	})
 }
 
-func TestNewRefusesNonsense(t *testing.T) {
+func TestNewValidates(t *testing.T) {
 	store := proxy.NewStore(proxy.Reference(), "self")
 	for says, config := range map[string]Config{
 		"Config.Store":         {PeerTransport: roundTrip(nil)},
@@ -344,8 +347,8 @@ func TestNewRefusesNonsense(t *testing.T) {
 	}
 }
 
-// What is cut short by the end says nothing of the peers.
-func TestSourcesStopInTheMiddle(t *testing.T) {
+// A fetch that ends with the sources says nothing about the peers.
+func TestSourcesStopDuringFetch(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
 		var store *proxy.Store
 		withSources(t, policy, nil, nil, func(w *whole) {
@@ -366,7 +369,7 @@ func TestSourcesStopInTheMiddle(t *testing.T) {
 	}
 }
 
-// A leftover lease is no server to the reference; upstream takes it for one.
+// The reference does not take a leftover lease for a server; upstream does.
 func TestSourcesLeftover(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
 		withSources(t, policy, nil, []runtime.Object{identityLease("a", "h1", time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC))}, nil, func(t *testing.T, w *whole) {

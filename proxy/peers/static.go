@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// StaticPeer is a peer from the configuration. It is always live, at a fixed address, whatever leases say.
+// StaticPeer is a peer by configuration: always live, at a fixed address, whatever leases say.
 type StaticPeer struct {
 	ID      proxy.ServerID
 	Address string // host:port
@@ -25,17 +25,17 @@ func ParseStaticPeer(s string) (StaticPeer, error) {
 	if !ok {
 		return StaticPeer{}, fmt.Errorf("read peer %q: want id=host:port", s)
 	}
-	if err := validID(id); err != nil {
-		return StaticPeer{}, fmt.Errorf("read peer %q: %w", s, err)
+	err := validID(id)
+	if err == nil {
+		address, err = ParseAddress(address)
 	}
-	address, err := ParseAddress(address)
 	if err != nil {
 		return StaticPeer{}, fmt.Errorf("read peer %q: %w", s, err)
 	}
 	return StaticPeer{ID: proxy.ServerID(id), Address: address}, nil
 }
 
-// ParseStaticPeers reads a list of peers with different ids. The error joins everything that is wrong.
+// ParseStaticPeers reads peers with different ids. The error joins everything that is wrong.
 func ParseStaticPeers(list []string) ([]StaticPeer, error) {
 	var peers []StaticPeer
 	var wrong []error
@@ -58,8 +58,8 @@ func ParseStaticPeers(list []string) ([]StaticPeer, error) {
 	return peers, nil
 }
 
-// ParseAddress reads "ip:port" or "hostname:port" and returns it in canonical form. It refuses everything else: a user, a path, a zone,
-// a port name, an unspecified address (0.0.0.0), a multicast address.
+// ParseAddress reads "ip:port" or "hostname:port" in canonical form. It refuses everything else: a
+// user, a path, a zone, a port name, an unspecified address (0.0.0.0), a multicast address.
 func ParseAddress(s string) (string, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
@@ -82,8 +82,8 @@ func ParseAddress(s string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// numeric reports whether a label consists of digits. No host name ends in one: some resolvers take it for an IP address in an odd
-// spelling (URL Standard, "ends in a number").
+// numeric reports whether a label is all digits. No host name ends in one: some resolvers take it
+// for an IP address (URL Standard, "ends in a number").
 func numeric(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
 // validID checks that an identity can be the name of a lease.

@@ -14,16 +14,11 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// trouble is why a fetch failed, in words that may be shown to clients: errors of the network name addresses, and those of certificates the
-// names in them, so only what is known to name neither is passed on.
+// trouble says why a fetch failed, for clients: network and certificate errors are translated,
+// because their own texts name addresses.
 func trouble(err error) string {
-	var (
-		status    statusError
-		document  documentError
-		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-	)
+	var status statusError
+	var document documentError
 	switch {
 	case errors.As(err, &status):
 		return status.Error()
@@ -33,11 +28,11 @@ func trouble(err error) string {
 		return "it did not answer in time"
 	case errors.Is(err, context.Canceled):
 		return "the fetch was given up"
-	case errors.As(err, &authority):
+	case wire.Is[x509.UnknownAuthorityError](err):
 		return "its certificate is signed by an authority that is not trusted"
-	case errors.As(err, &hostname):
+	case wire.Is[x509.HostnameError](err):
 		return "its certificate is for another name"
-	case errors.As(err, &invalid):
+	case wire.Is[x509.CertificateInvalidError](err):
 		return "its certificate is not valid"
 	case wire.SentAlert(err):
 		return "it refused the TLS handshake"
@@ -49,7 +44,7 @@ func trouble(err error) string {
 	return "it could not be reached"
 }
 
-// timedOut reports whether an error says only that there was no answer yet.
+// timedOut reports whether an error is only the lack of an answer so far.
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
@@ -65,7 +60,7 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("it answered %d", int(e))
 }
 
-// documentError is an answer that is no document. Its text is this package's or the decoder's own, of what the server sent.
+// documentError is an answer that is no document. Its text may quote the answer.
 type documentError struct{ err error }
 
 func (e documentError) Error() string {

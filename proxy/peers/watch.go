@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
@@ -20,49 +20,41 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// setWatch looks at all objects of some informers whenever one of them has changed. Changes that come close together are seen as one:
-// a thousand definitions at the start are one look, not a thousand.
+// setWatch looks at all objects of some informers after a change. A thousand definitions at the
+// start are one look, not a thousand.
 type setWatch struct {
 	informers []cache.SharedIndexInformer
 	look      func()
 }
 
-// run watches until the context ends. The first look is at everything that existed at the start; synced is called after it.
+// run watches until the context ends. It calls synced after the first look, at all that existed.
 func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	changed := make(chan struct{}, 1)
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { notify(changed) },
 		UpdateFunc: func(_, _ any) { notify(changed) },
 		DeleteFunc: func(any) { notify(changed) },
 	}
-	var all []cache.InformerSynced
+	var all []watched
 	for _, informer := range w.informers {
-		registered, err := start(ctx, &wg, informer, handler, failed)
-		if err != nil {
-			return err
+		all = append(all, watched{informer, handler})
+	}
+	return watch(ctx, all, failed, func() {
+		w.look()
+		synced()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+				w.look()
+			}
 		}
-		all = append(all, registered)
-	}
-	if !cache.WaitForCacheSync(ctx.Done(), all...) {
-		return nil
-	}
-	w.look()
-	synced()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-			w.look()
-		}
-	}
+	})
 }
 
-// watchExtensions tells the store which custom resources and aggregated APIs exist, and then changed, whenever that is not what it was.
+// watchExtensions tells the store which custom resources and aggregated APIs exist. It calls
+// changed after the store has a change.
 func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(proxy.Extensions)) (*setWatch, error) {
 	informer := func(resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 		i := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, cache.Indexers{}, nil).Informer()
@@ -85,7 +77,7 @@ func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(
 		look: func() {
 			e := extensions(listed[*unstructured.Unstructured](definitions), listed[*unstructured.Unstructured](services))
 			if last != nil && slices.Equal(e.CustomResources, last.CustomResources) && slices.Equal(e.Unserved, last.Unserved) && slices.Equal(e.Aggregated, last.Aggregated) {
-				return // an object's status, or its labels
+				return // only a status or labels have changed
 			}
 			last = &e
 			e.At = time.Now()
@@ -120,4 +112,57 @@ func listed[T any](informer cache.SharedIndexInformer) []T {
 		}
 	}
 	return list
+}
+
+// coreGroup is the core group in names of StorageVersion objects.
+const coreGroup = "core"
+
+// storageVersions reads StorageVersion objects as v1.30.14 does (addSVToMap in
+// pkg/util/peerproxy/peerproxy_handler.go): who serves each version of a resource. An object whose
+// name is not a group and resource, with which v1.30.14 panics, is an error and left out.
+func storageVersions(objects []*apiserverinternalv1alpha1.StorageVersion) (proxy.StorageVersions, []error) {
+	event := proxy.StorageVersions{Served: map[schema.GroupVersionResource][]proxy.ServerID{}}
+	var errs []error
+	for _, o := range objects {
+		gr, err := storageVersionResource(o.Name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, s := range o.Status.StorageVersions {
+			if s.APIServerID == "" {
+				continue
+			}
+			for _, v := range s.ServedVersions {
+				gvr := gr.WithVersion(withoutGroup(v))
+				event.Served[gvr] = append(event.Served[gvr], proxy.ServerID(s.APIServerID))
+			}
+		}
+	}
+	for gvr, ids := range event.Served {
+		slices.Sort(ids)
+		event.Served[gvr] = slices.Compact(ids)
+	}
+	return event, errs
+}
+
+// storageVersionResource reads a name: <group>.<resource>, where the group may have dots.
+func storageVersionResource(name string) (schema.GroupResource, error) {
+	i := strings.LastIndexByte(name, '.')
+	if i <= 0 || i == len(name)-1 {
+		return schema.GroupResource{}, fmt.Errorf("read StorageVersion %q: its name is not <group>.<resource>; it is ignored", name)
+	}
+	gr := schema.GroupResource{Group: name[:i], Resource: name[i+1:]}
+	if gr.Group == coreGroup {
+		gr.Group = ""
+	}
+	return gr, nil
+}
+
+// withoutGroup reads "v1" or "group/v1". Like v1.30.14 it returns anything else unchanged.
+func withoutGroup(v string) string {
+	if group, version, ok := strings.Cut(v, "/"); ok && !strings.Contains(version, "/") && group != v {
+		return version
+	}
+	return v
 }

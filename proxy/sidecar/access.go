@@ -1,24 +1,28 @@
 package sidecar
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/skewproof/skewproof/proxy"
 )
 
-// AccessRecord is one line of the access log (--access-log): what this sidecar did with one request. It is written as JSON, in one write,
-// when the request has ended; a sidecar that is killed loses the records of requests in flight. The JSON names are stable. A record has
-// no header, query or body, and so no token.
+// AccessRecord is one line of the access log (--access-log): what the sidecar did with one request.
+// It is written as JSON, in one write, when the request has ended. A sidecar that is killed loses
+// the records of requests in flight. The JSON names are stable. A record has no header, query or
+// body, and so no token.
 //
-// The audit ID is the client's, or made here if the client sent none, and is passed on to the server that serves the request. So the record
-// can be joined with that server's audit log: requests with Decision "local" or "not-found" were passed to the kube-apiserver behind this
-// sidecar, requests with "forward" to the sidecar of the last of Attempts.
+// The audit ID is the client's, or a new one if the client sent none, and is passed on. So a record
+// can be joined with the audit log of the server that served the request: the local kube-apiserver
+// if Decision is "local" or "not-found", the last peer of Attempts if it is "forward".
 type AccessRecord struct {
 	AuditID string `json:"auditID"`
-	// Server is the identity of the kube-apiserver that this sidecar stands in front of.
+	// Server is the identity of the local kube-apiserver.
 	Server string    `json:"server"`
 	Start  time.Time `json:"start"`
 	End    time.Time `json:"end"`
@@ -31,10 +35,11 @@ type AccessRecord struct {
 	User string `json:"user,omitempty"`
 	// FromPeer is true if the caller proved to be a front proxy, as the other sidecars are.
 	FromPeer bool `json:"fromPeer,omitempty"`
-	// Rerouted is true if a peer had sent the request on: it counts only with FromPeer.
+	// Rerouted is true if the request says that a peer sent it on. It counts only with FromPeer.
 	Rerouted bool `json:"rerouted,omitempty"`
-	// Decision is what became of the request: "local", "not-found" (the local server's own 404), "forward" or "unavailable" as package
-	// proxy decided, "refused" if its sender could not be authenticated, and empty if package proxy had nothing to decide.
+	// Decision is what became of the request: "local", "not-found" (the local server's own 404),
+	// "forward" or "unavailable" if package proxy decided, "refused" if the caller could not be
+	// authenticated, and empty if there was nothing to decide.
 	Decision string `json:"decision,omitempty"`
 	// Reason is a proxy.Reason.
 	Reason string `json:"reason,omitempty"`
@@ -42,7 +47,8 @@ type AccessRecord struct {
 	Peer string `json:"peer,omitempty"`
 	// Attempts are the attempts at peers, in their order.
 	Attempts []AccessAttempt `json:"attempts,omitempty"`
-	// Status is the HTTP status; 0 if the connection ended before one was sent. 101 is an upgraded connection.
+	// Status is the HTTP status; 0 if the connection ended before one was sent. 101 is an upgraded
+	// connection.
 	Status int `json:"status"`
 }
 
@@ -53,15 +59,15 @@ type AccessAttempt struct {
 	Outcome string `json:"outcome"`
 }
 
-// accessLog writes records, one a line. The nil log writes nothing. It is safe for concurrent use.
+// accessLog writes one record a line. The nil log writes nothing. It is safe for concurrent use.
 type accessLog struct {
 	mu     sync.Mutex
 	out    io.WriteCloser
 	failed bool
-	report func(error) // told once of what could not be written
+	report func(error) // called for the first failed write only
 }
 
-// openAccessLog opens a file to append to, which only its owner can read, because it has user names and paths.
+// openAccessLog opens a file to append to. Only its owner can read it: it has user names and paths.
 func openAccessLog(path string, report func(error)) (*accessLog, error) {
 	if path == "" {
 		return nil, nil
@@ -94,4 +100,60 @@ func (l *accessLog) close() error {
 		return nil
 	}
 	return l.out.Close()
+}
+
+// accessObserver is a [proxy.Observer] that completes access records with decisions and attempts,
+// and counts the requests at each peer, streams included.
+type accessObserver struct {
+	mu sync.Mutex
+	at map[proxy.ServerID]int
+}
+
+func newAccessObserver() *accessObserver { return &accessObserver{at: map[proxy.ServerID]int{}} }
+
+func (o *accessObserver) Decided(ctx context.Context, r proxy.Request, d proxy.Decision, _ int) {
+	request := accessedFrom(ctx)
+	request.Rerouted = r.Rerouted
+	request.Decision, request.Reason = d.Action.String(), string(d.Reason)
+	o.leave(request)
+	if d.Action == proxy.Forward {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.at[d.Peer]++
+		request.at = d.Peer
+	}
+}
+
+func (o *accessObserver) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
+	request := accessedFrom(ctx)
+	attempt := AccessAttempt{Peer: string(a.Peer.Identity()), Outcome: a.Outcome.String()}
+	if a.Answered {
+		attempt.Outcome = "answered"
+		request.Peer = attempt.Peer
+	}
+	request.Attempts = append(request.Attempts, attempt)
+}
+
+func (o *accessObserver) Ejected(context.Context, proxy.ServerID) {}
+
+func (o *accessObserver) Discovered(context.Context, proxy.DiscoverySource) {}
+
+// leave ends the count of a request at a peer.
+func (o *accessObserver) leave(request *accessed) {
+	if request.at == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.at[request.at]--; o.at[request.at] == 0 {
+		delete(o.at, request.at)
+	}
+	request.at = ""
+}
+
+// inFlight returns the number of requests that are at a peer now.
+func (o *accessObserver) inFlight(peer proxy.ServerID) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.at[peer]
 }

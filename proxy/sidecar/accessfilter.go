@@ -17,14 +17,13 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What a record says of requests that were decided before the core saw them.
+// decisionRefused is the Decision of a request whose caller could not be authenticated.
 const decisionRefused = "refused"
 
-// infos finds out what requests are about, as a kube-apiserver does.
 var infos = &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// withInfo puts what a request is about into its context. What cannot be understood is left to the core, and in the end to the local server, to
-// refuse.
+// withInfo adds the RequestInfo to the context of a request. A request that cannot be parsed passes
+// without one: the local server refuses it.
 func withInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if info, err := infos.NewRequestInfo(r); err == nil {
@@ -34,17 +33,12 @@ func withInfo(next http.Handler) http.Handler {
 	})
 }
 
-// access is the filter that gives every request an audit ID and writes down what became of it.
+// access gives every request an audit ID and writes its access record.
 type access struct {
-	server   string
+	server   string // the identity of the local kube-apiserver
 	log      *accessLog
-	next     http.Handler
 	observer *accessObserver
-	now      func() time.Time
-}
-
-func newAccess(server string, log *accessLog, observer *accessObserver, next http.Handler) *access {
-	return &access{server: server, log: log, observer: observer, next: next, now: time.Now}
+	next     http.Handler
 }
 
 func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -52,37 +46,37 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if id == "" {
 		id = uuid.NewString()
 	}
-	r.Header.Set(auditinternal.HeaderAuditID, id) // one, and the same for all who see the request from here on
-	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: a.now(), Method: r.Method, Path: r.URL.EscapedPath()}}
+	r.Header.Set(auditinternal.HeaderAuditID, id) // exactly one, also if the client sent several
+	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: time.Now(), Method: r.Method, Path: r.URL.EscapedPath()}}
 	ctx := context.WithValue(r.Context(), accessKey{}, request)
 	if info, ok := apirequest.RequestInfoFrom(ctx); ok {
 		request.Verb = info.Verb
 	}
-	// A Connection header that names the audit ID takes it away from the next server, unless it is known apart from the headers.
+	// In the context as well: a Connection header that names Audit-Id would remove the header.
 	ctx = audit.WithAuditContext(ctx)
 	audit.WithAuditID(ctx, types.UID(id))
 	answer := &answerWriter{ResponseWriter: w, auditID: id}
-	defer func() { // also when the handler panics to break the connection off
+	defer func() { // also when the handler panics to abort the connection
 		a.observer.leave(request)
 		request.Status = answer.status
-		request.End = a.now()
+		request.End = time.Now()
 		a.log.write(&request.AccessRecord)
 	}()
 	a.next.ServeHTTP(answer, r.WithContext(ctx))
 	if answer.status == 0 && !answer.hijacked {
-		answer.status = http.StatusOK // what net/http answers for a handler that says nothing
+		answer.status = http.StatusOK // net/http's answer if the handler writes nothing
 	}
 }
 
 type accessKey struct{}
 
-// accessed is a request on its way. It belongs to the goroutine that serves it.
+// accessed is a request in progress. Only the goroutine that serves it uses it.
 type accessed struct {
 	AccessRecord
-	at proxy.ServerID // the peer that it is at now, "" for none
+	at proxy.ServerID // the peer that has it now, "" if none has
 }
 
-// accessedFrom returns the request of that context, or one that nobody looks at.
+// accessedFrom returns the request of the context, or one that is not logged.
 func accessedFrom(ctx context.Context) *accessed {
 	if a, ok := ctx.Value(accessKey{}).(*accessed); ok {
 		return a
@@ -90,7 +84,7 @@ func accessedFrom(ctx context.Context) *accessed {
 	return &accessed{}
 }
 
-// answerWriter remembers the status, and gives answers that are the sidecar's own the audit ID, as a kube-apiserver does with its own.
+// answerWriter remembers the status, and adds the audit ID to the sidecar's own answers.
 type answerWriter struct {
 	http.ResponseWriter
 	auditID  string
@@ -115,25 +109,21 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap is for [http.ResponseController].
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush implements [http.Flusher].
 func (w *answerWriter) Flush() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	// What cannot be flushed is sent in time all the same.
-	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // without it, net/http flushes later
 }
 
-// Hijack implements [http.Hijacker].
 func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.hijacked = true
 		if w.status == 0 {
-			w.status = http.StatusSwitchingProtocols // what follows is written to the connection itself
+			w.status = http.StatusSwitchingProtocols // the handler writes to the connection directly
 		}
 	}
 	return conn, rw, err

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// apiserver is a kube-apiserver as a sidecar sees it: it believes identity headers that come with a front-proxy certificate and nothing
-// else, serves some resources, reviews tokens, and tells what it was sent.
+// apiserver is a fake kube-apiserver: it trusts identity headers only with a front-proxy
+// certificate, serves some resources, reviews tokens, and records its requests.
 type apiserver struct {
 	t      *testing.T
 	name   string
@@ -37,17 +37,17 @@ type apiserver struct {
 	leases    map[string]*coordinationv1.Lease
 	unready   bool
 	noReviews bool
-	process   *tls.Certificate // what it made for itself when it started; nil: it is something that makes none
+	process   *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
 	started   string           // the start time of its process
 	seen      []seen
 	byToken   int         // requests with the kubeconfig's credentials
-	events    chan string // sent to every watch
+	events    chan string // for watches
 }
 
-// kubeconfigToken is what the kubeconfigs of these tests have.
+// kubeconfigToken is the token in the kubeconfigs of these tests.
 const kubeconfigToken = "the-kubeconfigs-own"
 
-// seen is a request that has arrived, apart from those that a sidecar makes for itself.
+// seen is a received request, except requests of the sidecar itself.
 type seen struct {
 	method, path, query, user, uid string
 	groups                         []string
@@ -79,7 +79,7 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 	return a
 }
 
-// restart makes another process of it, with no connection left.
+// restart simulates a new process: a new loopback certificate, and all connections closed.
 func (a *apiserver) restart() {
 	made := newAuthority(a.t, loopbackName).issue(subject{name: loopbackName, dns: []string{loopbackName}}).tls(a.t)
 	a.set(func() { a.process = &made })
@@ -94,7 +94,7 @@ func (a *apiserver) set(change func()) {
 	change()
 }
 
-// last is the last request for a path that was sent on behalf of a caller.
+// last returns the last request for a path that was sent for a caller.
 func (a *apiserver) last(path string) (seen, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,7 +182,8 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serves reports whether a path is about a resource that is served. Paths are /apis/<group>/<version>/<resource>/… and /api/<version>/….
+// serves reports whether the resource of a path is served. Paths are
+// /apis/<group>/<version>/<resource>/… and /api/<version>/….
 func (a *apiserver) serves(path string) bool {
 	for _, r := range a.resources {
 		base := "/apis/" + r.Group + "/" + r.Version + "/"
@@ -254,10 +255,10 @@ func (a *apiserver) serveLease(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers a list, and a watch with nothing until the caller has had enough.
+// list answers a list. A watch gets no events and lasts until the caller ends it.
 func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 	query := r.URL.Query()
-	if query.Get("sendInitialEvents") != "" { // as a server without WatchList says: list first
+	if query.Get("sendInitialEvents") != "" { // as a server without WatchList
 		a.status(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 		return
 	}
@@ -278,7 +279,7 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 	a.write(w, "application/json", map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
 }
 
-// wait waits for the caller to go, or the test to end, without the lock.
+// wait waits, without the lock, until the caller leaves or the test ends.
 func (a *apiserver) wait(r *http.Request) {
 	a.mu.Unlock()
 	defer a.mu.Lock()
@@ -308,7 +309,7 @@ func (a *apiserver) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// upgrade speaks the protocol that was asked for, which is to repeat everything.
+// upgrade upgrades the connection and echoes everything.
 func (a *apiserver) upgrade(w http.ResponseWriter, r *http.Request) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -323,7 +324,7 @@ func (a *apiserver) upgrade(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(conn, buffered)
 }
 
-// read reads an object, in protobuf as client-go sends them or in JSON.
+// read decodes an object in protobuf or JSON.
 func (a *apiserver) read(r *http.Request, into runtime.Object) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {

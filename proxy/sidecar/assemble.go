@@ -27,10 +27,10 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// localDial bounds dialling the local kube-apiserver: it is near, but may be short of time.
+// localDial bounds dialling the local kube-apiserver. It is near, but may be short of CPU.
 const localDial = 10 * time.Second
 
-// sidecar is everything that runs, put together. Nothing of it has begun.
+// sidecar is all parts of a sidecar. [assemble] makes it, run starts them, close releases them.
 type sidecar struct {
 	*completed
 	log       *slog.Logger
@@ -38,22 +38,23 @@ type sidecar struct {
 	access    *accessObserver
 	probe     *probe
 	sources   *peers.Sources
-	publisher *peers.Publisher // nil where peers are given by flags
+	publisher *peers.Publisher // nil if the peers are given by --peer
 	serverTLS *serverTLS
 	toPeers   *transport
 	toLocal   *transport
 	toProbe   *transport
-	toAPI     connections.Set // by --kubeconfig; otherwise that is a matter of toLocal
+	toAPI     connections.Set // only with --kubeconfig: otherwise the clients use toLocal
 	accessLog *accessLog
-	clients   *clients
-	tracing   tracing.TracerProvider // nil if somebody else's is used
+	typed     kubernetes.Interface // how the sidecar itself uses the API of the local server
+	untyped   dynamic.Interface
+	tracing   tracing.TracerProvider // nil if Options has one, or there is none
 	front     *frontDoor
 	admin     *http.Server
 
 	draining atomic.Bool
 }
 
-// assemble puts a sidecar together. What it opens, close closes.
+// assemble makes a sidecar and starts nothing. The caller closes it.
 func assemble(ctx context.Context, c *completed) (*sidecar, error) {
 	s := &sidecar{
 		completed: c,
@@ -74,8 +75,11 @@ func assemble(ctx context.Context, c *completed) (*sidecar, error) {
 
 func (s *sidecar) transports() {
 	c := s.credentials
-	localTLS := func() *tls.Config { return c.upstreamTLS(cmp.Or(s.UpstreamServerName, s.upstream.Hostname())) }
-	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, c.peerTLS)
+	peerTLS := func() *tls.Config { return c.clientTLS(c.peerCA, peerServerName) }
+	localTLS := func() *tls.Config {
+		return c.clientTLS(c.upstreamCA, cmp.Or(s.UpstreamServerName, s.upstream.Hostname()))
+	}
+	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.toProbe = newTransport(localDial, 0, localTLS)
 	s.serverTLS = newServerTLS(c)
@@ -110,7 +114,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	handler, err := proxy.New(proxy.Config{
 		Store:           s.store,
 		Local:           local,
-		Transport:       s.toPeers, // sends upgrades by HTTP/1.1 on its own
+		Transport:       s.toPeers,
 		FromPeer:        fromPeer,
 		IdentityHeaders: written,
 		Observer:        proxy.Observers{s.access, proxyMetrics},
@@ -120,32 +124,32 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.clients, err = s.newClients(names); err != nil {
+	if err := s.clients(names); err != nil {
 		return err
 	}
-	if err := s.knowledge(s.clients, written, peerMetrics, proxyMetrics.Fetched, names); err != nil {
+	if err := s.knowledge(written, peerMetrics, proxyMetrics.Fetched, names); err != nil {
 		return err
 	}
-	tokens := (&tokenReviews{reviews: s.clients.typed.AuthenticationV1().TokenReviews(), log: s.log}).cached(s.TokenCacheTTL)
-	debug := &debugPeers{report: s.report}
+	tokens := (&tokenReviews{reviews: s.typed.AuthenticationV1().TokenReviews(), log: s.log}).cached(s.TokenCacheTTL)
+	debug := debugPeers(s.report)
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
 	served := newAuthentication(s.Options, s.credentials, tokens, atFront(permitted, own, local, debug), s.log)
-	s.front = newFrontDoor(newAccess(string(s.server), s.accessLog, s.access, served), s.serverTLS.config, s.log)
-	withLocal := append(own, check{"local-kube-apiserver", func() error { return unless(s.probe.Ready(), "it is not ready") }})
-	s.admin = newAdminServer(newAdmin(registry, withLocal, debug))
+	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, served}, s.serverTLS.config, s.log)
+	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
+	s.admin = newAdminServer(registry, withLocal, debug)
 	return nil
 }
 
-// knowledge makes the sources of what is known, and the publisher of what others are to know.
-func (s *sidecar) knowledge(clients *clients, written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names identityNames) error {
+// knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
+func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names identityNames) error {
 	config := peers.Config{
-		Store: s.store, Dynamic: clients.dynamic, Static: s.static, Address: s.advertised,
+		Store: s.store, Dynamic: s.untyped, Static: s.static, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}
 	if len(s.static) == 0 {
-		config.Client = clients.typed
+		config.Client = s.typed
 	}
 	var err error
 	if s.sources, err = peers.New(config); err != nil {
@@ -155,15 +159,14 @@ func (s *sidecar) knowledge(clients *clients, written proxy.IdentityHeaders, met
 		upstream: s.upstream, server: string(s.server), log: s.log,
 		client: &http.Client{Transport: asSelf{http1{s.toProbe}, names}},
 		changed: func() {
-			// The new process may be of another version.
-			s.store.Observe(proxy.LocalLost{At: time.Now()})
+			s.store.Observe(proxy.LocalLost{At: time.Now()}) // the new process may be of another version
 			s.sources.RefreshLocal()
 		},
 	}
 	s.probe.process = processOf{s.upstream, s.probe.get}.name
 	if len(s.static) == 0 {
 		s.publisher = &peers.Publisher{
-			Client: clients.typed, Server: s.server, Address: s.advertised,
+			Client: s.typed, Server: s.server, Address: s.advertised,
 			Incarnation: s.probe.Incarnation, Ready: s.servesPeers, Logger: s.log,
 		}
 		if s.policy.Fetching.WhenTold {
@@ -173,38 +176,31 @@ func (s *sidecar) knowledge(clients *clients, written proxy.IdentityHeaders, met
 	return nil
 }
 
-// servesPeers reports whether a request of a peer would be served now. It would be while clients are being sent elsewhere: see drain.
-func (s *sidecar) servesPeers() bool {
-	return s.probe.Ready() && s.localKnown()
-}
+// servesPeers reports whether a request of a peer would be served now. It would be during the
+// drain.
+func (s *sidecar) servesPeers() bool { return s.probe.Ready() && s.localKnown() }
 
 func (s *sidecar) localKnown() bool {
 	// A policy that never asks the local server what it serves does not wait for the answer.
 	return s.policy.Fetching.LocalInterval <= 0 || s.store.Table().LocalKnown()
 }
 
-// checks are what the sidecar itself needs to be ready.
 func (s *sidecar) checks() checks {
 	own := checks{
-		{"proxy-shutdown", func() error { return unless(!s.draining.Load(), "the proxy is shutting down") }},
-		{"proxy-local-known", func() error { return unless(s.localKnown(), "it is not known what the local kube-apiserver serves") }},
-		{"proxy-peers-synced", func() error {
-			return unless(s.store.Table().Synced(), "not every source of knowledge about peers has delivered yet")
-		}},
+		{"proxy-shutdown", func() bool { return !s.draining.Load() }, "the proxy is shutting down"},
+		{"proxy-local-known", s.localKnown, "it is not known what the local kube-apiserver serves"},
+		{
+			"proxy-peers-synced", func() bool { return s.store.Table().Synced() },
+			"not every source of knowledge about peers has delivered its first list yet",
+		},
 	}
 	if s.publisher != nil {
-		own = append(own, check{"proxy-endpoint-lease", func() error {
-			return unless(s.publisher.Published(), "its endpoint lease has not been written yet, so no peer can learn what is served here")
-		}})
+		own = append(own, check{
+			"proxy-endpoint-lease", s.publisher.Published,
+			"the endpoint lease has not been written yet, so no peer can learn what this server serves",
+		})
 	}
 	return own
-}
-
-func unless(well bool, trouble string) error {
-	if well {
-		return nil
-	}
-	return fmt.Errorf("%s", trouble)
 }
 
 func (s *sidecar) report() PeersReport {
@@ -216,53 +212,46 @@ func (s *sidecar) report() PeersReport {
 	}
 }
 
-// clients are how the sidecar itself uses the API of the local server.
-type clients struct {
-	typed   kubernetes.Interface
-	dynamic dynamic.Interface
-}
-
-func (s *sidecar) newClients(names identityNames) (*clients, error) {
+// clients makes the clients by which the sidecar itself uses the API of the local server.
+func (s *sidecar) clients(names identityNames) (err error) {
 	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}}
 	if s.Kubeconfig != "" {
-		var err error
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
-			return nil, fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)
+			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)
 		}
 		config.Dial = s.toAPI.Dialer(&net.Dialer{Timeout: localDial})
 	}
 	config.UserAgent = "skewproof-proxy"
-	config.QPS = -1 // token reviews come as fast as callers do; the local server has limits of its own
-	typed, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client of the local kube-apiserver: %w", err)
+	config.QPS = -1 // one token review for each new token; the local server limits requests itself
+	if s.typed, err = kubernetes.NewForConfig(config); err == nil {
+		s.untyped, err = dynamic.NewForConfig(config)
 	}
-	untyped, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of the local kube-apiserver: %w", err)
+		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
 	}
-	return &clients{typed, untyped}, nil
+	return nil
 }
 
-// asSelf sends requests as the sidecar itself.
+// asSelf sends requests with the sidecar's own identity.
 type asSelf struct {
-	http.RoundTripper
+	idleCloser
 	names identityNames
+}
+
+// idleCloser is a transport that [http.Client.CloseIdleConnections] reaches.
+type idleCloser interface {
+	http.RoundTripper
+	CloseIdleConnections()
 }
 
 func (a asSelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	a.names.set(r, selfUser)
-	return a.RoundTripper.RoundTrip(r)
+	return a.idleCloser.RoundTrip(r)
 }
 
-func (a asSelf) CloseIdleConnections() {
-	if t, ok := a.RoundTripper.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
-}
-
-// newTracing sends spans to --tracing-endpoint, as a kube-apiserver does to the endpoint of its --tracing-config-file.
+// newTracing sends spans to --tracing-endpoint, as a kube-apiserver does to the endpoint of its
+// --tracing-config-file.
 func newTracing(ctx context.Context, c *completed) (tracing.TracerProvider, error) {
 	rate := int32(c.TracingRatePerMillion)
 	provider, err := tracing.NewProvider(ctx, &tracingapi.TracingConfiguration{Endpoint: &c.TracingEndpoint, SamplingRatePerMillion: &rate}, nil,

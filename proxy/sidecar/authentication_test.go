@@ -14,12 +14,12 @@ import (
 
 const common = "/apis/both.example/v1/commons"
 
-// one is a server with a sidecar and no peers.
+// one starts one server with a sidecar and no peers.
 func one(t *testing.T, adjust ...func(*world, *Options)) (*apiserver, *running) {
 	w := newWorld(t)
 	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
 	o := w.options("a", a)
-	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"} // refuses connections, and never matters
+	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"} // refuses connections; not used
 	for _, f := range adjust {
 		f(w, o)
 	}
@@ -28,7 +28,8 @@ func one(t *testing.T, adjust ...func(*world, *Options)) (*apiserver, *running) 
 	return a, r
 }
 
-// Where the local server knows anonymous callers at some paths only, it cannot tell any more: who asserts them must not either.
+// Behind the sidecar, the local server cannot limit anonymous callers to some paths; the sidecar
+// must.
 func TestAnonymousAtSomePathsOnly(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) { o.AnonymousAuthPaths = []string{common} })
 	nobody := r.client(nil, true)
@@ -45,8 +46,8 @@ func TestAnonymousAtSomePathsOnly(t *testing.T) {
 	}
 }
 
-// Whoever asks, the local server has to see that user and nobody else, whatever else is said.
-func TestTheLocalServerSeesWhoAsks(t *testing.T) {
+// The local server must see the authenticated user, whatever else the request says.
+func TestLocalServerSeesTheCaller(t *testing.T) {
 	a, r := one(t)
 	stranger := newAuthority(t, "strangers")
 	a.set(func() {
@@ -140,8 +141,8 @@ func TestTheLocalServerSeesWhoAsks(t *testing.T) {
 	}
 }
 
-// A client's identity is the same on the far side of a hop, and no client can pretend to be one.
-func TestOnlyPeersCanSayThatARequestWasSentOn(t *testing.T) {
+// A client's identity survives a hop, and a client cannot pretend to be a peer.
+func TestOnlyPeersCanSetTheHopHeader(t *testing.T) {
 	p := newPair(t)
 	const path = "/apis/new.example/v2/novelties"
 	for name, by := range map[string]*http.Client{"a user": p.user("mallory"), "nobody": p.client(nil, true)} {
@@ -166,7 +167,7 @@ func TestOnlyPeersCanSayThatARequestWasSentOn(t *testing.T) {
 	}
 }
 
-func TestATokenThatCannotBeReviewedIsNobodys(t *testing.T) {
+func TestUnreviewedTokenIsAnsweredWith503(t *testing.T) {
 	a, r := one(t)
 	a.set(func() { a.noReviews = true; a.tokens["good"] = authenticationv1.UserInfo{Username: "bot"} })
 	anyone := r.client(nil, true)
@@ -181,14 +182,14 @@ func TestATokenThatCannotBeReviewedIsNobodys(t *testing.T) {
 	if got := r.get(anyone, common, "Authorization", "Bearer good"); got.code != http.StatusOK {
 		t.Errorf("once tokens can be reviewed again: %d %s", got.code, got.body)
 	}
-	// An answer is believed for as long as it was told to be, so that a busy client costs one review.
+	// Reviews are cached, so a busy client costs one review.
 	a.set(func() { a.noReviews = true })
 	if got := r.get(anyone, common, "Authorization", "Bearer good"); got.code != http.StatusOK {
 		t.Errorf("a token that was reviewed a moment ago: %d %s", got.code, got.body)
 	}
 }
 
-func TestAnonymousCallersCanBeRefused(t *testing.T) {
+func TestAnonymousAuthCanBeOff(t *testing.T) {
 	_, r := one(t, func(_ *world, o *Options) { o.AnonymousAuth = false })
 	if got := r.get(r.client(nil, true), common); got.code != http.StatusUnauthorized {
 		t.Errorf("nobody: %d %s, want 401", got.code, got.body)
@@ -198,7 +199,7 @@ func TestAnonymousCallersCanBeRefused(t *testing.T) {
 	}
 }
 
-func TestWithoutAllowedNamesEveryFrontProxyIsBelieved(t *testing.T) {
+func TestWithoutAllowedNamesEveryFrontProxyIsTrusted(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) { o.RequestHeaderNames = nil })
 	other := r.frontCA.issue(subject{name: "other-proxy"})
 	if got := r.get(r.client(&other, true), common, "X-Remote-User", "bob"); got.code != http.StatusOK {
@@ -209,7 +210,7 @@ func TestWithoutAllowedNamesEveryFrontProxyIsBelieved(t *testing.T) {
 	}
 }
 
-func TestIdentitiesAreReadAndWrittenByOtherHeadersToo(t *testing.T) {
+func TestConfiguredIdentityHeaders(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) {
 		o.RequestHeaderUsername = []string{"X-Remote-User", "X-Gate-User"}
 		o.RequestHeaderExtraPrefix = []string{"X-Remote-Extra-", "X-Gate-Extra-"}
@@ -225,10 +226,10 @@ func TestIdentitiesAreReadAndWrittenByOtherHeadersToo(t *testing.T) {
 	}
 }
 
-// A stranger is not to keep an HTTP/2 connection busy.
-func TestConnectionsOfStrangersAreClosed(t *testing.T) {
+// An unauthenticated client must not keep an HTTP/2 connection busy.
+func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 	_, r := one(t)
-	// reused reports whether a request went by a connection that was there already.
+	// reused reports whether a request used an open connection.
 	reused := func(c *http.Client, headers ...string) (old bool) {
 		request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 			GotConn: func(i httptrace.GotConnInfo) { old = i.Reused },
@@ -258,7 +259,7 @@ func TestConnectionsOfStrangersAreClosed(t *testing.T) {
 	}
 }
 
-func TestDiscoveryIsShownToThoseToWhomTheLocalServerShowsIt(t *testing.T) {
+func TestMergedDiscoveryNeedsTheLocalServersPermission(t *testing.T) {
 	p := newPair(t)
 	for _, path := range []string{"/apis", "/api", "/apis/"} {
 		if got := p.atA.get(p.client(nil, true), path); got.code != http.StatusForbidden || got.status(t).Message != "a says so" {

@@ -10,15 +10,16 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// discoveryAuthorizer shows merged discovery only to callers who may see the local server's discovery. In a kube-apiserver, authorization
-// comes before the Mixed Version Proxy. The sidecar authorises nobody, and merged documents are the only thing that it serves itself. So it
-// first asks the local server for the same path as the same caller, impersonation included, and passes a refusal on. That request is in
-// the local server's audit log and counts for its flow control too.
+// discoveryAuthorizer shows merged discovery only to callers who may see the local server's. In a
+// kube-apiserver, authorization comes before the Mixed Version Proxy. The sidecar authorises
+// nobody, so it first asks the local server for the same path as the same caller, impersonation
+// included, and passes a refusal on. That request is in the local server's audit log and counts for
+// its flow control too.
 type discoveryAuthorizer struct {
 	local  *local
 	proxy  http.Handler
-	merges bool // whether the policy merges discovery at all
-	// trustsAnyHop is Quirks.TrustAnyHop: the handler then serves merged discovery whatever the hop header says.
+	merges bool // the policy merges discovery
+	// trustsAnyHop is Quirks.TrustAnyHop: the hop header then does not keep a request from merging.
 	trustsAnyHop bool
 }
 
@@ -42,7 +43,7 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	if answer.StatusCode < 500 && answer.StatusCode != http.StatusUnauthorized &&
 		answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
 		answer.Body.Close()
-		g.proxy.ServeHTTP(w, r) // after 404 and 406 too: peers may serve it
+		g.proxy.ServeHTTP(w, r) // after 404 and 406 too: a peer may serve the path
 		return
 	}
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Cache-Control", "X-Content-Type-Options",
@@ -52,11 +53,11 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 		}
 	}
 	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // a client that has gone needs no answer
+	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // fails only with the connection
 }
 
-// mayBeMerged reports whether the proxy may answer the request itself rather than send it to a server. A peer gets the local server's own
-// answer, unless the policy trusts any hop.
+// mayBeMerged reports whether the proxy may answer the request with merged discovery. A peer gets
+// the local server's own answer, unless the policy trusts any hop.
 func (g *discoveryAuthorizer) mayBeMerged(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || !g.trustsAnyHop && fromPeer(r) && proxy.SaysRerouted(r.Header) {
 		return false

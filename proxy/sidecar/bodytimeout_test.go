@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// deadlines is a ResponseWriter that notes the read deadlines it is given.
+// deadlines is a ResponseWriter that records read deadlines.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	set []time.Time
@@ -24,7 +24,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-func TestBodiesAreBoundedUntilTheyAreThere(t *testing.T) {
+func TestReadDeadlineLastsUntilTheEndOfTheBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		body    io.Reader
 		path    string
@@ -60,8 +60,8 @@ func TestBodiesAreBoundedUntilTheyAreThere(t *testing.T) {
 	}
 }
 
-// What may last is cut at shutdown when all else has ended, and nothing that is short.
-func TestWhatMayLast(t *testing.T) {
+// Shutdown waits for short requests and cuts long-running ones.
+func TestLongRunning(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/api/v1/pods":                                      false,
 		"/api/v1/pods?watch=0":                              false,
@@ -79,7 +79,7 @@ func TestWhatMayLast(t *testing.T) {
 		"/healthz?watch=true":                               false,
 	} {
 		got := false
-		withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = longLived(r) })).
+		withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = longRunning(r) })).
 			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, target, nil))
 		if got != want {
 			t.Errorf("%s: may last %t, want %t", target, got, want)
@@ -87,8 +87,8 @@ func TestWhatMayLast(t *testing.T) {
 	}
 }
 
-// Of an upload that breaks off, the local server is not to blame.
-func TestABodyThatBreaksOffIsTheClientsFault(t *testing.T) {
+// If the client aborts an upload, the local server does not count as failing.
+func TestAbortedBodyIsABadRequest(t *testing.T) {
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return nil, err
@@ -109,7 +109,7 @@ func TestABodyThatBreaksOffIsTheClientsFault(t *testing.T) {
 	}
 }
 
-func TestABodyThatNeverComesIsGivenUp(t *testing.T) {
+func TestBodyTimeoutEndsTheRequest(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		ended := make(chan error, 1)
 		s := httptest.NewUnstartedServer(limitBodyTime(10*time.Millisecond, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

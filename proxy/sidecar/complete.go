@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -12,13 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// completed are options that have been found good, and what was derived from them.
+// completed are valid options, and what was derived from them.
 type completed struct {
 	*Options
 	upstream    *url.URL
@@ -27,17 +29,17 @@ type completed struct {
 	advertised  string
 	static      []peers.StaticPeer
 	credentials *credentials
-	warnings    []string // what is suspect, and may be meant so
+	warnings    []string // about options that are suspect, but may be intended
 }
 
-// Validate reports everything that is wrong with the options, each as an error of its own, joined. It reads the files that they name,
-// and changes and starts nothing.
+// Validate returns all that is wrong with the options as joined errors. It reads the files that
+// they name, and changes and starts nothing.
 func (o *Options) Validate() error {
 	_, err := o.complete(time.Now())
 	return err
 }
 
-// problems collects what is wrong.
+// problems collects errors.
 type problems []error
 
 func (p *problems) add(err error) {
@@ -52,8 +54,7 @@ func (o *Options) complete(now time.Time) (*completed, error) {
 	var wrong problems
 	c := &completed{Options: o}
 	var err error
-	c.policy, err = proxy.PresetNamed(o.Policy)
-	if err != nil {
+	if c.policy, err = proxy.PresetNamed(o.Policy); err != nil {
 		wrong.addf("--policy: %w", err)
 	}
 	c.completeUpstream(&wrong)
@@ -76,7 +77,7 @@ func (c *completed) completeUpstream(wrong *problems) {
 		wrong.addf("--upstream %q: %w", c.Upstream, err)
 		return
 	case u.Scheme != "https" || u.Hostname() == "":
-		wrong.addf("--upstream %q: want https://HOST:PORT: the local kube-apiserver is believed by its certificate, and believes the identity headers by ours", c.Upstream)
+		wrong.addf("--upstream %q: want https://HOST:PORT: the proxy and the local kube-apiserver authenticate each other by certificates", c.Upstream)
 		return
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil || u.Fragment != "":
 		wrong.addf("--upstream %q: want https://HOST:PORT and nothing more", c.Upstream)
@@ -89,23 +90,18 @@ func (c *completed) completeUpstream(wrong *problems) {
 	}
 }
 
-func portOf(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	return "443"
-}
+func portOf(u *url.URL) string { return cmp.Or(u.Port(), "443") }
 
-// listensOn reports whether the front door is reached at the host.
+// listensOn reports whether the front door listens at the host.
 func (c *completed) listensOn(host string) bool {
 	ip := net.ParseIP(host)
 	if host == "localhost" {
 		ip = net.IPv4(127, 0, 0, 1)
 	}
-	if ip == nil {
+	switch {
+	case ip == nil:
 		return false
-	}
-	if c.BindAddress == nil || c.BindAddress.IsUnspecified() {
+	case c.BindAddress == nil || c.BindAddress.IsUnspecified():
 		return ip.IsLoopback() || ip.Equal(c.AdvertiseAddress)
 	}
 	return ip.Equal(c.BindAddress)
@@ -116,7 +112,7 @@ func (c *completed) completeServer(wrong *problems) {
 	if id == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			wrong.addf("find out the host name, of which the identity of the kube-apiserver is made: %w; set --server-id", err)
+			wrong.addf("find the host name, from which the kube-apiserver's identity is made: %w; set --server-id", err)
 			return
 		}
 		id = serverID(name)
@@ -159,7 +155,7 @@ func (c *completed) completeAddresses(wrong *problems) {
 		}
 	}
 	if good {
-		advertised, err := c.Options.advertised(resolveBindAddress)
+		advertised, err := c.Options.advertised(utilnet.ResolveBindAddress)
 		wrong.add(err)
 		c.advertised = advertised
 	}
@@ -225,12 +221,12 @@ func (c *completed) completeHeaders(wrong *problems) {
 			continue
 		}
 		for _, name := range list.names {
-			if !headerName(name) {
+			if !httpguts.ValidHeaderFieldName(name) {
 				wrong.addf("%s %q: not the name of a header", list.flag, name)
 			}
 		}
 		if len(list.names) > 0 && !slices.ContainsFunc(list.names, func(n string) bool { return strings.EqualFold(n, list.standard) }) {
-			// Released kube-apiservers, and so peers, write the standard names whatever they read.
+			// Released kube-apiservers, and so peers, always write the standard names.
 			wrong.addf("%s %q: %s is missing, which is what other kube-apiservers write", list.flag, list.names, list.standard)
 		}
 	}
@@ -241,10 +237,11 @@ func (c *completed) completeHeaders(wrong *problems) {
 	}
 }
 
-// advertised returns the address, as "host:port", by which peers reach this proxy. The chain is kube-apiserver's
-// (pkg/controlplane/apiserver, getPeerAddress; k8s.io/apiserver, DefaultAdvertiseAddress): --peer-advertise-ip with
-// --peer-advertise-port; else --advertise-address; else --bind-address unless that is unspecified or loopback; else the address of the
-// host's default interface, of the family of --bind-address; the latter three with --secure-port. hostAddress finds that last address.
+// advertised returns the address, as "host:port", by which peers reach this proxy, like
+// kube-apiserver (pkg/controlplane/apiserver, getPeerAddress; k8s.io/apiserver,
+// DefaultAdvertiseAddress): --peer-advertise-ip with --peer-advertise-port; else with --secure-port
+// --advertise-address; else what hostAddress returns: --bind-address, or if that is unspecified or
+// loopback, the address of the host's default interface, of the same family.
 func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (string, error) {
 	if o.PeerAdvertiseIP != "" && o.PeerAdvertisePort != "" {
 		return net.JoinHostPort(o.PeerAdvertiseIP, o.PeerAdvertisePort), nil
@@ -264,6 +261,3 @@ func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (str
 	}
 	return net.JoinHostPort(ip.String(), strconv.Itoa(port)), nil
 }
-
-// resolveBindAddress is the end of the chain: the bind address, or the host's own where that is unspecified or loopback.
-func resolveBindAddress(bind net.IP) (net.IP, error) { return utilnet.ResolveBindAddress(bind) }

@@ -6,24 +6,21 @@ import (
 	"os"
 	"slices"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 )
 
-func headerName(s string) bool { return httpguts.ValidHeaderFieldName(s) }
-
-// completeCredentials reads every certificate, key and authority, and looks for what the other side would refuse.
+// completeCredentials reads all certificates, keys and authorities, and checks that the other sides
+// would accept them.
 func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 	creds := &credentials{}
-	pair := func(what, certFlag, certFile, keyFlag, keyFile string) *keyPair {
-		good := true
-		for _, given := range [][3]string{{certFlag, certFile, ""}, {keyFlag, keyFile, "the key of "}} {
-			if given[1] == "" {
-				wrong.addf("%s is missing: name the file with %s%s", given[0], given[2], what)
-				good = false
-			}
+	missing := func(flag, file, what string) bool {
+		if file == "" {
+			wrong.addf("%s is missing: name the file with %s", flag, what)
 		}
-		if !good {
+		return file == ""
+	}
+	pair := func(what, certFlag, certFile, keyFlag, keyFile string) *keyPair {
+		noCert, noKey := missing(certFlag, certFile, what), missing(keyFlag, keyFile, "the key of "+what)
+		if noCert || noKey {
 			return nil
 		}
 		k, err := loadKeyPair(what+" ("+certFlag+", "+keyFlag+")", certFile, keyFile)
@@ -31,8 +28,8 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 		return k
 	}
 	bundle := func(what, flag, file string, required bool) *authorities {
-		if file == "" && required {
-			wrong.addf("%s is missing: name the file with %s", flag, what)
+		if required && missing(flag, file, what) {
+			return nil
 		}
 		a, err := loadAuthorities(what+" ("+flag+")", file)
 		wrong.add(err)
@@ -58,7 +55,7 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 	}
 }
 
-// checkServing finds out whether peers would accept the serving certificate.
+// checkServing checks that peers would accept the serving certificate.
 func (c *completed) checkServing(wrong *problems, now time.Time) {
 	leaf := c.credentials.serving.leaf()
 	wrong.add(validAt(leaf, now, "--tls-cert-file "+c.TLSCertFile))
@@ -70,13 +67,13 @@ func (c *completed) checkServing(wrong *problems, now time.Time) {
 		return
 	}
 	if err := verify(c.credentials.serving, c.credentials.peerCA, x509.ExtKeyUsageServerAuth, now); err != nil {
-		// Peers may trust other authorities than this one does, in the middle of a rotation for instance.
+		// Only a warning: peers may trust other authorities, for instance during a rotation.
 		c.warnings = append(c.warnings, fmt.Sprintf("--tls-cert-file %s: peers with the same --peer-ca-file will refuse this certificate: %v", c.TLSCertFile, err))
 	}
 }
 
-// checkProxyClient finds out whether the local server and the peers, which share the front-proxy authorities with this one, would believe
-// the identity headers. Otherwise nobody would be authenticated.
+// checkProxyClient checks that the local server and the peers, which have the same front-proxy
+// authorities as this sidecar, would trust its identity headers.
 func (c *completed) checkProxyClient(wrong *problems, now time.Time) {
 	leaf := c.credentials.proxyClient.leaf()
 	where := "--proxy-client-cert-file " + c.ProxyClientCert
@@ -91,7 +88,7 @@ func (c *completed) checkProxyClient(wrong *problems, now time.Time) {
 		wrong.addf("%s: --requestheader-client-ca-file does not vouch for it, so neither would the local kube-apiserver or peers: %w", where, err)
 	}
 	if name := leaf.Subject.CommonName; len(c.RequestHeaderNames) > 0 && !slices.Contains(c.RequestHeaderNames, name) {
-		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so nobody would believe the identity headers", where, name, c.RequestHeaderNames)
+		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so nobody would trust the identity headers", where, name, c.RequestHeaderNames)
 	}
 }
 

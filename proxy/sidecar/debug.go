@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ import (
 
 const debugPeersPath = "/debug/peers"
 
-// PeersReport is the answer of /debug/peers: what this sidecar knows of its server and its peers. The JSON names are stable.
+// PeersReport is the answer of /debug/peers: what this sidecar knows of its server and its peers.
+// The JSON names are stable.
 type PeersReport struct {
 	Server      string       `json:"server"`      // the identity of the kube-apiserver behind the sidecar
 	Incarnation string       `json:"incarnation"` // the process of that server, "" if unknown
@@ -47,7 +49,8 @@ type PeerReport struct {
 // Document is what is known of one discovery document of a peer.
 type Document struct {
 	Path string `json:"path"`
-	// Learned is when it was last fetched or confirmed, nil if never; AgeSeconds is the time since then.
+	// Learned is when it was last fetched or confirmed, nil if never; AgeSeconds is the time since
+	// then.
 	Learned    *time.Time `json:"learned,omitempty"`
 	AgeSeconds float64    `json:"ageSeconds,omitempty"`
 	// Failed is why the last fetch failed, empty if it did not.
@@ -55,26 +58,24 @@ type Document struct {
 }
 
 // debugPeers answers with a PeersReport as JSON, or as a table for people (?format=text).
-type debugPeers struct {
-	report func() PeersReport
+func debugPeers(reportNow func() PeersReport) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		report := reportNow()
+		w.Header().Set("Cache-Control", "no-cache, private")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.URL.Query().Get("format") == "text" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			report.writeText(w)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(report) // fails only with the connection
+	})
 }
 
-func (d *debugPeers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	report := d.report()
-	w.Header().Set("Cache-Control", "no-cache, private")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.URL.Query().Get("format") == "text" {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		report.writeText(w)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(report) // fails only with the connection
-}
-
-// forSystemMasters protects the public listener: only those who may do everything anyway may see addresses.
+// forSystemMasters lets only members of system:masters pass, because the report shows addresses.
 func forSystemMasters(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := apirequest.UserFrom(r.Context())
@@ -109,7 +110,7 @@ func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Tim
 }
 
 func (r PeersReport) writeText(w io.Writer) {
-	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, orDash(r.Incarnation), r.Advertised, r.Policy)
+	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, cmp.Or(r.Incarnation, "-"), r.Advertised, r.Policy)
 	fmt.Fprintf(w, "synced %t, local server known %t, ready %t\n\n", r.Synced, r.LocalKnown, r.LocalReady)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
@@ -119,7 +120,7 @@ func (r PeersReport) writeText(w io.Writer) {
 			ejected = p.EjectedUntil.Sub(r.At).Round(100 * time.Millisecond).String()
 		}
 		failure := ""
-		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, orDash(p.Version), orDash(p.Address), p.InFlight, ejected)
+		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), p.InFlight, ejected)
 		for _, d := range p.Documents {
 			age := "never"
 			if d.Learned != nil {
@@ -130,14 +131,7 @@ func (r PeersReport) writeText(w io.Writer) {
 				failure = d.Path + ": " + d.Failed
 			}
 		}
-		fmt.Fprintf(table, "\t%s\t%s\n", orDash(failure), orDash(p.Incarnation))
+		fmt.Fprintf(table, "\t%s\t%s\n", cmp.Or(failure, "-"), cmp.Or(p.Incarnation, "-"))
 	}
 	_ = table.Flush() // fails only with the connection
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

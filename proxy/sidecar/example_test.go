@@ -24,7 +24,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
-// kubeAPIServer stands for a kube-apiserver that serves pods and nothing else.
+// kubeAPIServer is a fake kube-apiserver that serves only pods.
 func kubeAPIServer(w http.ResponseWriter, r *http.Request) {
 	document := func(items string) {
 		w.Header().Set("Content-Type", discovery.AcceptV2)
@@ -50,7 +50,8 @@ func kubeAPIServer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A test starts a sidecar in front of a server of its own, on a port that is free, and asks it without credentials.
+// A test starts a sidecar in front of a fake server, on a free port, and sends an anonymous
+// request.
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "sidecar")
 	if err != nil {
@@ -96,7 +97,8 @@ func ExampleRun() {
 	// ended: <nil>
 }
 
-// untilServed asks until the answer is no longer 503: the sidecar has to learn first what its server serves.
+// untilServed repeats a request until the answer is not 503: the sidecar first has to learn what
+// its server serves.
 func untilServed(client *http.Client, url string) string {
 	every := time.NewTicker(10 * time.Millisecond)
 	defer every.Stop()
@@ -117,8 +119,8 @@ func untilServed(client *http.Client, url string) string {
 	}
 }
 
-// writeCertificate writes one certificate that is everything here: authority, serving certificate and front-proxy certificate.
-// Peers demand the name kubernetes.default.svc in a serving certificate.
+// writeCertificate writes one certificate that is authority, serving certificate and front-proxy
+// certificate. Peers require the name kubernetes.default.svc in a serving certificate.
 func writeCertificate(dir string) (certFile, keyFile string, pair tls.Certificate) {
 	check := func(err error) {
 		if err != nil {

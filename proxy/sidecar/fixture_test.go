@@ -23,7 +23,7 @@ var (
 	onlyB      = schema.GroupVersionResource{Group: "new.example", Version: "v2", Resource: "novelties"}
 )
 
-// world is everything that sidecars share: authorities, a directory for files, and clients.
+// world is what sidecars share: authorities, a directory for files, and clients.
 type world struct {
 	t                *testing.T
 	dir              string
@@ -39,7 +39,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// options are good ones for a sidecar before that server; serving and proxy client files are its own.
+// options returns valid options for a sidecar of that server, with certificate files of its own.
 func (w *world) options(name string, upstream *apiserver) *Options {
 	o := NewOptions()
 	o.ServerID = "apiserver-" + name
@@ -53,13 +53,13 @@ func (w *world) options(name string, upstream *apiserver) *Options {
 		o.Upstream = upstream.server.URL
 	}
 	o.AccessLog = w.dir + "/access-" + name + ".jsonl"
-	o.PeerAdvertiseIP, o.PeerAdvertisePort = "127.0.0.1", "1" // nobody dials it: peers are given by address
+	o.PeerAdvertiseIP, o.PeerAdvertisePort = "127.0.0.1", "1" // not dialled: peers are given by address
 	o.CertificateRefreshTime = 20 * time.Millisecond
 	o.Logger = slog.New(slog.NewTextHandler(w.t.Output(), nil))
 	return o
 }
 
-// running is a sidecar that runs.
+// running is a running sidecar.
 type running struct {
 	*world
 	options      *Options
@@ -68,7 +68,7 @@ type running struct {
 	ended        chan error // what Run returned
 }
 
-// run starts a sidecar on listeners of its own, and sees to it that it has ended when the test has.
+// run starts a sidecar on its own listeners, and stops it at the end of the test.
 func (w *world) run(o *Options) *running {
 	w.t.Helper()
 	if o.Listener == nil {
@@ -108,11 +108,11 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// client is a client of front doors, with a certificate or none.
+// client returns a client of front doors; cert may be nil.
 func (w *world) client(cert *issued, http2 bool) *http.Client {
 	config := &tls.Config{RootCAs: pool(w.ca), ServerName: peerServerName, MinVersion: tls.VersionTLS12}
 	if cert != nil {
-		// Sent whatever authorities the server names: Go's own choice would hide what a hostile client can send.
+		// Sent even if the server does not name its authority, as a hostile client can.
 		pair := cert.tls(w.t)
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
@@ -125,13 +125,13 @@ func (w *world) client(cert *issued, http2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// user is a client with a certificate of that name.
+// user returns a client with a certificate for that name.
 func (w *world) user(name string, groups ...string) *http.Client {
 	cert := w.ca.issue(subject{name: name, groups: groups})
 	return w.client(&cert, true)
 }
 
-// answer is an answer, read to its end.
+// answer is a complete answer.
 type answer struct {
 	code   int
 	header http.Header
@@ -174,7 +174,7 @@ func do(t *testing.T, c *http.Client, request *http.Request) answer {
 	return answer{response.StatusCode, response.Header, string(body)}
 }
 
-// onAdmin asks the admin listener.
+// onAdmin sends a GET to the admin listener.
 func (r *running) onAdmin(path string) answer {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://"+r.admin+path, nil)
@@ -184,7 +184,7 @@ func (r *running) onAdmin(path string) answer {
 	return do(r.t, http.DefaultClient, request)
 }
 
-// records are the lines of the access log about a path.
+// records returns the access records of a path.
 func (r *running) records(path string) []AccessRecord {
 	r.t.Helper()
 	content, err := os.ReadFile(r.options.AccessLog)
@@ -251,7 +251,7 @@ func newPair(t *testing.T, adjust ...func(*Options)) *pair {
 	for _, r := range []*running{p.atA, p.atB} {
 		r.awaitReady()
 	}
-	// A peer that was not there yet is asked again; until then what it serves is not known.
+	// The first fetch fails if the peer has not started yet; it is repeated.
 	await(t, "each knows what the other serves", func() bool {
 		return p.atA.knows("apiserver-b") && p.atB.knows("apiserver-a")
 	})

@@ -5,25 +5,30 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"net/textproto"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	clienttransport "k8s.io/client-go/transport"
 )
 
-// frontProxies believes the identity headers of callers whose client certificate the request-header authorities signed for one of the
-// allowed names; peers are among them. Source: k8s.io/apiserver, NewDynamicVerifyOptionsSecure, which verifies the chain of
-// every request anew.
+// frontProxies trusts the identity headers of callers whose client certificate is signed by the
+// request-header authorities and has an allowed name. Peers are such callers. Source:
+// k8s.io/apiserver, NewDynamicVerifyOptionsSecure, which verifies the chain for every request.
 type frontProxies struct {
 	ca      *authorities
-	allowed []string // common names; empty: every one
+	allowed []string // common names; empty: all
 	headers authenticator.Request
 }
 
-// AuthenticateRequest implements [authenticator.Request].
 func (f *frontProxies) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	if ok, err := f.verify(r); !ok {
 		return nil, false, err
@@ -31,7 +36,7 @@ func (f *frontProxies) AuthenticateRequest(r *http.Request) (*authenticator.Resp
 	return f.headers.AuthenticateRequest(r)
 }
 
-// verify reports whether the caller is a front proxy. Not to be one, for want of any certificate, is no error.
+// verify reports whether the caller is a front proxy. It is not an error to have no certificate.
 func (f *frontProxies) verify(r *http.Request) (bool, error) {
 	pool := f.ca.pool()
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || pool == nil {
@@ -41,8 +46,8 @@ func (f *frontProxies) verify(r *http.Request) (bool, error) {
 	if !ok {
 		return f.verifyChain(r.TLS.PeerCertificates, pool).at(time.Now())
 	}
-	// A connection's certificate never changes (TLS 1.2 renegotiation is off), so the chain of a peer that sends
-	// thousands of requests is verified once, until the authorities change or a certificate of the chain expires.
+	// The certificate of a connection never changes (TLS 1.2 renegotiation is off), so its chain is
+	// verified once, until the authorities change or a certificate of the chain expires.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.verdict.pool != pool || time.Now().After(c.verdict.until) {
@@ -51,10 +56,10 @@ func (f *frontProxies) verify(r *http.Request) (bool, error) {
 	return c.verdict.at(time.Now())
 }
 
-// verdict is what became of verifying a chain.
+// verdict is the result of verifying a chain.
 type verdict struct {
-	pool  *x509.CertPool // by which authorities
-	until time.Time      // the first end of validity in the chain; zero where it was refused
+	pool  *x509.CertPool // the authorities that it was verified by
+	until time.Time      // the first end of validity in the chain; zero if the chain was refused
 	err   error
 }
 
@@ -82,16 +87,11 @@ func (f *frontProxies) verifyChain(chain []*x509.Certificate, pool *x509.CertPoo
 	if name := chain[0].Subject.CommonName; len(f.allowed) > 0 && !slices.Contains(f.allowed, name) {
 		return verdict{pool: pool, err: fmt.Errorf("verify the front-proxy certificate: its common name %q is not in --requestheader-allowed-names", name)}
 	}
-	until := chains[0][0].NotAfter
-	for _, c := range chains[0] {
-		if c.NotAfter.Before(until) {
-			until = c.NotAfter
-		}
-	}
-	return verdict{pool: pool, until: until}
+	first := slices.MinFunc(chains[0], func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	return verdict{pool: pool, until: first.NotAfter}
 }
 
-// connection remembers what was found out about the other end of a connection.
+// connection remembers the verdict about the client of a connection.
 type connection struct {
 	mu      sync.Mutex
 	verdict verdict
@@ -102,4 +102,82 @@ type connectionKey struct{}
 // withConnection is for [http.Server.ConnContext].
 func withConnection(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &connection{})
+}
+
+// identityNames are the headers that identities are read from; extra are prefixes. Identities are
+// written with the first of each.
+type identityNames struct{ user, uid, group, extra []string }
+
+func (o *Options) identityNames() identityNames {
+	return identityNames{user: o.RequestHeaderUsername, uid: o.RequestHeaderUID, group: o.RequestHeaderGroup, extra: o.RequestHeaderExtraPrefix}
+}
+
+// standardNames are dropped also if others are configured, as in a kube-apiserver.
+var standardNames = identityNames{
+	user: []string{"X-Remote-User"}, uid: []string{"X-Remote-Uid"}, group: []string{"X-Remote-Group"}, extra: []string{"X-Remote-Extra-"},
+}
+
+// drop deletes all identity headers, in every spelling that a server may read as one of them: in
+// any case, and with underscores for hyphens.
+func (n identityNames) drop(h http.Header) {
+	maps.DeleteFunc(h, func(key string, _ []string) bool { return n.match(key) || standardNames.match(key) })
+}
+
+func (n identityNames) match(key string) bool {
+	key = folded(key)
+	is := func(name string) bool { return key == folded(name) }
+	begins := func(prefix string) bool { return strings.HasPrefix(key, folded(prefix)) }
+	return slices.ContainsFunc(n.user, is) || slices.ContainsFunc(n.uid, is) || slices.ContainsFunc(n.group, is) ||
+		slices.ContainsFunc(n.extra, begins)
+}
+
+func folded(key string) string {
+	return strings.ReplaceAll(strings.ToLower(textproto.TrimString(key)), "_", "-")
+}
+
+// set writes the identity, with client-go's values and escaping, under the configured names.
+func (n identityNames) set(r *http.Request, u user.Info) {
+	n.drop(r.Header)
+	bare := &http.Request{Header: http.Header{}}
+	clienttransport.SetAuthProxyHeaders(bare, u.GetName(), u.GetUID(), u.GetGroups(), u.GetExtra())
+	for key, values := range bare.Header {
+		switch {
+		case key == "X-Remote-User":
+			key = n.user[0]
+		case key == "X-Remote-Group":
+			key = n.group[0]
+		case key == "X-Remote-Uid" && len(n.uid) > 0:
+			key = n.uid[0]
+		case key == "X-Remote-Uid":
+			continue
+		default:
+			key = n.extra[0] + key[len("X-Remote-Extra-"):]
+		}
+		r.Header[http.CanonicalHeaderKey(key)] = values
+	}
+}
+
+// notCarriedByHeaders returns what of an identity would not arrive unchanged in headers, or "". The
+// recipient removes white space around a field value (RFC 9110, 5.5), so one identity could become
+// another.
+func notCarriedByHeaders(u user.Info) string {
+	for _, part := range []struct {
+		what   string
+		values []string
+	}{
+		{"user name", []string{u.GetName()}},
+		{"UID", []string{u.GetUID()}},
+		{"name of a group", u.GetGroups()},
+		{"value of an extra attribute", slices.Concat(slices.Collect(maps.Values(u.GetExtra()))...)},
+	} {
+		for _, value := range part.values {
+			switch {
+			case value != textproto.TrimString(value):
+				return fmt.Sprintf("the %s begins or ends with white space", part.what)
+			case !httpguts.ValidHeaderFieldValue(value):
+				return fmt.Sprintf("the %s contains control characters", part.what)
+			}
+		}
+	}
+	return ""
 }

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// By HTTP/1.1 a client may send more headers than fit into the connection of HTTP/2 to the local server, which all share. It must not break that one.
-func TestMoreHeadersThanTheLocalServerTakesBreakNothing(t *testing.T) {
+// A client can send more headers by HTTP/1.1 than the shared HTTP/2 connection to the local server
+// accepts. They must not break that connection.
+func TestTooManyHeadersAreRefused(t *testing.T) {
 	a, r := one(t)
 	stranger := r.client(nil, false)
 	for _, path := range []string{common, "/apis"} {

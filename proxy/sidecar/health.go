@@ -3,103 +3,105 @@ package sidecar
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// check is one thing that must be well. Its error is for the log and, on the admin listener, for people.
+const readyzPath = "/readyz"
+
+// check is one condition of readiness.
 type check struct {
-	name string
-	run  func() error
+	name    string
+	holds   func() bool
+	trouble string // the reason of a failure, for the admin listener only
 }
 
-// checks are what the sidecar itself needs to be ready.
+// checks are the conditions of the sidecar's own readiness.
 type checks []check
 
-// outcome runs the checks but those excluded, and describes each in kube-apiserver's format (k8s.io/apiserver, healthz). Reasons are withheld
-// from the public.
-func (cs checks) outcome(excluded []string, reasons bool) (text string, well bool) {
+// outcome runs the checks except the excluded ones, and describes each in kube-apiserver's format
+// (k8s.io/apiserver, healthz). Without reasons, it withholds why a check failed.
+func (cs checks) outcome(excluded []string, reasons bool) (text string, ready bool) {
 	var b strings.Builder
-	well = true
+	ready = true
 	for _, c := range cs {
-		if slices.Contains(excluded, c.name) {
+		switch {
+		case slices.Contains(excluded, c.name):
 			fmt.Fprintf(&b, "[+]%s excluded: ok\n", c.name)
 			continue
-		}
-		err := c.run()
-		switch {
-		case err == nil:
+		case c.holds():
 			fmt.Fprintf(&b, "[+]%s ok\n", c.name)
 			continue
 		case reasons:
-			fmt.Fprintf(&b, "[-]%s failed: %v\n", c.name, err)
+			fmt.Fprintf(&b, "[-]%s failed: %s\n", c.name, c.trouble)
 		default:
 			fmt.Fprintf(&b, "[-]%s failed: reason withheld\n", c.name)
 		}
-		well = false
+		ready = false
 	}
-	return b.String(), well
+	return b.String(), ready
 }
 
-// answerHealth answers like a kube-apiserver's /readyz: "ok", or each check on its own line where that is asked for or something failed.
-func answerHealth(w http.ResponseWriter, r *http.Request, name, text string, well bool) {
+// answerHealth answers like a kube-apiserver's /readyz: "ok", or one line for each check if the
+// client asks for them or one failed.
+func answerHealth(w http.ResponseWriter, r *http.Request, name, text string, ready bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
-	_, verbose := r.URL.Query()["verbose"]
 	switch {
-	case !well:
+	case !ready:
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprintf(w, "%s%s check failed\n", text, name)
-	case verbose:
+	case r.URL.Query().Has("verbose"):
 		fmt.Fprintf(w, "%s%s check passed\n", text, name)
 	default:
 		fmt.Fprint(w, "ok")
 	}
 }
 
-// frontReadyz is /readyz at the front door: the sidecar's own checks, and then the local server's, asked as the caller, who may
-// read the latter only if the local server says so. Its subpaths other than the sidecar's checks are the local server's.
+// frontReadyz answers /readyz at the front door: the sidecar's own checks, then those of the local
+// server. The local server is asked as the caller: only it knows whether the caller may see them.
 type frontReadyz struct {
 	own   checks
 	local http.Handler
 }
-
-const readyzPath = "/readyz"
 
 func (f *frontReadyz) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		f.local.ServeHTTP(w, r)
 		return
 	}
-	text, well := f.own.outcome(r.URL.Query()["exclude"], false)
-	if well {
-		if _, verbose := r.URL.Query()["verbose"]; !verbose {
-			f.local.ServeHTTP(w, r)
-			return
-		}
+	text, ready := f.own.outcome(r.URL.Query()["exclude"], false)
+	if ready && !r.URL.Query().Has("verbose") {
+		f.local.ServeHTTP(w, r)
+		return
 	}
 	local := &bufferedAnswer{header: http.Header{}}
 	f.local.ServeHTTP(local, r)
 	switch local.status {
-	case http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable: // passed, failed, could not be asked
-	default: // 401, 403: this caller is told nothing
+	case http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable: // passed, failed, no answer
+	default: // 401, 403: the caller may not see any check
 		local.send(w)
 		return
 	}
-	well = well && local.status == http.StatusOK
-	answerHealth(w, r, "readyz", text+local.checkLines(), well)
+	answerHealth(w, r, "readyz", text+local.checkLines(), ready && local.status == http.StatusOK)
 }
 
-// bufferedAnswer holds an answer back, as much of it as any list of checks is long.
+// bufferedAnswer holds an answer back.
 type bufferedAnswer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-const maxBuffered = 1 << 20
+const maxBuffered = 1 << 20 // bytes; no list of checks is longer
 
 func (h *bufferedAnswer) Header() http.Header { return h.header }
 
@@ -122,11 +124,10 @@ func (h *bufferedAnswer) send(w http.ResponseWriter) {
 		w.Header()[key] = values
 	}
 	w.WriteHeader(h.status)
-	// A client that has gone needs no answer.
-	_, _ = w.Write(h.body.Bytes())
+	_, _ = w.Write(h.body.Bytes()) // fails only with the connection
 }
 
-// checkLines are the lines about single checks.
+// checkLines returns the lines about single checks, or one line for all if there are none.
 func (h *bufferedAnswer) checkLines() string {
 	var b strings.Builder
 	for line := range strings.Lines(h.body.String()) {
@@ -134,12 +135,51 @@ func (h *bufferedAnswer) checkLines() string {
 			b.WriteString(strings.TrimRight(line, "\n") + "\n")
 		}
 	}
-	if b.Len() == 0 {
-		sign, word := "[+]", "ok"
-		if h.status != http.StatusOK {
-			sign, word = "[-]", "failed: reason withheld"
-		}
-		fmt.Fprintf(&b, "%slocal-readyz %s\n", sign, word)
+	switch {
+	case b.Len() > 0:
+		return b.String()
+	case h.status == http.StatusOK:
+		return "[+]local-readyz ok\n"
 	}
-	return b.String()
+	return "[-]local-readyz failed: reason withheld\n"
+}
+
+// newAdminServer returns the server of the second listener: the sidecar's own metrics, peers and
+// health.
+func newAdminServer(registry *prometheus.Registry, own checks, debug http.Handler) *http.Server {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.Handle("GET "+debugPeersPath, debug)
+	mux.HandleFunc("GET "+readyzPath, func(w http.ResponseWriter, r *http.Request) {
+		text, ready := own.outcome(r.URL.Query()["exclude"], true)
+		answerHealth(w, r, "readyz", text, ready)
+	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) {
+		answerHealth(w, r, "livez", "[+]ping ok\n", true)
+	})
+	return &http.Server{
+		Handler:           loopbackHost(mux),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+	}
+}
+
+// loopbackHost refuses requests whose Host is not a loopback address. Otherwise a web page whose
+// name resolves to 127.0.0.1 (DNS rebinding) could read this listener through a local browser.
+func loopbackHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		ip, err := netip.ParseAddr(host)
+		if host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			http.Error(w, "ask for localhost, or for a loopback address", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

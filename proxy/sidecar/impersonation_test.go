@@ -25,8 +25,8 @@ func TestConnectionMustNotNameImpersonation(t *testing.T) {
 	}
 }
 
-// What a master shows as somebody else is what that one may see.
-func TestAddressesAreNotShownToTheImpersonated(t *testing.T) {
+// A member of system:masters who impersonates another user gets only that user's rights.
+func TestAddressesAreNotShownWithImpersonation(t *testing.T) {
 	shown := forSystemMasters(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	for header, want := range map[string]int{"": http.StatusOK, "Impersonate-User": http.StatusForbidden, "impersonate-uid": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodGet, "/debug/peers", nil)

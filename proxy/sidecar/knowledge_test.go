@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestAKubeconfigIsUsedForReviewsAndLeasesAndForNothingElse(t *testing.T) {
+func TestKubeconfigIsOnlyForReviewsAndLeases(t *testing.T) {
 	a, r := one(t, func(w *world, o *Options) {
 		o.Peers = nil
 		o.Kubeconfig = writeFile(t, w.dir, "kubeconfig", fmt.Appendf(nil, `apiVersion: v1
@@ -52,11 +52,11 @@ current-context: local
 	if s, _ := a.last(common); s.user != "bot" || s.header.Get("Authorization") != "" {
 		t.Errorf("the caller's request arrived as %+v", s)
 	}
-	// No caller is taken for the sidecar because it knows a token.
+	// The sidecar's token does not authenticate callers.
 	if got := r.get(r.client(nil, true), common, "Authorization", "Bearer "+kubeconfigToken); got.code != http.StatusUnauthorized {
 		t.Errorf("the token that only the kubeconfig has: %d", got.code)
 	}
-	// And the connections that it was used for end with the sidecar.
+	// The client's connections end with the sidecar.
 	r.stop()
 	if err := <-r.ended; err != nil {
 		t.Errorf("Run: %v", err)
@@ -64,7 +64,7 @@ current-context: local
 	r.awaitNothingLeft()
 }
 
-func TestSpansAreMadeByTheGivenProvider(t *testing.T) {
+func TestSpansComeFromTheGivenProvider(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
 	p := newPair(t, func(o *Options) { o.TracerProvider = provider })
@@ -86,7 +86,7 @@ func TestSpansAreMadeByTheGivenProvider(t *testing.T) {
 	}
 }
 
-func TestACollectorThatIsNotThereHoldsNothingUp(t *testing.T) {
+func TestUnreachableCollectorDelaysNothing(t *testing.T) {
 	_, r := one(t, func(_ *world, o *Options) { o.TracingEndpoint, o.TracingRatePerMillion = "127.0.0.1:1", 1e6 })
 	if got := r.get(r.user("alice"), common); got.code != http.StatusOK {
 		t.Errorf("%d %s", got.code, got.body)
@@ -97,8 +97,8 @@ func TestACollectorThatIsNotThereHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// Two names for one server are told of, and a lease that is there, or comes late, is not.
-func TestAServerOfAnotherNameIsToldOf(t *testing.T) {
+// The sidecar warns only if its server is ready and has no lease of the expected name.
+func TestWarnsIfTheServerHasAnotherName(t *testing.T) {
 	for name, test := range map[string]struct {
 		lease string
 		ready bool
@@ -125,13 +125,13 @@ func TestAServerOfAnotherNameIsToldOf(t *testing.T) {
 	}
 }
 
-// fakeTransport answers as it is told.
+// fakeTransport is a function as a transport.
 type fakeTransport func(*http.Request) (*http.Response, error)
 
 func (f fakeTransport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What is known is kept until it is certain that another process is there.
-func TestOnlyAnotherProcessIsARestart(t *testing.T) {
+// Knowledge is kept until it is certain that the process is a new one.
+func TestOnlyANewProcessIsARestart(t *testing.T) {
 	var (
 		changes          int
 		answer, toldErr  error
@@ -154,7 +154,7 @@ func TestOnlyAnotherProcessIsARestart(t *testing.T) {
 	})}
 	expect := func(step string, ready bool, incarnation string, ofChanges, asked int) {
 		t.Helper()
-		_ = p.once(t.Context()) // what it came to is seen below
+		_ = p.once(t.Context()) // the result is checked below
 		if p.Ready() != ready || p.Incarnation() != incarnation || changes != ofChanges || wasAsked != asked {
 			t.Errorf("%s: ready %t, incarnation %q, %d changes, asked %d times; want %t, %q, %d, %d",
 				step, p.Ready(), p.Incarnation(), changes, wasAsked, ready, incarnation, ofChanges, asked)
@@ -181,8 +181,8 @@ func TestOnlyAnotherProcessIsARestart(t *testing.T) {
 	expect("and is ready, on the same connection", true, "apiserver-a_three", 2, 6)
 }
 
-// Whatever stands there, the name of the process is the same for the same process, and another for another.
-func TestAProcessHasAName(t *testing.T) {
+// A process keeps its name, and a new process has another one.
+func TestProcessName(t *testing.T) {
 	w := newWorld(t)
 	a := newAPIServer(t, "a", w.serving, w.frontCA)
 	metrics := http.StatusOK
@@ -214,7 +214,7 @@ func TestAProcessHasAName(t *testing.T) {
 	}
 	a.set(func() { a.process = nil })
 	if name() != "1000.5" {
-		t.Error("something that is no kube-apiserver does not go by its start time")
+		t.Error("the name of a server that is not a kube-apiserver is not its start time")
 	}
 	for _, metrics = range []int{0, http.StatusInternalServerError, http.StatusTooManyRequests} {
 		if n, err := p.name(t.Context()); err == nil {
@@ -224,7 +224,7 @@ func TestAProcessHasAName(t *testing.T) {
 	for _, metrics = range []int{http.StatusForbidden, http.StatusOK} {
 		a.started = ""
 		if first, second := name(), name(); first == second {
-			t.Errorf("code %d: a process that does not tell keeps its name", metrics)
+			t.Errorf("code %d: an unidentified process keeps its name", metrics)
 		}
 	}
 }
@@ -238,22 +238,22 @@ func mustURL(t *testing.T, s string) *url.URL {
 	return u
 }
 
-// gotConn calls the hook that a transport calls when it has a connection.
+// gotConn calls the GotConn hook, as a transport does.
 func gotConn(ctx context.Context, reused bool) {
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{Reused: reused})
 	}
 }
 
-func TestKnocksOfLoadBalancersAreNoWarnings(t *testing.T) {
+func TestFailedHandshakesAreNotWarnings(t *testing.T) {
 	var logged bytes.Buffer
 	l := serverLog{slog.New(slog.NewTextHandler(&logged, nil))}
 	fmt.Fprint(l, "http: TLS handshake error from 127.0.0.1:1: EOF\n")
 	if logged.Len() > 0 {
-		t.Errorf("a knock is told of: %s", &logged)
+		t.Errorf("a failed handshake is logged: %s", &logged)
 	}
 	fmt.Fprint(l, "http: panic serving 127.0.0.1:1: oh\ngoroutine 1")
 	if !strings.Contains(logged.String(), "level=ERROR") {
-		t.Errorf("a panic is no error: %s", &logged)
+		t.Errorf("a panic is not logged as an error: %s", &logged)
 	}
 }

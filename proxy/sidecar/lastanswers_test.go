@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A handler returns before the end of its answer has been sent. A server that stops has to wait for that as well.
-func TestTheLastAnswersArriveWhole(t *testing.T) {
+// A handler returns before the end of its answer is sent. Shutdown must wait for that too.
+func TestShutdownSendsTheLastAnswers(t *testing.T) {
 	ca := newAuthority(t, "front")
 	cert := ca.issue(subject{name: "front", dns: []string{"front"}}).tls(t)
 	for _, http2 := range []bool{false, true} {

@@ -19,7 +19,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-func TestCertificatesAndAuthoritiesAreReadAgain(t *testing.T) {
+func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 	p := newPair(t)
 	served := func(r *running) string {
 		conn, err := tls.Dial("tcp", r.front, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // which certificate it is, is the question
@@ -32,7 +32,7 @@ func TestCertificatesAndAuthoritiesAreReadAgain(t *testing.T) {
 	if got := served(p.atA); got != "kube-apiserver" {
 		t.Fatalf("served %s", got)
 	}
-	// A certificate whose key has not come yet is not used, and does no harm.
+	// A certificate whose key is not written yet is not used.
 	renewed := p.ca.issue(subject{name: "renewed", dns: []string{peerServerName}})
 	writeFile(t, p.dir, "serving-a.crt", renewed.cert)
 	if got := p.atA.get(p.user("alice"), common); got.code != http.StatusOK {
@@ -41,7 +41,7 @@ func TestCertificatesAndAuthoritiesAreReadAgain(t *testing.T) {
 	writeFile(t, p.dir, "serving-a.key", renewed.key)
 	await(t, "the new certificate is served", func() bool { return served(p.atA) == "renewed" })
 
-	// A client of a new authority is nobody until that authority is there.
+	// A client of a new authority gets 401 until that authority is in the file.
 	newCA := newAuthority(t, "new cluster")
 	cert := newCA.issue(subject{name: "newcomer"})
 	if got := p.atA.get(p.client(&cert, true), common); got.code != http.StatusUnauthorized {
@@ -53,7 +53,7 @@ func TestCertificatesAndAuthoritiesAreReadAgain(t *testing.T) {
 		t.Errorf("the local server saw %q", s.user)
 	}
 
-	// The front proxies' authority changes everywhere: first all believe both, then a uses a certificate of the new one.
+	// The front proxies' authority is rotated: first all trust both, then a uses a new certificate.
 	newFront := newAuthority(t, "new front-proxy")
 	both := append(append([]byte{}, p.frontCA.pem...), newFront.pem...)
 	p.a.set(func() { p.a.front = pool(p.frontCA, newFront) })
@@ -74,8 +74,8 @@ func TestCertificatesAndAuthoritiesAreReadAgain(t *testing.T) {
 	}
 }
 
-// A connection that was made while a front proxy was believed is worth nothing once its authority has gone.
-func TestAFrontProxyLosesItsTrustOnOpenConnections(t *testing.T) {
+// A front proxy loses its trust with its authority, also on connections that are already open.
+func TestFrontProxyLosesTrustOnOpenConnections(t *testing.T) {
 	_, r := one(t)
 	c := r.client(&r.proxies, true)
 	if got := r.get(c, common, "X-Remote-User", "bob"); got.code != http.StatusOK {
@@ -86,7 +86,7 @@ func TestAFrontProxyLosesItsTrustOnOpenConnections(t *testing.T) {
 	await(t, "it is believed no more", func() bool { return r.get(c, common, "X-Remote-User", "bob").code == http.StatusUnauthorized })
 }
 
-func TestReadyzMeansBoth(t *testing.T) {
+func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 	a, r := one(t)
 	alice := r.user("alice")
 	if got := r.get(alice, "/readyz"); got.code != http.StatusOK || got.body != "ok" {
@@ -120,7 +120,7 @@ func TestReadyzMeansBoth(t *testing.T) {
 	})
 }
 
-func TestAMissingLocalServerIsA503(t *testing.T) {
+func TestUnreachableLocalServerIsA503(t *testing.T) {
 	a, r := one(t)
 	alice := r.user("alice")
 	a.server.CloseClientConnections()
@@ -131,7 +131,7 @@ func TestAMissingLocalServerIsA503(t *testing.T) {
 	}
 }
 
-func TestTheAdminListenerIsForThisMachine(t *testing.T) {
+func TestAdminListenerIsForLoopbackOnly(t *testing.T) {
 	p := newPair(t)
 	for path, want := range map[string]string{
 		"/metrics":                 `skewproof_proxy_peer_knowledge_age_seconds{peer="apiserver-b"}`,
@@ -166,8 +166,9 @@ func TestTheAdminListenerIsForThisMachine(t *testing.T) {
 	}
 }
 
-// With leases: the sidecar is found while it is ready, under the name of the present process, and not after it has been told to stop.
-func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
+// The endpoint lease exists while the sidecar is ready, with the name of the present process, and
+// not after the sidecar has stopped.
+func TestEndpointLeaseFollowsTheServer(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) { o.Peers = nil })
 	name := peers.EndpointLeaseName("apiserver-a")
 	holder := func() string {
@@ -185,7 +186,7 @@ func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
 	a.restart()
 	await(t, "the lease names the new process", func() bool { return holder() != first })
 	r.awaitReady()
-	// A connection that breaks does not make another process.
+	// A broken connection alone is not a new process.
 	second := holder()
 	a.server.CloseClientConnections()
 	await(t, "the new connections are there", func() bool { return r.onAdmin("/readyz").code == http.StatusOK })
@@ -201,7 +202,7 @@ func TestTheEndpointLeaseFollowsTheServersLife(t *testing.T) {
 	}
 }
 
-func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
+func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
 	leaseName := peers.EndpointLeaseName("apiserver-a")
 	delay := 2 * time.Second // in which the requests below must come through on a busy machine
 	a, r := one(t, func(_ *world, o *Options) {
@@ -229,7 +230,7 @@ func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 	if got := r.get(alice, common); got.code != http.StatusOK {
 		t.Errorf("during the delay: %d %s", got.code, got.body)
 	}
-	// What it alone serves must not become a 404 at its peers while it still serves it.
+	// Its peers must not answer 404 for what only it serves, as long as it serves.
 	if a.lease(leaseName) == nil {
 		t.Error("the endpoint lease is gone while everything is still served")
 	}
@@ -242,7 +243,7 @@ func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 	if l := a.lease(leaseName); l != nil {
 		t.Errorf("the endpoint lease is left behind: %+v", l)
 	}
-	// The minute that short requests would have had was not waited for: nothing but the watch was left, and that was cut.
+	// Only the watch was left, which is cut without waiting a minute for short requests.
 	if _, err := lines.ReadString('\n'); err == nil {
 		t.Error("the watch went on")
 	}
@@ -254,8 +255,8 @@ func TestADrainSendsClientsAwayAndThenCutsWatches(t *testing.T) {
 	}
 }
 
-// However long clients are being sent away, peers must find what this server alone serves.
-func TestADrainRenewsTheEndpointLease(t *testing.T) {
+// During a long drain, peers must still find what only this server serves.
+func TestDrainRenewsTheEndpointLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := NewOptions()
 		o.ShutdownDelayDuration = time.Minute
@@ -283,7 +284,7 @@ func TestADrainRenewsTheEndpointLease(t *testing.T) {
 	})
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestRunLeavesNothingBehind(t *testing.T) {
 	p := newPair(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+p.atA.front+"/apis/new.example/v2/novelties?watch=true", nil)
 	if err != nil {
@@ -312,11 +313,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	p.awaitNothingLeft()
 }
 
-// awaitNothingLeft waits until nothing is left of sidecars that have ended.
+// awaitNothingLeft waits until stopped sidecars have no goroutines and connections left.
 func (w *world) awaitNothingLeft() {
 	t := w.t
 	t.Helper()
-	// Goroutines that wait for a connection to close end a moment after it has; and a connection of the test's own clients may become idle any time.
+	// Goroutines end a moment after their connections, and the test's own connections may become idle
+	// at any time.
 	var left []string
 	defer func() {
 		if t.Failed() {
@@ -333,7 +335,7 @@ func (w *world) awaitNothingLeft() {
 	})
 }
 
-// goroutines are the stacks of those that belong to sidecars, and those that hold the client side of a connection.
+// goroutines returns the stacks of sidecars' goroutines and of client connections.
 func goroutines() (found []string) {
 	stacks := make([]byte, 4<<20)
 	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
@@ -350,7 +352,7 @@ func goroutines() (found []string) {
 	return found
 }
 
-func TestRunWithEndsWhenItCannotBegin(t *testing.T) {
+func TestRunReturnsIfItCannotStart(t *testing.T) {
 	w := newWorld(t)
 	o := w.options("a", nil)
 	o.Upstream = "http://127.0.0.1:1"
@@ -363,7 +365,7 @@ func TestRunWithEndsWhenItCannotBegin(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatCrashesEndsTheProcess(t *testing.T) {
+func TestCrashOfThePolicyEndsRun(t *testing.T) {
 	w := newWorld(t)
 	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
 	o := w.options("a", a)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -23,18 +24,18 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// The headers that are a matter between peers: the local kube-apiserver is told nothing of hops.
+// hopHeaders are for peers only: the local kube-apiserver does not get them.
 var hopHeaders = []string{folded(proxy.HopHeader), folded(proxy.HopHeaderPublished), folded(proxy.RefusedHeader)}
 
-// local is the local kube-apiserver as a handler: a reverse proxy that asserts the user in the request's context with the front-proxy
-// certificate.
+// local is the local kube-apiserver as a handler: a reverse proxy that asserts the user of the
+// request's context with the front-proxy certificate.
 type local struct {
 	upstream  *url.URL
 	transport http.RoundTripper
 	names     identityNames
 	log       *slog.Logger
 	proxy     *httputil.ReverseProxy
-	failing   atomic.Bool // the last request was not answered
+	failing   atomic.Bool // the last request got no answer
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log *slog.Logger) *local {
@@ -59,7 +60,7 @@ func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log 
 func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength > 0 && r.ContentLength <= replayBound {
 		if r = replayable(r); r == nil {
-			panic(http.ErrAbortHandler) // the client broke off before it had sent what it announced
+			panic(http.ErrAbortHandler) // the client did not send the whole body
 		}
 	} else if r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody {
 		body := &clientBody{ReadCloser: r.Body}
@@ -69,11 +70,12 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.proxy.ServeHTTP(w, r)
 }
 
-// replayBound is the length, in bytes, to which a body is read before it is sent on.
+// replayBound is the length in bytes up to which a body is read before it is sent on.
 const replayBound = 64 << 10
 
-// replayable gives a request a body that can be sent again, which the transport does when a connection turns out to be closed or closing
-// (a restart, GOAWAY) before the request was looked at. It returns nil if the body cannot be read.
+// replayable gives a request a body that the transport can send again if a connection is closed (a
+// restart, GOAWAY) before the server looked at the request. It returns nil if the body cannot be
+// read.
 func replayable(r *http.Request) *http.Request {
 	body := make([]byte, r.ContentLength)
 	if _, err := io.ReadFull(r.Body, body); err != nil {
@@ -85,7 +87,7 @@ func replayable(r *http.Request) *http.Request {
 	return &again
 }
 
-// clientBody remembers whether it could be read from the client.
+// clientBody remembers whether reading from the client failed.
 type clientBody struct {
 	io.ReadCloser
 	failed atomic.Bool
@@ -101,31 +103,29 @@ func (b *clientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// direct makes of in, a caller's request, what the local server is sent. Impersonation headers pass, because the local server judges them; the
-// path and the query pass byte for byte; the caller's address is added to X-Forwarded-For, which is where the audit log takes source
-// addresses from.
+// direct turns in, a caller's request, into out, the request for the local server. Impersonation
+// headers pass, because the local server judges them; the path and the query pass byte for byte. It
+// adds the caller's address to X-Forwarded-For, from which the audit log takes source addresses.
 func (l *local) direct(out, in *http.Request) {
 	out.URL.Scheme, out.URL.Host = l.upstream.Scheme, l.upstream.Host
-	out.URL.Opaque = ""                // of a target such as "x:https://host/path", which net/http sends in place of the path that everything was decided by
-	out.URL.RawQuery = in.URL.RawQuery // Rewrite drops what it cannot parse: that is for the local server to refuse
+	out.URL.Opaque = ""                // net/http would send it ("x:https://host/path") instead of the path
+	out.URL.RawQuery = in.URL.RawQuery // Rewrite drops what it cannot parse; the local server refuses it
 	out.Host = in.Host
 	out.Header.Set("X-Forwarded-For", forwardedFor(in))
 	if id := in.Header.Get(audit.HeaderAuditID); id != "" {
-		out.Header.Set(audit.HeaderAuditID, id) // whatever the Connection header names
+		out.Header.Set(audit.HeaderAuditID, id) // even if the Connection header names it
 	}
 	out.Header.Del("Authorization")
-	wire.KeepFromRepeating(out.Header) // a short body can be sent again: see replayable
+	wire.KeepFromRepeating(out.Header) // needed because a short body can be sent again
 	dropHop(out.Header)
-	u, ok := apirequest.UserFrom(in.Context())
-	if !ok {
-		// Authentication stands before this in every chain. Were it left out by mistake, this must not become somebody.
-		l.names.drop(out.Header)
-		return
+	if u, ok := apirequest.UserFrom(in.Context()); ok {
+		l.names.set(out, u)
+	} else {
+		l.names.drop(out.Header) // unreachable behind authentication: fail closed
 	}
-	l.names.set(out, u)
 }
 
-// forwardedFor is what X-Forwarded-For says already, and the caller's address after it.
+// forwardedFor returns X-Forwarded-For with the caller's address appended.
 func forwardedFor(r *http.Request) string {
 	said := slices.Clone(r.Header["X-Forwarded-For"])
 	if caller, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
@@ -135,30 +135,27 @@ func forwardedFor(r *http.Request) string {
 }
 
 func dropHop(h http.Header) {
-	for key := range h {
-		if slices.Contains(hopHeaders, folded(key)) {
-			delete(h, key)
-		}
-	}
+	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders sends no request on that has more headers than the local server takes: that would break the connection to it, which all share.
+// boundHeaders refuses requests with more headers than the local server takes. They would break the
+// HTTP/2 connection, which all requests share.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := wire.CheckHeaderSize(r.URL, r.Header, r.Trailer); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // as every RoundTripper does; it was not begun
+			_ = r.Body.Close() // a RoundTripper must
 		}
 		return nil, err
 	}
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// unavailable answers for a local server that did not, or was not asked.
+// unavailable answers a request that the local server did not answer.
 func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // nobody is there to be answered
+		panic(http.ErrAbortHandler) // the client is gone
 	}
 	var refused *apierrors.StatusError
 	if errors.As(err, &refused) {
@@ -166,10 +163,10 @@ func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if body, ok := r.Context().Value(clientBodyKey{}).(*clientBody); ok && body.failed.Load() {
-		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // no fault of the local server
+		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // not the local server's fault
 		return
 	}
-	level := slog.LevelDebug // said once: the access log and the metrics count
+	level := slog.LevelDebug // warn only once: the access log and the metrics count
 	if !l.failing.Swap(true) {
 		level = slog.LevelWarn
 	}

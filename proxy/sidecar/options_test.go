@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-func TestServerIDIsThatOfAKubeAPIServerOnTheHost(t *testing.T) {
-	// As kube-apiservers v1.36.3 and v1.37.1 on hosts of these names called themselves.
+func TestServerIDIsKubeAPIServers(t *testing.T) {
+	// Recorded from kube-apiservers v1.36.3 and v1.37.1.
 	for host, want := range map[string]string{"a": "apiserver-2tpgmlbwcz6wvzejdfn7mej2p4", "b": "apiserver-jnrjmwo4ppicmwnfyxmuk5l5mi"} {
 		if got := serverID(host); got != want {
 			t.Errorf("on host %q: %s, want %s", host, got, want)
@@ -21,8 +22,8 @@ func TestServerIDIsThatOfAKubeAPIServerOnTheHost(t *testing.T) {
 	}
 }
 
-// Every mistake is named, with its flag, in a sentence that says what to do.
-func TestWrongOptionsAreNamed(t *testing.T) {
+// The error for a wrong option has the flag, and says what to do.
+func TestWrongOptions(t *testing.T) {
 	w := newWorld(t)
 	stranger := newAuthority(t, "stranger")
 	file := func(name string, content []byte) string { return writeFile(t, w.dir, name, content) }
@@ -90,6 +91,7 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 		"no front-proxy authority":   {func(o *Options) { o.RequestHeaderCAFile = "" }, "--requestheader-client-ca-file is missing"},
 		"no peer authority":          {func(o *Options) { o.PeerCAFile = "" }, "--peer-ca-file is missing"},
 		"authority is none":          {func(o *Options) { o.PeerCAFile = file("key-as-ca.crt", w.proxies.key) }, "read the authorities of peers (--peer-ca-file)"},
+		"authority is empty":         {func(o *Options) { o.PeerCAFile = file("empty-ca.crt", nil) }, "read the authorities of peers (--peer-ca-file)"},
 		"client authority not there": {func(o *Options) { o.ClientCAFile = "/none/ca.crt" }, "(--client-ca-file): open /none/ca.crt"},
 		"kubeconfig not there":       {func(o *Options) { o.Kubeconfig = "/none/config" }, "--kubeconfig: "},
 	} {
@@ -111,7 +113,7 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 	}
 }
 
-func TestAllWrongOptionsAreNamedAtOnce(t *testing.T) {
+func TestAllWrongOptionsAreReportedAtOnce(t *testing.T) {
 	o := NewOptions()
 	o.SecurePort, o.Policy, o.PeerAdvertiseIP, o.Upstream = -1, "none", "x", "y"
 	var all interface{ Unwrap() []error }
@@ -120,7 +122,7 @@ func TestAllWrongOptionsAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestACertificateThatPeersMayRefuseIsAWarning(t *testing.T) {
+func TestCertificateThatPeersMayRefuseIsAWarning(t *testing.T) {
 	w := newWorld(t)
 	o := w.options("a", nil)
 	o.PeerCAFile = writeFile(t, w.dir, "other-ca.crt", newAuthority(t, "other").pem)
@@ -130,8 +132,8 @@ func TestACertificateThatPeersMayRefuseIsAWarning(t *testing.T) {
 	}
 }
 
-// The chain of addresses, case by case as kube-apiserver resolves it.
-func TestTheAdvertisedAddressFollowsTheChain(t *testing.T) {
+// The advertised address is found in the same order as in kube-apiserver.
+func TestAdvertisedAddress(t *testing.T) {
 	host := func(bind net.IP) (net.IP, error) {
 		switch {
 		case bind != nil && !bind.IsUnspecified() && !bind.IsLoopback():
@@ -163,8 +165,8 @@ func TestTheAdvertisedAddressFollowsTheChain(t *testing.T) {
 			t.Errorf("%+v: %s, error %v", test, got, err)
 		}
 	}
-	// The end of the chain itself: what is specific is taken as it is. (What a host's default interface is, only that host knows.)
-	if ip, err := resolveBindAddress(net.IPv4(192, 0, 2, 3)); err != nil || !ip.Equal(net.IPv4(192, 0, 2, 3)) {
+	// A specific bind address is used as it is. (The default interface depends on the host.)
+	if ip, err := utilnet.ResolveBindAddress(net.IPv4(192, 0, 2, 3)); err != nil || !ip.Equal(net.IPv4(192, 0, 2, 3)) {
 		t.Errorf("a specific bind address resolves to %s, error %v", ip, err)
 	}
 	o := NewOptions()
@@ -194,7 +196,7 @@ func TestFlagsSetTheOptions(t *testing.T) {
 	}
 }
 
-func TestTheAccessLogIsTheOwnersAlone(t *testing.T) {
+func TestOnlyTheOwnerReadsTheAccessLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.jsonl")
 	log, err := openAccessLog(path, func(error) {})
 	if err != nil {
@@ -208,13 +210,13 @@ func TestTheAccessLogIsTheOwnersAlone(t *testing.T) {
 		t.Errorf("%v, error %v; want mode 600 and a line", info, err)
 	}
 	if _, err := openAccessLog(t.TempDir()+"/none/access.jsonl", nil); err == nil {
-		t.Error("a log in a directory that is not there was opened")
+		t.Error("a log in a missing directory was opened")
 	}
 	var told []error
 	broken := &accessLog{out: log.out, report: func(err error) { told = append(told, err) }}
 	broken.write(&AccessRecord{})
 	broken.write(&AccessRecord{})
 	if len(told) != 1 {
-		t.Errorf("a log that cannot be written to was told of %d times, want once", len(told))
+		t.Errorf("a failing log was reported %d times, want once", len(told))
 	}
 }

@@ -64,7 +64,7 @@ type subject struct {
 	notYet   bool
 }
 
-// issue makes a certificate that is good for either side, with 127.0.0.1 in it if it has names at all.
+// issue makes a certificate for clients and servers, with 127.0.0.1 in it if it has names.
 func (a *authority) issue(s subject) issued {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -108,13 +108,13 @@ func (i issued) tls(t *testing.T) tls.Certificate {
 	return pair
 }
 
-// write puts the certificate and its key into files.
+// write writes the certificate and its key to files.
 func (i issued) write(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	return writeFile(t, dir, name+".crt", i.cert), writeFile(t, dir, name+".key", i.key)
 }
 
-// writeFile replaces a file in one go, as whoever rotates certificates should.
+// writeFile replaces a file atomically.
 func writeFile(t *testing.T, dir, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// A pod behind the proxy subresource answers with whatever headers it likes. More of them than a client of HTTP/2 takes break the connection,
-// which must not be one that others share.
-func TestAPodBreaksNobodysConnection(t *testing.T) {
+// A pod behind the proxy subresource can send more headers than an HTTP/2 client accepts. They
+// break the connection, which must not be one that other requests use.
+func TestPodCannotBreakSharedConnections(t *testing.T) {
 	const (
 		watched = "/api/v1/pods?watch=true"
 		pod     = "/api/v1/namespaces/n/pods/p/proxy/"

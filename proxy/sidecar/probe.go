@@ -13,39 +13,42 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// The sidecar's own identity at the local kube-apiserver, the one that a kube-apiserver has at itself (its loopback client).
+// selfUser is the sidecar's own identity at the local server: that of kube-apiserver's loopback
+// client.
 var selfUser = &user.DefaultInfo{Name: user.APIServerUser, UID: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 
 const (
 	probeEvery      = time.Second
 	probeTimeout    = 5 * time.Second
 	identifyTimeout = 15 * time.Second
-	// toleratedMisses is how many probes in a row may bring no answer before the server counts as unready: a machine that is short of time is not
-	// helped by sending its requests elsewhere.
+	// toleratedMisses is how many probes in a row may get no answer before the server counts as
+	// unready: it does not help an overloaded machine to send its requests elsewhere.
 	toleratedMisses = 2
 )
 
-// probe watches whether the local kube-apiserver is ready, and which process of it that is. Ready and Incarnation are safe for concurrent
-// use.
+// probe watches whether the local kube-apiserver is ready, and which process it is. Ready and
+// Incarnation are safe for concurrent use.
 //
-// The process is asked for whenever the probe's connection had to be made anew: as long as one connection holds, it is the same. Until
-// the answer is there, the last one stands: a broken connection alone is no restart, and to forget what is known on mere suspicion would turn
-// a slow machine into an outage. The identity lease does not tell: its holder stays when a lease outlives its process, which it
-// does after every crash, and before 1.35 after every stop (component-helpers, lease controller). The probe speaks HTTP/1.1, because
-// --goaway-chance breaks HTTP/2 connections of the same process.
+// The probe identifies the process whenever it had to open a new connection: one connection is one
+// process. Until then, the last process counts, because a broken connection alone is not a restart,
+// and forgetting all knowledge too early would turn a slow machine into an outage. The identity
+// lease does not help: its holder stays after a crash, and before 1.35 after every stop
+// (component-helpers, lease controller). The probe uses HTTP/1.1, because --goaway-chance closes
+// HTTP/2 connections.
 type probe struct {
 	upstream *url.URL
 	client   *http.Client
 	server   string
 	process  func(context.Context) (string, error) // the name of the process, see processOf
-	changed  func()                                // called when another process than before is there
+	changed  func()                                // called when the process is a new one
 	log      *slog.Logger
 
-	missed    int  // probes without an answer, in a row
-	suspected bool // the process may be another
+	missed    int  // probes in a row without an answer
+	suspected bool // the process may be a new one
 
 	ready       atomic.Bool
 	incarnation atomic.Pointer[string]
@@ -54,7 +57,7 @@ type probe struct {
 // Ready reports whether the server was found ready last.
 func (p *probe) Ready() bool { return p.ready.Load() }
 
-// Incarnation names the server's process, "" as long as it could never be found out.
+// Incarnation names the server's process; "" until it is first identified.
 func (p *probe) Incarnation() string {
 	if s := p.incarnation.Load(); s != nil {
 		return *s
@@ -66,30 +69,22 @@ func (p *probe) Incarnation() string {
 func (p *probe) Run(ctx context.Context) {
 	defer p.client.CloseIdleConnections()
 	p.suspected = true
-	ticker := time.NewTicker(probeEvery)
-	defer ticker.Stop()
-	for said := ""; ; {
+	logged := ""
+	_ = wait.PollUntilContextCancel(ctx, probeEvery, true, func(ctx context.Context) (bool, error) {
 		err := p.once(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		now := "ready"
+		state := "ready"
 		if !p.Ready() {
-			now = "not ready"
+			state = "not ready"
 		}
-		if now != said {
-			said = now
-			p.log.Info("the local kube-apiserver", "is", now, "incarnation", p.Incarnation(), "error", err)
+		if state != logged && ctx.Err() == nil {
+			logged = state
+			p.log.Info("the local kube-apiserver", "is", state, "incarnation", p.Incarnation(), "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+		return false, nil
+	})
 }
 
-// once probes once. Its error is why the server was not found ready, or could not be told from the process before.
+// once probes once. Its error is why the server is not ready, or could not be identified.
 func (p *probe) once(ctx context.Context) error {
 	err := p.readyz(ctx)
 	var unready unreadyError
@@ -108,13 +103,13 @@ func (p *probe) once(ctx context.Context) error {
 		return err
 	}
 	if p.suspected {
-		err = p.identify(ctx) // before readiness: nobody should see a ready server under the name of the one before
+		err = p.identify(ctx) // before ready is set: a new process must not be ready under the old name
 	}
 	p.ready.Store(true)
 	return err
 }
 
-// unreadyError is an answer by which the server says that it is not ready.
+// unreadyError is an answer of a server that is not ready.
 type unreadyError string
 
 func (e unreadyError) Error() string { return "its /readyz answers " + string(e) }
@@ -144,7 +139,7 @@ func (p *probe) identify(ctx context.Context) error {
 	defer cancel()
 	process, err := p.process(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot tell yet whether the local kube-apiserver has restarted: %w", err)
+		return fmt.Errorf("find out whether the local kube-apiserver has restarted: %w", err)
 	}
 	p.suspected = false
 	name := p.server + "_" + process

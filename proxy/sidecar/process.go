@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,53 +15,57 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// loopbackName is the name under which every process of a kube-apiserver serves a certificate that it has made for itself, to talk to
-// itself (k8s.io/apiserver, SecureServingOptionsWithLoopback; read: v0.30 to v0.37). No other process has it, so it tells one process
-// from the next, at the price of a handshake.
+// loopbackName is the name of the certificate that every kube-apiserver process makes for its own
+// loopback client (k8s.io/apiserver, SecureServingOptionsWithLoopback; checked: v0.30 to v0.37). No
+// other process has the same certificate, so a TLS handshake identifies the process.
 const loopbackName = "apiserver-loopback-client"
 
-// processOf tells which process serves an address.
+// processOf identifies the process that serves an address.
 type processOf struct {
 	upstream *url.URL
 	get      func(ctx context.Context, path string) (*http.Response, error)
 }
 
-// name returns a name of the process. An error means that nothing was found out now and that asking again may help. A server that
-// does not tell gets a new name each time, which is on the safe side: peers learn anew what they knew.
+// name returns a name of the process. After an error, asking again may help. A server that cannot
+// be identified gets a new name each time, which is safe: peers fetch again what it serves.
 func (p processOf) name(ctx context.Context) (string, error) {
 	name, err := p.loopbackCertificate(ctx)
-	if !errors.Is(err, errNotIdentified) {
-		return name, err
+	if errors.Is(err, errNotIdentified) {
+		name, err = p.startTime(ctx)
 	}
-	name, err = p.startTime(ctx)
 	if errors.Is(err, errNotIdentified) {
 		return uuid.NewString(), nil
 	}
 	return name, err
 }
 
-var errNotIdentified = errors.New("the server does not tell which process it is")
+var errNotIdentified = errors.New("the server does not identify its process")
 
-// loopbackCertificate is the fingerprint of the certificate for loopbackName. It is self-signed, so nothing is believed of it but that it
-// is the same as before or another; nothing is sent either.
+// loopbackCertificate returns the fingerprint of the certificate for loopbackName. That certificate
+// is self-signed and cannot be verified: it is only compared with the last one, and nothing is
+// sent.
 func (p processOf) loopbackCertificate(ctx context.Context) (string, error) {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: loopbackName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
-	address := p.upstream.Host
-	if p.upstream.Port() == "" {
-		address = net.JoinHostPort(p.upstream.Hostname(), "443")
-	}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(p.upstream.Hostname(), portOf(p.upstream)))
 	if err != nil {
-		return "", fmt.Errorf("ask the local kube-apiserver which process it is: %w", err)
+		return "", fmt.Errorf("identify the process of the local kube-apiserver: %w", err)
 	}
 	defer conn.Close()
 	cert := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if cert.VerifyHostname(loopbackName) != nil {
-		return "", errNotIdentified // something that is no kube-apiserver gives the certificate that it gives everybody
+		return "", errNotIdentified // not a kube-apiserver: it ignores the name
 	}
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:10]), nil
@@ -67,7 +73,7 @@ func (p processOf) loopbackCertificate(ctx context.Context) (string, error) {
 
 var startTimePrefix = []byte("process_start_time_seconds ")
 
-// startTime is the process's start time as /metrics tells it, to 10 ms. It costs megabytes.
+// startTime returns the process's start time from /metrics, precise to 10 ms. It reads megabytes.
 func (p processOf) startTime(ctx context.Context) (string, error) {
 	answer, err := p.get(ctx, "/metrics")
 	if err != nil {
@@ -76,27 +82,65 @@ func (p processOf) startTime(ctx context.Context) (string, error) {
 	defer answer.Body.Close()
 	switch {
 	case answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests:
-		return "", fmt.Errorf("ask the local kube-apiserver for its start time: %s", answer.Status)
+		return "", fmt.Errorf("read the start time of the local kube-apiserver: %s", answer.Status)
 	case answer.StatusCode != http.StatusOK:
 		return "", errNotIdentified
 	}
 	found := ""
-	lines := bufio.NewReader(io.LimitReader(answer.Body, maxMetrics))
-	for {
-		line, err := lines.ReadSlice('\n')
-		if value, ok := bytes.CutPrefix(line, startTimePrefix); ok {
+	lines := bufio.NewScanner(io.LimitReader(answer.Body, maxMetrics))
+	lines.Buffer(nil, maxMetrics)
+	for lines.Scan() { // to the end, so that the connection can be used again
+		if value, ok := bytes.CutPrefix(lines.Bytes(), startTimePrefix); ok {
 			found = string(bytes.TrimSpace(value))
 		}
-		switch {
-		case err == nil, errors.Is(err, bufio.ErrBufferFull): // a long line, of no interest
-		case !errors.Is(err, io.EOF):
-			return "", fmt.Errorf("ask the local kube-apiserver for its start time: %w", err)
-		case found == "":
-			return "", errNotIdentified
-		default:
-			return found, nil
-		}
 	}
+	switch {
+	case lines.Err() != nil:
+		return "", fmt.Errorf("read the start time of the local kube-apiserver: %w", lines.Err())
+	case found == "":
+		return "", errNotIdentified
+	}
+	return found, nil
 }
 
-const maxMetrics = 256 << 20 // bytes of /metrics to read before giving up
+const maxMetrics = 256 << 20 // bytes
+
+// serverID returns the identity of a kube-apiserver on a host: a hash of the host name and of the
+// component's name, each after its length in two bytes. Source: NewConfig in
+// k8s.io/apiserver/pkg/server/config.go.
+func serverID(hostname string) string {
+	hash := sha256.New()
+	for _, part := range []string{hostname, "kube-apiserver"} {
+		hash.Write(binary.BigEndian.AppendUint16(nil, uint16(len(part))))
+		hash.Write([]byte(part))
+	}
+	name := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash.Sum(nil)[:16])
+	return "apiserver-" + strings.ToLower(name)
+}
+
+const (
+	identityEvery = 5 * time.Second
+	// identityTimeout is how long a ready kube-apiserver may be without its identity lease, which it
+	// renews every 10 s.
+	identityTimeout = 30 * time.Second
+)
+
+// checkIdentity warns if the local kube-apiserver has another name than --server-id. Peers would
+// take the two names for two servers, of which one is never reachable, and answer 503 for what that
+// one might serve. It returns when it has found the lease.
+func (s *sidecar) checkIdentity(ctx context.Context, client kubernetes.Interface) {
+	missing := time.Duration(0)
+	_ = wait.PollUntilContextCancel(ctx, identityEvery, false, func(ctx context.Context) (found bool, _ error) {
+		if !s.probe.Ready() {
+			return false, nil
+		}
+		_, err := client.CoordinationV1().Leases(peers.Namespace).Get(ctx, string(s.server), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			if missing += identityEvery; missing == identityTimeout {
+				s.log.Warn("the local kube-apiserver has no identity lease of this name: if its host has another name, give the name of its lease in "+
+					peers.Namespace+" as --server-id", "server", s.server)
+			}
+		}
+		return err == nil, nil
+	})
+}

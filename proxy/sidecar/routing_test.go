@@ -21,7 +21,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-func TestEveryServerServesWhatOneServes(t *testing.T) {
+func TestEveryServerServesTheUnion(t *testing.T) {
 	p := newPair(t)
 	alice := p.user("alice", "staff")
 	for _, at := range []*running{p.atA, p.atB} {
@@ -37,7 +37,7 @@ func TestEveryServerServesWhatOneServes(t *testing.T) {
 				t.Errorf("%s of %s: %d %s, want %d", path, at.options.ServerID, got.code, got.body, code)
 			}
 			if got.header.Get("Audit-Id") == "" && code != http.StatusOK {
-				// The fake server answers without one; the sidecar's own answers have it.
+				// Only the sidecar's own answers have one here.
 				t.Errorf("%s of %s: the answer has no Audit-ID", path, at.options.ServerID)
 			}
 		}
@@ -60,7 +60,7 @@ func TestEveryServerServesWhatOneServes(t *testing.T) {
 	}
 }
 
-func TestWatchThroughAPeerIsFlushedAtOnceAndEndsWithTheClient(t *testing.T) {
+func TestWatchThroughAPeerIsFlushedAndEndsWithTheClient(t *testing.T) {
 	p := newPair(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+p.atA.front+"/apis/new.example/v2/novelties?watch=true", nil)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestUpgradesPassWithTheUsersIdentity(t *testing.T) {
 		{"websocket", "v5.channel.k8s.io, " + token, "tom", p.atA, p.client(nil, false), p.b},
 		{"websocket", "v5.channel.k8s.io, " + token, "tom", p.atB, p.client(nil, false), p.b},
 		{"SPDY/3.1", "", "carol", p.atA, p.http1("carol"), p.b},
-		// Here the certificate tells who asks, and the token is nobody's business.
+		// The certificate identifies the caller; the token must not reach the server.
 		{"websocket", "v5.channel.k8s.io, " + token, "carol", p.atA, p.http1("carol"), p.b},
 	} {
 		const path = "/apis/new.example/v2/namespaces/default/novelties/x/exec"
@@ -166,8 +166,8 @@ func readFull(r interface{ Read([]byte) (int, error) }, p []byte) (int, error) {
 	return n, nil
 }
 
-// A Connection header takes away what it names (RFC 9110, 7.6.1): not what the records of a request are joined by.
-func TestTheAuditIDCannotBeTakenAway(t *testing.T) {
+// A Connection header removes the headers that it names (RFC 9110, 7.6.1), but not the audit ID.
+func TestConnectionHeaderDoesNotRemoveTheAuditID(t *testing.T) {
 	p := newPair(t)
 	for path, server := range map[string]*apiserver{common: p.a, "/apis/new.example/v2/novelties": p.b} {
 		got := p.atA.get(p.http1("alice"), path, "Audit-Id", "chosen", "Connection", "Audit-Id, keep-alive")
@@ -178,8 +178,8 @@ func TestTheAuditIDCannotBeTakenAway(t *testing.T) {
 	}
 }
 
-// A server that shares its identity with another goes by its address as well, which is not what records are joined by.
-func TestARecordNamesThePeerByItsIdentity(t *testing.T) {
+// If two servers have one identity, their IDs contain the address; records have only the identity.
+func TestRecordHasThePeersIdentity(t *testing.T) {
 	request := &accessed{}
 	peer := proxy.DuplicateID("apiserver-b", "192.0.2.1:6443")
 	newAccessObserver().Attempted(context.WithValue(t.Context(), accessKey{}, request), proxy.Request{}, proxy.AttemptResult{Peer: peer, Answered: true})
@@ -188,7 +188,7 @@ func TestARecordNamesThePeerByItsIdentity(t *testing.T) {
 	}
 }
 
-func TestTheAccessLogShowsEveryHop(t *testing.T) {
+func TestAccessLogShowsEveryHop(t *testing.T) {
 	p := newPair(t)
 	const path = "/apis/new.example/v2/novelties"
 	p.atA.get(p.user("alice"), path+"?labelSelector=secret", "Audit-Id", "one-request")
@@ -216,7 +216,7 @@ func TestTheAccessLogShowsEveryHop(t *testing.T) {
 	}
 }
 
-func TestBodiesArriveAsTheyWereSent(t *testing.T) {
+func TestBodiesArriveUnchanged(t *testing.T) {
 	p := newPair(t)
 	for _, path := range []string{common, "/apis/new.example/v2/novelties"} {
 		server := map[string]*apiserver{common: p.a}[path]
@@ -245,8 +245,8 @@ func TestBodiesArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// Of what may have been carried out, an Idempotency-Key makes net/http send it again.
-func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
+// With an Idempotency-Key, net/http would repeat a request that may have been carried out.
+func TestIdempotencyKeyRepeatsNothing(t *testing.T) {
 	var created atomic.Int64
 	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Idempotency-Key") != "1" {
@@ -270,15 +270,15 @@ func TestAnIdempotencyKeyRepeatsNothing(t *testing.T) {
 		t.Fatalf("%d %s", got.Code, got.Body)
 	}
 	if got := ask(http.MethodPost); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "" {
-		t.Errorf("%d, Retry-After %q, want 503 that says nothing of repeating", got.Code, got.Header().Get("Retry-After"))
+		t.Errorf("%d, Retry-After %q, want 503 without Retry-After", got.Code, got.Header().Get("Retry-After"))
 	}
 	if n := created.Load(); n != 1 {
 		t.Errorf("it was carried out %d times, want once", n)
 	}
 }
 
-// A transport that finds its connection closed takes another, and sends the body from its beginning.
-func TestAShortBodyCanBeSentAgain(t *testing.T) {
+// A transport that finds its connection closed uses another one, and sends the whole body again.
+func TestShortBodyCanBeSentAgain(t *testing.T) {
 	var sent []string
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
 		half := make([]byte, 3)

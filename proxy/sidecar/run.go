@@ -5,64 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
 )
 
-// Run runs a sidecar until ctx ends, and then shuts it down in order (see the package's documentation). It returns nil after that, or an
-// error that says why the sidecar could not start or go on; the error names all wrong options at once. When Run returns, no listener,
-// connection or goroutine is left, except goroutines that are cancelling the review of a token. It may be called several times
-// concurrently, with different options, listeners and registries.
+// Run runs a sidecar until ctx ends, and then shuts it down (see the package's documentation). It
+// returns nil after that, or an error if the sidecar could not start or a part of it failed. The
+// error names all wrong options at once. When Run returns, no listener, connection or goroutine is
+// left, except goroutines that are cancelling token reviews. It may be called concurrently, with
+// different options, listeners and registries.
 func Run(ctx context.Context, o *Options) error {
+	front, admin := o.Listener, o.AdminListener
+	defer func() {
+		for _, l := range []net.Listener{front, admin} {
+			if l != nil {
+				l.Close() // after a shutdown, it is closed already
+			}
+		}
+	}()
 	c, err := o.complete(time.Now())
 	if err != nil {
-		closeListeners(o)
 		return err
 	}
-	front, admin, err := c.listen()
-	if err != nil {
-		closeListeners(o)
-		return err
+	if front == nil {
+		if front, err = net.Listen("tcp", net.JoinHostPort(c.BindAddress.String(), strconv.Itoa(c.SecurePort))); err != nil {
+			return fmt.Errorf("listen on --bind-address and --secure-port: %w", err)
+		}
+	}
+	if admin == nil && c.AdminBindAddress != "" {
+		if admin, err = net.Listen("tcp", c.AdminBindAddress); err != nil {
+			return fmt.Errorf("listen on --admin-bind-address: %w", err)
+		}
 	}
 	s, err := assemble(ctx, c)
 	if err != nil {
-		front.Close()
-		if admin != nil {
-			admin.Close()
-		}
 		return err
 	}
 	defer s.close()
 	return s.run(ctx, front, admin)
-}
-
-func closeListeners(o *Options) {
-	for _, l := range []net.Listener{o.Listener, o.AdminListener} {
-		if l != nil {
-			l.Close()
-		}
-	}
-}
-
-// listen opens both listeners; admin is nil without an admin address.
-func (c *completed) listen() (front, admin net.Listener, err error) {
-	front, admin = c.Listener, c.AdminListener
-	if front == nil {
-		front, err = net.Listen("tcp", net.JoinHostPort(c.BindAddress.String(), strconv.Itoa(c.SecurePort)))
-		if err != nil {
-			return nil, nil, fmt.Errorf("listen on --bind-address and --secure-port: %w", err)
-		}
-	}
-	if admin == nil && c.AdminBindAddress != "" {
-		admin, err = net.Listen("tcp", c.AdminBindAddress)
-		if err != nil {
-			front.Close()
-			return nil, nil, fmt.Errorf("listen on --admin-bind-address: %w", err)
-		}
-	}
-	return front, admin, nil
 }
 
 // run starts every part, waits until ctx ends or a part fails, and stops them in order.
@@ -70,7 +51,7 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	background := context.WithoutCancel(ctx)
 	living, kill := context.WithCancel(background)
 	defer kill()
-	known, leave := context.WithCancel(background) // while it lasts, peers may find this server
+	known, leave := context.WithCancel(background) // until leave, the endpoint lease is kept
 	defer leave()
 
 	failed := make(chan error, 8)
@@ -88,20 +69,16 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	start(&parts, func() error { return s.watchForCrash(living) })
 	if s.publisher != nil {
 		start(&published, func() error { return s.publish(known) })
-		start(&parts, func() error { s.checkIdentity(living, s.clients.typed); return nil })
+		start(&parts, func() error { s.checkIdentity(living, s.typed); return nil })
 	}
 	start(&parts, func() error { return s.front.serve(front) })
 	var adminAddress net.Addr
+	adminLogged := "none"
 	if admin != nil {
-		adminAddress = admin.Addr()
-		start(&parts, func() error {
-			if err := s.admin.Serve(admin); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		})
+		adminAddress, adminLogged = admin.Addr(), admin.Addr().String()
+		start(&parts, func() error { return unlessClosed(s.admin.Serve(admin)) })
 	}
-	s.log.Info("serving", "server", s.server, "policy", s.policy.Name, "address", front.Addr().String(), "admin", addressOf(adminAddress),
+	s.log.Info("serving", "server", s.server, "policy", s.policy.Name, "address", front.Addr().String(), "admin", adminLogged,
 		"advertised", s.advertised, "upstream", s.upstream.String(), "peers", len(s.static))
 	if s.Started != nil {
 		s.Started(front.Addr(), adminAddress)
@@ -119,7 +96,7 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 		published.Wait()
 	}
 	stopped := s.front.shutdown(s.ShutdownTimeout)
-	leave() // no request is served any more: peers that still came were refused, and tried another server or answered 503
+	leave() // only now: as long as this server serves, its peers must be able to find it
 	published.Wait()
 	s.admin.Close()
 	kill()
@@ -128,23 +105,14 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	return errors.Join(cause, stopped)
 }
 
-func addressOf(a net.Addr) string {
-	if a == nil {
-		return "none"
-	}
-	return a.String()
-}
-
-// drain makes clients use other servers while everything is still served. Nothing changes for peers: as long as this server serves, no
-// server must answer 404 for what only this one serves.
+// drain makes clients use other servers while this one still serves. Nothing changes for peers:
+// otherwise they would answer 404 for what only this server serves.
 func (s *sidecar) drain() {
 	s.draining.Store(true)
-	delay := time.NewTimer(s.ShutdownDelayDuration)
-	defer delay.Stop()
-	<-delay.C
+	time.Sleep(s.ShutdownDelayDuration)
 }
 
-// publish keeps the endpoint lease. If it cannot be deleted, that is no failure of this process: it expires.
+// publish keeps the endpoint lease. It is not an error if it cannot be deleted: it expires.
 func (s *sidecar) publish(ctx context.Context) error {
 	err := s.publisher.Run(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -154,7 +122,7 @@ func (s *sidecar) publish(ctx context.Context) error {
 	return err
 }
 
-// watchForCrash ends the process when the policy says that a kube-apiserver would have crashed.
+// watchForCrash returns an error when a kube-apiserver would have crashed under the policy.
 func (s *sidecar) watchForCrash(ctx context.Context) error {
 	changed, stop := s.store.Subscribe()
 	defer stop()
@@ -170,7 +138,7 @@ func (s *sidecar) watchForCrash(ctx context.Context) error {
 	}
 }
 
-// close closes what assemble has opened.
+// close closes all that assemble has opened.
 func (s *sidecar) close() {
 	for _, t := range []*transport{s.toPeers, s.toLocal, s.toProbe} {
 		t.close()

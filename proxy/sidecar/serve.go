@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -20,28 +19,30 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// Limits of the front door, those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is no limit on writing, or watches
-// would end; the local server ends other requests after its own --request-timeout.
+// idleTimeout is when idle connections are closed, as in a kube-apiserver.
+const idleTimeout = 90 * time.Second
+
+// How long shutdown waits for handlers to return after their contexts ended, for connections to
+// send the rest of the answers, and for handlers to return after their connections were closed.
 const (
-	readHeaderTimeout = 32 * time.Second
-	idleTimeout       = 90 * time.Second
-	maxHeaderBytes    = 1 << 20
-	maxStreams        = 250 // of one HTTP/2 connection
+	cutGrace  = time.Second
+	sendGrace = time.Second // net/http closes an HTTP/2 connection a second after its last stream
+	endGrace  = 5 * time.Second
 )
 
-// frontDoor serves HTTPS and knows what it is serving, so that it can end in good order.
+// frontDoor serves HTTPS and counts its requests and connections, so that it can drain them.
 type frontDoor struct {
 	server *http.Server
 	cut    context.CancelFunc // ends the contexts of all requests
 
 	mu         sync.Mutex
-	closing    bool                  // begin no more than what is on its way
-	closed     bool                  // begin nothing
-	short, all int                   // requests that end by themselves, and all of them: net/http does not count upgraded ones
-	used       map[net.Conn]struct{} // connections that have had a request and are open; not those of which net/http knows no more
+	closing    bool                  // no new connections
+	closed     bool                  // no new requests
+	short, all int                   // requests that end by themselves, and all: net/http does not count upgraded ones
+	used       map[net.Conn]struct{} // open connections that have had a request, except hijacked ones
 	shortEnded chan struct{}
 	allEnded   chan struct{}
-	allSent    chan struct{} // whatever was answered has arrived, or never will
+	allSent    chan struct{} // every answer is sent, or its connection is closed
 }
 
 func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.Logger) *frontDoor {
@@ -50,46 +51,49 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	}
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
+	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is none on
+	// writing, because watches last; the local server ends other requests after its --request-timeout.
 	d.server = &http.Server{
 		Handler:           withInfo(limitBodyTime(bodyTimeout, d.counted(handler))),
-		ReadHeaderTimeout: readHeaderTimeout,
+		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second},
+		MaxHeaderBytes:    1 << 20,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second},
 		ErrorLog:          stdlog.New(serverLog{log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       withConnection,
 		ConnState:         d.connected,
 		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"h2", "http/1.1"},
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-				return tlsConfig(), nil
-			},
+			MinVersion:         tls.VersionTLS12,
+			NextProtos:         []string{"h2", "http/1.1"},
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return tlsConfig(), nil },
 		},
 	}
 	return d
 }
 
-// serve accepts until shutdown.
-func (d *frontDoor) serve(l net.Listener) error {
-	if err := d.server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
-		return err
+// serve accepts connections until shutdown.
+func (d *frontDoor) serve(l net.Listener) error { return unlessClosed(d.server.ServeTLS(l, "", "")) }
+
+func unlessClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// counted knows short requests from those that last: watches, streams from and to nodes and pods, and whatever may be upgraded.
+// counted counts the requests. Short are all but watches, streams to and from nodes and pods, and
+// requests that may be upgraded.
 func (d *frontDoor) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		short := 1
-		if longLived(r) {
+		if r.Header.Get("Upgrade") != "" || longRunning(r) {
 			short = 0
 		}
 		if !d.enter(short) {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "this server has stopped", http.StatusServiceUnavailable)
+			http.Error(w, "this server is shutting down", http.StatusServiceUnavailable)
 			return
 		}
 		defer d.leave(short)
@@ -97,12 +101,8 @@ func (d *frontDoor) counted(next http.Handler) http.Handler {
 	})
 }
 
-// longLived reports whether a request may go on for ever, by what [withInfo] has found out.
-func longLived(r *http.Request) bool {
-	return r.Header.Get("Upgrade") != "" || longRunning(r)
-}
-
-// longRunning is what its path says, which decides who serves it: a header that changes nothing else must not keep a request from any bound.
+// longRunning reports whether the answer may last for ever. It looks at the path and the query
+// only: a client must not avoid a time limit by a header.
 func longRunning(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return ok && wire.LongRunning(info)
@@ -127,11 +127,12 @@ func (d *frontDoor) leave(short int) {
 	d.tell()
 }
 
-// connected follows the connections: only when one is closed has all been sent that handlers have left to it.
-func (d *frontDoor) connected(c net.Conn, is http.ConnState) {
+// connected is for [http.Server.ConnState]. Only when a connection is closed is it certain that its
+// answers are sent: handlers return before that.
+func (d *frontDoor) connected(c net.Conn, state http.ConnState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch is {
+	switch state {
 	case http.StateActive:
 		d.used[c] = struct{}{}
 	case http.StateHijacked, http.StateClosed:
@@ -140,80 +141,68 @@ func (d *frontDoor) connected(c net.Conn, is http.ConnState) {
 	}
 }
 
-// close moves on, and tells what has ended. Only the first true of each counts.
-func (d *frontDoor) close(closing, closed bool) {
+// close sets closing or closed.
+func (d *frontDoor) close(stage *bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closing = d.closing || closing
-	d.closed = d.closed || closed
+	*stage = true
 	d.tell()
 }
 
+// tell closes the channels of what has ended.
 func (d *frontDoor) tell() {
-	if d.closing && d.short == 0 {
-		closeOnce(d.shortEnded)
-	}
-	if d.closed && d.all == 0 {
-		closeOnce(d.allEnded)
-		if len(d.used) == 0 {
-			closeOnce(d.allSent)
+	closeIf(d.closing && d.short == 0, d.shortEnded)
+	closeIf(d.closed && d.all == 0, d.allEnded)
+	closeIf(d.closed && d.all == 0 && len(d.used) == 0, d.allSent)
+}
+
+// closeIf closes a channel if a condition holds and it is open.
+func closeIf(holds bool, c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		if holds {
+			close(c)
 		}
 	}
 }
 
-func closeOnce(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-		close(c)
-	}
-}
-
-// shutdown accepts no more connections, waits at most timeout for short requests to end, and then cuts what is left. When it returns nil,
-// no handler runs.
+// shutdown accepts no more connections, waits at most timeout for short requests to end, and then
+// cuts the others. When it returns nil, no handler runs.
 func (d *frontDoor) shutdown(timeout time.Duration) error {
-	// Listeners are closed, clients of HTTP/2 told to go, and connections closed that are idle: once. To go on with that, as with a context that has not
-	// ended, would be to close those whose last handler has returned, and which count as idle before they have sent the end of its answer.
+	// Close the listeners and the idle connections, and send GOAWAY to HTTP/2 clients, but only once.
+	// A Shutdown that waits would go on closing idle connections, and a connection counts as idle when
+	// its last handler has returned, which is before the end of the answer is sent.
 	once, end := context.WithCancel(context.Background())
 	end()
 	_ = d.server.Shutdown(once)
-	d.close(true, false)
+	d.close(&d.closing)
 	within(d.shortEnded, timeout)
-	d.close(true, true)
+	d.close(&d.closed)
 	d.cut() // ends handlers that wait for the local server or for a peer
 	within(d.allEnded, cutGrace)
 	within(d.allSent, sendGrace)
-	d.server.Close() // ends those that wait for their client
+	d.server.Close() // ends handlers that wait for their client
 	if !within(d.allEnded, endGrace) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return fmt.Errorf("stop serving: %d requests have not ended %s after their connections were broken", d.all, endGrace)
+		return fmt.Errorf("stop serving: %d requests are still running %s after their connections were closed", d.all, endGrace)
 	}
 	return nil
 }
 
-// within reports whether something has happened within a time.
-func within(happened <-chan struct{}, atMost time.Duration) bool {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
+// within waits for a channel to be closed, and reports whether it was within a time.
+func within(closed <-chan struct{}, atMost time.Duration) bool {
 	select {
-	case <-happened:
+	case <-closed:
 		return true
-	case <-timer.C:
+	case <-time.After(atMost):
 		return false
 	}
 }
 
-// How long handlers may take to send their last bytes once their contexts have ended, connections to send what handlers have left to them, and handlers to
-// notice that their connections are gone. A client that has been told to go closes its connection when it has its last answer; for others net/http does, a
-// second later.
-const (
-	cutGrace  = time.Second
-	sendGrace = time.Second
-	endGrace  = 5 * time.Second
-)
-
-// serverLog is what net/http has to say. Connections that end before there is TLS are load balancers that knock, by the thousand.
+// serverLog logs the messages of net/http. Failed TLS handshakes are for debugging only: load
+// balancers that check the port cause thousands of them.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Write(p []byte) (int, error) {
@@ -228,48 +217,15 @@ func (l serverLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// serverTLS keeps the server side of TLS for new connections. Client certificates are asked for and not demanded; they are verified with each
-// request, because authorities change and other ways to authenticate remain.
-type serverTLS struct {
-	credentials *credentials
-	current     atomic.Pointer[tls.Config]
-}
-
-func newServerTLS(c *credentials) *serverTLS {
-	s := &serverTLS{credentials: c}
-	s.renew()
-	return s
-}
-
-func (s *serverTLS) config() *tls.Config { return s.current.Load() }
-
-// renew takes the present certificate for new connections, and names the present authorities to clients, which choose a certificate by them.
-func (s *serverTLS) renew() {
-	hint := x509.NewCertPool()
-	for _, a := range []*authorities{s.credentials.clientCA, s.credentials.requestHeaderCA} {
-		if a != nil {
-			hint.AppendCertsFromPEM(a.pem)
-		}
-	}
-	s.current.Store(&tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
-		Certificates: []tls.Certificate{*s.credentials.serving.current.Load()},
-		ClientAuth:   tls.RequestClientCert,
-		ClientCAs:    hint,
-	})
-}
-
-// atFront sends the few paths that are the sidecar's own where they belong, and everything else to the proxy.
+// atFront serves the few paths of the sidecar's own, and passes all others to the proxy.
 func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Handler {
 	readyz := &frontReadyz{own: own, local: local}
 	debug = forSystemMasters(debug)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if info, ok := apirequest.RequestInfoFrom(r.Context()); !ok || info.IsResourceRequest {
-			routed.ServeHTTP(w, r)
-			return
-		}
+		info, ok := apirequest.RequestInfoFrom(r.Context())
 		switch {
+		case !ok || info.IsResourceRequest:
+			routed.ServeHTTP(w, r)
 		case r.URL.Path == readyzPath:
 			readyz.ServeHTTP(w, r)
 		case r.URL.Path == debugPeersPath && r.Method == http.MethodGet:
@@ -278,4 +234,41 @@ func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Ha
 			routed.ServeHTTP(w, r)
 		}
 	})
+}
+
+// bodyTimeout is how long a client may take to send a request's body, as the --request-timeout of a
+// kube-apiserver. Without it, a slow client could hold memory and a request at a peer for ever.
+const bodyTimeout = time.Minute
+
+// limitBodyTime sets a deadline for reading the body, except for long-running requests: an upload
+// through a proxy subresource may take any time. An Upgrade header does not avoid the deadline.
+func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || longRunning(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		control := http.NewResponseController(w)
+		if err := control.SetReadDeadline(time.Now().Add(within)); err != nil {
+			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
+			return
+		}
+		r.Body = &timedBody{r.Body, control}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// timedBody removes the deadline at the end of the body: the answer may take longer, and net/http
+// keeps reading to notice when the client leaves.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }

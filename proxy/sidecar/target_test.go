@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// A target such as "x:https://host/path" has no path, by which it is decided who serves what, and would arrive with one.
-func TestTheLocalServerIsAskedForWhatWasDecided(t *testing.T) {
+// A target such as "x:https://host/path" has no path for the decision who serves it, but would
+// arrive at the local server with one.
+func TestOpaqueTargetsDoNotChangeThePath(t *testing.T) {
 	a, r := one(t)
 	alice := r.ca.issue(subject{name: "alice"})
 	for _, target := range []string{"x:https://%s" + common, "https:http://%s" + common, "x:" + common[1:], "x:*"} {

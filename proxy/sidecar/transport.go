@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"slices"
@@ -14,47 +15,49 @@ import (
 	"github.com/skewproof/skewproof/proxy/connections"
 )
 
-// peerServerName is the name that peers' serving certificates have to bear (KEP-4020; kube-apiserver, BuildPeerProxy).
+// peerServerName is the name that serving certificates of peers must have (KEP-4020;
+// kube-apiserver, BuildPeerProxy).
 const peerServerName = "kubernetes.default.svc"
 
-// How soon a connection whose other end has vanished without a word is given up, streams on it included: a ping after the first
-// duration of silence, an answer within the second.
+// When the other end of a connection vanishes, the connection and its streams are closed: a ping
+// follows the first duration of silence, and must be answered within the second.
 const (
 	silence    = 5 * time.Second
 	pingAnswer = 5 * time.Second
 )
 
-// transport sends requests by verified TLS with a client certificate. Its certificates and authorities can change: requests that begin
-// after [transport.renew] use the new ones, on new connections. It is safe for concurrent use. No HTTP proxy of the environment is
-// used: what control planes say to each other goes nowhere else.
+// transport sends requests by verified TLS with a client certificate. Requests that begin after
+// [transport.renew] use the new certificates and authorities, on new connections. It is safe for
+// concurrent use. It ignores HTTP proxies of the environment.
 type transport struct {
 	config  func() *tls.Config
 	dial    time.Duration // bounds dialling, and the TLS handshake again; zero: 30 s and 10 s, as upstream
-	ping    time.Duration // of silence, after which an HTTP/2 connection is tried; zero: never
+	ping    time.Duration // of silence before an HTTP/2 ping; zero: no pings
 	conns   connections.Set
 	current atomic.Pointer[transports]
 
 	mu      sync.Mutex
-	retired []*transports // the last few: may still carry requests, after which their connections are idle
+	retired []*transports // the last few; they may still carry requests
 }
 
-// keepRetired is how many transports are kept when certificates change. The connections of older ones close by themselves, idleTimeout
-// after their last requests, and with the process at the latest.
+// keepRetired is how many transports are kept when certificates change. The connections of older
+// ones close idleTimeout after their last requests, or with the process.
 const keepRetired = 4
 
-// transports are two because HTTP/2 has no Upgrade (RFC 9113, 8.6): Go sends WebSockets by HTTP/1.1 on its own, SPDY not. And who answers a request
-// through a proxy subresource can break the connection on which it is, see throughProxy.
+// transports are two because HTTP/2 has no Upgrade (RFC 9113, 8.6), and Go falls back to HTTP/1.1
+// for WebSockets only, not for SPDY; and because of [throughProxy].
 type transports struct{ http2, http1 *http.Transport }
 
-// newTransport returns a transport. Pings are for other machines: the end of a process on this one is told by the kernel at once, and one that
-// is merely paused must not lose what is in flight.
+// newTransport returns a transport. Pings are for peers, not for the local server: if that process
+// ends, the kernel says so at once, and if it is only paused, its requests must not be lost.
 func newTransport(dial, ping time.Duration, config func() *tls.Config) *transport {
 	t := &transport{config: config, dial: dial, ping: ping}
 	t.renew()
 	return t
 }
 
-// renew makes new requests use the present certificates and authorities. Old connections end when their requests have.
+// renew makes new requests use the present certificates and authorities. Old connections end with
+// their last requests.
 func (t *transport) renew() {
 	next := &transports{http2: t.new(true), http1: t.new(false)}
 	t.mu.Lock()
@@ -85,8 +88,7 @@ func (t *transport) new(http2 bool) *http.Transport {
 		DialContext:         t.conns.Dialer(dialer),
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: handshake,
-		// The client's own Accept-Encoding decides, and what is compressed passes byte for byte.
-		DisableCompression:  true,
+		DisableCompression:  true, // the client's own Accept-Encoding decides
 		MaxIdleConnsPerHost: 100,
 		IdleConnTimeout:     idleTimeout,
 		Protocols:           protocols,
@@ -94,7 +96,6 @@ func (t *transport) new(http2 bool) *http.Transport {
 	}
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	current := t.current.Load()
 	if r.Header.Get("Upgrade") != "" || throughProxy(r) {
@@ -103,8 +104,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return current.http2.RoundTrip(r)
 }
 
-// throughProxy reports whether a pod, a service or a node answers. It may answer with more headers than a client of HTTP/2 takes, which ends in an
-// error of the connection (golang.org/x/net/http2, Framer.readMetaFrame): nobody else's requests must be on that one.
+// throughProxy reports whether a pod, a service or a node answers. It may send more headers than an
+// HTTP/2 client accepts, which is an error of the whole connection (golang.org/x/net/http2,
+// Framer.readMetaFrame). So these requests do not share connections with others.
 func throughProxy(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return ok && (info.Verb == "proxy" || info.Subresource == "proxy")
@@ -126,10 +128,10 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// close ends the transport, with all its connections: nobody waits for an answer any more.
+// close closes the transport and all its connections.
 func (t *transport) close() {
 	t.conns.Close()
-	t.CloseIdleConnections() // what the transports keep of them
+	t.CloseIdleConnections()
 }
 
 func (t *transports) closeIdle() {
@@ -137,21 +139,45 @@ func (t *transports) closeIdle() {
 	t.http1.CloseIdleConnections()
 }
 
-// peerTLS is the client side of TLS to peers, upstreamTLS to the local kube-apiserver; each of the present moment.
-func (c *credentials) peerTLS() *tls.Config {
+// clientTLS returns the TLS client configuration with the present certificate and authorities.
+func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS12,
-		RootCAs:      c.peerCA.pool(),
-		ServerName:   peerServerName,
+		RootCAs:      ca.pool(),
+		ServerName:   serverName,
 		Certificates: []tls.Certificate{*c.proxyClient.current.Load()},
 	}
 }
 
-func (c *credentials) upstreamTLS(serverName string) *tls.Config {
-	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		RootCAs:      c.upstreamCA.pool(),
-		ServerName:   serverName,
-		Certificates: []tls.Certificate{*c.proxyClient.current.Load()},
+// serverTLS is the TLS server configuration for new connections. Client certificates are optional,
+// and verified with each request, because the authorities can change.
+type serverTLS struct {
+	credentials *credentials
+	current     atomic.Pointer[tls.Config]
+}
+
+func newServerTLS(c *credentials) *serverTLS {
+	s := &serverTLS{credentials: c}
+	s.renew()
+	return s
+}
+
+func (s *serverTLS) config() *tls.Config { return s.current.Load() }
+
+// renew takes the present certificate, and names the present authorities to clients, which choose
+// their certificate by them.
+func (s *serverTLS) renew() {
+	hint := x509.NewCertPool()
+	for _, a := range []*authorities{s.credentials.clientCA, s.credentials.requestHeaderCA} {
+		if a != nil {
+			hint.AppendCertsFromPEM(a.read[0])
+		}
 	}
+	s.current.Store(&tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{*s.credentials.serving.current.Load()},
+		ClientAuth:   tls.RequestClientCert,
+		ClientCAs:    hint,
+	})
 }

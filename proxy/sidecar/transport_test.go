@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Certificates that change every hour for years must not fill the memory.
+// Transports must not fill the memory if certificates change often.
 func TestFewRetiredTransportsAreKept(t *testing.T) {
 	transport := newTransport(time.Hour, 0, func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} })
 	defer transport.close()
@@ -17,7 +17,7 @@ func TestFewRetiredTransportsAreKept(t *testing.T) {
 		before := transport.current.Load()
 		transport.renew()
 		if got := transport.retired[len(transport.retired)-1]; got != before {
-			t.Fatal("the last to retire is not the last that is kept")
+			t.Fatal("the last retired transport is not kept")
 		}
 	}
 	if len(transport.retired) != keepRetired {
@@ -25,12 +25,13 @@ func TestFewRetiredTransportsAreKept(t *testing.T) {
 	}
 }
 
-// A connection over HTTP/2 is busy for a moment after its last request was cancelled. It must not outlive the transport for that.
-func TestCloseEndsConnectionsThatAreBusy(t *testing.T) {
+// An HTTP/2 connection is busy for a moment after its last request was cancelled. Close must close
+// it all the same.
+func TestCloseEndsBusyConnections(t *testing.T) {
 	asked, gone := make(chan string, 1), make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- r.Proto
-		<-r.Context().Done() // nothing ends it but the end of the connection
+		<-r.Context().Done() // only the end of the connection ends it
 		close(gone)
 	}))
 	server.EnableHTTP2 = true

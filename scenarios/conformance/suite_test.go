@@ -127,13 +127,12 @@ func failBeyondTheKEP() int {
 	if err != nil {
 		return 4
 	}
-	held := reports.Invariant{Name: "NoLoop", Grade: invariant.GradeCore, Verdict: invariant.OutcomePass, About: true, Checked: 1}
+	held := invariant.Verdict{Name: "NoLoop", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, About: true, Checked: 1}
+	broken := invariant.Verdict{Name: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomeFail, Checked: 1, Violations: 1}
 	left := reports.RunReport{
 		APIVersion: reports.APIVersion, Kind: reports.Kind, Metadata: reports.Metadata{Complete: true, From: "v1.36.3", To: "v1.37.1"},
-		Invariants: []reports.Invariant{held, {
-			Name: "Available", Grade: invariant.GradeExtended, Verdict: invariant.OutcomeFail, Checked: 1, Violations: 1,
-		}},
-		Verdict: reports.Verdict{Outcome: invariant.OutcomeFail, Strict: true, Failed: []string{"Available"}, Sentence: "c answered 503."},
+		Invariants: []reports.Invariant{{Verdict: held}, {Verdict: broken}},
+		Verdict:    reports.Verdict{Outcome: invariant.OutcomeFail, Strict: true, Failed: []string{"Available"}, Sentence: "c answered 503."},
 	}
 	left.Timeline.BucketSeconds = 1
 	if os.Mkdir(spec.Out, 0o700) != nil || reports.WriteAll(spec.Out, left) != nil {

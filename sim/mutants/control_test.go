@@ -43,6 +43,6 @@ func TestNothingIsFoundWhereNothingIsPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f != nil {
-		t.Errorf("after %d schedules: %s: %s", f.schedules, f.by[0].Invariant, f.by[0].Evidence[0].Sentence)
+		t.Errorf("after %d schedules: %s: %s", f.schedules, f.by[0].Name, f.by[0].Evidence[0].Sentence)
 	}
 }

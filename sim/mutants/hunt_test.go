@@ -117,14 +117,14 @@ func (h *hunter) blame(c *sim.Case, seed uint64, broken []invariant.Verdict) ([]
 			return nil, err
 		}
 		for _, v := range with {
-			again[v.Invariant]++
+			again[v.Name]++
 		}
 	}
-	return slices.DeleteFunc(broken, func(v invariant.Verdict) bool { return again[v.Invariant] < brokenOn }), nil
+	return slices.DeleteFunc(broken, func(v invariant.Verdict) bool { return again[v.Name] < brokenOn }), nil
 }
 
 func names(v invariant.Verdict, all []invariant.Verdict) bool {
-	return slices.ContainsFunc(all, func(o invariant.Verdict) bool { return o.Invariant == v.Invariant })
+	return slices.ContainsFunc(all, func(o invariant.Verdict) bool { return o.Name == v.Name })
 }
 
 // another is the n-th tape for the case of a seed; 0 is its own.
@@ -141,7 +141,7 @@ func judge(s *sim.Simulator, c *sim.Case, t *tape.Tape) ([]invariant.Verdict, er
 	verdicts = slices.DeleteFunc(verdicts, func(v invariant.Verdict) bool { return v.Outcome != invariant.OutcomeFail })
 	for _, v := range verdicts {
 		if !result.Suspect {
-			return nil, fmt.Errorf("nothing looked suspicious, and yet %s is broken: %s", v.Invariant, v.Evidence[0].Sentence)
+			return nil, fmt.Errorf("nothing looked suspicious, and yet %s is broken: %s", v.Name, v.Evidence[0].Sentence)
 		}
 	}
 	return verdicts, nil

@@ -46,7 +46,7 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: not found within %d schedules. %s", m.name, most, m.wrong)
 		case *only != "":
 			for _, v := range f.by {
-				t.Logf("seed %d: %s: %s", f.seed, v.Invariant, v.Evidence[0].Sentence)
+				t.Logf("seed %d: %s: %s", f.seed, v.Name, v.Evidence[0].Sentence)
 			}
 		}
 	})
@@ -59,7 +59,7 @@ func TestMutants(t *testing.T) {
 	for _, f := range found {
 		if f != nil {
 			for _, v := range f.by {
-				findings.by(v.Invariant)
+				findings.by(v.Name)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func table(to io.Writer, mutants []mutant, found []*finding) {
 func (f *finding) String() string {
 	var all []string
 	for _, v := range f.by {
-		name := v.Invariant
+		name := v.Name
 		if !isCore(v) {
 			name += " (extended)"
 		}

@@ -81,7 +81,7 @@ func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.
 	}
 	all := map[string]invariant.Outcome{}
 	for _, v := range invariant.Judge(result.History) {
-		all[v.Invariant] = v.Outcome
+		all[v.Name] = v.Outcome
 	}
 	return all
 }

@@ -1,5 +1,5 @@
-// Package parity compares what the simulator and real processes come to when they carry out the same plan. Where they disagree the simulator
-// is wrong, or chance decides; either way it is written down in known.json with the reason, or it is a failure.
+// Package parity compares the verdicts of the simulator and of real processes on the same plan. A
+// disagreement is a failure unless known.json has it, with the reason.
 package parity
 
 import (
@@ -32,7 +32,7 @@ func (d Disagreement) String() string {
 		d.Scenario, d.Subject, d.From, d.To, d.Invariant, d.Local, d.Sim)
 }
 
-// Compare compares two reports of one plan, verdict by verdict, in the order of the catalogue. The error says why they cannot be compared.
+// Compare compares two reports of one plan, verdict by verdict, in the order of the catalogue.
 func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
 	l, s := local.Metadata, sim.Metadata
 	switch {
@@ -47,8 +47,8 @@ func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("compare two runs of one plan: that in sim was not judged by %s: judge both with the same skewproof", real.Name)
 		}
-		if simulated := sim.Invariants[i]; simulated.Verdict != real.Verdict {
-			all = append(all, Disagreement{l.Scenario, l.Subject, l.From, l.To, real.Name, real.Verdict, simulated.Verdict})
+		if simulated := sim.Invariants[i]; simulated.Outcome != real.Outcome {
+			all = append(all, Disagreement{l.Scenario, l.Subject, l.From, l.To, real.Name, real.Outcome, simulated.Outcome})
 		}
 	}
 	return all, nil
@@ -59,11 +59,11 @@ func describe(r reports.RunReport) string {
 	return fmt.Sprintf("%s, %s, %d servers, %s to %s", m.Scenario, m.Subject, len(r.Servers), m.From, m.To)
 }
 
-// Known is a disagreement that is accounted for. Fields that are empty stand for anything. An outcome that is inconclusive must be named: a
-// run that proves nothing agrees with none.
+// Known is a disagreement with its reason. An empty field matches anything, except that an empty
+// outcome does not match inconclusive.
 type Known struct {
 	Disagreement
-	// Why says what makes the backends differ, and why that is no defect to mend.
+	// Why says what makes the backends differ, and why that is not a defect to fix.
 	Why string `json:"why"`
 }
 
@@ -113,8 +113,9 @@ func likewise(known, is invariant.Outcome) bool {
 	return known == is || known == "" && is != invariant.OutcomeInconclusive
 }
 
-// Causes compares how two reports say that invariants are violated: what both show, and what only one of them does. Each is
-// "invariant: asked server: cause". A report shows a few kinds of violations of each invariant only, so this is for reading, not for judging.
+// Causes compares the violations that two reports show, each as "invariant: asked server: cause". A
+// report shows only a few kinds of violations of each invariant, so this is for reading, not
+// judging.
 func Causes(local, sim reports.RunReport) (both, onlyLocal, onlySim []string) {
 	real, simulated := causes(local), causes(sim)
 	for _, c := range real {

@@ -18,7 +18,7 @@ func report(backend string, verdicts ...invariant.Outcome) reports.RunReport {
 		Servers:  make([]reports.Server, 3),
 	}
 	for i, v := range verdicts {
-		r.Invariants = append(r.Invariants, reports.Invariant{Name: []string{"NoLoop", "NoCrash", "Converges"}[i], Verdict: v})
+		r.Invariants = append(r.Invariants, reports.Invariant{Verdict: invariant.Verdict{Name: []string{"NoLoop", "NoCrash", "Converges"}[i], Outcome: v}})
 	}
 	return r
 }

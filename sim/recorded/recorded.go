@@ -119,11 +119,8 @@ func parse(name string, bodies [2][]byte) (*Version, error) {
 	return v, err
 }
 
-// reduced are the releases with some of their APIs switched off, by name.
-var reduced struct {
-	mu   sync.Mutex
-	made map[string]*Version
-}
+// reduced has a reading of each release with some of its APIs switched off, by name.
+var reduced sync.Map
 
 // reduce makes a release with some of its APIs switched off of the whole one.
 func reduce(name string) (*Version, error) {
@@ -140,20 +137,14 @@ func reduce(name string) (*Version, error) {
 			return nil, fmt.Errorf("release %s has no %s that could be switched off", r.Version, w)
 		}
 	}
-	reduced.mu.Lock()
-	defer reduced.mu.Unlock()
-	if v := reduced.made[name]; v != nil {
+	read, _ := reduced.LoadOrStore(name, sync.OnceValues(func() (*Version, error) {
+		v, err := whole.only(name, func(gvr history.GVR) bool { return r.Serves(gvr.Group, gvr.Version) })
+		if err != nil {
+			return nil, fmt.Errorf("make release %s: %w", name, err)
+		}
 		return v, nil
-	}
-	v, err := whole.only(name, func(gvr history.GVR) bool { return r.Serves(gvr.Group, gvr.Version) })
-	if err != nil {
-		return nil, fmt.Errorf("make release %s: %w", name, err)
-	}
-	if reduced.made == nil {
-		reduced.made = map[string]*Version{}
-	}
-	reduced.made[name] = v
-	return v, nil
+	}))
+	return read.(reading)()
 }
 
 // only makes a version that serves some of the resources of v.

@@ -1,5 +1,6 @@
-// Package replay runs a repro file of a search again: in the simulator or on real kube-apiservers. It makes the plan for the real servers, tells what
-// happened, and says whether it is what the file says.
+// Package replay helps to run a repro file again, in the simulator or on real kube-apiservers: it
+// makes the plan for real servers, tells what happened, and says whether the violation is that of
+// the file.
 package replay
 
 import (
@@ -68,7 +69,8 @@ func NewPlan(r *search.Repro, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// subjectOf returns the subject of real runs that a policy of the simulator stands for, and in what the servers of those versions differ from it.
+// subjectOf returns the subject that behaves like a policy, and how servers of those versions
+// differ.
 func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.Policy, error)) (subject string, unlike []string, err error) {
 	for _, c := range spec.Changes {
 		unlike = append(unlike, "change "+c+": the policy of a real kube-apiserver, and of a run's sidecar, cannot be changed")
@@ -99,7 +101,7 @@ func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.P
 	return scenario.SubjectBuiltin, unlike, nil
 }
 
-// planOf makes the plan without looking at what real servers can do beyond one fault after the other.
+// planOf makes the plan. It refuses only requests and faults, not the subject.
 func planOf(r *search.Repro) *Plan {
 	p := &Plan{state: scenario.NewState(r.Case.Servers), Plan: scenario.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
 	for i, request := range r.Case.Requests {
@@ -149,8 +151,8 @@ func (p *Plan) wait(d time.Duration) {
 	p.add(scenario.Step{Action: scenario.Soak, For: d})
 }
 
-// step adds the i-th step of the case, unless it must be refused. The heal of a refused fault is left
-// out, too.
+// step adds the i-th step of the case unless it must be refused. It also skips the heal of a
+// refused fault.
 func (p *Plan) step(i int, s scenario.Step) {
 	if s.Action == scenario.Inject {
 		if other := p.clash(s.Fault); other != "" {
@@ -195,8 +197,8 @@ func (p *Plan) restore() {
 const (
 	shortestWait = 2 * time.Second
 	longestWait  = time.Minute
-	// observed is how long the load goes on after the time of a request of the file. The load asks for all resources by turns, and needs
-	// this long to come to the one of the file.
+	// observed is how long the load goes on after the time of a request of the file: it requests all
+	// resources in turn, and needs this long to come to that of the file.
 	observed = 15 * time.Second
 )
 
@@ -204,8 +206,8 @@ const (
 type moment struct {
 	index int // of the step; -1 is the beginning
 	at    time.Duration
-	// wait is how long the case waits after the step. until is when the last request of that wait has been observed, counted from the
-	// step; 0 if there is no request.
+	// wait is how long the case waits after the step. until is when the last request of that wait has
+	// been observed, counted from the step; 0 if there is no request.
 	wait, until time.Duration
 }
 

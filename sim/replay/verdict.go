@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -14,11 +16,11 @@ import (
 // VerdictOn returns the verdict on the invariant that a file is about.
 func VerdictOn(verdicts []invariant.Verdict, r *search.Repro) invariant.Verdict {
 	for _, v := range verdicts {
-		if v.Invariant == r.Invariant {
+		if v.Name == r.Invariant {
 			return v
 		}
 	}
-	return invariant.Verdict{Invariant: r.Invariant, Outcome: invariant.OutcomeInconclusive, Reason: "this skewproof has no invariant of that name"}
+	return invariant.Verdict{Name: r.Invariant, Outcome: invariant.OutcomeInconclusive, Reason: "this skewproof has no invariant of that name"}
 }
 
 // Recognise says in a sentence whether the violation of a file was seen again.
@@ -46,7 +48,8 @@ func sameCause(r *search.Repro, v invariant.Verdict) *invariant.Evidence {
 	return nil
 }
 
-// CompareTraces says in a sentence whether a run of the simulator was the run of the file. version is that of this skewproof.
+// CompareTraces says in a sentence whether a run in the simulator was that of the file. version is
+// that of this skewproof.
 func CompareTraces(r *search.Repro, hash uint64, version string) string {
 	is := search.HashText(hash)
 	if is == r.Hash {
@@ -60,8 +63,9 @@ func CompareTraces(r *search.Repro, hash uint64, version string) string {
 		"This is skewproof %s.", is, r.Hash, by, version)
 }
 
-// JudgeReal judges the run of a file on real servers, and says whether it shows the violation of the file: the same invariant with the same
-// cause, on a resource that the file asks for. Real servers serve many more resources, and may have other violations there.
+// JudgeReal judges the run of a file on real servers, and says whether it shows the violation of
+// the file: the same invariant with the same cause, on a resource that the file requests. Real
+// servers serve many more resources, and may have other violations there.
 func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Outcome {
 	v := VerdictOn(judgeRequested(h, r), r)
 	fmt.Fprintf(out, "\nOn what the file asks for, %s\n", Recognise(r, v))
@@ -71,8 +75,8 @@ func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Out
 	return v.Outcome
 }
 
-// judgeRequested judges the operations on what the file asks for. All operations count as pressure: if there were enough of them, no more is
-// demanded of those that are judged.
+// judgeRequested judges the operations on what the file requests. If all operations together were
+// enough pressure, those that are judged need not be.
 func judgeRequested(h *history.History, r *search.Repro) []invariant.Verdict {
 	answered := 0
 	for _, o := range h.Operations {
@@ -97,4 +101,69 @@ func keepRequested(h *history.History, r *search.Repro) {
 		}
 		return true
 	})
+}
+
+// WriteStory writes what happened in a run of a file: the steps, the crashes of servers, and what
+// violates the invariant.
+func WriteStory(out io.Writer, r *search.Repro, h *history.History, v invariant.Verdict) {
+	var servers []string
+	for _, s := range r.Case.Servers {
+		servers = append(servers, s.Name+" "+s.Version)
+	}
+	policy := r.Spec.Policy
+	if len(r.Spec.Changes) > 0 {
+		policy += " with " + strings.Join(r.Spec.Changes, ", ")
+	}
+	fmt.Fprintf(out, "Policy %s, %d servers: %s. Seed %d.\n\n", policy, len(servers), strings.Join(servers, ", "), r.Seed)
+	for _, l := range storyLines(h, v) {
+		fmt.Fprintf(out, "%10.3fs  %s\n", l.at.Seconds(), l.text)
+	}
+}
+
+// line is one event of a story.
+type line struct {
+	at   history.Time
+	text string
+}
+
+func storyLines(h *history.History, v invariant.Verdict) []line {
+	var all []line
+	first := history.Time(0)
+	for _, l := range h.Lifecycle {
+		switch {
+		case l.State == history.StateReady && l.Incarnation == 1:
+			first = max(first, l.At)
+		case l.State == history.StateCrashed:
+			all = append(all, line{l.At, l.Server + " crashed: " + l.Detail})
+		}
+	}
+	all = append(all, line{first, "every server is ready"})
+	for _, s := range h.Steps {
+		text := s.Sentence
+		if took := s.End - s.Start; s.Disturbs && took > time.Millisecond {
+			text += fmt.Sprintf(" (done after %s)", took.Round(time.Millisecond))
+		}
+		if s.Error != "" {
+			text += ": " + s.Error
+		}
+		if s.Disturbs || s.Error != "" {
+			all = append(all, line{s.Start, text})
+		}
+	}
+	for _, e := range v.Evidence {
+		text := "VIOLATION: " + e.Sentence
+		if e.Count > 1 {
+			text += fmt.Sprintf(" (the first of %d alike, the last at %s)", e.Count, e.Last.Round(time.Millisecond))
+		}
+		at := e.First
+		if len(e.Operations) > 0 {
+			at = e.Operations[len(e.Operations)-1].Start
+		}
+		all = append(all, line{at, text})
+	}
+	// Lines that are less than a microsecond apart keep the order in which they were added.
+	slices.SortStableFunc(all, func(a, b line) int {
+		return cmp.Compare(a.at.Truncate(time.Microsecond), b.at.Truncate(time.Microsecond))
+	})
+	return all
 }

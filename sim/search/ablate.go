@@ -21,8 +21,8 @@ type Ablation struct {
 	there, back []string
 }
 
-// Ablate prepares the comparison of the policy of a spec with another policy. The error says what is wrong with them or with the options.
-// ShrinkRuns is not used, and an ablation has no shards.
+// Ablate prepares the comparison of the policy of a spec with another policy. ShrinkRuns is not
+// used, and shards are an error.
 func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 	a := &Ablation{from: spec, to: spec, options: o}
 	a.to.Policy, a.to.Changes = to, nil
@@ -54,8 +54,8 @@ func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 	return a, nil
 }
 
-// Run runs the same schedules under both policies, and under each with one switch as in the other. Before each policy it calls progress, if that
-// is set.
+// Run runs the same schedules under both policies, and under each with one switch as in the other.
+// It calls progress (may be nil) before each policy.
 func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, of int)) (*reports.Ablation, error) {
 	o := a.options
 	r := &reports.Ablation{

@@ -23,13 +23,15 @@ type Options struct {
 	For time.Duration
 	// Workers is how many schedules are run at once, [MaxWorkers] at most; 0 is the number of processors.
 	Workers int
-	// Shard of Shards is the part that is searched, from 1: every Shards-th seed, [reports.MaxShards] at most. 0 of 0 is all.
+	// Shard of Shards, from 1, is the part that is searched: every Shards-th seed,
+	// [reports.MaxShards] at most. 0 of 0 is all.
 	Shard, Shards int
 	// Strict lets extended invariants count like core ones.
 	Strict bool
 	// Progress, if set, is called once a second.
 	Progress func(Progress)
-	// ShrinkRuns is how many runs the shrinking of one violation may take; 0 is DefaultShrinkRuns, less than 0: nothing is shrunk.
+	// ShrinkRuns bounds the runs to shrink one violation; 0 is DefaultShrinkRuns, below 0 nothing is
+	// shrunk.
 	ShrinkRuns int
 	// Version and Machine are what the campaign says of the program and of where it ran.
 	Version, Machine string
@@ -104,7 +106,8 @@ func newSearch(spec Spec, o Options, method reports.Method, source func() source
 	return &Search{spec: spec, options: o.withDefaults(), method: method, source: source, setup: setup}, o.check()
 }
 
-// batch is how many schedules a worker claims at once. It runs all that it has claimed, so that no seed between others is left out.
+// batch is how many schedules a worker claims at once. It runs all of them, so that no seed is left
+// out.
 const batch = 16
 
 // claim returns the places of the schedules that are to be run next, counted within this shard.
@@ -132,8 +135,9 @@ func (s *Search) seed(place uint64) uint64 {
 	return o.First + place*uint64(o.Shards) + uint64(o.Shard-1)
 }
 
-// Run runs the schedules, judges them by every invariant, and shrinks one violation of each signature. A violation does not end it, nor do a few
-// panics: only ctx, the number of schedules, the time, and a hundred panics in each worker do. The campaign is what was found until then.
+// Run runs the schedules, judges them by every invariant, and shrinks one violation of each
+// signature. It ends with ctx, the number of schedules, the time, or a hundred panics in each
+// worker.
 func (s *Search) Run(ctx context.Context) *reports.Campaign {
 	s.began = time.Now()
 	if s.options.For > 0 {

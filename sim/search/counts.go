@@ -55,8 +55,8 @@ func (n *counts) run(r *sim.Result) {
 	}
 }
 
-// judge counts the invariants that a schedule tested and violated, and its violations. A history that is about no invariant has one verdict for
-// each of the catalogue.
+// judge counts the invariants that a schedule tested and violated, and its violations. verdicts are
+// in the order of the catalogue.
 func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []Violation) {
 	n.judged++
 	for i := range n.invariants {
@@ -83,7 +83,8 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 	}
 }
 
-// mostKinds bounds the signatures and the troubles that are told apart: a defect that has a different text each time must not fill the memory.
+// mostKinds bounds the signatures and the troubles that are counted separately, and so the memory
+// for them.
 const mostKinds = 1000
 
 // trouble counts a schedule that could not be run.

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -37,18 +38,18 @@ const mostReplaced = 8
 
 // disturb adds the steps that harm or change the control plane.
 func (g *Generator) disturb() {
-	g.soakFirst()
-	var there []int
-	var room [kinds]int
-	there = room[:0]
+	if !g.c.Settled || g.chance(4) {
+		g.soak()
+	}
+	there := make([]int, 0, kinds)
 	for k := range kinds {
 		if g.chance(3) {
 			there = append(there, k)
 		}
 	}
-	g.plan.first = len(g.c.Steps)
+	g.first = len(g.c.Steps)
 	upgrade := 0 // servers that the rolling upgrade replaces
-	if g.plan.rolling {
+	if g.rolling {
 		upgrade = min(g.spec.Servers, mostReplaced)
 	}
 	steps := 0
@@ -58,28 +59,17 @@ func (g *Generator) disturb() {
 	for done, replaced := 0, 0; done < steps || replaced < upgrade; {
 		switch {
 		case replaced < upgrade && (done == steps || g.chance(2)):
-			g.replace(g.nthReplaced(replaced))
+			server := replaced
+			if g.last {
+				server = g.spec.Servers - 1 - replaced
+			}
+			g.replace(server)
 			replaced++
 		case g.chance(4) && g.undo():
 		default:
 			done++
 			g.disturbOnce(there[g.fault(len(there))])
 		}
-		g.soak()
-	}
-}
-
-// nthReplaced is the i-th server that a rolling upgrade replaces.
-func (g *Generator) nthReplaced(i int) int {
-	if g.plan.last {
-		return g.spec.Servers - 1 - i
-	}
-	return i
-}
-
-// soakFirst adds a wait before the first disturbance, in most cases.
-func (g *Generator) soakFirst() {
-	if !g.c.Settled || g.chance(4) {
 		g.soak()
 	}
 }
@@ -91,35 +81,29 @@ func (g *Generator) disturbOnce(kind int) {
 		return
 	}
 	server := g.fault(g.spec.Servers)
-	name, state := g.names[server], g.plan.state[server]
+	name := g.names[server]
 	switch kind {
 	case kindEtcd:
 		g.inject(g.blocking(name, fault.Etcd))
 	case kindClient:
 		g.inject(g.anyFault(fault.Client, name))
 	case kindDefine:
-		g.define(g.fault(len(definitions)))
+		g.define(&definitions[g.fault(len(definitions))])
 	case kindDiscovery:
-		g.toggleDiscovery(server, g.fault(2))
-	case kindKill:
-		if !state.ended() {
-			g.process(scenario.Kill, server, isKilled)
-		}
-	case kindStop:
-		if state == isRunning {
-			g.process(scenario.Stop, server, isStopped)
-		}
-	case kindPause:
-		if state == isRunning {
-			g.process(scenario.Pause, server, isPaused)
-		}
-	case kindRestart:
-		if state == isRunning {
-			g.process(scenario.Restart, server, isRunning)
+		path := paths[g.fault(len(paths))]
+		if !g.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: name, Path: path}) {
+			g.add(scenario.Step{Action: scenario.BreakDiscovery, Server: name, Path: path})
 		}
 	case kindReplace:
 		g.replace(server)
+	default:
+		g.add(scenario.Step{Action: processActions[kind], Server: name})
 	}
+}
+
+// processActions are the disturbances of one process.
+var processActions = [kinds]scenario.Action{
+	kindKill: scenario.Kill, kindStop: scenario.Stop, kindPause: scenario.Pause, kindRestart: scenario.Restart,
 }
 
 // disturbLink adds a fault on the links between two servers.
@@ -170,74 +154,64 @@ func (g *Generator) partition(a, b int) {
 	}
 }
 
-func (g *Generator) process(action scenario.Action, server int, then processState) {
-	g.plan.state[server] = then
-	g.add(scenario.Step{Action: action, Server: g.names[server]})
-}
-
-// replace gives a server that runs the other version, or starts one that does not with it.
+// replace gives a server that runs the other version, or starts one that has ended with it.
 func (g *Generator) replace(server int) {
-	action := scenario.Replace
-	switch g.plan.state[server] {
-	case isPaused:
-		return
-	case isKilled, isStopped:
-		action = scenario.Start
+	newer := g.versionAfter(len(g.c.Steps), server) == g.spec.To
+	step := scenario.Step{Action: scenario.Replace, Server: g.names[server], Version: g.spec.version(!newer)}
+	if !g.add(step) {
+		step.Action = scenario.Start
+		g.add(step)
 	}
-	g.plan.newer[server] = !g.plan.newer[server]
-	g.plan.state[server] = isRunning
-	g.add(scenario.Step{Action: action, Server: g.names[server], Version: g.version(g.plan.newer[server])})
 }
 
-// paths are those of the discovery documents, by the index of the root.
+// paths are those of the discovery documents.
 var paths = [2]string{"/api", "/apis"}
 
-func (g *Generator) toggleDiscovery(server, root int) {
-	action := scenario.BreakDiscovery
-	if g.plan.spoiled[server][root] {
-		action = scenario.RestoreDiscovery
+// definitions are the custom resources and aggregated APIs that cases define. The second is the
+// first with other versions.
+var definitions = [...]scenario.Definition{
+	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1"}},
+	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1", "v2"}},
+	{Group: "stable.example.com", Resource: "gadgets", Versions: []string{"v1"}},
+	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1"}, Aggregated: true},
+}
+
+// define creates or deletes a definition, or gives its resource other versions.
+func (g *Generator) define(d *scenario.Definition) {
+	step := scenario.Step{Action: scenario.Define, Definition: d}
+	if slices.ContainsFunc(g.state.On(), func(o scenario.Step) bool { return o.Definition == d }) {
+		step.Action = scenario.Undefine
 	}
-	g.plan.spoiled[server][root] = action == scenario.BreakDiscovery
-	g.add(scenario.Step{Action: action, Server: g.names[server], Path: paths[root]})
+	g.add(step)
+}
+
+// healing lists the steps that heal the faults that are on, in the order in which they were
+// injected. The list is valid until the next call.
+func (g *Generator) healing() []scenario.Step {
+	g.undoing = g.undoing[:0]
+	for _, o := range g.state.On() {
+		if o.Action == scenario.Inject {
+			g.undoing = append(g.undoing, scenario.Step{Action: scenario.Heal, Label: o.Label})
+		}
+	}
+	return g.undoing
 }
 
 // undo heals one fault or brings back one server, and reports whether there was any.
 func (g *Generator) undo() bool {
-	n := len(g.plan.on)
-	for _, s := range g.plan.state {
-		if s != isRunning {
-			n++
+	all := g.healing()
+	for _, name := range g.names {
+		for _, o := range g.state.On() {
+			switch {
+			case o.Server != name:
+			case o.Action == scenario.Pause:
+				all = append(all, scenario.Step{Action: scenario.Resume, Server: name})
+			case o.Action == scenario.Kill, o.Action == scenario.Stop:
+				all = append(all, scenario.Step{Action: scenario.Start, Server: name})
+			}
 		}
 	}
-	if n == 0 {
-		return false
-	}
-	which := g.fault(n)
-	if which < len(g.plan.on) {
-		g.heal(which)
-		return true
-	}
-	which -= len(g.plan.on)
-	for server, s := range g.plan.state {
-		if s == isRunning {
-			continue
-		}
-		if which == 0 {
-			g.bringBack(server)
-			return true
-		}
-		which--
-	}
-	return false
-}
-
-// bringBack resumes or starts a server.
-func (g *Generator) bringBack(server int) {
-	action := scenario.Start
-	if g.plan.state[server] == isPaused {
-		action = scenario.Resume
-	}
-	g.process(action, server, isRunning)
+	return len(all) > 0 && g.add(all[g.fault(len(all))])
 }
 
 // margin is how long after the convergence bound the last requests are sent.
@@ -245,22 +219,22 @@ const margin = 5 * time.Second
 
 // recover undoes everything and waits until all must be right again. A server that was stopped gracefully may stay stopped.
 func (g *Generator) recover() {
-	g.plan.heals = len(g.c.Steps)
-	for len(g.plan.on) > 0 {
-		g.heal(g.fault(len(g.plan.on)))
+	g.heals = len(g.c.Steps)
+	for all := g.healing(); len(all) > 0; all = g.healing() {
+		g.add(all[g.fault(len(all))])
 	}
-	for server := range g.plan.state {
-		for root, spoiled := range g.plan.spoiled[server] {
-			if spoiled {
-				g.toggleDiscovery(server, root)
-			}
+	for _, name := range g.names {
+		for _, path := range paths {
+			g.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: name, Path: path})
 		}
-		switch state := g.plan.state[server]; {
-		case state == isRunning, state == isStopped && g.chance(3):
-		default:
-			g.bringBack(server)
+		stopped := slices.ContainsFunc(g.state.On(), func(o scenario.Step) bool { return o.Action == scenario.Stop && o.Server == name })
+		if stopped && g.chance(3) {
+			continue
+		}
+		if !g.add(scenario.Step{Action: scenario.Resume, Server: name}) {
+			g.add(scenario.Step{Action: scenario.Start, Server: name})
 		}
 	}
 	g.add(scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
-	g.plan.ends = len(g.c.Steps)
+	g.ends = len(g.c.Steps)
 }

@@ -1,9 +1,12 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -22,14 +25,16 @@ const (
 	exhaustAskAfter = 6 * time.Second // longer than the staleness bound
 )
 
-// Exhaust prepares a search of every schedule of up to so many events: 2 or 3 servers, of which the first is of the newer version, 1 or 2
-// resources, and the events of the alphabet that the campaign's Scope lists. Each event is followed by 7 s; 6 s after it every server is
-// asked for every resource. In the end everything is healed and started, and 25 s later every server is asked again, for discovery too. All
-// choices of the tape are the healthiest.
+// Exhaust prepares a search of every schedule of up to so many events: 2 or 3 servers, the first of
+// the newer version, 1 or 2 resources, and the events that the campaign's Scope lists. Each event
+// is followed by 7 s; 6 s after it every resource is requested from every server. At the end
+// everything is healed and started, and 25 s later requested again, with discovery. All choices of
+// the tape are 0.
 //
-// No schedule is left out for being like another: servers are told apart by name and order, so it cannot be proved that two schedules that look
-// alike have the same result. How many there are is counted without making them, and compared. The seed of a schedule is its place, from 1, the
-// shorter ones first. Options.First and Options.For are not used. The error says what is wrong with spec, events or options.
+// No schedule is left out as equivalent to another: servers differ in name and order, so that
+// cannot be proved. The number of schedules is computed too, and compared. The seed of a schedule
+// is its place, from 1, the shorter ones first. Options.First and Options.For are not used. The
+// error says what is wrong with spec, events or options.
 func Exhaust(spec Spec, events int, o Options) (*Search, error) {
 	count, err := scopeSize(spec, events)
 	if err != nil {
@@ -51,7 +56,7 @@ func Exhaust(spec Spec, events int, o Options) (*Search, error) {
 	}
 	s.scope = &reports.Scope{Events: events, Schedules: count}
 	for _, l := range letters {
-		s.scope.Alphabet = append(s.scope.Alphabet, l.String())
+		s.scope.Alphabet = append(s.scope.Alphabet, l.words)
 	}
 	return s, nil
 }
@@ -73,36 +78,99 @@ func scopeSize(spec Spec, events int) (uint64, error) {
 	return count, nil
 }
 
+// event is a letter of the alphabet. It is the first of its two steps that is possible, so that it
+// switches something on, or off again.
+type event struct {
+	words     string
+	server    int // whose process it is about, if it is about one
+	first, or scenario.Step
+}
+
+// alphabet lists the events that there are with so many servers.
+func alphabet(servers int) []event {
+	var all []event
+	cut := func(from, to string) {
+		label := from + "→" + to
+		all = append(all, event{
+			words: "cut " + label + ", or heal it",
+			first: scenario.Step{Action: scenario.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}},
+			or:    scenario.Step{Action: scenario.Heal, Label: label},
+		})
+	}
+	for from := range servers {
+		for to := range servers {
+			if from != to {
+				cut(scenario.ServerName(from), scenario.ServerName(to))
+			}
+		}
+	}
+	for from := range servers {
+		cut(scenario.ServerName(from), fault.Etcd)
+	}
+	for _, of := range []struct {
+		words     string
+		first, or scenario.Action
+	}{
+		{"kill %s, or start it", scenario.Kill, scenario.Start},
+		{"pause %s, or resume it", scenario.Pause, scenario.Resume},
+		{"restart %s", scenario.Restart, scenario.Restart},
+		{"replace %s by the other version", scenario.Replace, scenario.Replace},
+	} {
+		for server := range servers {
+			name := scenario.ServerName(server)
+			all = append(all, event{
+				fmt.Sprintf(of.words, name), server, scenario.Step{Action: of.first, Server: name}, scenario.Step{Action: of.or, Server: name},
+			})
+		}
+	}
+	return append(all, event{
+		words: "define a custom resource, or delete it",
+		first: scenario.Step{Action: scenario.Undefine, Definition: &definitions[0]},
+		or:    scenario.Step{Action: scenario.Define, Definition: &definitions[0]},
+	})
+}
+
+// processes says of each server whether it is paused or killed; "" if it runs.
+type processes [mostExhausted]scenario.Action
+
+// after reports whether an event is possible, and returns the processes after it. [scenario.State]
+// could say so too, but not fast enough for millions of schedules.
+func (p processes) after(e *event) (processes, bool) {
+	is := &p[e.server]
+	switch of := e.first.Action; {
+	case of == scenario.Kill && *is != of, of == scenario.Pause && *is == "":
+		*is = of
+	case of == scenario.Kill, of == scenario.Pause && *is == of:
+		*is = ""
+	case of == scenario.Pause, of == scenario.Restart, of == scenario.Replace:
+		return p, *is == ""
+	}
+	return p, true
+}
+
 // enumerate makes every schedule: one letter in each byte, counted from 1, the first event in the lowest.
 func enumerate(letters []event, events int) []uint64 {
 	var all []uint64
-	var walk func(s stage, word uint64, length, at int)
-	walk = func(s stage, word uint64, length, at int) {
+	var walk func(p processes, word uint64, length, at int)
+	walk = func(p processes, word uint64, length, at int) {
 		if at == length {
 			all = append(all, word)
 			return
 		}
-		for i, e := range letters {
-			if next, ok := s.possible(e); ok {
+		for i := range letters {
+			if next, ok := p.after(&letters[i]); ok {
 				walk(next, word|uint64(i+1)<<(8*at), length, at+1)
 			}
 		}
 	}
 	for length := range events + 1 {
-		walk(firstStage(), 0, length, 0)
+		walk(processes{}, 0, length, 0)
 	}
 	return all
 }
 
-// firstStage is a healthy control plane in which one server is of the newer version.
-func firstStage() stage {
-	var s stage
-	s.newer[0] = true
-	return s
-}
-
-// countSchedules counts the schedules without making any: it needs to know only how many servers run, are paused or are killed. Links and the custom
-// resource can always be switched.
+// countSchedules counts the schedules without making any, by how many servers run, are paused or
+// are killed. Links and the custom resource can always be switched.
 func countSchedules(servers, events int) uint64 {
 	type census struct{ events, running, paused, killed uint64 }
 	switches := uint64(servers*(servers-1) + servers + 1)
@@ -143,37 +211,54 @@ type exhaustive struct {
 	letters []event
 	all     []uint64
 	c       sim.Case
+	state   scenario.State
 }
 
-// Case makes the case of a place. It holds until the next call.
+// Case makes the case of a place. It is valid until the next call.
 func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 	x.c.Settled = true
 	x.c.Servers, x.c.Steps, x.c.Requests = x.c.Servers[:0], x.c.Steps[:0], x.c.Requests[:0]
-	s := firstStage()
+	newer := [mostExhausted]bool{true}
 	for i := range x.spec.Servers {
-		x.c.Servers = append(x.c.Servers, scenario.Server{Name: scenario.ServerName(i), Version: x.version(s.newer[i])})
+		x.c.Servers = append(x.c.Servers, scenario.Server{Name: scenario.ServerName(i), Version: x.spec.version(newer[i])})
 	}
+	x.state.Reset(x.c.Servers)
 	for word := x.all[place-1]; word > 0; word >>= 8 {
-		e := x.letters[word&0xff-1]
-		x.c.Steps = append(x.c.Steps, s.step(e, x.version))
-		s, _ = s.possible(e)
+		e := &x.letters[word&0xff-1]
+		step := e.first
+		if step.Action == scenario.Replace {
+			newer[e.server] = !newer[e.server]
+			step.Version = x.spec.version(newer[e.server])
+		}
+		if x.state.Apply(step) != nil {
+			step = e.or
+			if err := x.state.Apply(step); err != nil {
+				panic(err) // enumerate has made what is not possible
+			}
+		}
+		x.c.Steps = append(x.c.Steps, step)
 		x.ask(exhaustAskAfter)
 		x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Soak, For: exhaustSoak})
 	}
-	x.c.Steps = append(x.c.Steps, s.heal(x.spec.Servers)...)
+	x.c.Steps = append(x.c.Steps, x.recover()...)
 	x.c.Steps = append(x.c.Steps, scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
 	x.ask(0)
 	for i := range x.spec.Servers {
-		x.c.Requests = append(x.c.Requests, sim.Request{Step: len(x.c.Steps), Server: scenario.ServerName(i), Request: workload.Request{Verb: history.VerbDiscovery, Path: "/apis"}})
+		x.c.Requests = append(x.c.Requests, sim.Request{
+			Step: len(x.c.Steps), Server: scenario.ServerName(i), Request: workload.Request{Verb: history.VerbDiscovery, Path: "/apis"},
+		})
 	}
 	return &x.c, &tape.Tape{}
 }
 
-func (x *exhaustive) version(newer bool) string {
-	if newer {
-		return x.spec.To
-	}
-	return x.spec.From
+// recover returns the steps that heal every link and then start or resume every server, each in
+// order of name.
+func (x *exhaustive) recover() []scenario.Step {
+	steps := slices.DeleteFunc(x.state.Undo(), func(s scenario.Step) bool { return s.Action == scenario.Undefine })
+	slices.SortFunc(steps, func(a, b scenario.Step) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Label, b.Label))
+	})
+	return steps
 }
 
 // ask asks every server for every resource, a while after the last step.

@@ -1,13 +1,15 @@
 package search
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The parameters of faults. Delays are short enough for a request to succeed within the time that every policy allows: invariants treat a slow
-// link as one that works.
+// The parameters of faults. Delays are so short that requests succeed under every policy, since the
+// invariants treat a slow link as one that works.
 var (
 	delays     = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
 	rates      = [...]int64{1_000_000, 100_000, 20_000}
@@ -73,4 +75,25 @@ func (g *Generator) anyFault(from, to string) fault.Fault {
 	default:
 		return g.blocking(from, to)
 	}
+}
+
+// maxFaults bounds the faults of a case.
+const maxFaults = 64
+
+// labels are the names of faults, by their index.
+var labels = func() (all [maxFaults]string) {
+	for i := range all {
+		all[i] = "f" + strconv.Itoa(i+1)
+	}
+	return all
+}()
+
+// inject switches a fault on.
+func (g *Generator) inject(f fault.Fault) {
+	i := len(g.faults)
+	if i == maxFaults {
+		return
+	}
+	g.faults = append(g.faults, f)
+	g.add(scenario.Step{Action: scenario.Inject, Label: labels[i], Fault: &g.faults[i]})
 }

@@ -3,26 +3,37 @@ package search
 import (
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// Generator makes cases of a spec from seeds. What it makes depends on the seed and on the versions, servers, resources and requests of the
-// spec, never on the policy: so policies can be compared on the same seeds. It is not safe for concurrent use.
+// Generator makes cases of a spec from seeds. A case depends on the seed and on the spec's versions,
+// servers, resources and requests, not on its policy: so policies can be compared on the same seeds.
+// A Generator is not safe for concurrent use.
 //
-// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of faults exist in it, since some faults hide what
-// others show. Everything is drawn from the tape's streams of workload and faults, so that a tape of zeros gives a case without disturbances.
+// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of
+// faults it has, since some faults hide what others show. A tape of zeros gives a case without
+// disturbances.
 type Generator struct {
 	spec    Spec
 	names   []string
 	targets targets
 
 	// The case that is being made. Its memory is used again for the next one.
-	tape   *tape.Tape
-	c      sim.Case
-	plan   plan
-	faults faultArena
+	tape    *tape.Tape
+	c       sim.Case
+	state   scenario.State  // after the steps so far
+	faults  []fault.Fault   // to which steps point, maxFaults at most
+	undoing []scenario.Step // see healing
+
+	rolling   bool // servers are replaced one after the other,
+	last      bool // the last one first
+	discovers bool // discovery is requested too
+	first     int  // the step that disturbs first; before it all is quiet
+	heals     int  // the step from which on all is healed
+	ends      int  // the step after which all must be right
 }
 
 // NewGenerator checks the spec and prepares for it.
@@ -30,7 +41,7 @@ func NewGenerator(spec Spec) (*Generator, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	g := &Generator{spec: spec, tape: &tape.Tape{}}
+	g := &Generator{spec: spec, tape: &tape.Tape{}, faults: make([]fault.Fault, 0, maxFaults)}
 	var err error
 	if g.targets, err = newTargets(spec); err != nil {
 		return nil, err
@@ -71,11 +82,11 @@ func (g *Generator) work(n int) int { return g.tape.Choose(tape.Workload, n) }
 func (g *Generator) clear() {
 	g.c.Servers, g.c.Steps, g.c.Requests = g.c.Servers[:0], g.c.Steps[:0], g.c.Requests[:0]
 	g.c.Settled = !g.chance(10)
-	g.faults.reset()
-	g.plan.reset(g.spec.Servers)
+	g.faults = g.faults[:0]
 }
 
-// Layouts of versions. There are few, since a simulator that has brought up a combination of versions once need not do so again.
+// Layouts of versions. There are few, since a simulator brings up each combination of versions only
+// once.
 const (
 	firstIsNewer = iota // as in the scenarios
 	firstIsOlder
@@ -107,30 +118,35 @@ func (g *Generator) assignVersions() {
 		case allAreNewer:
 			newer = true
 		}
-		g.plan.newer[i] = newer
-		g.c.Servers = append(g.c.Servers, scenario.Server{Name: name, Version: g.version(newer)})
+		g.c.Servers = append(g.c.Servers, scenario.Server{Name: name, Version: g.spec.version(newer)})
 	}
-	// Servers that are all the same have nothing to pass on: they are upgraded, or taken back.
-	g.plan.rolling = layout == allAreOlder || layout == allAreNewer || g.chance(6)
-	g.plan.last = g.chance(2)
-	g.plan.remember()
+	g.state.Reset(g.c.Servers)
+	// Servers of one version forward nothing, so they are upgraded or downgraded.
+	g.rolling = layout == allAreOlder || layout == allAreNewer || g.chance(6)
+	g.last = g.chance(2)
 }
 
-func (g *Generator) version(newer bool) string {
-	if newer {
-		return g.spec.To
+// versionAfter is the version of a server after so many steps.
+func (g *Generator) versionAfter(steps, server int) string {
+	for i := steps - 1; i >= 0; i-- {
+		if s := &g.c.Steps[i]; s.Version != "" && s.Server == g.names[server] {
+			return s.Version
+		}
 	}
-	return g.spec.From
+	return g.c.Servers[server].Version
 }
 
-// add appends a step, and remembers which server is of which version after it.
-func (g *Generator) add(s scenario.Step) {
+// add appends a step if it is possible, and reports whether it is.
+func (g *Generator) add(s scenario.Step) bool {
+	if g.state.Apply(s) != nil {
+		return false
+	}
 	g.c.Steps = append(g.c.Steps, s)
-	g.plan.remember()
+	return true
 }
 
-// soaks are the waits between steps. longSoaks are rare: virtual time costs real time, since servers keep asking each other. The first, which a
-// tape of zeros takes, is longer than the staleness bound.
+// soaks are the waits between steps. longSoaks are rare, since virtual time costs real time. The
+// first one, which a tape of zeros takes, is longer than the staleness bound.
 var (
 	soaks = [...]time.Duration{
 		6 * time.Second, 6 * time.Second, 6 * time.Second, 10 * time.Second, 3 * time.Second, 3 * time.Second, time.Second, time.Second, time.Second,

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// ReadShard reads a campaign that is to be merged. Beyond [reports.ReadCampaign] it refuses one of other states, and one whose sketches no search
-// has made.
+// ReadShard reads a campaign to merge. Unlike [reports.ReadCampaign] it also refuses unknown states
+// and invalid sketches.
 func ReadShard(path string) (*reports.Campaign, error) {
 	c, err := reports.ReadCampaign(path)
 	if err != nil {
@@ -37,8 +37,8 @@ func checkShard(c *reports.Campaign) error {
 	return errors.Join(sketch(c.TracesSketch).check(), sketch(c.ShapesSketch).check())
 }
 
-// MergeShards makes one campaign of its shards: what one process would have found. It refuses shards of different campaigns, a shard that is
-// given twice, and a missing one.
+// MergeShards makes one campaign of its shards. It refuses shards of different campaigns, a shard
+// that is given twice, and a missing one.
 func MergeShards(parts []*reports.Campaign) (*reports.Campaign, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("there is nothing to merge")

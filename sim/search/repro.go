@@ -20,7 +20,7 @@ import (
 // ReproSchema names the layout of a repro file. Readers refuse any other.
 const ReproSchema = "skewproof/repro/v1alpha2"
 
-// Repro is a run that violated an invariant, with all that is needed to run it again: the same case on the same tape gives the same trace.
+// Repro is a run that violated an invariant. The same case on the same tape gives the same trace.
 type Repro struct {
 	Schema string `json:"schema"`
 	// Commit is that of the skewproof that wrote the file, "" if it was not built from a repository.

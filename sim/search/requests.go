@@ -13,14 +13,15 @@ import (
 // addRequests adds the requests.
 func (g *Generator) addRequests() {
 	left := g.spec.requests()
-	// Few cases ask for discovery, and those ask often: it costs more than other requests, and only answers of several servers, one after
-	// the other, when all is right, show whether they agree.
-	g.plan.discovers = g.work(4) == 3
-	if compared := min(g.spec.Servers, left/4, 4); g.plan.discovers && compared > 1 {
+	// Few cases request discovery, since it costs more than other requests, but those request it
+	// often: only the answers of several servers in turn, after recovery, show whether the servers
+	// agree.
+	g.discovers = g.work(4) == 3
+	if compared := min(g.spec.Servers, left/4, 4); g.discovers && compared > 1 {
 		path := paths[1-g.work(4)/3]
 		for i := range compared {
 			g.c.Requests = append(g.c.Requests, sim.Request{
-				Step: g.plan.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i],
+				Step: g.ends, After: time.Duration(i) * 100 * time.Millisecond, Server: g.names[i],
 				Request: workload.Request{Verb: history.VerbDiscovery, Path: path},
 			})
 		}
@@ -45,19 +46,18 @@ func (g *Generator) request() sim.Request {
 	var r sim.Request
 	r.User, r.After = callers[g.work(len(callers))], delaysAfterStep[g.work(len(delaysAfterStep))]
 	r.After += r.After / 16 * time.Duration(g.work(8))
-	p := &g.plan
 	switch phase := g.work(16); {
 	case phase < 9: // while it is disturbed
-		r.Step = p.first + g.work(p.heals-p.first+1)
+		r.Step = g.first + g.work(g.heals-g.first+1)
 	case phase < 10: // before
-		r.Step = g.work(p.first + 1)
+		r.Step = g.work(g.first + 1)
 	case phase < 13: // while it recovers
-		r.Step = p.heals + g.work(p.ends-p.heals)
+		r.Step = g.heals + g.work(g.ends-g.heals)
 	default: // afterwards
-		r.Step = p.ends
+		r.Step = g.ends
 		r.After = min(r.After, 4*time.Second)
 	}
-	if g.plan.discovers && g.work(5) == 4 {
+	if g.discovers && g.work(5) == 4 {
 		r.Verb, r.Path = history.VerbDiscovery, paths[1-g.work(4)/3]
 		r.Server = g.names[g.work(len(g.names))]
 		return r
@@ -69,7 +69,8 @@ func (g *Generator) request() sim.Request {
 	return r
 }
 
-// chooseTarget chooses the resource and the server: in most cases one that has to pass the request on.
+// chooseTarget chooses the resource and the server: in most cases one that must forward the
+// request.
 func (g *Generator) chooseTarget(r *sim.Request) {
 	t := &g.targets
 	what := &t.shared
@@ -96,14 +97,15 @@ func (g *Generator) chooseTarget(r *sim.Request) {
 	g.chooseVerb(r)
 }
 
-// serverWithout is the first server, counted from one on, that does not serve the target itself; in one of eight cases the one that it begins with.
+// serverWithout is the first server from one on that does not serve the target; in one of eight
+// cases from.
 func (g *Generator) serverWithout(one *target, step, from int) int {
 	if g.work(8) == 7 {
 		return from
 	}
 	for i := range g.names {
 		server := (from + i) % len(g.names)
-		if newer := g.plan.newerAfter(step, server); newer && !one.newer || !newer && !one.older {
+		if newer := g.versionAfter(step, server) == g.spec.To; newer && !one.newer || !newer && !one.older {
 			return server
 		}
 	}
@@ -113,7 +115,7 @@ func (g *Generator) serverWithout(one *target, step, from int) int {
 // objects are the names of objects: few, so that requests read what others have written.
 var objects = [...]string{"x", "y", "z"}
 
-// verbs are the verbs of resources and of subresources, common ones several times.
+// verbs are the verbs of resources and of subresources, the common ones several times.
 var (
 	verbs = [...]string{
 		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch", history.VerbTable, "deletecollection",

@@ -14,12 +14,13 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// DefaultShrinkRuns is how many runs shrinking one case may take where nothing else is asked for. Most need less than two hundred.
+// DefaultShrinkRuns bounds by default the runs to shrink one case. Most need less than two hundred.
 const DefaultShrinkRuns = 1000
 
-// Shrink looks for the smallest case that violates the same invariant in the same way as a case that does: fewer requests, steps, servers and
-// resources, plainer faults, rounder times, a tape of zeros. What it returns violates it, if the given case does on the given tape; else
-// there is an error. It ends after so many runs, or with ctx, with the smallest that it has found. Deterministic as long as ctx lasts.
+// Shrink looks for the smallest case with the violation want: fewer requests, steps, servers and
+// resources, simpler faults, rounder times, a tape of zeros. It ends after so many runs, or with
+// ctx, and returns the smallest case that it has found. It is an error if the given case does not
+// have the violation on the given tape. The result is deterministic unless ctx ends.
 func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.Signature, runs int) (*Repro, error) {
 	s := &shrinker{ctx: ctx, want: want, left: runs}
 	var err error
@@ -129,8 +130,9 @@ func (s *shrinker) change(do func(c *candidate)) candidate {
 	return c
 }
 
-// without tries to remove stretches of a list, large ones first, those at the end first (Zeller and Hildebrandt, "Simplifying and Isolating
-// Failure-Inducing Input", 2002). count is the present length of the list, and drop removes the items from one to another.
+// without tries to remove ranges of a list: the large ones first, from the end (Zeller and
+// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002). count is the present
+// length of the list.
 func (s *shrinker) without(count func() int, drop func(c *candidate, from, to int)) {
 	for size := (count() + 1) / 2; size > 0; size /= 2 {
 		for to := count(); to > 0; to = min(to-size, count()) {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func violations(h *history.History, verdicts []invariant.Verdict) []Violation {
 		}
 		for j := range v.Evidence {
 			e := &v.Evidence[j]
-			one := Violation{reports.Signature{Invariant: v.Invariant, Grade: v.Grade, Cause: cause(h, e), Asked: requestKind(e)}, e.Sentence, e.Cause}
+			one := Violation{reports.Signature{Invariant: v.Name, Grade: v.Grade, Cause: cause(h, e), Asked: requestKind(e)}, e.Sentence, e.Cause}
 			if one.Asked == reports.PlainRequest {
 				one.Circumstance = circumstance(h, e)
 			}
@@ -62,36 +63,20 @@ func discoveryFails(obstacle string) bool {
 	return true
 }
 
+var word = regexp.MustCompile(`[A-Za-z0-9]+`)
+
 // anonymous writes S for every server of a cause, and one S for a list of servers.
 func anonymous(cause string, servers []history.Server) string {
-	var b strings.Builder
-	for len(cause) > 0 {
-		n := strings.IndexFunc(cause, func(r rune) bool { return !isWord(r) })
-		if n < 0 {
-			n = len(cause)
+	text := word.ReplaceAllStringFunc(cause, func(w string) string {
+		if slices.ContainsFunc(servers, func(s history.Server) bool { return s.Name == w }) {
+			return "S"
 		}
-		if word := cause[:n]; slices.ContainsFunc(servers, func(s history.Server) bool { return s.Name == word }) {
-			b.WriteByte('S')
-		} else {
-			b.WriteString(word)
-		}
-		cause = cause[n:]
-		n = strings.IndexFunc(cause, isWord)
-		if n < 0 {
-			n = len(cause)
-		}
-		b.WriteString(cause[:n])
-		cause = cause[n:]
-	}
-	text := b.String()
+		return w
+	})
 	for strings.Contains(text, "S, S") {
 		text = strings.ReplaceAll(text, "S, S", "S")
 	}
 	return text
-}
-
-func isWord(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 func requestKind(e *invariant.Evidence) reports.RequestKind {
@@ -108,7 +93,8 @@ func requestKind(e *invariant.Evidence) reports.RequestKind {
 // lately is how long before a violation its cause may have happened.
 const lately = 30 * time.Second
 
-// circumstance says whose process came or went in the time before a violation. That time begins with the first fault that was on in it.
+// circumstance says whose process started or ended shortly before a violation. That time begins
+// with the first fault that was on in it.
 func circumstance(h *history.History, e *invariant.Evidence) reports.Circumstance {
 	if len(e.Operations) == 0 {
 		return reports.CircumstanceNone

@@ -6,8 +6,9 @@ import (
 	"math/bits"
 )
 
-// sketch counts different things in bounded memory: a HyperLogLog (Flajolet, Fusy, Gandouet and Meunier, 2007), with linear counting where
-// there are few. Two sketches can be merged. Its standard error is [reports.DistinctError]. nil has counted nothing.
+// sketch counts distinct values in bounded memory: a HyperLogLog (Flajolet, Fusy, Gandouet and
+// Meunier, 2007), with linear counting for few. Its standard error is [reports.DistinctError]. nil
+// is empty.
 type sketch []byte
 
 const (

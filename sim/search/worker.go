@@ -3,7 +3,9 @@ package search
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
@@ -11,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// checkEvery is in how many schedules one is run twice, and judged whatever it shows. It is a prime, so that every shard has its part of them: the
-// seeds of a shard are as far apart as there are shards.
+// checkEvery says that one in so many schedules is run twice, and always judged. It is a prime, so
+// that each shard has its part of them.
 const checkEvery = 101
 
 // sampled reports whether the schedule of a seed is one of them.
@@ -23,7 +25,7 @@ type worker struct {
 	search *Search
 	source source
 	sim    *sim.Simulator
-	spare  *sim.Simulator // runs a schedule again: another simulator, which has kept other things from earlier runs
+	spare  *sim.Simulator // runs a schedule again; it has kept other things from earlier runs
 
 	mu     sync.Mutex // of counts, which are read while the worker runs
 	counts *counts
@@ -31,8 +33,7 @@ type worker struct {
 	panics int
 }
 
-// mostPanics is after how many panics a worker ends. Each leaves the coroutines of its run behind: they cannot be unwound, since their state is
-// unknown.
+// mostPanics is after how many panics a worker ends. Each leaks the coroutines of its run.
 const mostPanics = 100
 
 func newWorker(s *Search) *worker {
@@ -129,4 +130,84 @@ func (s *Search) total() *counts {
 		w.note(total.add)
 	}
 	return total
+}
+
+// Progress is how far a search is.
+type Progress struct {
+	Schedules uint64        // that were run
+	Wanted    uint64        // that are to be run; 0 if it goes by time
+	Elapsed   time.Duration // since it began
+	Traces    uint64        // different ones, about
+	States    int           // of the interesting ones that were reached
+	OfStates  int           // that are possible
+	Core      int           // signatures of violations of core invariants
+	Extended  int           // and of extended ones
+	// Shrunk of ToShrink findings have been shrunk. While ToShrink is not 0, the other fields are.
+	Shrunk, ToShrink int
+}
+
+// String is a line for people.
+func (p Progress) String() string {
+	if p.ToShrink > 0 {
+		return fmt.Sprintf("looking for the smallest schedules: %d of %d", p.Shrunk, p.ToShrink)
+	}
+	count := strconv.FormatUint(p.Schedules, 10)
+	if p.Wanted > 0 {
+		count += " of " + strconv.FormatUint(p.Wanted, 10)
+	}
+	return fmt.Sprintf("%s schedules, %.0f/s, %d distinct traces, %d of %d states, violations of %d kinds (and %d beyond the KEP)",
+		count, float64(p.Schedules)/max(p.Elapsed.Seconds(), 0.001), p.Traces, p.States, p.OfStates, p.Core, p.Extended)
+}
+
+func (s *Search) progress() Progress {
+	n := s.total()
+	p := Progress{Schedules: n.schedules, Elapsed: time.Since(s.began), Traces: min(n.traces.Count(), n.schedules)}
+	if s.options.Seeds > 0 {
+		p.Wanted = s.share()
+	}
+	for _, r := range n.reached {
+		if r.Schedules > 0 {
+			p.States++
+		}
+		if r.Impossible == "" {
+			p.OfStates++
+		}
+	}
+	for signature := range n.found {
+		if signature.Grade == invariant.GradeCore {
+			p.Core++
+		} else {
+			p.Extended++
+		}
+	}
+	return p
+}
+
+// inParallel calls do in as many goroutines as there are workers, and reports progress once a
+// second.
+func (s *Search) inParallel(do func(i int), progress func() Progress) {
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range s.options.Workers {
+		all.Go(func() { do(i) })
+	}
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	if s.options.Progress == nil {
+		<-done
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			s.options.Progress(progress())
+			return
+		case <-tick.C:
+			s.options.Progress(progress())
+		}
+	}
 }

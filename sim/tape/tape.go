@@ -1,12 +1,13 @@
-// Package tape is where a simulation's chance comes from: a tape of choices. A choice is a number in [0, n), and 0 is always the healthiest
-// one (no delay, the first peer, no fault), so that a tape of zeros is a run in which nothing goes wrong by itself. A tape is drawn from a
-// seed or read back from a record; either way the same tape gives the same run.
+// Package tape makes the random choices of a simulation. A choice is a number in [0, n); 0 is
+// always the healthiest one (no delay, the first peer, no fault), so nothing goes wrong on a tape
+// of zeros. A tape is drawn from a seed or read back from a record. The same tape gives the same
+// run.
 package tape
 
 import "math/bits"
 
-// Stream separates choices by what they are about, so that another choice in one stream moves nothing in the others: that is what makes
-// shrinking possible.
+// Stream separates choices by purpose. Shrinking needs this: a change in one stream does not move
+// the choices of the others.
 type Stream uint8
 
 // The streams.
@@ -41,20 +42,20 @@ func Seeded(seed uint64) *Tape {
 	return t
 }
 
-// Reset makes the tape that of another seed. It keeps recording if it was.
+// Reset makes the tape that of another seed. A tape that records goes on recording.
 func (t *Tape) Reset(seed uint64) {
 	for i := range t.streams {
 		s := &t.streams[i]
-		// Seeds that are neighbours, and streams of one seed, must not look alike: both go through the mixer.
+		// Mix both, so that neighbouring seeds and the streams of one seed are not alike.
 		*s = stream{state: mix(mix(seed) + uint64(i)*0x9e3779b97f4a7c15), drawn: true, record: s.record[:0]}
 	}
 }
 
-// Record says whether choices are to be kept for Recorded.
+// Record switches on or off that choices are kept for Recorded.
 func (t *Tape) Record(keep bool) { t.keep = keep }
 
-// Of returns a tape that reads back records, one for each stream. Beyond the end of a record every choice is 0. The records are not
-// changed.
+// Of returns a tape that reads back records, one for each stream; after the end of a record every
+// choice is 0. The records are not changed.
 func Of(records [Streams][]uint32) *Tape {
 	t := &Tape{}
 	for i := range t.streams {
@@ -63,8 +64,8 @@ func Of(records [Streams][]uint32) *Tape {
 	return t
 }
 
-// Recorded returns the choices made so far, of a tape that was drawn and recording; of one that was read back, what it was made of.
-// Zeros at the end are left out: they are what follows anyway.
+// Recorded returns the choices made so far by a tape that was drawn and recording. For a tape that
+// was read back it returns its records. Zeros at the end are left out, since they follow anyway.
 func (t *Tape) Recorded() [Streams][]uint32 {
 	var all [Streams][]uint32
 	for i, s := range t.streams {
@@ -77,8 +78,9 @@ func (t *Tape) Recorded() [Streams][]uint32 {
 	return all
 }
 
-// Choose returns a number in [0, n), and 0 for n below 2 without using the tape up. A number read back that is too large for n is
-// the largest that n allows, so that a tape recorded for another schedule still means something.
+// Choose returns a number in [0, n). For n below 2 it returns 0 and takes nothing from the tape. A
+// number read back that is too large for n is lowered to n-1, so that a tape also fits a changed
+// schedule.
 func (t *Tape) Choose(which Stream, n int) int {
 	if n < 2 {
 		return 0
@@ -100,13 +102,15 @@ func (t *Tape) Choose(which Stream, n int) int {
 	return int(high)
 }
 
-// OneIn returns true in one of n cases on average; never for n below 1. True is the unhealthy outcome.
+// OneIn returns true in one of n cases on average, and never for n below 1. True is the unhealthy
+// outcome.
 func (t *Tape) OneIn(which Stream, n int) bool {
 	return n > 0 && (n == 1 || t.Choose(which, n) == n-1)
 }
 
-// mix is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). It is written out here
-// because a seed must mean the same run under every release of Go, which math/rand does not promise for all its functions.
+// mix is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators", 2014). math/rand is not used, since a seed must give the same run with every Go
+// release.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

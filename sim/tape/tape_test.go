@@ -14,8 +14,8 @@ func draw(t *Tape, s Stream, n, times int) []int {
 	return all
 }
 
-// The numbers are written down: a repro file of today must mean the same tomorrow, under every release of Go and on every machine.
-func TestASeedMeansTheSameForEver(t *testing.T) {
+// The numbers are fixed here, since a repro file must give the same run with every release of Go.
+func TestSeedsGiveTheRecordedChoices(t *testing.T) {
 	for _, c := range []struct {
 		seed   uint64
 		stream Stream
@@ -31,7 +31,7 @@ func TestASeedMeansTheSameForEver(t *testing.T) {
 	}
 }
 
-func TestStreamsDoNotMoveEachOther(t *testing.T) {
+func TestStreamsAreIndependent(t *testing.T) {
 	alone, mixed := Seeded(7), Seeded(7)
 	var got []int
 	for range 20 {
@@ -44,7 +44,7 @@ func TestStreamsDoNotMoveEachOther(t *testing.T) {
 	}
 }
 
-func TestARecordReadsBackAsItWas(t *testing.T) {
+func TestRecordReadsBack(t *testing.T) {
 	drawn := Seeded(3)
 	drawn.Record(true)
 	first := [Streams][]int{}
@@ -57,39 +57,39 @@ func TestARecordReadsBackAsItWas(t *testing.T) {
 			t.Errorf("%s: %v read back as %v", s, first[s], got)
 		}
 		if got := draw(again, s, 50, 3); !slices.Equal(got, []int{0, 0, 0}) {
-			t.Errorf("%s: beyond the end of the record: %v, want the healthiest", s, got)
+			t.Errorf("%s: after the end of the record: %v, want 0", s, got)
 		}
 	}
 	if drawn.Reset(3); !slices.Equal(draw(drawn, Faults, 50, 30), first[Faults]) {
-		t.Error("a tape that is reset to its seed is another")
+		t.Error("after a reset to the same seed the choices differ")
 	}
 }
 
-func TestAChoiceThatIsTooLargeIsTheLargest(t *testing.T) {
+func TestTooLargeChoiceIsLowered(t *testing.T) {
 	tape := Of([Streams][]uint32{Faults: {9, 1}})
 	if got := []int{tape.Choose(Faults, 3), tape.Choose(Faults, 3)}; !slices.Equal(got, []int{2, 1}) {
 		t.Errorf("got %v, want [2 1]", got)
 	}
 }
 
-func TestZerosAtTheEndAreNotKept(t *testing.T) {
+func TestZerosAtTheEndAreNotRecorded(t *testing.T) {
 	tape := Of([Streams][]uint32{Delays: {0, 4, 0, 0}})
 	if got := tape.Recorded()[Delays]; !slices.Equal(got, []uint32{0, 4}) {
 		t.Errorf("kept %v, want [0 4]", got)
 	}
 }
 
-func TestOneWayIsNoChoice(t *testing.T) {
+func TestSingleChoiceTakesNothing(t *testing.T) {
 	tape := Seeded(1)
 	want := draw(Seeded(1), Picks, 10, 4)
 	tape.Choose(Picks, 1)
 	tape.Choose(Picks, 0)
 	if got := draw(tape, Picks, 10, 4); !slices.Equal(got, want) {
-		t.Error("choosing among one used the tape up")
+		t.Error("a choice of one took a number from the tape")
 	}
 }
 
-// A generator with a bias would leave parts of the space of schedules unvisited.
+// A biased generator would leave some schedules untried.
 func TestChoicesAreEven(t *testing.T) {
 	const n, times = 10, 100_000
 	tape := Seeded(11)
@@ -112,6 +112,6 @@ func TestChoicesAreEven(t *testing.T) {
 		t.Errorf("one in a hundred came %d times in %d", hits, times)
 	}
 	if tape.OneIn(Faults, 0) || !tape.OneIn(Faults, 1) {
-		t.Error("one in none is never, one in one is always")
+		t.Error("want OneIn(0) false and OneIn(1) true")
 	}
 }

@@ -1,6 +1,6 @@
-// Package vtime is the simulator's time: a single-threaded loop that carries out events in the order of their virtual time, and tasks,
-// functions that may wait for it. Nothing in it looks at a clock, and what happens at one instant happens in the order in which it was
-// asked for, so a run depends on nothing but what is asked of the loop.
+// Package vtime is the simulator's time: a single-threaded loop that runs events in the order of
+// their virtual time, and tasks, which are functions that can wait. It never reads a clock, and it
+// runs events of the same instant in the order in which they were scheduled.
 package vtime
 
 import "time"
@@ -8,8 +8,8 @@ import "time"
 // Time is a virtual instant: the time since the run began.
 type Time = time.Duration
 
-// Loop is virtual time. The zero value is ready, at time 0. It is not safe for concurrent use: everything happens in the goroutine
-// that calls Run, tasks included.
+// Loop is virtual time. The zero value is ready, at time 0. It is not safe for concurrent use:
+// events and tasks run in the goroutine that calls Run.
 type Loop struct {
 	now    Time
 	seq    uint64
@@ -21,7 +21,7 @@ type Loop struct {
 	steps  int
 }
 
-// Event is what can happen at a moment. What exists anyway can be one, where a function would have to be made.
+// Event is something to run at an instant. An existing value can be one, which saves a closure.
 type Event interface{ Happen() }
 
 // Func is a function as an event.
@@ -49,34 +49,35 @@ func (l *Loop) Now() Time { return l.now }
 // Steps is how many events have been carried out.
 func (l *Loop) Steps() int { return l.steps }
 
-// Schedule lets something happen at a time, now if that has passed. A gate, if there is one, holds it back or drops it; see [Gate].
+// Schedule runs an event at a time, or now if that has passed, unless gate (may be nil) is not
+// open.
 func (l *Loop) Schedule(at Time, gate *Gate, what Event) {
 	l.push(max(at, l.now), event{gate: gate, what: what})
 }
 
-// At carries out do at a time, as Schedule does.
+// At is Schedule for a function.
 func (l *Loop) At(at Time, gate *Gate, do func()) { l.Schedule(at, gate, Func(do)) }
 
-// After carries out do after a while.
+// After runs do after a time.
 func (l *Loop) After(d time.Duration, gate *Gate, do func()) { l.At(l.now+max(0, d), gate, do) }
 
-// Timer is something that happens after a while unless it is stopped before. The zero value is one that was never set.
+// Timer runs an event after a time unless it is stopped before. The zero value was never set.
 type Timer struct{ what Event }
 
-// Set begins to wait. A timer is set once in a run.
+// Set starts the timer. A timer is set once in a run.
 func (t *Timer) Set(l *Loop, d time.Duration, gate *Gate, what Event) {
 	t.what = what
 	l.Schedule(l.now+max(0, d), gate, t)
 }
 
-// Stop reports whether it was in time.
+// Stop stops the timer, and reports whether the event had not run yet.
 func (t *Timer) Stop() bool {
 	was := t.what != nil
 	t.what = nil
 	return was
 }
 
-// Happen is for the loop.
+// Happen implements [Event].
 func (t *Timer) Happen() {
 	if what := t.what; what != nil {
 		t.what = nil
@@ -84,10 +85,10 @@ func (t *Timer) Happen() {
 	}
 }
 
-// Skip makes a time the present. Nothing may be due before it.
+// Skip sets the time. No event may be due before it.
 func (l *Loop) Skip(to Time) { l.now = max(l.now, to) }
 
-// Run carries out events until a time has come and everything due by then is done. The present is then that time.
+// Run runs every event that is due by a time, and sets the time to it.
 func (l *Loop) Run(until Time) {
 	for len(l.queue) > 0 && l.queue[0].at <= until {
 		l.step()
@@ -95,7 +96,7 @@ func (l *Loop) Run(until Time) {
 	l.now = max(l.now, until)
 }
 
-// RunWhile carries out events as long as there are any and more says so, which is asked before each.
+// RunWhile runs events as long as there are any and more, which it calls before each, returns true.
 func (l *Loop) RunWhile(more func() bool) {
 	for len(l.queue) > 0 && more() {
 		l.step()
@@ -123,7 +124,7 @@ func (l *Loop) carryOut(e event) {
 	}
 }
 
-// Close ends every task, wherever it waits, by unwinding it, and forgets all events. The loop can be used anew after Reset.
+// Close does what Reset does, and frees the coroutines too. The loop can be used again.
 func (l *Loop) Close() {
 	l.Reset()
 	for _, t := range l.idle {
@@ -132,7 +133,7 @@ func (l *Loop) Close() {
 	*l = Loop{}
 }
 
-// Reset ends every task, forgets all events and goes back to time 0, but keeps what it has allocated for the next run.
+// Reset unwinds every task, drops all events and goes back to time 0. It keeps its memory.
 func (l *Loop) Reset() {
 	for len(l.live) > 0 { // what is unwound may start others
 		l.live[len(l.live)-1].abandon()
@@ -143,8 +144,8 @@ func (l *Loop) Reset() {
 
 func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.seq < o.seq }
 
-// push puts an event into the queue: a heap in which each entry has four below it, which is less deep than one of two, and whose entries are
-// small and without pointers, since they are moved about a lot.
+// push puts an event into the queue: a 4-ary heap, which is less deep than a binary one. Its
+// entries are small and have no pointers, since they are moved often.
 func (l *Loop) push(at Time, e event) {
 	slot := len(l.events)
 	if n := len(l.free); n > 0 {
@@ -203,21 +204,21 @@ func (l *Loop) pop() (Time, event) {
 	return top.at, e
 }
 
-// Gate is what the events of one process go through: while it is shut they are held back, as in a process that is stopped (SIGSTOP), and
-// once it is closed they are dropped, as in one that was killed. The zero value is open.
+// Gate controls the events of one process. While it is shut, events are held back, as in a process
+// after SIGSTOP. Once it is closed, events are dropped, as after SIGKILL. The zero value is open.
 type Gate struct {
 	shut, closed bool
 	held         []event
 	tasks        []*Task
 }
 
-// Open reports whether events go through.
+// Open reports whether the gate lets events run. A nil gate does.
 func (g *Gate) Open() bool { return g == nil || !g.shut && !g.closed }
 
 // Shut holds events back until Reopen.
 func (g *Gate) Shut() { g.shut = true }
 
-// Reopen lets through what was held back, in its order, and what comes.
+// Reopen opens the gate, and schedules the events that it has held back, in their order.
 func (g *Gate) Reopen(l *Loop) {
 	g.shut = false
 	held := g.held
@@ -227,7 +228,7 @@ func (g *Gate) Reopen(l *Loop) {
 	}
 }
 
-// Close drops all events for good, and unwinds the tasks of the gate wherever they wait.
+// Close drops all events from now on, and unwinds the tasks of the gate.
 func (g *Gate) Close() {
 	g.closed, g.held = true, nil
 	tasks := g.tasks

@@ -2,17 +2,18 @@ package vtime
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
-// Task is a function that may wait for virtual time: a coroutine of the loop. Its methods may be called from within its function only,
-// save for Wake.
+// Task is a function that can wait for virtual time: a coroutine of the loop. Only its own function
+// may call its methods, except for Wake.
 type Task struct {
 	loop *Loop
 	gate *Gate
 	do   Work
 	at   int    // in loop.live
-	turn uint64 // counts the waits, so that a wake that comes too late is told from one for the present wait
+	turn uint64 // counts the waits, so that a wake for an earlier wait is ignored
 
 	next      func() (struct{}, bool)
 	stop      func()
@@ -21,20 +22,21 @@ type Task struct {
 	abandoned bool // to be unwound at the next wait
 }
 
-// unwound is the panic that ends a task from within.
+// unwound is the panic that unwinds a task.
 type unwound struct{}
 
-// Work is what a task does. What exists anyway can be it, where a function would have to be made.
+// Work is what a task does. An existing value can be it, which saves a closure.
 type Work interface{ Do(*Task) }
 
 type workFunc func(*Task)
 
 func (f workFunc) Do(t *Task) { f(t) }
 
-// Go starts a task now, as Start does.
+// Go is Start for a function.
 func (l *Loop) Go(gate *Gate, do func(*Task)) *Task { return l.Start(gate, workFunc(do)) }
 
-// Start starts a task now. Its gate, if it has one, holds back or drops every continuation of it, and ends it when it closes.
+// Start starts a task now. Its gate (may be nil) applies each time that the task goes on after a
+// wait, and unwinds the task when it closes.
 func (l *Loop) Start(gate *Gate, do Work) *Task {
 	var t *Task
 	if n := len(l.idle); n > 0 {
@@ -54,7 +56,7 @@ func (l *Loop) Start(gate *Gate, do Work) *Task {
 	return t
 }
 
-// coroutine carries out one function after the other: to make a coroutine costs more than most functions.
+// coroutine runs one task after the other, since making a coroutine costs more than most tasks.
 func (t *Task) coroutine(yield func(struct{}) bool) {
 	t.yield = yield
 	for {
@@ -96,12 +98,9 @@ func (t *Task) finish() {
 }
 
 func (g *Gate) forget(t *Task) {
-	for i, o := range g.tasks {
-		if o == t {
-			g.tasks[i] = g.tasks[len(g.tasks)-1]
-			g.tasks = g.tasks[:len(g.tasks)-1]
-			return
-		}
+	if i := slices.Index(g.tasks, t); i >= 0 {
+		g.tasks[i] = g.tasks[len(g.tasks)-1]
+		g.tasks = g.tasks[:len(g.tasks)-1]
 	}
 }
 
@@ -112,10 +111,11 @@ func (t *Task) resume() {
 	t.running = false
 }
 
-// Now is the present.
+// Now is the time of the loop.
 func (t *Task) Now() Time { return t.loop.now }
 
-// Wait waits until somebody calls Wake. It returns at the first Wake after it was called; who waits for a condition asks for it again.
+// Wait returns at the first call of Wake after it. A caller that waits for a condition calls it in
+// a loop.
 func (t *Task) Wait() {
 	if t.abandoned { // deferred functions of an unwound task must not wait
 		panic(unwound{})
@@ -126,25 +126,26 @@ func (t *Task) Wait() {
 	}
 }
 
-// Sleep waits for a while.
+// Sleep waits for a time, or until Wake is called.
 func (t *Task) Sleep(d time.Duration) {
 	t.wakeAt(t.loop.now + max(0, d))
 	t.Wait()
 }
 
-// Wake ends the present wait of the task, or the next one if it is not waiting, at this instant, after what was asked for before.
+// Wake ends the task's wait, or its next one if it is not waiting: at this instant, after the
+// events that are already scheduled for it.
 func (t *Task) Wake() { t.wakeAt(t.loop.now) }
 
 func (t *Task) wakeAt(at Time) {
 	t.loop.push(at, event{gate: t.gate, what: (*waking)(t), turn: t.turn})
 }
 
-// waking is that a task goes on.
+// waking is the event that resumes a task.
 type waking Task
 
 func (w *waking) Happen() { (*Task)(w).resume() }
 
-// abandon unwinds a task that waits or has not begun; one that is running, at its next wait.
+// abandon unwinds a task now, or at its next wait if it is running.
 func (t *Task) abandon() {
 	t.abandoned = true
 	if !t.running {

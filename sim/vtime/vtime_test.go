@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestEventsComeInTheOrderOfTimeAndThenOfAsking(t *testing.T) {
+func TestEventsRunByTimeThenByOrderOfScheduling(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	var got []string
@@ -26,11 +26,11 @@ func TestEventsComeInTheOrderOfTimeAndThenOfAsking(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if l.Now() != 2*time.Second {
-		t.Errorf("it is %s after running until 2s", l.Now())
+		t.Errorf("Now() = %s after Run(2s)", l.Now())
 	}
 }
 
-func TestManyEventsAreSorted(t *testing.T) {
+func TestManyEventsRunInOrder(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	var got []Time
@@ -43,7 +43,7 @@ func TestManyEventsAreSorted(t *testing.T) {
 	}
 }
 
-func TestAStoppedTimerIsSilent(t *testing.T) {
+func TestStoppedTimerDoesNotFire(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	rang := 0
@@ -51,15 +51,15 @@ func TestAStoppedTimerIsSilent(t *testing.T) {
 	early.Set(&l, time.Second, nil, Func(func() { rang++ }))
 	late.Set(&l, time.Second, nil, Func(func() { rang++ }))
 	if !early.Stop() || early.Stop() {
-		t.Error("only the first stop is in time")
+		t.Error("want true from the first Stop only")
 	}
 	l.Run(time.Minute)
 	if rang != 1 || late.Stop() {
-		t.Errorf("rang %d times, and a stop after it was in time", rang)
+		t.Errorf("fired %d times, or Stop returned true afterwards", rang)
 	}
 }
 
-func TestTasksWait(t *testing.T) {
+func TestTasksWaitForVirtualTime(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	var got []string
@@ -81,7 +81,7 @@ func TestTasksWait(t *testing.T) {
 	}
 }
 
-func TestAWakeBeforeTheWaitIsNotLost(t *testing.T) {
+func TestWakeBeforeWaitIsNotLost(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	done := false
@@ -92,11 +92,11 @@ func TestAWakeBeforeTheWaitIsNotLost(t *testing.T) {
 	})
 	l.Run(0)
 	if !done {
-		t.Error("the task waits for ever")
+		t.Error("the task did not go on")
 	}
 }
 
-func TestAShutGateHoldsBackAndKeepsTheOrder(t *testing.T) {
+func TestShutGateHoldsEventsInOrder(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	var g Gate
@@ -114,7 +114,7 @@ func TestAShutGateHoldsBackAndKeepsTheOrder(t *testing.T) {
 	}
 }
 
-func TestAClosedGateEndsItsTasksAndDropsItsEvents(t *testing.T) {
+func TestClosedGateUnwindsTasksAndDropsEvents(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	var g Gate
@@ -136,7 +136,7 @@ func TestAClosedGateEndsItsTasksAndDropsItsEvents(t *testing.T) {
 	}
 }
 
-func TestATaskThatNeverBeganNeverBegins(t *testing.T) {
+func TestClosedGateStopsTaskBeforeItStarts(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	var g Gate
@@ -145,7 +145,7 @@ func TestATaskThatNeverBeganNeverBegins(t *testing.T) {
 	l.Run(time.Second)
 }
 
-func TestWhatIsUnwoundCannotWait(t *testing.T) {
+func TestUnwoundTaskCannotWait(t *testing.T) {
 	var l Loop
 	var reached bool
 	l.Go(nil, func(t *Task) {
@@ -159,11 +159,11 @@ func TestWhatIsUnwoundCannotWait(t *testing.T) {
 	l.Run(0)
 	l.Close()
 	if !reached {
-		t.Error("the deferred function was not carried out")
+		t.Error("the deferred function did not run")
 	}
 }
 
-func TestAPanicOfATaskIsNotSwallowed(t *testing.T) {
+func TestPanicOfTaskReachesTheCaller(t *testing.T) {
 	var l Loop
 	l.Go(nil, func(*Task) { panic("a defect") })
 	defer func() {
@@ -174,7 +174,7 @@ func TestAPanicOfATaskIsNotSwallowed(t *testing.T) {
 	l.Run(0)
 }
 
-func TestALoopCanBeUsedAgain(t *testing.T) {
+func TestLoopCanBeReused(t *testing.T) {
 	var l Loop
 	defer l.Close()
 	for round := range 3 {

@@ -22,8 +22,7 @@ import (
 
 const requestTimeout = 10 * time.Second
 
-// Versions asks every server for its version, by its name. The error says which server did not
-// answer.
+// Versions asks every server for its version, by name. The error names the server.
 func Versions(ctx context.Context, endpoints []Endpoint) (map[string]string, error) {
 	versions := map[string]string{}
 	for _, e := range endpoints {
@@ -46,8 +45,7 @@ func version(ctx context.Context, config *rest.Config) (*apimachineryversion.Inf
 	return client.ServerVersionWithContext(ctx)
 }
 
-// Cluster is a control plane that somebody else runs. All methods that would change it return an
-// error.
+// Cluster is a control plane that somebody else runs. It refuses all methods that would change it.
 type Cluster struct {
 	endpoints []Endpoint
 	servers   map[string]*server

@@ -1,8 +1,8 @@
-// Package existing judges kube-apiservers that run already and are somebody else's. It only reads,
-// and dials only what the kubeconfig names.
+// Package existing judges kube-apiservers that run already and belong to somebody else. It only
+// reads, and dials only what the kubeconfig names.
 //
-// It does not see the servers' processes, nor their audit logs. So nothing is judged that needs
-// them: how often a request was passed on, as whom, and how often it was carried out.
+// It sees neither the processes of the servers nor their audit logs. So it cannot judge how often a
+// request was passed on, as whom, and how often it was carried out.
 package existing
 
 import (
@@ -26,23 +26,22 @@ import (
 
 // Endpoint is where one server is.
 type Endpoint struct {
-	// Name is that of the context, which is what reports call the server.
+	// Name is that of the context. Reports call the server by it.
 	Name string
 	// FrontDoor is what clients dial; Direct is the kube-apiserver itself. They differ where the
-	// proxy is a process of its own. Neither of them follows a proxy of the environment.
+	// proxy is a process of its own. Both ignore proxies of the environment.
 	FrontDoor, Direct *rest.Config
 }
 
 // ErrUnreadable is wrapped by the errors about a kubeconfig that cannot be read.
 var ErrUnreadable = errors.New("read kubeconfig")
 
-// Endpoints reads them from a kubeconfig, which may be a list of files as in $KUBECONFIG: one for
-// each context, or all contexts in alphabetical order if none are named. direct names, in the same
-// order, the contexts of the kube-apiservers behind the proxy; nil if the proxy is no process of
-// its own.
+// Endpoints reads one endpoint for each context from a kubeconfig, which may be a list of files as
+// in $KUBECONFIG. Without contexts it takes all, in alphabetical order. direct names, in the same
+// order, the contexts of the kube-apiservers behind the proxy; nil if the proxy is part of them.
 //
 // All contexts must have one user, so that only the servers differ. An error wraps [ErrUnreadable]
-// if a file cannot be read. It is wrong usage otherwise, and says what to change.
+// if a file cannot be read. Any other error is wrong usage, and says what to change.
 func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 	files := filepath.SplitList(file)
 	for _, f := range files { // client-go takes a missing file for an empty one
@@ -102,7 +101,7 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 }
 
 // checkUsable refuses what the load cannot use, or must not. It switches off proxies of the
-// environment, and reads the files that the configuration names.
+// environment and loads the files that the configuration names.
 func checkUsable(c *rest.Config) error {
 	u, err := url.Parse(c.Host)
 	switch {
@@ -160,12 +159,7 @@ func address(c *rest.Config) string {
 
 // user is the part of a configuration that says who asks.
 func user(c *rest.Config) any {
-	return struct {
-		Username, Password, BearerToken, BearerTokenFile string
-		Cert, Key                                        string
-		Impersonate                                      rest.ImpersonationConfig
-		Exec, Provider                                   any
-	}{
+	return []any{
 		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider, c.AuthProvider,
 	}
 }

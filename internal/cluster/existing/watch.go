@@ -11,14 +11,12 @@ import (
 const (
 	// watchInterval is how often a server is asked whether it is ready.
 	watchInterval = time.Second
-	// failureThreshold is how many times in a row a server must not be ready to be taken for gone:
-	// one slow answer is not enough.
+	// failureThreshold is how many probes in a row must fail before a server counts as gone.
 	failureThreshold = 3
 )
 
-// Serving is the incarnation of a server that is ready at this moment, 0 if none is. It never
-// waits. An incarnation is a time without a gap in which the server was ready: a restart cannot be
-// seen from outside.
+// Serving is the incarnation of a server that is ready now, 0 if none is. It never waits. Restarts
+// cannot be seen from outside: an incarnation is a time without a gap in being ready.
 func (c *Cluster) Serving(name string) int {
 	s, err := c.server(name)
 	if err != nil {
@@ -75,8 +73,8 @@ func (c *Cluster) becameReady(s *server) {
 	s.serving.Store(int64(s.incarnation))
 }
 
-// becameUnready ends an incarnation. Whoever runs the server may have stopped it, so it is recorded
-// as stopped in order: it is not blamed for what was not seen.
+// becameUnready ends an incarnation. It records an orderly stop, since the owner of the server may
+// have stopped it: the server is not blamed for what nobody saw.
 func (c *Cluster) becameUnready(s *server, since history.Time, why error) {
 	s.serving.Store(0)
 	c.status("%s: is not ready any more: %v", s.Name, why)

@@ -27,8 +27,7 @@ const (
 type Argument struct {
 	Name, Value string
 	Why         string
-	// Observing is true if only a run needs the argument, to see what servers do, and an operator
-	// does not.
+	// Observing is true if only a run needs the argument, to observe servers, and no operator.
 	Observing bool
 }
 
@@ -44,8 +43,7 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argume
 	}, own...), err
 }
 
-// ownNames are the names of all arguments that ownArguments may give. kubeadm may give some of them
-// too.
+// ownNames are all that ownArguments may give; kubeadm may give some of them too.
 var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
 // ownArguments are those in which servers may differ: the ones about their proxies.
@@ -93,8 +91,7 @@ func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, er
 }
 
 // ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the
-// program's name. The sidecar has the certificate and the authorities of the server: to clients and
-// peers it is the server.
+// program's name. It has the server's certificate and authorities: to others it is the server.
 func ProxyArguments() []string {
 	return []string{
 		"proxy",

@@ -7,32 +7,28 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
-// remove removes the nodes, volumes and network of a cluster. It is not an error if they do not
-// exist.
+// remove removes the nodes, volumes and network of a cluster. They need not exist.
 func remove(ctx context.Context, cluster string) error {
 	var errs []error
-	containers, err := dockerLines(ctx, "ps", "--all", "--quiet", "--filter", "label="+kindLabel+"="+cluster)
-	errs = append(errs, err)
-	if len(containers) > 0 {
-		_, err := docker(ctx, nil, append([]string{"rm", "--force", "--volumes"}, containers...)...)
+	for _, made := range []struct{ list, remove []string }{
+		{[]string{"ps", "--all", "--quiet", "--filter", "label=" + kindLabel + "=" + cluster}, []string{"rm", "--force", "--volumes"}},
+		{[]string{"network", "ls", "--quiet", "--filter", "label=" + runLabel + "=" + cluster}, []string{"network", "rm"}},
+	} {
+		ids, err := dockerLines(ctx, made.list...)
 		errs = append(errs, err)
-	}
-	networks, err := dockerLines(ctx, "network", "ls", "--quiet", "--filter", "label="+runLabel+"="+cluster)
-	errs = append(errs, err)
-	if len(networks) > 0 {
-		_, err := docker(ctx, nil, append([]string{"network", "rm"}, networks...)...)
-		errs = append(errs, err)
+		if len(ids) > 0 {
+			_, err := Docker(ctx, nil, append(made.remove, ids...)...)
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// Leftovers are the clusters of runs, also of runs that are under way. Only a run that was killed
-// leaves one behind.
+// Leftovers are the clusters of runs: of those that were killed, and of those under way.
 func Leftovers(ctx context.Context) ([]string, error) {
-	if _, err := askEngine(ctx); err != nil {
+	if _, err := FindEngine(ctx); err != nil {
 		return nil, err
 	}
 	nodes, err := dockerLines(ctx, "ps", "--all", "--filter", "label="+kindLabel, "--format", `{{.Label "`+kindLabel+`"}}`)
@@ -54,11 +50,10 @@ func Clean(ctx context.Context, cluster string) (keys string, err error) {
 	if !ours(cluster) {
 		return "", errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")
 	}
-	labels, err := docker(ctx, nil, "network", "ls", "--filter", "label="+runLabel+"="+cluster, "--format", `{{.Label "`+keysLabel+`"}}`)
+	keys, err = Docker(ctx, nil, "network", "ls", "--filter", "label="+runLabel+"="+cluster, "--format", `{{.Label "`+keysLabel+`"}}`)
 	if err := errors.Join(err, remove(ctx, cluster)); err != nil {
 		return "", err
 	}
-	keys = strings.TrimSpace(string(labels))
 	if _, err := os.Stat(filepath.Join(keys, "ca.key")); !filepath.IsAbs(keys) || err != nil {
 		return "", nil // they are removed already
 	}

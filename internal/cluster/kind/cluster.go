@@ -48,8 +48,7 @@ func (f Files) access(server string) string { return filepath.Join(f.Logs, serve
 // Kubeconfig leads to the load balancer's port on this machine.
 func (f Files) Kubeconfig() string { return f.key("kubeconfig") }
 
-// Cluster is a running kind cluster. Methods that act on one server may be called concurrently for
-// different servers.
+// Cluster is a running kind cluster. Methods may run concurrently for different servers.
 type Cluster struct {
 	config Config
 	lifecycle.Servers[*process, *server]
@@ -62,8 +61,7 @@ type Cluster struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	// endRestarts is called when the run is over: nobody waits any more for a kubelet that may
-	// never start a crashed server again.
+	// endRestarts is called when the run is over: nobody waits for kubelets any more.
 	endRestarts context.CancelFunc
 }
 
@@ -142,8 +140,7 @@ func (c *Cluster) RecordPanics() {
 	c.Servers.RecordPanics()
 }
 
-// URL is what clients dial to reach a server: the fault fabric, which leads through the client's
-// link.
+// URL is what clients dial: the fault fabric, through the client's link.
 func (c *Cluster) URL(name string) (string, error) {
 	if _, err := c.Find(name); err != nil {
 		return "", err
@@ -151,14 +148,12 @@ func (c *Cluster) URL(name string) (string, error) {
 	return "https://" + c.fabric.Advertised(name).String(), nil
 }
 
-// Direct is for the administrator's requests to one kube-apiserver itself, around links, faults and
-// its sidecar: for ground truth, never for traffic.
+// Direct implements [cluster.Reachable].
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return c.around(name, (*server).own)
 }
 
-// FrontDoor is for the administrator's requests to what clients meet at a server, around links and
-// faults: the sidecar if there is one, otherwise the kube-apiserver itself.
+// FrontDoor implements [cluster.Reachable].
 func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	return c.around(name, (*server).real)
 }
@@ -176,8 +171,7 @@ func (c *Cluster) around(name string, address func(*server) netip.AddrPort) (*re
 	return config, nil
 }
 
-// Close removes the cluster with its network, and the links. It may be called at any stage, more
-// than once.
+// Close removes the cluster, its network and the links, at any stage. It may be called repeatedly.
 func (c *Cluster) Close() error {
 	c.cancel()
 	err := remove(context.Background(), c.config.Name) // whatever else has ended

@@ -18,22 +18,19 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configuration is a cluster to be made. It renders to the files that kind and kubeadm read; the
-// examples in kindconfigs are such files.
+// Configuration is a cluster to be made. It renders to files for kind and kubeadm, such as those in
+// kindconfigs.
 type Configuration struct {
 	Title   []string // lines of comment at the top
 	Name    string   // of the cluster; empty leaves it to kind
 	Image   string   // of every node: it holds the kube-apiservers of all versions, and all else of the oldest
 	Subject string
 	Nodes   []Node
-	// Files is the directory on this machine that is mounted in the nodes, with the files of
-	// [Configuration.Tree].
+	// Files is the directory on this machine that is mounted in the nodes: [Configuration.Tree].
 	Files string
-	// Proxy is the reference proxy's executable on this machine, linked statically; for subject
-	// reference only.
+	// Proxy is the reference proxy's static executable on this machine, for subject reference.
 	Proxy string
-	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty if it is put
-	// into the nodes later.
+	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty: it comes later.
 	ProxyManifest string
 	// Names are further names and addresses for the serving certificates.
 	Names []string
@@ -42,8 +39,8 @@ type Configuration struct {
 // Node is a control-plane node of a configuration.
 type Node struct {
 	Version string // of its kube-apiserver
-	// Emulates is the minor version, such as "1.36", that its kube-apiserver is told to behave like
-	// (KEP-4330); empty for its own.
+	// Emulates is the minor version, such as "1.36", that it emulates (KEP-4330); empty for its
+	// own.
 	Emulates string
 	// Setup is the configuration of the server beside the subject's; nil: none. See [CheckSetup].
 	Setup *scenario.Setup
@@ -170,8 +167,7 @@ func (c *Configuration) ExtraArgs() ([]byte, error) {
 	return []byte(strings.ReplaceAll(b.String(), "\n      ", "\n  ") + "\n"), nil
 }
 
-// Tree is the files to be mounted in the nodes, by path: the audit policy, and kubeadm's patches
-// for each node.
+// Tree is the files to mount in the nodes, by path: the audit policy and kubeadm's patches.
 func (c *Configuration) Tree() map[string]string {
 	tree := map[string]string{"audit-policy.yaml": requestlog.AuditPolicy}
 	for _, n := range c.Nodes {
@@ -189,8 +185,7 @@ func (c *Configuration) Tree() map[string]string {
 	return tree
 }
 
-// podPatch sets the version in kubeadm's static pod, and behind a sidecar the port at which it is
-// probed.
+// podPatch sets the version, and behind a sidecar the probed port, of kubeadm's static pod.
 func (c *Configuration) podPatch(n Node) string {
 	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
 		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"

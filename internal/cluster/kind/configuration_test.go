@@ -134,8 +134,8 @@ func TestTheLoadBalancerIsTheOneThatKindWants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(source), `const Image = "`+loadBalancerImage+`"`) {
-		t.Errorf("kind wants another image than %s:\n%s", loadBalancerImage, source)
+	if !strings.Contains(string(source), `const Image = "`+LoadBalancerImage+`"`) {
+		t.Errorf("kind wants another image than %s:\n%s", LoadBalancerImage, source)
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// create makes network and cluster. kind's package takes no context: when ctx ends, its containers
-// are removed.
+// create makes network and cluster. kind takes no context: when ctx ends, create removes the nodes.
 func (c *Cluster) create(ctx context.Context) (err error) {
 	if c.gateway, err = createNetwork(ctx, c.config.Name, c.config.Files.Keys); err != nil {
 		return err
@@ -81,8 +80,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	// kubeadm uses an authority that exists, and kind copies it to the other nodes. So this run has
-	// its key from the start.
+	// kubeadm uses this authority, because it exists, and kind copies it to the other nodes.
 	for _, name := range []string{"ca.crt", "ca.key"} {
 		content, err := os.ReadFile(c.config.Files.key(name))
 		if err != nil {
@@ -119,8 +117,7 @@ func awaitBoot(ctx context.Context, node string) error {
 	return nil
 }
 
-// writeFiles writes the files of the nodes, and the configuration of the cluster for kind and for
-// the record.
+// writeFiles writes the files of the nodes and the configuration of the cluster.
 func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.config.Name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},

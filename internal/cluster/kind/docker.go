@@ -2,6 +2,7 @@ package kind
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,25 +13,33 @@ import (
 	"time"
 )
 
-// docker runs Docker's client, which finds its engine as usual (DOCKER_HOST, contexts), and returns
-// its output. kind's package does the same. The client has a process group of its own: Ctrl-C is
-// for us to handle.
-func docker(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
+// Docker runs Docker's client and returns what it prints, without the spaces around it. The client
+// finds its engine as usual (DOCKER_HOST, contexts); kind's package does the same. The client has a
+// process group of its own, so that Ctrl-C does not reach it. The error has its last lines.
+func Docker(ctx context.Context, input io.Reader, args ...string) (string, error) {
 	cmd := dockerCommand(ctx, args...)
 	var out, printed bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &printed
 	err := cmd.Run()
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err == nil {
-		return out.Bytes(), nil
-	}
+	text := strings.TrimSpace(out.String())
 	var exit *exec.ExitError
-	if text := strings.TrimSpace(printed.String()); text != "" && errors.As(err, &exit) {
-		err = fmt.Errorf("%s", text)
+	switch {
+	case err == nil:
+		return text, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.As(err, &exit):
+		if last := cmp.Or(Tail(printed.String()), Tail(text)); last != "" {
+			err = errors.New(last)
+		}
 	}
-	return out.Bytes(), fmt.Errorf("docker %s: %w", strings.Join(args[:min(len(args), 3)], " "), err)
+	return text, fmt.Errorf("docker %s: %w", strings.Join(args[:min(len(args), 3)], " "), err)
+}
+
+// Tail is the last ten lines of what a program printed.
+func Tail(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
 // waitDelay is how long children of a client that was killed may keep its output open.
@@ -45,16 +54,16 @@ func dockerCommand(ctx context.Context, args ...string) *exec.Cmd {
 
 // dockerLines are the words in the output of a command of Docker's client, one a line.
 func dockerLines(ctx context.Context, args ...string) ([]string, error) {
-	out, err := docker(ctx, nil, args...)
-	return strings.Fields(string(out)), err
+	out, err := Docker(ctx, nil, args...)
+	return strings.Fields(out), err
 }
 
-func inNode(ctx context.Context, node string, args ...string) ([]byte, error) {
-	return docker(ctx, nil, append([]string{"exec", "--privileged", node}, args...)...)
+func inNode(ctx context.Context, node string, args ...string) (string, error) {
+	return Docker(ctx, nil, append([]string{"exec", "--privileged", node}, args...)...)
 }
 
 // script runs a few lines of bash in a node, which gets args as $1 and following.
-func script(ctx context.Context, node, lines string, args ...string) ([]byte, error) {
+func script(ctx context.Context, node, lines string, args ...string) (string, error) {
 	return inNode(ctx, node, append([]string{"bash", "-euc", lines, "bash"}, args...)...)
 }
 
@@ -64,6 +73,6 @@ func script(ctx context.Context, node, lines string, args ...string) ([]byte, er
 // Source: produceWatchEvent in k8s.io/kubernetes/pkg/kubelet/config.
 func write(ctx context.Context, node, path string, content []byte) error {
 	const lines = `dir=$(dirname "$1") new=$(dirname "$1")/.$(basename "$1").new; mkdir -p "$dir"; cat >"$new"; chmod 600 "$new"; mv "$new" "$1"`
-	_, err := docker(ctx, bytes.NewReader(content), "exec", "-i", node, "bash", "-euc", lines, "bash", path)
+	_, err := Docker(ctx, bytes.NewReader(content), "exec", "-i", node, "bash", "-euc", lines, "bash", path)
 	return err
 }

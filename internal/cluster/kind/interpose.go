@@ -18,8 +18,7 @@ import (
 // other nodes, and those of its kube-apiserver to its own etcd member. The fabric listens at our
 // address on the cluster's network, one port for each destination, and knows the nodes by their
 // addresses. Kubelets and others that use kind's load balancer are not redirected, and neither are
-// etcd's members among themselves. The rules are in the network namespace of the node, and go with
-// it.
+// etcd's members among themselves. The rules end with the node's network namespace.
 
 const chain = "SKEWPROOF"
 
@@ -51,8 +50,7 @@ func (r redirects) apply(ctx context.Context, node string) error {
 	if _, err := script(ctx, node, lines); err != nil {
 		return fmt.Errorf("redirect the connections of node %s to the fault fabric: %w", node, err)
 	}
-	// Behind a firewall of this machine, servers would not find each other, and that would show
-	// only minutes later.
+	// Otherwise a firewall on this machine would show only minutes later.
 	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, r.etcd.Addr().String(), fmt.Sprint(r.etcd.Port())); err != nil {
 		return fmt.Errorf("node %s cannot reach the fault fabric at %s, which is this machine's address on the cluster's network: "+
 			"does a firewall (ufw, firewalld) refuse what comes from Docker's bridges?", node, r.etcd)
@@ -60,9 +58,8 @@ func (r redirects) apply(ctx context.Context, node string) error {
 	return nil
 }
 
-// interpose starts the fabric and redirects every node's connections to it. It is called when the
-// nodes run and before anything in them does, so that there is never a connection around the
-// fabric.
+// interpose starts the fabric and redirects every node's connections to it. It is called before
+// anything runs in the nodes, so that no connection bypasses the fabric.
 func (c *Cluster) interpose(ctx context.Context) error {
 	all, err := addresses(ctx, c.config.Name)
 	if err != nil {
@@ -107,7 +104,7 @@ func (c *Cluster) checkInterposed(ctx context.Context) error {
 			return err
 		}
 		for _, other := range c.Servers {
-			if other != s && connectedFrom(string(out), other.address) {
+			if other != s && connectedFrom(out, other.address) {
 				return fmt.Errorf("%s has a connection to %s around the fault fabric: faults would have no effect on it", other.Name, s.Name)
 			}
 		}

@@ -41,8 +41,7 @@ func edit(manifest []byte, image string, incarnation int, change func(*corev1.Co
 	return yaml.Marshal(pod)
 }
 
-// setUp replaces the arguments of a kube-apiserver in which servers may differ, and the port at
-// which it is probed.
+// setUp replaces a kube-apiserver's arguments in which servers may differ, and the probed port.
 func setUp(container *corev1.Container, own []Argument) {
 	port := strconv.Itoa(securePort)
 	container.Command = slices.DeleteFunc(container.Command, func(argument string) bool {
@@ -64,9 +63,8 @@ func setUp(container *corev1.Container, own []Argument) {
 	}
 }
 
-// ProxyManifest is the static pod of the sidecar. It needs no image of its own: the program is
-// linked statically, is a file of the node, and runs in the image of a kube-apiserver, which the
-// node has.
+// ProxyManifest is the static pod of the sidecar. It needs no image: the program is a static file
+// of the node and runs in the image of a kube-apiserver.
 func ProxyManifest(version string) ([]byte, error) {
 	var mounts []corev1.VolumeMount
 	var volumes []corev1.Volume

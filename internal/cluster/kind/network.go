@@ -12,8 +12,7 @@ import (
 // kind marks its containers with labels of its own.
 const runLabel = "skewproof.cluster"
 
-// keysLabel is a label of a run's network: the directory of the run's keys, to be removed if the
-// run was killed.
+// keysLabel is a label of a run's network: the directory with the keys of the run, for [Clean].
 const keysLabel = "skewproof.keys"
 
 // kindLabel is kind's mark of the containers of a cluster. Source:
@@ -24,17 +23,16 @@ const kindLabel = "io.x-k8s.kind.cluster"
 // Source: Provision in sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/provider.go.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// createNetwork makes the network of a cluster and returns our own address on it: that of the
-// bridge.
+// createNetwork makes the network of a cluster and returns our address on it, that of the bridge.
 func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
-	if _, err := docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys, name); err != nil {
+	if _, err := Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys, name); err != nil {
 		return netip.Addr{}, fmt.Errorf("create the cluster's network: %w", err)
 	}
-	out, err := docker(ctx, nil, "network", "inspect", "--format", "{{(index .IPAM.Config 0).Gateway}}", name)
+	out, err := Docker(ctx, nil, "network", "inspect", "--format", "{{(index .IPAM.Config 0).Gateway}}", name)
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	gateway, err := netip.ParseAddr(strings.TrimSpace(string(out)))
+	gateway, err := netip.ParseAddr(out)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("find our address on the cluster's network: %w", err)
 	}
@@ -69,12 +67,12 @@ func notHere(gateway string) error {
 
 // addresses are those of the containers of a cluster that have one, by container.
 func addresses(ctx context.Context, cluster string) (map[string]netip.Addr, error) {
-	out, err := docker(ctx, nil, "network", "inspect", "--format", `{{range .Containers}}{{.Name}} {{.IPv4Address}}{{"\n"}}{{end}}`, cluster)
+	out, err := Docker(ctx, nil, "network", "inspect", "--format", `{{range .Containers}}{{.Name}} {{.IPv4Address}}{{"\n"}}{{end}}`, cluster)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]netip.Addr{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			all[name] = prefix.Addr()

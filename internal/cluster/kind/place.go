@@ -14,16 +14,14 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Prefix begins the name of everything that a run makes in the Docker engine: the cluster, its
-// nodes and its network.
+// Prefix begins the names of the cluster, the nodes and the network of a run.
 const Prefix = "skewproof-"
 
 // MaxServers is what etcd is meant for: more than seven members make it slower and no safer.
 const MaxServers = 7
 
 const (
-	// securePort is the port of every node that the load balancer, kubelets, controllers and peers
-	// dial.
+	// securePort is what the load balancer, kubelets, controllers and peers dial at a node.
 	securePort = 6443
 	// behindPort is where a kube-apiserver listens that has a sidecar in front of it.
 	behindPort = 6444
@@ -62,6 +60,5 @@ func Places(cluster string, servers []history.Server) []Place {
 	return places
 }
 
-// ours reports whether a cluster or network was made by a run. Other kind clusters are never
-// touched.
+// ours reports whether a cluster or network was made by a run. Others are never touched.
 func ours(name string) bool { return strings.HasPrefix(name, Prefix) }

@@ -22,8 +22,9 @@ const (
 	diskPerNode   = 1 << 30
 )
 
-// engine is what 'docker info --format {{json .}}' prints: the response of GET /info.
-type engine struct {
+// Engine is what 'docker info --format {{json .}}' prints: the response of GET /info.
+type Engine struct {
+	Architecture    string // the kernel's name for it, such as "x86_64"
 	ServerVersion   string
 	OSType          string
 	OperatingSystem string
@@ -40,15 +41,14 @@ type Found struct {
 	Facts []string
 }
 
-// Check finds out within a second or so, before anything is started, whether the engine can run the
-// cluster. proxy is the executable of the sidecar if the subject needs it. Each error says what to
-// do.
+// Check finds out in about a second whether the engine can run the cluster. proxy is the executable
+// of the sidecar if the subject needs it. Errors say what to do.
 func Check(ctx context.Context, versions []string, servers int, proxy string) (Found, error) {
-	e, err := askEngine(ctx)
+	e, err := FindEngine(ctx)
 	if err != nil {
 		return Found{}, err
 	}
-	if err := e.check(servers, freeSpace(e.DockerRootDir)); err != nil {
+	if err := e.check(servers, FreeSpace(e.DockerRootDir)); err != nil {
 		return Found{}, err
 	}
 	if proxy != "" {
@@ -63,12 +63,12 @@ func Check(ctx context.Context, versions []string, servers int, proxy string) (F
 	if err != nil {
 		return Found{}, err
 	}
-	balancer, err := imageID(ctx, loadBalancerImage)
+	balancer, err := imageID(ctx, LoadBalancerImage)
 	if err != nil {
 		return Found{}, fmt.Errorf("the image of kind's load balancer, %s, is not in the Docker engine: get it, or a stand-in, with\n  make kind-images VERSIONS=%q",
-			loadBalancerImage, strings.Join(versions, " "))
+			LoadBalancerImage, strings.Join(versions, " "))
 	}
-	if _, err := docker(ctx, nil, "run", "--rm", "--privileged", "--network=none", "--label", runLabel+"=check", "--entrypoint=/bin/true", image); err != nil {
+	if _, err := Docker(ctx, nil, "run", "--rm", "--privileged", "--network=none", "--label", runLabel+"=check", "--entrypoint=/bin/true", image); err != nil {
 		return Found{}, fmt.Errorf("kind's nodes are privileged containers, and the Docker engine starts none: %w\n"+
 			"  Inside a container this needs one that is privileged itself; on machines that hold back single capabilities, '.ci/docker start' makes an engine that does without", err)
 	}
@@ -80,63 +80,61 @@ func Check(ctx context.Context, versions []string, servers int, proxy string) (F
 		fmt.Sprintf("Docker %s on %s, Linux %s, cgroup v%s", e.ServerVersion, e.OperatingSystem, e.KernelVersion, e.CgroupVersion),
 		fmt.Sprintf("node image %s, %s", image, id),
 	}
-	if standIn, err := imageID(ctx, standInImage); err == nil && standIn == balancer {
+	if standIn, err := imageID(ctx, StandInImage); err == nil && standIn == balancer {
 		facts = append(facts, "a small TCP balancer stands in for Envoy, kind's load balancer")
 	}
 	return Found{Image: image, Facts: facts}, nil
 }
 
 func imageID(ctx context.Context, image string) (string, error) {
-	id, err := docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
-	return strings.TrimSpace(string(id)), err
+	return Docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
 }
 
-func askEngine(ctx context.Context) (engine, error) {
+// FindEngine asks the Docker engine about itself. The error says what to do if none answers.
+func FindEngine(ctx context.Context) (Engine, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
-		return engine{}, errors.New("the backend kind needs Docker's client, the program docker, in the PATH: install Docker, or use --backend local, which needs none")
+		return Engine{}, errors.New("the backend kind needs Docker's client, the program docker, in the PATH: install Docker, or use --backend local, which needs none")
 	}
-	out, err := docker(ctx, nil, "info", "--format", "{{json .}}")
-	var e engine
-	if broken := json.Unmarshal(out, &e); err == nil {
+	out, err := Docker(ctx, nil, "info", "--format", "{{json .}}")
+	var e Engine
+	if broken := json.Unmarshal([]byte(out), &e); err == nil {
 		err = broken
 	}
 	if err == nil && len(e.ServerErrors) > 0 {
 		err = errors.New(strings.Join(e.ServerErrors, "; "))
 	}
 	if err != nil {
-		return engine{}, fmt.Errorf("no Docker engine answers: %w\n  Start it, see that you may use it (the group docker), or set DOCKER_HOST; or use --backend local, which needs none", err)
+		return Engine{}, fmt.Errorf("no Docker engine answers: %w\n  Start it, see that you may use it (the group docker), or set DOCKER_HOST; or use --backend local, which needs none", err)
 	}
 	return e, nil
 }
 
-// check reports what the engine lacks. disk is the free space for containers in bytes, 0 if it is
-// not known.
-func (e engine) check(servers int, disk uint64) error {
-	memory, space := uint64(servers)*memoryPerNode, uint64(servers)*diskPerNode
+// check reports what the engine lacks. disk is the free space in bytes, -1 if unknown.
+func (e Engine) check(servers int, disk int64) error {
+	memory, space := uint64(servers)*memoryPerNode, int64(servers)*diskPerNode
 	switch {
 	case e.OSType != "linux":
 		return fmt.Errorf("the Docker engine runs %s containers: kind needs Linux ones", e.OSType)
 	case e.MemTotal < memory:
 		return fmt.Errorf("the Docker engine has %d MiB of memory: %d nodes need %d; give it more, or use fewer --servers", e.MemTotal>>20, servers, memory>>20)
-	case disk != 0 && disk < space:
+	case disk >= 0 && disk < space:
 		return fmt.Errorf("%d MiB are free in %s: %d nodes need %d; 'docker system df' says what takes room", disk>>20, e.DockerRootDir, servers, space>>20)
 	}
 	return nil
 }
 
-// freeSpace is that of a directory in bytes; 0 if it is on another machine.
-func freeSpace(dir string) uint64 {
+// FreeSpace is that of a directory in bytes; -1 if it is on another machine.
+func FreeSpace(dir string) int64 {
 	var s unix.Statfs_t
 	if dir == "" || unix.Statfs(dir, &s) != nil {
-		return 0
+		return -1
 	}
-	return s.Bavail * uint64(s.Bsize)
+	return int64(s.Bavail) * s.Bsize
 }
 
 // checkReachable demands that this process and the engine share a network: load, faults and ground
 // truth dial the nodes' addresses, and nodes dial one of ours. Every engine has a network called
-// bridge, whose gateway is an address of the engine's machine. (Another engine may have the same
-// address; createNetwork looks again.)
+// bridge, whose gateway is an address of the engine's machine. createNetwork checks again.
 func checkReachable(ctx context.Context) error {
 	gateways, err := dockerLines(ctx, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
 	if err != nil || len(gateways) == 0 {
@@ -154,8 +152,8 @@ func checkReachable(ctx context.Context) error {
 	return notHere(strings.Join(gateways, ", "))
 }
 
-// checkStatic demands an executable that needs no other file: nodes, and the images in them, have
-// none of this machine's libraries.
+// checkStatic demands an executable that needs no other file: nodes have none of this machine's
+// libraries.
 func checkStatic(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -174,13 +172,12 @@ func checkStatic(path string) error {
 // in them, the oldest first: everything else in the image is of that version.
 const nodeRepository = "skewproof/node"
 
-// loadBalancerImage is what kind puts in front of several control-plane nodes. kind pulls it if it
-// is not there.
+// LoadBalancerImage is what kind puts in front of several control-plane nodes.
 // Source: Image in sigs.k8s.io/kind/pkg/cluster/internal/loadbalancer/const.go.
-const loadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
+const LoadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 
-// standInImage gets that name too, by 'make kind-images', where Envoy cannot be pulled.
-const standInImage = "skewproof/loadbalancer:dev"
+// StandInImage gets that name too, by 'make kind-images', where Envoy cannot be pulled.
+const StandInImage = "skewproof/loadbalancer:dev"
 
 // ImageName is the node image that holds exactly these versions.
 func ImageName(versions []string) string {
@@ -195,8 +192,7 @@ func compact(versions []string) []string {
 }
 
 // chooseImage finds among tags of node images one that has all versions, and as few others as
-// possible: with an older one the nodes' other programs would be older. ok is false if there is
-// none.
+// possible: with an older one the nodes' other programs would be older. ok is false without one.
 func chooseImage(tags, versions []string) (image string, ok bool) {
 	best := 0
 	for _, tag := range tags {

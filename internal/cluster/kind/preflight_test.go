@@ -27,17 +27,17 @@ func TestNodeImages(t *testing.T) {
 }
 
 func TestWhatAnEngineLacks(t *testing.T) {
-	well := engine{OSType: "linux", MemTotal: 8 << 30, DockerRootDir: "/var/lib/docker"}
+	well := Engine{OSType: "linux", MemTotal: 8 << 30, DockerRootDir: "/var/lib/docker"}
 	for name, c := range map[string]struct {
-		engine engine
-		disk   uint64
+		engine Engine
+		disk   int64
 		want   string // in the error; empty for none
 	}{
 		"enough":            {well, 10 << 30, ""},
-		"unknown disk":      {well, 0, ""},
-		"little memory":     {engine{OSType: "linux", MemTotal: 1 << 30}, 0, "1024 MiB of memory: 3 nodes need 1800"},
+		"unknown disk":      {well, -1, ""},
+		"little memory":     {Engine{OSType: "linux", MemTotal: 1 << 30}, 0, "1024 MiB of memory: 3 nodes need 1800"},
 		"full disk":         {well, 1 << 30, "1024 MiB are free in /var/lib/docker"},
-		"Windows container": {engine{OSType: "windows", MemTotal: 8 << 30}, 0, "windows containers"},
+		"Windows container": {Engine{OSType: "windows", MemTotal: 8 << 30}, 0, "windows containers"},
 	} {
 		err := c.engine.check(3, c.disk)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

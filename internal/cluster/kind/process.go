@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
@@ -38,8 +37,7 @@ func pids(all []*process) []string {
 // programs are the names of the processes of pods, as the kernel knows them.
 var programs = map[string]string{apiserverPod: "kube-apiserver", proxyPod: "skewproof"}
 
-// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID
-// in the node.
+// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID.
 func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`
 	out, err := script(ctx, node, lines, programs[pod], fmt.Sprint(startTimeout.Milliseconds()/100))
@@ -49,12 +47,11 @@ func awaitProcess(ctx context.Context, node, pod string) (string, error) {
 		}
 		return "", fmt.Errorf("the kubelet of node %s has not started %s within %s", node, pod, startTimeout)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return out, nil
 }
 
 // follow copies the output of a process into a log of ours, since kubelets remove logs with their
-// pods, and sees when the process ends: tail(1) does both, the latter with --pid. It ends with ctx
-// too.
+// pods, and notices its end; tail(1) does both. It ends with ctx too.
 func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process, error) {
 	file, log, err := lifecycle.OpenLog(logPath)
 	if err != nil {
@@ -71,8 +68,7 @@ func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process
 	return p, nil
 }
 
-// The container's ID is the last part of the process's cgroup, and the name of its log ends with
-// it.
+// The container's ID is the last part of the process's cgroup, and of the name of its log.
 const tailLines = `
 id=$(grep -oE '[0-9a-f]{64}' "/proc/$1/cgroup" | tail -n 1)
 log=/dev/null
@@ -86,8 +82,8 @@ const (
 	nodeTimeout = 15 * time.Second
 )
 
-// tail returns when the process has ended, or ctx. Docker's client may end before that; then
-// nothing more of the log is copied.
+// tail returns when the process has ended, or ctx. The rest of the log is lost if Docker's client
+// ends before.
 func (p *process) tail(ctx context.Context, out io.Writer) {
 	lines := tailLines
 	for ctx.Err() == nil {
@@ -101,15 +97,15 @@ func (p *process) tail(ctx context.Context, out io.Writer) {
 	}
 }
 
-// runs asks the node whether the process exists and is no zombie. A node that does not answer is
-// asked again until the time is over.
+// runs asks the node if the process exists, not as a zombie. It asks again until a node answers or
+// the time is over.
 func (p *process) runs(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		said, err := script(ctx, p.node, `if readlink "/proc/$1/exe" >/dev/null; then echo runs; else echo ended; fi`, p.pid)
 		if err == nil {
-			return strings.TrimSpace(string(said)) == "runs"
+			return said == "runs"
 		}
 		select {
 		case <-ctx.Done():

@@ -67,7 +67,7 @@ func (c *Cluster) Collect(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		for _, from := range strings.Fields(string(files)) {
+		for _, from := range strings.Fields(files) {
 			_ = fetch(ctx, node, from, filepath.Join(into, filepath.Base(from)))
 		}
 	}

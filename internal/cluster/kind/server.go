@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// startTimeout is how long a kubelet may take to start a pod whose manifest has come, or
-	// changed.
+	// startTimeout is how long a kubelet may take to start a pod after a change of its manifest.
 	startTimeout = 2 * time.Minute
 	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
 	readyTimeout = 3 * time.Minute
-	// stopTimeout exceeds the time after which a kubelet kills (30 s, the default of static pods)
-	// and what it takes to notice a change.
+	// stopTimeout exceeds the time for a kubelet to notice a change and to kill (after 30 s, by
+	// default).
 	stopTimeout = 90 * time.Second
 	// effectTimeout bounds how long the harness looks at the effect of a setup.
 	effectTimeout = 5 * time.Second
@@ -49,8 +48,7 @@ func (c *Cluster) newServer(p Place, version string) *server {
 
 func (s *server) subject() string { return lifecycle.Subject(s.cluster.config.Subject, s.Setup()) }
 
-// real is the address of the node's port that others dial: the sidecar if there is one, otherwise
-// the kube-apiserver.
+// real is what others dial: the sidecar if there is one, otherwise the kube-apiserver.
 func (s *server) real() netip.AddrPort { return netip.AddrPortFrom(s.address, securePort) }
 
 // own is where the kube-apiserver itself listens at present.
@@ -85,8 +83,7 @@ func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
 	return programs, nil
 }
 
-// startPod writes the manifest of a pod, unless something else starts the pod, and waits for its
-// process.
+// startPod writes the manifest of a pod, if nothing else starts it, and awaits the process.
 func (s *server) startPod(ctx context.Context, pod string, i *incarnation) (*process, error) {
 	if !i.Adopted {
 		if err := s.writeManifest(ctx, pod, i.Version, i.Number); err != nil {
@@ -120,7 +117,7 @@ func (s *server) adopt(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the manifest of %s of server %q: %w", apiserverPod, s.Name, err)
 	}
-	s.manifests[apiserverPod] = manifest
+	s.manifests[apiserverPod] = []byte(manifest)
 	if s.manifests[proxyPod], err = ProxyManifest(s.Version); err != nil {
 		return err
 	}
@@ -136,8 +133,7 @@ func (s *server) Terminate(ctx context.Context, p *process, next string) error {
 	return s.removeManifests(ctx, "", p.pod)
 }
 
-// KillProcesses implements [lifecycle.Backend]. The manifests go too, or the kubelet would start
-// the pods again.
+// KillProcesses implements [lifecycle.Backend]. Without manifests no kubelet restarts pods.
 func (s *server) KillProcesses(ctx context.Context, living []*process) error {
 	return s.removeManifests(ctx, "kill -KILL "+strings.Join(pids(living), " ")+"\n", s.pods()...)
 }
@@ -167,8 +163,8 @@ func (s *server) writeManifest(ctx context.Context, pod, version string, incarna
 	return write(ctx, s.place.Node, manifestPath(pod), manifest)
 }
 
-// removeManifests moves the manifests of pods to where the kubelet does not look. The lines are
-// executed before, in the same script.
+// removeManifests moves the manifests of pods to where the kubelet does not look. It runs the lines
+// before that.
 func (s *server) removeManifests(ctx context.Context, before string, pods ...string) error {
 	lines := "mkdir -p /etc/kubernetes/skewproof\n" + before
 	for _, pod := range pods {

@@ -94,8 +94,7 @@ func (c *Cluster) dials(to string) []history.Dial {
 }
 
 // Effect is what can be seen of the configuration of a server's present incarnation. Dials are all
-// so far, also those of earlier incarnations. Certificates are not looked at: no setup here changes
-// them.
+// so far, also those of earlier incarnations. No setup changes certificates here.
 func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, error) {
 	s, err := c.Find(name)
 	if err != nil {
@@ -115,8 +114,7 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 	return seen, err
 }
 
-// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys, which all nodes
-// have.
+// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys.
 func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
 	files := map[string]string{"etcd-ca.crt": "etcd/ca.crt", "etcd-client.crt": "apiserver-etcd-client.crt", "etcd-client.key": "apiserver-etcd-client.key"}
 	for ours, theirs := range files {

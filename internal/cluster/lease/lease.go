@@ -1,5 +1,4 @@
-// Package lease reads the endpoint leases of servers from etcd: the addresses that they advertise
-// to their peers.
+// Package lease reads the endpoint leases of servers from etcd: where peers reach them.
 package lease
 
 import (
@@ -20,9 +19,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// Where endpoint leases are in etcd: that of a kube-apiserver (CreatePeerEndpointLeaseReconciler in
-// k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go), and that of a sidecar, which is a Lease
-// like any other.
+// Where etcd has endpoint leases: those of kube-apiservers (CreatePeerEndpointLeaseReconciler in
+// k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go), and those of sidecars, which are Leases.
 const (
 	builtinLeases = "/registry/peerserverleases/"
 	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"

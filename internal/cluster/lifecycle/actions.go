@@ -13,9 +13,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Start starts a server that does not run, with that version ("" is the one that it had), and
-// returns when it is ready. A server that refuses its setup is not running then: the error is a
-// [scenario.RefusedError].
+// Start starts a server that does not run, with a version ("": the one that it had), and returns
+// when it is ready. A refusal of its setup is a [scenario.RefusedError]: it does not run then.
 func (s *Server[P]) Start(ctx context.Context, version string) error {
 	s.Lock()
 	defer s.Unlock()
@@ -42,8 +41,7 @@ func (s *Server[P]) start(ctx context.Context, version string) error {
 	return s.launch(ctx, s.Begin(), programs)
 }
 
-// Adopt makes the first incarnation of processes that something else has started, and returns when
-// it is ready.
+// Adopt makes processes that something else starts the first incarnation, and waits for it.
 func (s *Server[P]) Adopt(ctx context.Context) error {
 	s.Lock()
 	defer s.Unlock()
@@ -60,7 +58,7 @@ func (s *Server[P]) adopt(ctx context.Context) error {
 	return s.launch(ctx, i, programs)
 }
 
-// launch starts the programs of an incarnation one after the other, and takes it for ready.
+// launch starts the programs of an incarnation one after the other, and records that it is ready.
 func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Program[P]) error {
 	for _, program := range programs {
 		if err := s.run(ctx, i, program); err != nil {
@@ -72,8 +70,7 @@ func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Pr
 	return nil
 }
 
-// run starts one program and waits until it is ready. The incarnation starts with its first
-// process.
+// run starts one program and waits until it is ready. The first process begins the incarnation.
 func (s *Server[P]) run(ctx context.Context, i *Incarnation[P], program Program[P]) error {
 	p, err := program.Start(ctx, i)
 	if err != nil {
@@ -101,7 +98,7 @@ func (s *Server[P]) setReady(i *Incarnation[P]) {
 	s.Status("%s: %s is ready", s.Name, i.Version)
 }
 
-// startFailed tells what a failed start is: a refusal, a crash, or the failure of the run.
+// startFailed says what a failed start is: a refusal, a crash, or the failure of the run.
 func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err error) error {
 	if len(i.Processes()) == 0 || !i.Ended() {
 		return err
@@ -155,8 +152,8 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 	return nil
 }
 
-// terminate asks one process after the other to end gracefully, the last started first, and waits
-// for each. It returns those that did not end in order.
+// terminate ends one process after the other gracefully, the last started first. It returns those
+// that failed.
 func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
 	for _, p := range slices.Backward(i.Processes()) {
 		if err := s.Backend.Terminate(ctx, p, next); err != nil {
@@ -172,9 +169,8 @@ func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next strin
 	return failed, i.AwaitEnd(ctx, s.StopTimeout)
 }
 
-// Replace stops a server gracefully and starts a version ("" for the same) in its place: same host,
-// same address, same identity, as an upgrade does. A server that has a setup of its own, or is to
-// get one, cannot be replaced: stop, configure and start it.
+// Replace stops a server gracefully and starts a version ("" for the same) in its place, with the
+// same host, address and identity, as an upgrade does. It refuses servers with a setup.
 func (s *Server[P]) Replace(ctx context.Context, version string) error {
 	if err := s.lockRunning("replace"); err != nil {
 		return err
@@ -209,8 +205,7 @@ func (s *Server[P]) Kill(ctx context.Context) error {
 	return nil
 }
 
-// signal pauses or resumes a server. A paused server keeps its connections open and answers
-// nothing.
+// signal pauses or resumes a server. A paused server keeps its connections and answers nothing.
 func (s *Server[P]) signal(ctx context.Context, verb string, signal syscall.Signal, state history.State) error {
 	if err := s.lockRunning(verb); err != nil {
 		return err

@@ -18,8 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Get copies the answer to a GET. Any status but 200 is an error: so a server says that it is not
-// ready.
+// Get copies the answer to a GET. Any status but 200 is an error: the server is not ready.
 func Get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -55,9 +54,8 @@ func VersionAt(ctx context.Context, client *http.Client, url, emulates string) (
 	return info.GitVersion, nil
 }
 
-// Identity is the apiserver identity that a kube-apiserver takes on a host of that name, in every
-// incarnation: a hash of two strings, each after its length. Source: NewConfig in
-// k8s.io/apiserver/pkg/server/config.go.
+// Identity is the apiserver identity of a kube-apiserver on a host of that name: a hash of two
+// strings, each after its length. Source: NewConfig in k8s.io/apiserver/pkg/server/config.go.
 func Identity(hostname string) string {
 	var data []byte
 	for _, part := range []string{hostname, "kube-apiserver"} {
@@ -69,7 +67,7 @@ func Identity(hostname string) string {
 }
 
 // Subject is the proxy of a server with a setup, in a run about a subject. A server whose proxy is
-// switched off is a kube-apiserver alone, whatever the subject of the run.
+// switched off is a kube-apiserver alone, whatever the subject.
 func Subject(run string, setup *scenario.Setup) string {
 	switch {
 	case setup == nil:

@@ -14,8 +14,8 @@ type Process interface {
 	Name() string
 	// Done is closed when the process has ended.
 	Done() <-chan struct{}
-	// Exit says how the process has ended, such as "exit status 3". ok is false if that was not in
-	// order. It is valid once Done is closed.
+	// Exit says how the process has ended, such as "exit status 3"; ok is false if it failed. It is
+	// valid once Done is closed.
 	Exit() (how string, ok bool)
 	// Log is the output of the process.
 	Log() Log
@@ -32,7 +32,7 @@ func Ending(p Process) string {
 	return how + "; its log is empty"
 }
 
-// AwaitEnd returns when a process has ended. The error says that ctx or the time was over before.
+// AwaitEnd returns when a process has ended, or with an error when ctx or the time is over.
 func AwaitEnd(ctx context.Context, p Process, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("still running after %s", limit))
 	defer cancel()
@@ -44,8 +44,7 @@ func AwaitEnd(ctx context.Context, p Process, limit time.Duration) error {
 	}
 }
 
-// Group is processes that are started one after the other and end together: the group is over when
-// its first process has ended.
+// Group is processes that start one after the other. It is over when the first of them ends.
 type Group[P Process] struct {
 	processes []P // in the order in which they were started
 	over      chan struct{}
@@ -117,7 +116,7 @@ func (g *Group[P]) AwaitEnd(ctx context.Context, limit time.Duration) error {
 }
 
 // AwaitReady calls ready until it succeeds, a process of the group ends, or the time is over. It
-// asks often: a start takes a few seconds, and the rest of a run waits for it.
+// asks often, because the rest of a run waits for it.
 func (g *Group[P]) AwaitReady(ctx context.Context, p P, limit time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
 	defer cancel()

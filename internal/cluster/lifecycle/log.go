@@ -38,8 +38,7 @@ func (l Log) Tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Panics are the lines that tell of a panic, up to a byte of the file (to the end, if to is
-// negative).
+// Panics are the lines about a panic, up to a byte of the file (negative: to the end).
 // Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic"; net/http
 // logs "http: panic serving" of a handler; the others are the Go runtime's.
 func (l Log) Panics(to int64) []string {
@@ -71,13 +70,6 @@ func shortened(line string) string {
 }
 
 func (l Log) read() ([]byte, error) {
-	f, err := os.Open(l.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if _, err := f.Seek(l.From, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(f)
+	content, err := os.ReadFile(l.Path)
+	return content[min(l.From, int64(len(content))):], err
 }

@@ -1,6 +1,5 @@
-// Package lifecycle starts, stops, kills, pauses, resumes and replaces apiservers, sees when they
-// are ready or have crashed, and records all that. A backend says how processes are started and
-// signalled; see [Backend].
+// Package lifecycle starts, stops, kills, pauses, resumes and replaces apiservers, and records when
+// they are ready or crash. A [Backend] starts the processes and signals them.
 package lifecycle
 
 import (
@@ -28,21 +27,21 @@ type Config struct {
 	Status   func(format string, args ...any) // one line for people
 	// Client asks servers whether they are ready, around links and faults.
 	Client *http.Client
-	// ReadyTimeout is how long a program may take to become ready; StopTimeout how long a process
-	// may take to end when it was asked to.
+	// ReadyTimeout bounds the start of a program until it is ready, StopTimeout the end of a
+	// process.
 	ReadyTimeout, StopTimeout time.Duration
 	// Context ends with the cluster: crashes after that are not recorded.
 	Context context.Context
-	// Restarts is not nil if something else, such as a kubelet, starts crashed servers again. A
-	// crashed server is waited for until this context ends.
+	// Restarts is set if something else, such as a kubelet, restarts crashed servers: until this
+	// context ends, a crashed server is waited for.
 	Restarts context.Context
 
 	tasks sync.WaitGroup // these watch servers
 	up    atomic.Bool
 }
 
-// MarkUp notes that all servers have been ready at once. A server that fails to start after that
-// has crashed; before, the run has failed.
+// MarkUp notes that all servers have been ready at once. After that a failed start is a crash, and
+// not the failure of the run.
 func (c *Config) MarkUp() { c.up.Store(true) }
 
 // Up reports whether all servers have been ready at once.
@@ -53,11 +52,10 @@ func (c *Config) Wait() { c.tasks.Wait() }
 
 // Backend runs the processes of one server.
 type Backend[P Process] interface {
-	// Programs are those that make the server with that version and [Server.Setup], in the order in
-	// which they are started: each when the one before it is ready. Nothing is started yet.
+	// Programs are those of the server with that version and [Server.Setup], in the order of their
+	// start: each waits until the one before is ready. Programs starts nothing.
 	Programs(version string) ([]Program[P], error)
-	// Terminate asks a process to end gracefully and does not wait for it. next is the version that
-	// is to replace the server, "" if none is.
+	// Terminate asks a process to end gracefully. next is the version that replaces it, if any.
 	Terminate(ctx context.Context, p P, next string) error
 	// KillProcesses ends processes at once. Nothing starts them again.
 	KillProcesses(ctx context.Context, living []P) error
@@ -67,18 +65,16 @@ type Backend[P Process] interface {
 
 // Program is one program of a server.
 type Program[P Process] struct {
-	// Start starts the program in an incarnation. If that is adopted, Start waits until something
-	// else has started the program.
+	// Start starts the program in an incarnation, or waits for it if the incarnation is adopted.
 	Start func(ctx context.Context, i *Incarnation[P]) (P, error)
-	// URL is where the program answers, around links and faults. It is ready when URL/readyz says
-	// 200.
+	// URL is where the program answers, around links and faults. It is ready when /readyz says 200.
 	URL string
 	// Check finds out whether the program that is ready is the right one. nil: it is not checked.
 	Check func(ctx context.Context, i *Incarnation[P]) error
 }
 
 // Server is one apiserver through all its incarnations. Its lock is held through each change of
-// state, which may take long.
+// state.
 type Server[P Process] struct {
 	sync.Mutex
 	*Config
@@ -92,8 +88,7 @@ type Server[P Process] struct {
 	next         *scenario.Setup                // of the next start
 }
 
-// Incarnation is one life of a server: its processes, from the start of the first to the end of the
-// last. It is kept as long as its logs are of interest.
+// Incarnation is one life of a server, from its first process to the end of the last.
 type Incarnation[P Process] struct {
 	*Group[P]
 	Number   int // from 1
@@ -104,8 +99,7 @@ type Incarnation[P Process] struct {
 	crashed  atomic.Bool // its end has been recorded as a crash
 }
 
-// Begin makes the next incarnation, of [Server.Version] and [Server.Setup]. It has no processes
-// yet, and nothing is recorded of it.
+// Begin makes the next incarnation, of [Server.Version] and [Server.Setup].
 func (s *Server[P]) Begin() *Incarnation[P] {
 	i := &Incarnation[P]{Group: NewGroup[P](), Number: len(s.incarnations) + 1, Version: s.Version, Emulates: s.Setup().Like()}
 	s.incarnations = append(s.incarnations, i)
@@ -129,16 +123,13 @@ func (s *Server[P]) Runs() bool {
 // Ready is the incarnation that is ready at this moment, nil if none is. It never waits.
 func (s *Server[P]) Ready() *Incarnation[P] { return s.ready.Load() }
 
-// Setup is that of the present incarnation, or the last one; nil: as the subject of the run says.
-// It never waits.
+// Setup is that of the present or last incarnation; nil: as the subject says. It never waits.
 func (s *Server[P]) Setup() *scenario.Setup { return s.setup.Load() }
 
-// Configure gives the next incarnation a setup; nil: as the subject of the run says. The caller
-// holds the lock.
+// Configure gives the next incarnation a setup; nil: as the subject says. The lock must be held.
 func (s *Server[P]) Configure(setup *scenario.Setup) { s.next = setup }
 
-// ApplySetup makes the setup of the next incarnation that of the present one. A start does this by
-// itself.
+// ApplySetup makes the setup of the next incarnation the present one. Start does this by itself.
 func (s *Server[P]) ApplySetup() {
 	s.setup.Store(s.next)
 	s.next = nil
@@ -166,8 +157,8 @@ func (s *Server[P]) expectEnd(i *Incarnation[P]) {
 	i.expected.Store(true)
 }
 
-// killRest ends the processes of an incarnation that have not ended. If one of them ends by itself
-// meanwhile, the signal fails and that is no error.
+// killRest ends the remaining processes of an incarnation. A signal that fails, because they end,
+// is no error.
 func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 	if living := i.Living(); len(living) > 0 {
 		_ = s.Backend.Signal(ctx, living, syscall.SIGKILL)
@@ -176,8 +167,7 @@ func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 }
 
 // watch waits for the end of an incarnation that was ready. If nobody asked for that end, it
-// records a crash and ends the other processes: half a server is nothing that a scenario could
-// mean.
+// records a crash and ends the other processes: no scenario means half a server.
 func (s *Server[P]) watch(i *Incarnation[P]) {
 	select {
 	case <-i.Over():
@@ -194,8 +184,7 @@ func (s *Server[P]) watch(i *Incarnation[P]) {
 	}
 }
 
-// awaitRestart follows whatever starts a crashed server again, unless a step has started or stopped
-// it meanwhile.
+// awaitRestart adopts a crashed server that something else starts again, unless a step was faster.
 func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	s.Lock()
 	defer s.Unlock()
@@ -207,8 +196,7 @@ func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	}
 }
 
-// crash records, once, that an incarnation has ended by the end of p, and that nobody had asked for
-// it.
+// crash records, once, that an incarnation ended unasked, with the end of process p.
 func (s *Server[P]) crash(i *Incarnation[P], p P) {
 	detail := p.Name() + ": "
 	if panics := p.Log().Panics(-1); len(panics) > 0 { // the last lines of that log are a stack
@@ -221,8 +209,7 @@ func (s *Server[P]) crash(i *Incarnation[P], p P) {
 	}
 }
 
-// recordPanics records, as crashes at the end of the run, panics that incarnations survived and
-// left in their logs.
+// recordPanics records, as crashes, panics that incarnations survived and left in their logs.
 func (s *Server[P]) recordPanics() {
 	s.Lock()
 	defer s.Unlock()
@@ -237,8 +224,8 @@ func (s *Server[P]) recordPanics() {
 	}
 }
 
-// logEnd is the byte at which the output in l ends in its file, which later incarnations share; -1
-// if nothing was written there later.
+// logEnd is the byte at which the output in l ends in its file, which later ones share; -1 if it
+// ends with the file.
 func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
 	for _, i := range later {
 		for _, p := range i.Processes() {

@@ -12,7 +12,7 @@ import (
 func (s *Server[P]) base() *Server[P] { return s }
 
 // Servers are those of a cluster, in order. A cluster that embeds them has the methods of
-// engine.Cluster that act on one server.
+// [cluster.Cluster] that act on one server.
 type Servers[P Process, S interface{ base() *Server[P] }] []S
 
 // Find is the server of that name, or an error that lists those there are.
@@ -67,8 +67,7 @@ func (all Servers[P, S]) ReplaceServer(ctx context.Context, name, version string
 	return all.act(name, func(s *Server[P]) error { return s.Replace(ctx, version) })
 }
 
-// Serving is the number of the incarnation of a server that is ready at this moment; 0 if none is,
-// or no server has that name. It never waits.
+// Serving is the incarnation of a server that is ready now; 0 if there is none. It never waits.
 func (all Servers[P, S]) Serving(name string) int {
 	s, err := all.Find(name)
 	if err != nil {
@@ -80,8 +79,7 @@ func (all Servers[P, S]) Serving(name string) int {
 	return 0
 }
 
-// RecordPanics records, as crashes at the end of the run, panics that servers survived and left in
-// their logs.
+// RecordPanics records, as crashes, panics that servers survived and left in their logs.
 func (all Servers[P, S]) RecordPanics() {
 	for _, s := range all {
 		s.base().recordPanics()

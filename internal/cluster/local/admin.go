@@ -17,9 +17,8 @@ import (
 )
 
 // adminTransport makes the administrator's connections around links and faults, for readiness and
-// ground truth. It must work with servers that nobody else trusts. So it does not verify the
-// certificate of a server by an authority: the certificate has to be one that the run has issued
-// for a server.
+// ground truth. It must work with servers that nobody else trusts. So it does not verify by an
+// authority: the certificate must be one that the run has issued for a server.
 type adminTransport struct {
 	*http.Transport
 
@@ -27,8 +26,8 @@ type adminTransport struct {
 	issued map[[sha256.Size]byte]bool // certificates
 }
 
-// newAdminTransport uses the client certificate in two files. present is where the server at an
-// address listens at present.
+// newAdminTransport uses the client certificate in two files. present is where a server listens
+// now.
 func newAdminTransport(certFile, keyFile string, present func(netip.AddrPort) netip.AddrPort) (*adminTransport, error) {
 	admin, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {

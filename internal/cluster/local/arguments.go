@@ -23,8 +23,8 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	}
 	args := append(p.advertiseArguments(),
 		// Not loopback alone, even behind a sidecar: the harness asks from outside the host what
-		// the server itself serves. Nobody else can: the sandbox forwards no packets, and the
-		// switch leads to p.Real only.
+		// the server itself serves. Others cannot: the sandbox forwards nothing, and the switch
+		// leads to p.Real only.
 		"--bind-address=0.0.0.0",
 		"--secure-port="+strconv.Itoa(int(p.Own.Port())),
 		"--tls-cert-file="+f.key(serving+".crt"),
@@ -42,8 +42,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		// Every API of a version, so that versions differ in both directions: without betas a newer
 		// server serves all that an older one serves.
 		"--runtime-config=api/all=true",
-		// No scenario is about the kubernetes Service, and the reconcilers of the servers would
-		// fight over it.
+		// No scenario is about the kubernetes Service, and the servers' reconcilers would fight.
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file="+f.auditPolicy(),
 		"--audit-log-path="+f.audit(p.Name),
@@ -97,8 +96,7 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	}
 }
 
-// frontProxyArguments let servers and sidecars prove to each other who they are and for whom they
-// ask.
+// frontProxyArguments let servers and sidecars prove who they are and for whom they ask.
 func frontProxyArguments(p Place, f Files) []string {
 	return []string{
 		"--proxy-client-cert-file=" + f.key(p.frontProxy()+".crt"),
@@ -111,8 +109,7 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
-// program's name.
+// ProxyArguments is the command line of the sidecar of a kube-apiserver, without its name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",
@@ -151,8 +148,7 @@ func loopbackOf(a netip.AddrPort) netip.AddrPort {
 // Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
 const alphaGates = scenario.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
 
-// isAlpha reports whether a version has the proxy as it was designed for 1.28. The releases 1.33
-// have neither that design nor the next.
+// isAlpha reports whether a version has the proxy as designed for 1.28. 1.33 has neither design.
 func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }
 
 // CheckDesigns refuses versions whose own proxies do not know each other: those of 1.28 to 1.32
@@ -178,15 +174,13 @@ func withoutArguments(version string) ([]string, error) {
 	return []string{"--runtime-config=" + r.RuntimeConfig()}, nil
 }
 
-// serving and frontProxy are the names of the files of a server's certificates, without their
-// endings.
+// serving and frontProxy are the file names of a server's certificates, without endings.
 func (p Place) serving() string { return variant("serving-"+p.Name, "", p.setup().Serving) }
 func (p Place) frontProxy() string {
 	return variant(frontProxyName, "-"+p.Name, p.setup().FrontProxy)
 }
 
-// variant names a certificate that is not the usual one. of keeps it apart from that of another
-// server.
+// variant names a certificate that is not the usual one. of tells the servers apart.
 func variant(usual, of string, c scenario.Certificate) string {
 	if c == "" {
 		return usual

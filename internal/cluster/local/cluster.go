@@ -27,8 +27,7 @@ import (
 const (
 	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
 	readyTimeout = 2 * time.Minute
-	// stopTimeout exceeds kube-apiserver's own limit for requests in flight (--request-timeout, 60
-	// s).
+	// stopTimeout exceeds kube-apiserver's limit for requests in flight (--request-timeout, 60 s).
 	stopTimeout = 75 * time.Second
 )
 
@@ -49,8 +48,7 @@ type Config struct {
 	Failed func(part string, err error)
 }
 
-// Cluster is a running control plane. Methods that act on one server may be called concurrently for
-// different servers.
+// Cluster is a running control plane. Methods may run concurrently for different servers.
 type Cluster struct {
 	config Config
 	lifecycle.Servers[*process, *server]
@@ -66,8 +64,7 @@ type Cluster struct {
 	extension   extensionServer
 }
 
-// New creates the hosts, keys and links of a cluster; no server runs yet. It must be called inside
-// a sandbox.
+// New creates the hosts, keys and links of a cluster; no server runs yet. Call it in a sandbox.
 func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
@@ -175,8 +172,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends every process at once and frees the links and hosts. It may be called at any stage,
-// more than once.
+// Close ends all processes, links and hosts. It may be called at any time, repeatedly.
 func (c *Cluster) Close() {
 	var all sync.WaitGroup
 	for _, s := range c.Servers {
@@ -197,14 +193,12 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Direct is for the administrator's requests to one kube-apiserver itself, around links, faults and
-// its sidecar: for ground truth, never for traffic.
+// Direct implements [cluster.Reachable].
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return c.around(name, func(p Place) netip.AddrPort { return p.Own })
 }
 
-// FrontDoor is for the administrator's requests to what clients meet at a server, around links and
-// faults: the sidecar if there is one, otherwise the kube-apiserver itself.
+// FrontDoor implements [cluster.Reachable].
 func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	return c.around(name, func(p Place) netip.AddrPort { return p.Real })
 }
@@ -228,8 +222,7 @@ func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
 	return at
 }
 
-// URL is what clients dial to reach a server: its advertised address, which leads through the
-// client's link.
+// URL is what clients dial: the advertised address of a server, through the client's link.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.Find(name)
 	if err != nil {

@@ -16,8 +16,7 @@ const (
 // Component is one program of a server. It is a description: nothing runs.
 type Component struct {
 	Program string
-	// Args is the command line without the program's name. That of ProgramProxy begins with the
-	// command, proxy.
+	// Args is the command line without the program's name. ProgramProxy's begins with "proxy".
 	Args []string
 	// Log is the file that gets its output.
 	Log string
@@ -70,8 +69,7 @@ func EtcdArguments(f Files) []string {
 	}
 }
 
-// ExtensionArguments returns the command line of the extension apiserver, without the program's
-// name.
+// ExtensionArguments is the command line of the extension apiserver, without the program's name.
 func ExtensionArguments(f Files) []string {
 	return []string{
 		"extension",

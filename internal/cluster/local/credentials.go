@@ -15,8 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The common names of front-proxy certificates: the one that every server allows, and one that only
-// its own server allows.
+// The common names of front-proxy certificates: allowed by every server, and by its own only.
 const (
 	frontProxyName      = "front-proxy-client"
 	otherFrontProxyName = "front-proxy-of-another"
@@ -91,12 +90,10 @@ func servingRequest(p Place) pki.Request {
 	}
 }
 
-// frontProxyRequest is for the certificate by which servers prove to each other that they may speak
-// for users.
+// frontProxyRequest is for the certificate by which servers prove that they may speak for users.
 func frontProxyRequest() pki.Request { return pki.Request{CommonName: frontProxyName, Client: true} }
 
-// issueVariant issues a certificate that differs from the one requested in one way, or is a new
-// one.
+// issueVariant issues a certificate that differs in one way from the one requested.
 func (a *authorities) issueVariant(by *pki.Authority, name string, r pki.Request, how scenario.Certificate) (pki.Pair, error) {
 	switch how {
 	case scenario.CertificateExpired:
@@ -123,8 +120,7 @@ func (a *authorities) makeStranger(dir string) error {
 	return err
 }
 
-// writeKubeconfig writes the kubeconfig of a user for one server. The user's certificate is among
-// the keys.
+// writeKubeconfig writes the kubeconfig of a user for one server. The keys include the user's.
 func writeKubeconfig(path, server, address, user string, f Files) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[server] = &clientcmdapi.Cluster{Server: "https://" + address, CertificateAuthority: f.key("ca.crt")}

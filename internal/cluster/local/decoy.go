@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// decoy is an address that a server may wrongly advertise. No server is there: the decoy counts who
-// dials it, and resets the connections.
+// decoy is an address that a server may wrongly advertise. It counts who dials it, and resets
+// connections.
 type decoy struct {
 	listener net.Listener
 	source   func(netip.Addr) string // who dials from an address

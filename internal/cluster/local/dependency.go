@@ -21,8 +21,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// dependency is a program that servers need and that is no server: etcd, or the extension
-// apiserver.
+// dependency is a program that servers need: etcd, or the extension apiserver.
 type dependency struct {
 	*process
 	expected atomic.Bool // its end was asked for
@@ -45,8 +44,7 @@ func (c *Cluster) startDependency(ctx context.Context, name, binary string, args
 	return d, err
 }
 
-// watch tells the run if a dependency ends by itself: the servers are not to blame for their
-// answers after that.
+// watch tells the run if a dependency ends by itself: no server is to blame after that.
 func (c *Cluster) watch(d *dependency) {
 	<-d.done
 	if !d.expected.Load() {

@@ -55,8 +55,7 @@ func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) 
 	return nil
 }
 
-// RestoreDiscovery lets the fetches succeed again, and returns how many have failed. Open
-// connections stay as they are.
+// RestoreDiscovery lets the fetches succeed again, and returns how many have failed.
 func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	c.interposers.mu.Lock()
 	defer c.interposers.mu.Unlock()
@@ -90,8 +89,7 @@ func (c *Cluster) interposerConfig(s *server) interpose.Config {
 // peerName is the name under which peers verify a server's certificate.
 const peerName = "kubernetes.default.svc"
 
-// pool is an authority of the run. If it cannot be read the pool trusts nobody, and the first
-// handshake fails.
+// pool is an authority of the run. If it cannot be read, the pool is empty and handshakes fail.
 func (c *Cluster) pool(authority string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if content, err := os.ReadFile(c.config.Files.key(authority + ".crt")); err == nil {

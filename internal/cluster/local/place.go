@@ -80,8 +80,7 @@ func place(subject string, i int, name string) Place {
 	return p
 }
 
-// offset is the n-th address after one whose last octet is 0. A /24 has room for [MaxServers],
-// which a plan is checked for.
+// offset is the n-th address after one whose last octet is 0. A /24 has room for [MaxServers].
 func offset(a netip.Addr, n int) netip.Addr {
 	b := a.As4()
 	if n > 255 {
@@ -115,8 +114,7 @@ func (p Place) configured(subject string) (string, Place) {
 	return subject, p
 }
 
-// featureVersion is the version by which a kube-apiserver decides what flags it takes: the one that
-// it emulates, if it does.
+// featureVersion is the version that decides a kube-apiserver's flags: one that it emulates.
 func (p Place) featureVersion(version string) string {
 	if emulated := p.Setup.Like(); emulated != "" {
 		return "v" + emulated

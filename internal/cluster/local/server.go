@@ -20,8 +20,7 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
 
-// server is one apiserver through all its incarnations, and the host where it lives. Its lock
-// guards the decoy.
+// server is one apiserver through all its incarnations, and its host. Its lock guards the decoy.
 type server struct {
 	lifecycle.Server[*process]
 	cluster *Cluster
@@ -112,8 +111,7 @@ func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) e
 	return err
 }
 
-// checkCertificate checks that a server with a certificate of its own shows it. Otherwise the run
-// would test nothing.
+// checkCertificate checks that a server with a certificate of its own shows it.
 func (s *server) checkCertificate(ctx context.Context) error {
 	place := s.withSetup()
 	if place.setup().Serving == "" {
@@ -147,8 +145,8 @@ func (s *server) close() {
 	}
 }
 
-// Queued implements [cluster.Queuer] with what Linux counts for each thread (proc(5), schedstat); 0
-// where it counts nothing.
+// Queued implements [cluster.Queuer] with what Linux counts for each thread, if it does (proc(5),
+// schedstat).
 func (c *Cluster) Queued(name string) time.Duration {
 	s, err := c.Find(name)
 	if err != nil || s.Ready() == nil {
@@ -164,8 +162,8 @@ func (c *Cluster) Queued(name string) time.Duration {
 }
 
 // queued is how long the threads of a process have waited for a CPU; threads that have ended are
-// not counted. proc is the directory of processes. The second of the numbers in a schedstat is the
-// time spent waiting, in nanoseconds.
+// not counted. proc is the directory of processes. The second number in a schedstat is the wait in
+// nanoseconds.
 func queued(proc string, pid int) time.Duration {
 	threads, err := filepath.Glob(filepath.Join(proc, strconv.Itoa(pid), "task", "*", "schedstat"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// accessRecord is what is read of one line of a sidecar's access log. The names are those of the log
-// (proxy/sidecar, AccessRecord), which are stable; the tests write lines with the sidecar's own type.
+// accessRecord is what is read of a line of a sidecar's access log, under the log's stable names
+// (proxy/sidecar, AccessRecord). The tests write lines with the sidecar's own type.
 type accessRecord struct {
 	AuditID  string    `json:"auditID"`
 	Start    time.Time `json:"start"`
@@ -23,8 +23,7 @@ type accessRecord struct {
 	Status   int       `json:"status"`
 }
 
-// handled is what a server logged of one request: a hop, what was requested, and to whom it passed
-// the request on.
+// handled is what a server logged of one request: a hop, the request, and to whom it was passed on.
 type handled struct {
 	history.Hop
 	requested requested
@@ -46,10 +45,7 @@ func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, er
 			peer:      r.Peer,
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // byOperation are the indices of requests by their ID, in time order.
@@ -106,8 +102,7 @@ func matching(h history.Hop, candidates []int, access []handled, matched []bool)
 	return late
 }
 
-// auditPrecision is the unit of the times in audit logs, which are cut down to it
-// (metav1.MicroTime).
+// auditPrecision is the precision of times in audit logs (metav1.MicroTime).
 const auditPrecision = time.Microsecond
 
 // endInOrder ends every hop no later than the hop that passed it on and got its answer. A sidecar

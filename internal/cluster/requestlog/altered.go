@@ -1,6 +1,7 @@
 package requestlog
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -79,17 +80,9 @@ func segments(u *url.URL) []string {
 // unlikeQuery says how a query differs from the one before; "" if it does not. The order of a
 // parameter's values counts, the order of the parameters does not.
 func unlikeQuery(got, was url.Values) string {
-	lost, added := url.Values{}, url.Values{}
-	for name, values := range was {
-		if !slices.Equal(values, got[name]) {
-			lost[name] = values
-		}
-	}
-	for name, values := range got {
-		if !slices.Equal(values, was[name]) {
-			added[name] = values
-		}
-	}
+	lost, added := maps.Clone(was), maps.Clone(got)
+	maps.DeleteFunc(lost, func(name string, values []string) bool { return slices.Equal(values, got[name]) })
+	maps.DeleteFunc(added, func(name string, values []string) bool { return slices.Equal(values, was[name]) })
 	switch {
 	case len(lost) > 0 && len(added) > 0:
 		return added.Encode() + " rather than " + lost.Encode()

@@ -16,11 +16,10 @@ import (
 )
 
 // readAuditLog reads a kube-apiserver's audit log and joins the two stages of each request. A
-// killed server leaves requests without their second stage, and may leave a last line that is cut
-// short.
+// killed server leaves requests without their second stage, and perhaps a last line cut short.
 //
-// sources is how many addresses a request has come through that no peer passed on: its client's,
-// and that of a sidecar if there is one.
+// sources is how many addresses a request has that no peer passed on: its client's, and any
+// sidecar's.
 func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([]handled, error) {
 	var all []handled
 	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
@@ -53,14 +52,10 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
-// digestGroups is the same for the same groups, whatever their order: they are a set
-// (k8s.io/apiserver, user.Info).
+// digestGroups is the same for the same set of groups (k8s.io/apiserver, user.Info).
 func digestGroups(groups []string) string {
 	sorted := slices.Clone(groups)
 	slices.Sort(sorted)

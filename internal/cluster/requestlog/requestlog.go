@@ -66,22 +66,17 @@ func markRerouted(all []handled) []handled {
 }
 
 func (l Logs) read(epoch time.Time) ([]handled, error) {
-	var access, audit []handled
+	var access []handled
+	var err error
 	sources := 1
 	if l.Access != "" {
 		sources = 2
-		err := readLog(l.Access, func(log io.Reader) (err error) {
-			access, err = readAccessLog(log, l.Server, epoch)
-			return err
-		})
+		access, err = readLog(l.Access, func(log io.Reader) ([]handled, error) { return readAccessLog(log, l.Server, epoch) })
 		if err != nil {
 			return nil, fmt.Errorf("read the access log of the sidecar of server %q: %w", l.Server, err)
 		}
 	}
-	err := readLog(l.Audit, func(log io.Reader) (err error) {
-		audit, err = readAuditLog(log, l.Server, sources, epoch)
-		return err
-	})
+	audit, err := readLog(l.Audit, func(log io.Reader) ([]handled, error) { return readAuditLog(log, l.Server, sources, epoch) })
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log of server %q: %w", l.Server, err)
 	}
@@ -89,21 +84,20 @@ func (l Logs) read(epoch time.Time) ([]handled, error) {
 }
 
 // readLog reads a log. A log that does not exist is empty: its writer was never started.
-func readLog(path string, read func(io.Reader) error) error {
+func readLog(path string, read func(io.Reader) ([]handled, error)) ([]handled, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	return read(f)
 }
 
 // readRecords hands each record of a log of JSON lines to do, in order. A killed process may leave
-// a last line that is cut short, and its successor goes on in the same line: the complete records
-// in that line count.
+// a line cut short, in which its successor goes on: the complete records in it count.
 func readRecords[T any](log io.Reader, do func(T)) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)

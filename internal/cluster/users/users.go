@@ -1,5 +1,5 @@
-// Package users makes client configurations for those who ask the servers of a run: the
-// administrator, users with client certificates, anonymous clients, and whoever reads etcd.
+// Package users makes the client configurations of a run: for the administrator, users with client
+// certificates, anonymous clients, and readers of etcd.
 package users
 
 import (
@@ -28,8 +28,7 @@ func (u Users) Admin() *rest.Config {
 	return u.config(admin+".crt", admin+".key")
 }
 
-// User is the identity of a user with a client certificate, without a host. What the user may do is
-// for others to grant.
+// User is the identity of a user with a client certificate, without a host and without any rights.
 func (u Users) User(name string) (*rest.Config, error) {
 	pair, err := u.Authority.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
 	if err != nil {
@@ -41,8 +40,7 @@ func (u Users) User(name string) (*rest.Config, error) {
 // Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
 func (u Users) Anonymous() *rest.Config { return u.config("", "") }
 
-// EtcdClient is a client for etcd, with the files etcd-ca.crt, etcd-client.crt and etcd-client.key
-// of a directory.
+// EtcdClient is a client for etcd, from etcd-ca.crt, etcd-client.crt and etcd-client.key in dir.
 func EtcdClient(dir string) (*http.Client, error) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{

@@ -1,23 +1,24 @@
-// Package wire holds what the handler, the sources and the sidecar must treat alike in requests to another server: how large their
-// headers may be, which headers must not reach it, which requests last, and which errors are TLS alerts.
+// Package wire has what the handler, the sources and the sidecar do alike: header sizes, forbidden
+// headers, long-running requests and TLS alerts.
 package wire
 
 import (
 	"errors"
+	"fmt"
+	"iter"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
-	"fmt"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"net/url"
 )
 
-// LongRunning reports whether the answer is a stream that may last for ever (k8s.io/apiserver, server/filters,
-// BasicLongRunningRequestCheck with the arguments of kube-apiserver).
+// LongRunning reports whether an answer may last for ever (k8s.io/apiserver, server/filters,
+// BasicLongRunningRequestCheck with kube-apiserver's arguments).
 func LongRunning(info *apirequest.RequestInfo) bool {
 	if info.Verb == "watch" || info.Verb == "proxy" {
 		return true
@@ -29,8 +30,8 @@ func LongRunning(info *apirequest.RequestInfo) bool {
 	return false
 }
 
-// KeepFromRepeating writes in lower case the names of the headers that make net/http send a request again although it may have been
-// carried out (Request.isReplayable): nothing in Kubernetes keeps what they promise. To a server the names are the same.
+// KeepFromRepeating lower-cases the headers that make net/http repeat a request that may have been
+// carried out (Request.isReplayable): Kubernetes does not honour them.
 func KeepFromRepeating(h http.Header) {
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if values, ok := h[name]; ok {
@@ -45,21 +46,15 @@ func KeepFromRepeating(h http.Header) {
 // (k8s.io/apiserver, authentication/request/websocket).
 const BearerProtocol = "base64url.bearer.authorization.k8s.io."
 
-// DropTokenProtocols removes bearer tokens from the WebSocket protocols that a request offers: another server is told who the user
-// is, and never gets what proves it. The authenticator of the API machinery removes a token only if it authenticated the caller.
+// DropTokenProtocols removes bearer tokens from the WebSocket protocols that a request offers:
+// another server is told who the user is, and must not get what proves it. The authenticator of the
+// API machinery removes a token only if it authenticated the caller.
 func DropTokenProtocols(h http.Header) {
 	const name = "Sec-Websocket-Protocol"
 	if !slices.ContainsFunc(h[name], func(p string) bool { return strings.Contains(p, BearerProtocol) }) {
 		return
 	}
-	var kept []string
-	for _, line := range h[name] {
-		for p := range strings.SplitSeq(line, ",") {
-			if p = strings.TrimSpace(p); p != "" && !strings.HasPrefix(p, BearerProtocol) {
-				kept = append(kept, p)
-			}
-		}
-	}
+	kept := slices.DeleteFunc(slices.Collect(Tokens(h[name])), func(p string) bool { return strings.HasPrefix(p, BearerProtocol) })
 	if len(kept) == 0 {
 		delete(h, name)
 		return
@@ -67,28 +62,47 @@ func DropTokenProtocols(h http.Header) {
 	h[name] = []string{strings.Join(kept, ", ")}
 }
 
-// SentAlert reports whether an error says that the other side ended a TLS connection with an alert, as a server does that refuses
-// our certificate. Under TLS 1.3 the handshake is over for us by then, so that the error may come instead of an answer. On TCP
-// crypto/tls does not export the alert's type; tls.AlertError is that of QUIC.
+// Tokens yields the non-empty elements of comma-separated lists, without spaces around them.
+func Tokens(lists []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, list := range lists {
+			for token := range strings.SplitSeq(list, ",") {
+				if token = strings.TrimSpace(token); token != "" && !yield(token) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Is reports whether an error is, or wraps, one of the type T.
+func Is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// SentAlert reports whether the other side ended a TLS connection with an alert, as a server does
+// that refuses our certificate. In TLS 1.3 it may come instead of an answer. On TCP crypto/tls does
+// not export the alert's type; tls.AlertError is for QUIC.
 func SentAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
 const (
-	// maxHeaderList is the largest size of a request's headers that a kube-apiserver is sure to take, in bytes (k8s.io/apiserver,
-	// secure_serving.go).
+	// maxHeaderList is the size of headers that a kube-apiserver surely takes, in bytes
+	// (k8s.io/apiserver, secure_serving.go).
 	maxHeaderList = http.DefaultMaxHeaderBytes
-	// headerOverhead is added for each header to the size of its name and value (RFC 9113, 6.5.2).
+	// headerOverhead is counted for each header beside its name and value (RFC 9113, 6.5.2).
 	headerOverhead = 32
 	// addedHeaders is room for the headers that a transport adds.
 	addedHeaders = 1 << 10
 )
 
-// CheckHeaderSize returns a Status of 431 for a request whose target and headers, names of trailers included, are larger than a
-// kube-apiserver takes by HTTP/2. By HTTP/1.1 a client may send more, because short headers count for less there. Sending it on
-// would end in an error that looks like the other server's fault, and may break a connection that many requests share
-// (golang.org/x/net/http2, Framer.readMetaFrame).
+// CheckHeaderSize returns a Status of 431 if a request's target and headers, with its trailers'
+// names, are larger than a kube-apiserver takes by HTTP/2. HTTP/1.1 counts less for short headers.
+// Forwarding such a request would look like the other server's fault, and may break a connection
+// that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
 func CheckHeaderSize(target *url.URL, headers ...http.Header) error {
 	size := addedHeaders + len(target.RequestURI())
 	for _, h := range headers {
