@@ -14,6 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 )
 
 // Console is where a command shows what it found (Out) and what it is doing (Progress).
@@ -52,7 +53,7 @@ func (d Dir) Judge(strict bool, c Console) (invariant.Outcome, error) {
 	if err != nil {
 		return "", err
 	}
-	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: strict})
+	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: strict, Findings: findings.For(h.Run.Subject)})
 	return report.Verdict.Outcome, d.Render(report, c)
 }
 

@@ -204,6 +204,21 @@ func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
 	return Finding{}, false
 }
 
+// For are the findings that can explain a violation of a subject, or of a policy of the simulator:
+// all for released kube-apiservers, none for any other proxy. What the reference does wrong is NEW,
+// even if a released version does the same. For "none", without any proxy, it is nil: there is
+// nothing to explain.
+func For(subject string) Catalogue {
+	switch {
+	case subject == "none":
+		return nil
+	case subject == "builtin", strings.HasPrefix(subject, "upstream-"):
+		return All()
+	default:
+		return Catalogue{}
+	}
+}
+
 // Without returns the catalogue without one finding.
 func (c Catalogue) Without(number int) Catalogue {
 	return slices.DeleteFunc(slices.Clone(c), func(f Finding) bool { return f.Number == number })
