@@ -19,7 +19,8 @@ import (
 //
 //	verdict        counts towards the overall verdict      does not count
 //	pass           passed                                  passed
-//	fail           failure                                 skipped, "beyond the KEP: …"
+//	fail           failure; skipped if it is known, and    skipped, "beyond the KEP: …"
+//	               the report lets what is known pass
 //	inconclusive   error if the scenario is about it,      skipped
 //	               else skipped
 //
@@ -91,6 +92,9 @@ func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
 		Status: string(i.Outcome), SystemOut: factsText(i),
 	}
 	switch {
+	case r.Verdict.Known && i.onlyKnown() && r.Decides(i):
+		c.Skipped = &reporters.JUnitSkipped{Message: "known: violated " + i.Accounted()}
+		c.SystemOut += evidenceText(i)
 	case i.Outcome == invariant.OutcomeFail && r.Decides(i):
 		c.Failure = &reporters.JUnitFailure{
 			Message: fmt.Sprintf("%s: violated %s", i.Sentence, i.Accounted()), Type: "violated", Description: evidenceText(i),

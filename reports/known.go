@@ -109,6 +109,41 @@ func (r RunReport) OnlyKnown() bool {
 	return r.Verdict.Outcome == invariant.OutcomeFail && r.Verdict.New == 0 && len(r.Verdict.Findings) > 0
 }
 
+// onlyKnown reports the same of one invariant.
+func (i Invariant) onlyKnown() bool {
+	return i.Outcome == invariant.OutcomeFail && i.New == 0 && len(i.Findings) > 0
+}
+
+// OnlyKnown reports whether the suite failed, findings explain every violation that counts, and
+// nothing else keeps it from passing.
+func (c ConformanceReport) OnlyKnown() bool {
+	if c.Result != ResultFailed || !c.Metadata.Complete || c.Control.Result != ResultPassed {
+		return false
+	}
+	return !slices.ContainsFunc(c.Scenarios, func(s ConformanceScenario) bool {
+		return s.Core.bad() || c.Metadata.Strict && s.Extended.bad()
+	})
+}
+
+// OnlyKnown reports whether the matrix failed, and findings explain every violation of what the KEP
+// demands. The negative control must fail all the same.
+func (m VersionMatrix) OnlyKnown() bool {
+	if m.Result != ResultFailed || !m.Metadata.Complete {
+		return false
+	}
+	return !slices.ContainsFunc(m.Cells, func(c MatrixCell) bool {
+		if c.MustFail {
+			return c.Core.Result != ResultFailed
+		}
+		return c.Core.bad()
+	})
+}
+
+// bad reports whether the result keeps a suite from passing although known failures do not.
+func (p ProfileResult) bad() bool {
+	return p.Result == ResultInconclusive || p.Result == ResultFailed && !p.OnlyKnown
+}
+
 // attribution says what of a failure is known, for the end of the headline; "" if nothing is.
 func (r RunReport) attribution() string {
 	if len(r.Verdict.Findings) == 0 {

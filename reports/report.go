@@ -110,6 +110,8 @@ type Verdict struct {
 	// numbers of the findings that explain the others, sorted.
 	New      int   `json:"new,omitempty"`
 	Findings []int `json:"findings,omitempty"`
+	// Known is true if a run passes in CI when findings explain everything that failed (--known).
+	Known bool `json:"known,omitempty"`
 }
 
 // Invariant is the verdict on one invariant.
@@ -141,6 +143,8 @@ type Options struct {
 	// Findings explain violations. If they are nil, violations are not told apart; if they are empty,
 	// all are NEW.
 	Findings findings.Catalogue
+	// Known lets what findings explain pass: in JUnit, and in the exit code of the command.
+	Known bool
 }
 
 // New makes the report of a run from its history and the verdicts. It is pure: it reads no clock
@@ -168,7 +172,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	}
 	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants)
 	r.Servers = newServers(h, r.Timeline.Lanes)
-	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict}
+	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}
 	for _, i := range r.Invariants {
 		switch i.Outcome {
 		case invariant.OutcomeFail:

@@ -9,6 +9,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -193,6 +194,35 @@ func (f Finding) validate() error {
 	}
 	return nil
 }
+
+// ReadFile reads findings of one's own: one or more YAML documents.
+func ReadFile(path string) (Catalogue, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read findings: %w", err)
+	}
+	var all Catalogue
+	for i, document := range strings.Split("\n"+string(data), "\n---") {
+		if strings.TrimSpace(document) == "" {
+			continue
+		}
+		f, err := Parse([]byte(document))
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", path, i+1, err)
+		}
+		if f.Number < leastOwn {
+			return nil, fmt.Errorf("%s: finding %d of one's own: give it a number of %d or more", path, f.Number, leastOwn)
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s holds no finding", path)
+	}
+	return all, nil
+}
+
+// leastOwn is the least number of a finding of one's own.
+const leastOwn = 1000
 
 // Explain returns the first finding that explains a violation with this signature.
 func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
