@@ -490,3 +490,9 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	slices.Sort(all)
 	return strings.Join(all, "; ")
 }
+
+// Core is the signature without the circumstances: what differs only in them is one kind of defect.
+func (s Signature) Core() Signature {
+	s.Obstacle, s.Before, s.Change, s.Setup = ObstacleNone, ObstacleNone, ChangeNone, ""
+	return s
+}
