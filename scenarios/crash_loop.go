@@ -30,5 +30,8 @@ var crashLoop = scenario.Scenario{
 	}),
 }
 
+// crashes is how often the server is killed.
+const crashes = 4
+
 // crashesAfter is how long it is up in between: longer than history.DefaultBounds.Staleness.
 const crashesAfter = 9 * time.Second

@@ -27,6 +27,3 @@ var peerCrashWithAlternative = scenario.Scenario{
 		plan.Converge()
 	}),
 }
-
-// crashes is how often the server is killed.
-const crashes = 4
