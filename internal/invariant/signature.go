@@ -52,7 +52,7 @@ const (
 	MechanismResource      Mechanism = "whole resource"   // of which the asked server has nothing
 	MechanismSubresource   Mechanism = "subresource"      // of a resource that the asked server has
 	MechanismWatch         Mechanism = "watch"            // that began, or got no answer
-	MechanismUpgrade       Mechanism = "upgrade"          // a connection that becomes a WebSocket or SPDY
+	MechanismUpgrade       Mechanism = "upgrade"          // to WebSocket or SPDY; that began, or got no answer
 	MechanismForgedHop     Mechanism = "forged hop"       // the client itself set the header of the hop
 	MechanismDiscovery     Mechanism = "merged discovery" // /api and /apis, aggregated
 	MechanismGroupDocument Mechanism = "group document"   // /apis/GROUP and /apis/GROUP/VERSION
@@ -120,7 +120,7 @@ type Change string
 // The changes, the strongest first: a signature has one.
 const (
 	ChangeNone     Change = ""
-	ChangeAsked    Change = "asked server restarted"
+	ChangeAsked    Change = "asked server restarted" // or started for the first time
 	ChangeCapable  Change = "serving server restarted"
 	ChangeOther    Change = "other server restarted"
 	ChangeDeletion Change = "deleted" // some server had served it, and ceased to without a restart
@@ -227,9 +227,11 @@ func (f *Facts) mechanism(o *observation) Mechanism {
 		return MechanismOpenAPI
 	case op.Subresource != "" && f.resource(key{GVR: op.GVR}).during(o.asked, o.window).claim == claimYes:
 		return MechanismSubresource
+	case op.Status >= http.StatusBadRequest: // an error says nothing of what comes after it
+		return MechanismResource
 	case op.Client == history.ClientSocket:
 		return MechanismUpgrade
-	case op.Verb == "watch" && (op.Status == 0 || op.Status < http.StatusBadRequest):
+	case op.Verb == "watch":
 		return MechanismWatch
 	}
 	return MechanismResource
@@ -292,11 +294,12 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 			reachable++
 			continue
 		}
-		r, _ := f.reach(o.op.Server, c.Server, f.untilBound(o))
-		if r == reachClosed {
+		w := f.untilBound(o)
+		until := window{w.from, max(w.from, w.to-1)} // a fault may end with the run, and so with the answer
+		if _, blocks := f.inTheWay(o.op.Server, c.Server, w.widen(settle)); covers(blocks, until) {
 			closed++
 		}
-		obstacle = stronger(obstacle, f.obstacle(o.op.Server, c.Server, f.untilBound(o)))
+		obstacle = stronger(obstacle, f.obstacle(o.op.Server, c.Server, w))
 	}
 	switch {
 	case others == 0 && len(s.lost) > 0:
@@ -386,9 +389,10 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 		first := l.Incarnation == 1 && (l.State == history.StateStarting || l.State == history.StateReady)
 		pause := l.State == history.StatePaused || l.State == history.StateResumed
 		switch {
-		case l.At < from || l.At > o.op.Start || first || pause:
+		case l.At < from || l.At > o.op.Start || pause:
 		case l.Server == o.op.Server:
 			return ChangeAsked
+		case first: // in every run, all others begin with that
 		case serves(l.Server):
 			capable = true
 		default:
