@@ -102,7 +102,11 @@ func (t *tally) comparePool(pool []sighting) {
 			when = "in another steady window, in which the same was served"
 		}
 		what := s.op.Path + ": " + cause + " " + when
-		t.violation(t.breach(s.observation, situation{}, what, what), func() Evidence {
+		b := t.breach(s.observation, situation{}, what, what)
+		if other.steady != s.steady { // what was in the way may have been so at the time of the other
+			b.Before = f.anyObstacle(window{beginning, s.op.End})
+		}
+		t.violation(b, func() Evidence {
 			e := f.show(s.observation, situation{}, "")
 			e.Operations = append(e.Operations, *other.op)
 			e.Difference = d

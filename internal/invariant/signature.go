@@ -18,7 +18,7 @@ import (
 // no seed in it. Two violations with one signature are shown as one evidence item.
 //
 // Invariant, Mechanism, Roles, Answer, Way, Reach and Wrong say what was asked and what was wrong;
-// Obstacle, Before, Change and Setup say under which circumstances. An empty field means that it does not
+// Obstacle, Before, Change, Setup and Since say under which circumstances. An empty field means that it does not
 // apply, or that the history does not say.
 type Signature struct {
 	Invariant string    `json:"invariant"`
@@ -42,6 +42,8 @@ type Signature struct {
 	Change Change `json:"change,omitempty"`
 	// Setup is the configuration out of the ordinary that was in force.
 	Setup string `json:"setup,omitempty"`
+	// Since says how long nothing had changed.
+	Since Since `json:"since,omitempty"`
 }
 
 // Mechanism is the part of the Mixed Version Proxy that a request tests.
@@ -127,6 +129,15 @@ const (
 	ChangeCreation Change = "created" // some server began to serve it without a restart
 )
 
+// Since says how long before a violation the last disturbance was over.
+type Since string
+
+// The lengths of time.
+const (
+	SinceLong   Since = ""       // longer than Bounds.Convergence; or there was none, or it is not over
+	SinceRecent Since = "recent" // not longer than that
+)
+
 // changeLasts is how long before a wrong answer its cause may have happened.
 const changeLasts = 30 * time.Second
 
@@ -146,6 +157,9 @@ func (s Signature) String() string {
 	}
 	if s.Setup != "" {
 		words = append(words, "with "+s.Setup)
+	}
+	if s.Since == SinceRecent {
+		words = append(words, "soon after a disturbance")
 	}
 	return s.Invariant + ": " + strings.Join(words, ", ")
 }
@@ -170,7 +184,7 @@ var (
 func (s Signature) Compare(o Signature) int {
 	return cmp.Or(cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Mechanism, o.Mechanism), cmp.Compare(s.Roles, o.Roles),
 		cmp.Compare(s.Answer, o.Answer), cmp.Compare(s.Way, o.Way), cmp.Compare(s.Reach, o.Reach), cmp.Compare(s.Wrong, o.Wrong),
-		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change), cmp.Compare(s.Setup, o.Setup))
+		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change), cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since))
 }
 
 // signature computes the signature of a violation in the response to o, which was sent in situation
@@ -183,7 +197,7 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	since := f.changesSince(o)
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
-		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates),
+		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o),
 	}
 	switch {
 	case o.forwarded():
@@ -195,26 +209,17 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	if out.Obstacle != ObstacleNone {
 		return out
 	}
-	before := func(from, to string) {
-		out.Before = stronger(out.Before, f.obstacleBefore(from, to, window{since, o.op.End}))
-	}
 	for _, c := range candidates {
-		before(o.op.Server, c.Server)
+		out.Before = stronger(out.Before, f.obstacleBefore(o.op.Server, c.Server, window{since, o.op.End}))
 	}
 	if out.Mechanism == MechanismDiscovery { // every server takes part in it
-		for _, from := range f.servers {
-			for _, to := range f.servers {
-				before(from.name, to.name)
-			}
-		}
+		out.Before = f.anyObstacle(window{since, o.op.End})
 	}
 	return out
 }
 
 func (f *Facts) mechanism(o *observation) Mechanism {
 	switch op := o.op; {
-	case op.Rerouted:
-		return MechanismForgedHop
 	case op.Verb == history.VerbDiscovery && op.GVR == history.GVR{}:
 		return MechanismDiscovery
 	case op.GVR != history.GVR{} && op.GVR.Resource == "":
@@ -225,6 +230,8 @@ func (f *Facts) mechanism(o *observation) Mechanism {
 		return MechanismLegacy
 	case op.Verb == history.VerbOpenAPI:
 		return MechanismOpenAPI
+	case op.Rerouted:
+		return MechanismForgedHop
 	case op.Subresource != "" && f.resource(key{GVR: op.GVR}).during(o.asked, o.window).claim == claimYes:
 		return MechanismSubresource
 	case op.Status >= http.StatusBadRequest: // an error says nothing of what comes after it
@@ -306,7 +313,9 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 		return ReachLost, ObstacleProcess
 	case others == 0:
 		return ReachNobody, ObstacleNone
-	case reachable == others && len(s.lost) > 0:
+	case reachable == others && (len(s.lost) > 0 || slices.ContainsFunc(s.unsure, func(u *server) bool { // it may be asked as well
+		return f.processObstacle(u.name, o.window, func(s span) bool { return s.phase != phaseReady }) != ObstacleNone
+	})):
 		return ReachSome, ObstacleProcess
 	case reachable == others:
 		return ReachAll, ObstacleNone
@@ -335,6 +344,17 @@ func (f *Facts) obstacle(from, to string, w window) Obstacle {
 // obstacleBefore is the same of a time that is over. Starts and ends of processes are changes.
 func (f *Facts) obstacleBefore(from, to string, w window) Obstacle {
 	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return s.phase == phasePaused }))
+}
+
+// anyObstacle is the strongest between any two servers in a time that is over.
+func (f *Facts) anyObstacle(w window) Obstacle {
+	strongest := ObstacleNone
+	for _, from := range f.servers {
+		for _, to := range f.servers {
+			strongest = stronger(strongest, f.obstacleBefore(from.name, to.name, w))
+		}
+	}
+	return strongest
 }
 
 func (f *Facts) processObstacle(of string, w window, is func(span) bool) Obstacle {
@@ -374,6 +394,21 @@ func (f *Facts) changesSince(o *observation) history.Time {
 		}
 	}
 	return first
+}
+
+// since says how long before the operation the last disturbance was over.
+func (f *Facts) since(o *observation) Since {
+	since := SinceLong
+	for _, d := range f.disturbances {
+		switch {
+		case d.from > o.op.Start:
+		case d.to > o.op.Start:
+			return SinceLong
+		case later(d.to, f.bounds.Convergence) >= o.op.Start:
+			since = SinceRecent
+		}
+	}
+	return since
 }
 
 // change is the strongest change from then until the violation.
@@ -497,6 +532,6 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 
 // Core is the signature without the circumstances: what differs only in them is one kind of defect.
 func (s Signature) Core() Signature {
-	s.Obstacle, s.Before, s.Change, s.Setup = ObstacleNone, ObstacleNone, ChangeNone, ""
+	s.Obstacle, s.Before, s.Change, s.Setup, s.Since = ObstacleNone, ObstacleNone, ChangeNone, "", SinceLong
 	return s
 }

@@ -86,7 +86,8 @@ func TestSignatures(t *testing.T) {
 			if len(v.Evidence) != 1 {
 				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v.Evidence)
 			}
-			if got := v.Evidence[0].Signature; got != c.want {
+			got := v.Evidence[0].Signature
+			if got.Since = SinceLong; got != c.want { // that has a test of its own
 				t.Errorf("signature %+v\n     want %+v", got, c.want)
 			}
 		})
@@ -96,6 +97,31 @@ func TestSignatures(t *testing.T) {
 // setUp records how the present process of a server was set up.
 func (s *story) setUp(server, how string) *story {
 	s.h.Effects = append(s.h.Effects, history.Effect{Server: server, Incarnation: s.incarnation(server), Setup: how})
+	return s
+}
+
+func TestSignaturesTellHowLongNothingHasChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		story *story
+		want  Since
+	}{
+		"long":                 {tell().step("restart c", 20, 30).ask(70, "b", gadgets, 404), SinceLong},
+		"recent":               {tell().step("restart c", 20, 30).ask(50, "b", gadgets, 404), SinceRecent},
+		"not over":             {tell().step("restart c", 20, 80).ask(50, "b", gadgets, 404), SinceLong},
+		"one of two not over":  {tell().step("restart c", 20, 30).cut("c", "b", 40, 60).ask(50, "b", gadgets, 404), SinceLong},
+		"a step that is quiet": {tell().soak(20, 45).ask(50, "b", gadgets, 404), SinceLong},
+	} {
+		v := verdictOf(t, c.story.h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Since != c.want {
+			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
+// soak adds a step that disturbs nothing.
+func (s *story) soak(from, to float64) *story {
+	s.step("let the load run", from, to)
+	s.h.Steps[len(s.h.Steps)-1].Disturbs = false
 	return s
 }
 
@@ -110,8 +136,8 @@ func TestWrongAnswersThatGoOnKeepTheirCause(t *testing.T) {
 	}
 	// A right answer in between ends it.
 	s.ask(120.5, "b", gadgets, 200)
-	if n := len(verdictOf(t, s.h, "NoFalseNotFound").Evidence); n != 3 {
-		t.Errorf("%d groups of violations, want 3: while it was cut, after that, and without any reason", n)
+	if n := len(verdictOf(t, s.h, "NoFalseNotFound").Evidence); n != 4 {
+		t.Errorf("%d groups of violations, want 4: while it was cut, soon after, later, and without any reason", n)
 	}
 }
 
@@ -147,13 +173,13 @@ func TestSignaturesNameNoServer(t *testing.T) {
 }
 
 func TestTheSmallestExampleIsShown(t *testing.T) {
-	s := tell().cut("c", "a", 15, 22).ask(20, "b", gadgets, 404, verb("create")).hop("b", 0, 9, false).
-		ask(30, "b", gadgets, 404, verb("create")).hop("b", 0, 9, false).ask(40, "b", gadgets, 404).hop("b", 0, 9, false).ask(50, "b", gadgets, 404).hop("b", 0, 9, false)
+	s := tell().cut("c", "a", 75, 82).ask(80, "b", gadgets, 404, verb("create")).hop("b", 0, 9, false).
+		ask(130, "b", gadgets, 404, verb("create")).hop("b", 0, 9, false).ask(140, "b", gadgets, 404).hop("b", 0, 9, false).ask(150, "b", gadgets, 404).hop("b", 0, 9, false)
 	v := verdictOf(t, s.h, "NoFalseNotFound")
-	if len(v.Evidence) != 1 || v.Evidence[0].Count != 4 || v.Evidence[0].Operations[0].Start != sec(40) {
-		t.Fatalf("shown is not the one at 40 s, a plain list without a fault: %+v", v.Evidence)
+	if len(v.Evidence) != 1 || v.Evidence[0].Count != 4 || v.Evidence[0].Operations[0].Start != sec(140) {
+		t.Fatalf("shown is not the one at 140 s, a plain list without a fault: %+v", v.Evidence)
 	}
-	if e := v.Evidence[0]; e.First > 20*time.Second+sec(0.02) || e.Last < 50*time.Second {
-		t.Errorf("from %s to %s, want 20 s to 50 s", e.First, e.Last)
+	if e := v.Evidence[0]; e.First > 80*time.Second+sec(0.02) || e.Last < 150*time.Second {
+		t.Errorf("from %s to %s, want 80 s to 150 s", e.First, e.Last)
 	}
 }

@@ -86,6 +86,7 @@ type Match struct {
 	Obstacles  []invariant.Obstacle  `json:"obstacles,omitempty"`
 	Before     []invariant.Obstacle  `json:"before,omitempty"`
 	Changes    []invariant.Change    `json:"changes,omitempty"`
+	Since      []invariant.Since     `json:"since,omitempty"`
 	// Setups are parts of the setup, of which it must have one.
 	Setups []string `json:"setups,omitempty"`
 }
@@ -103,6 +104,7 @@ func (m Match) Takes(s invariant.Signature) bool {
 		in(len(m.Obstacles), slices.Contains(m.Obstacles, s.Obstacle)) &&
 		in(len(m.Before), slices.Contains(m.Before, s.Before)) &&
 		in(len(m.Changes), slices.Contains(m.Changes, s.Change)) &&
+		in(len(m.Since), slices.Contains(m.Since, s.Since)) &&
 		in(len(m.Setups), slices.ContainsFunc(m.Setups, func(part string) bool {
 			return part != "" && strings.Contains(s.Setup, part) || part == "" && s.Setup == ""
 		}))

@@ -127,6 +127,9 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"refused by a peer that runs", 0, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"))},
 		{"it goes round, of what was deleted", 23, with(whole, of("NoLoop"), passedOn, wrong("came back"), changed(invariant.ChangeDeletion))},
 		{"it goes round", 0, with(whole, of("NoLoop"), passedOn, wrong("came back"))},
+		{"learned late, soon after a restart", 24, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
+		{"never learned, long after a restart", 0, with(whole, changed(invariant.ChangeCapable))},
+		{"soon after, though nothing was restarted", 0, with(whole, func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 	} {
 		f, known := All().Explain(c.s)
 		if known != (c.finding != 0) || f.Number != c.finding {
