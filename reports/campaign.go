@@ -78,7 +78,7 @@ type Campaign struct {
 	// Judged is how many histories were judged in full. In the others no answer could violate
 	// anything.
 	Judged uint64 `json:"judged"`
-	// Findings are the violations, one for each signature, what the KEP demands first.
+	// Findings are the violations, one for each kind, what the KEP demands first.
 	Findings []CampaignFinding `json:"findings"`
 	// Checks are what the search did to check itself.
 	Checks SelfChecks `json:"checks"`
@@ -178,51 +178,36 @@ const (
 // RequestKinds are all kinds, in the order in which they are shown.
 var RequestKinds = [...]RequestKind{PlainRequest, SubresourceRequest, ForgedRequest}
 
-// Circumstance is what had happened to processes before a violation. The first that applies counts.
-type Circumstance string
-
-// The circumstances.
-const (
-	CircumstanceAsked   Circumstance = "after the asked server came or went"
-	CircumstanceServing Circumstance = "after one that serves it came or went"
-	CircumstanceOther   Circumstance = "after another server came or went"
-	CircumstanceNone    Circumstance = ""
-)
-
-// Signature is what violations of one kind have in common, whatever the servers are called and
-// whenever they happen. A search shows one violation of each, and shrinking keeps it.
-type Signature struct {
-	// Invariant is what is violated, and Grade who asks for it.
-	Invariant string          `json:"invariant"`
-	Grade     invariant.Grade `json:"grade"`
-	// Cause is that of the verdict's evidence, with S for every server.
-	Cause string `json:"cause"`
-	// Asked is the kind of the request.
-	Asked RequestKind `json:"asked,omitempty"`
-	// Circumstance says, of a plain request, whose process came or went before, or during a fault.
-	Circumstance Circumstance `json:"circumstance,omitempty"`
+// ViolationKind is what violations have in common that a search shows once: the finding that explains
+// them, or what they are without their circumstances.
+type ViolationKind struct {
+	// Finding is the number of the finding, and Title what it is called; 0 if the violation is NEW.
+	Finding int    `json:"finding,omitempty"`
+	Title   string `json:"title,omitempty"`
+	// Signature is that of a NEW violation, without its circumstances; zero if it is known.
+	Signature invariant.Signature `json:"signature,omitzero"`
 }
 
-// String is the signature in a line.
-func (s Signature) String() string {
-	text := s.Invariant + ": " + s.Cause
-	for _, more := range []string{string(s.Asked), string(s.Circumstance)} {
-		if more != "" {
-			text += ", " + more
-		}
+// String is the kind in a line.
+func (k ViolationKind) String() string {
+	if k.Finding != 0 {
+		return fmt.Sprintf("known (finding %d): %s", k.Finding, k.Title)
 	}
-	return text
+	return "NEW: " + k.Signature.String()
 }
 
-// Compare orders signatures: what the KEP demands comes first.
-func (s Signature) Compare(o Signature) int {
-	return cmp.Or(cmp.Compare(s.Grade, o.Grade), cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Cause, o.Cause), cmp.Compare(s.Asked, o.Asked),
-		cmp.Compare(s.Circumstance, o.Circumstance))
+// Compare orders what a search found: what the KEP demands first, then what is NEW, then by finding.
+func (f CampaignFinding) Compare(o CampaignFinding) int {
+	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
 }
 
 // CampaignFinding is a violation that a search found.
 type CampaignFinding struct {
-	Signature
+	ViolationKind
+	// Invariant is what the example violates, and Grade who asks for it. A finding may violate others
+	// as well.
+	Invariant string          `json:"invariant"`
+	Grade     invariant.Grade `json:"grade"`
 	// Schedules is how many showed it.
 	Schedules uint64 `json:"schedules"`
 	// Seed is the first that did.

@@ -16,7 +16,6 @@ import (
 
 // smallCampaign is what a search may come to, with something in every section.
 func smallCampaign() *Campaign {
-	signature := Signature{Invariant: "NoFalseNotFound", Grade: invariant.GradeCore, Cause: "404 though S served it, out of reach", Circumstance: CircumstanceOther}
 	c := &Campaign{
 		APIVersion: APIVersion, Kind: CampaignKind, SkewproofVersion: "v0.1.0",
 		Spec:   SearchSpec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6, Requests: 20},
@@ -37,12 +36,16 @@ func smallCampaign() *Campaign {
 		},
 		Findings: []CampaignFinding{
 			{
-				Signature: signature, Schedules: 240, Seed: 77, Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
+				ViolationKind: ViolationKind{Finding: 1, Title: "404 for an unreachable peer after an unrelated server restarts"},
+				Invariant:     "NoFalseNotFound", Grade: invariant.GradeCore, Schedules: 240, Seed: 77, Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
 				Story: []string{"servers a (v1.37.1), b (v1.36.3), c (v1.36.3)", "1. cut, b→a", "2. restart c", "   1s later, ask b to list resource.k8s.io/v1/devicetaintrules"},
 				File:  "NoFalseNotFound-1.json",
 				Repro: json.RawMessage(`{"schema":"skewproof/repro/v1alpha1","invariant":"NoFalseNotFound","sentence":"b → <a>","hash":"0"}`),
 			},
-			{Signature: Signature{Invariant: "Available", Grade: invariant.GradeExtended, Cause: "503 though S could be reached"}, Schedules: 12, Seed: 5, Sentence: "b was asked."},
+			{
+				ViolationKind: ViolationKind{Signature: invariant.Signature{Invariant: "Available", Mechanism: invariant.MechanismResource, Answer: "503", Reach: invariant.ReachAll}},
+				Invariant:     "Available", Grade: invariant.GradeExtended, Schedules: 12, Seed: 5, Sentence: "b was asked.",
+			},
 		},
 		Checks:   SelfChecks{Repeated: 200, Doubted: 90, Differed: 1, FirstDiffered: 300, Wrong: 1, FirstWrong: 400},
 		Troubles: []Trouble{{Sentence: "panic: of a test", Schedules: 2, Seed: 9}},

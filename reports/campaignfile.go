@@ -176,7 +176,7 @@ func (t *terminal) finding(f CampaignFinding) {
 	if f.Grade != invariant.GradeCore {
 		grade = " (beyond the KEP)"
 	}
-	fmt.Fprintf(t, "\n%s %s%s\n  in %s, first with seed %d\n", t.sign(invariant.OutcomeFail), plain(f.Signature.String()), grade,
+	fmt.Fprintf(t, "\n%s %s%s\n  in %s, first with seed %d\n", t.sign(invariant.OutcomeFail), plain(f.ViolationKind.String()), grade,
 		counted(int(f.Schedules), "schedule"), f.Seed)
 	for _, line := range f.Story {
 		fmt.Fprintf(t, "    %s\n", plain(line))

@@ -140,6 +140,11 @@ type ProfileResult struct {
 	// catalogue order. Undecided ones matter only if Reason names them.
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
+	// New counts the violations that no finding explains (docs/findings.md); Findings are the numbers
+	// of those that explain others, sorted. OnlyKnown is true if they explain all.
+	New       int   `json:"new,omitempty"`
+	Findings  []int `json:"findings,omitempty"`
+	OnlyKnown bool  `json:"onlyKnown,omitempty"`
 }
 
 // ConformanceControl is the proof that a run could have failed: scenarios on subjects that must

@@ -282,7 +282,7 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 			{Name: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
 			{Name: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
 		}
-		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts)}
+		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts, nil)}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {
 			t.Errorf("%s: the profile says %s, the verdict %s", fmt.Sprint(verdicts), got, want)
 		}

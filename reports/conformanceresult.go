@@ -26,6 +26,8 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 			}
 		case invariant.OutcomeFail:
 			p.Violated = append(p.Violated, i.Name)
+			p.New += i.New
+			p.Findings = append(p.Findings, i.Findings...)
 		case invariant.OutcomeInconclusive:
 			p.Undecided = append(p.Undecided, i.Name)
 			if i.matters() {
@@ -33,6 +35,9 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 			}
 		}
 	}
+	slices.Sort(p.Findings)
+	p.Findings = slices.Compact(p.Findings)
+	p.OnlyKnown = len(p.Violated) > 0 && p.New == 0 && len(p.Findings) > 0
 	switch {
 	case len(p.Violated) > 0:
 		p.Result, p.Reason = ResultFailed, "violated: "+strings.Join(p.Violated, ", ")

@@ -5,19 +5,27 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Evidence is one group of like violations, shown by its first one.
+// Evidence is all violations of one signature, shown by the smallest of them.
 type Evidence struct {
-	// Sentence tells the first violation of the group in full.
+	// Signature says what kind of violation it is, without the name of any server.
+	Signature invariant.Signature `json:"signature"`
+	// New is true if no finding explains the violations; Known is the one that does. Neither is set if
+	// the findings say nothing about the subject.
+	New   bool   `json:"new,omitempty"`
+	Known *Known `json:"known,omitempty"`
+	// Sentence tells the violation that is shown in full.
 	Sentence string `json:"sentence"`
-	// Cause is what the violations of the group have in common.
+	// Cause is what is wrong with it, in short.
 	Cause string `json:"cause"`
 	// Count is how many violations are in the group.
 	Count int `json:"count"`
 	// FirstSeconds and LastSeconds are when the first and the last of them were seen.
 	FirstSeconds Seconds `json:"firstSeconds"`
 	LastSeconds  Seconds `json:"lastSeconds"`
-	// Asked is the server that was asked; empty where no single one is to blame.
-	Asked string `json:"asked,omitempty"`
+	// Asked is the server that was asked in the violation that is shown; Servers are all that were
+	// asked, sorted.
+	Asked   string   `json:"asked,omitempty"`
+	Servers []string `json:"servers,omitempty"`
 	// Resources are what the violations were about, as "group/version/resource[/subresource]", sorted
 	// and cut to a readable length; ResourcesTotal is how many there were.
 	Resources      []string `json:"resources,omitempty"`
@@ -112,7 +120,7 @@ type Process struct {
 
 func newEvidence(e invariant.Evidence) Evidence {
 	out := Evidence{
-		Sentence: e.Sentence, Cause: e.Cause, Count: e.Count,
+		Signature: e.Signature, Sentence: e.Sentence, Cause: e.Cause, Count: e.Count, Servers: e.Servers,
 		FirstSeconds: seconds(e.First), LastSeconds: seconds(e.Last),
 		Asked: e.Asked, Resources: e.Resources, ResourcesTotal: e.ResourcesTotal, Difference: e.Difference,
 	}
@@ -150,6 +158,8 @@ func newRequest(o history.Operation) Request {
 // servers are those whose lane of the timeline the violation belongs on.
 func (e Evidence) servers() []string {
 	switch {
+	case len(e.Servers) > 0:
+		return e.Servers
 	case e.Asked != "":
 		return []string{e.Asked}
 	case e.Process != nil:

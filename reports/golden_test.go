@@ -10,11 +10,14 @@ import (
 
 	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports/findings"
 )
 
 var sample = flag.String("sample", "", "directory to write a report of realistic size to, for looking at")
 
-func small() RunReport { return New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0"}) }
+func small() RunReport {
+	return New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0", Findings: findings.All()})
+}
 
 func TestGolden(t *testing.T) {
 	for _, c := range []struct {

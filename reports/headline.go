@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -23,7 +24,8 @@ func headline(r RunReport) string {
 	}
 }
 
-// worst is the failed invariant for the headline: it counts, and the scenario tests it if possible.
+// worst is the failed invariant for the headline, which counts. It has violations that are NEW, or
+// that the fewest scenarios show; of such invariants the scenario tests it if possible.
 func worst(r RunReport) (Invariant, bool) {
 	var found Invariant
 	ok := false
@@ -31,11 +33,31 @@ func worst(r RunReport) (Invariant, bool) {
 		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) {
 			continue
 		}
-		if !ok || i.About && !found.About {
+		if !ok || cmp.Or(cmp.Compare(i.commonness(), found.commonness()), -truth(i.About, found.About)) < 0 {
 			found, ok = i, true
 		}
 	}
 	return found, ok
+}
+
+// truth compares false with true.
+func truth(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// commonness is that of the least common violation.
+func (i Invariant) commonness() int {
+	if len(i.Evidence) == 0 {
+		return 0
+	}
+	return i.Evidence[0].commonness() // the first is the least common
 }
 
 func failureSentence(r RunReport, i Invariant) string {
@@ -44,14 +66,14 @@ func failureSentence(r RunReport, i Invariant) string {
 	}
 	largest := i.Evidence[0]
 	for _, e := range i.Evidence[1:] {
-		if e.Count > largest.Count {
+		if e.commonness() == largest.commonness() && e.Count > largest.Count {
 			largest = e
 		}
 	}
 	if largest.answers() {
-		return answersSentence(r, largest)
+		return answersSentence(r, largest) + r.attribution()
 	}
-	return fmt.Sprintf("%s was violated %s, first so: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence))
+	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence), r.attribution())
 }
 
 // answers reports whether the evidence is about wrong answers to requests that a server could
@@ -72,7 +94,7 @@ func answersSentence(r RunReport, e Evidence) string {
 		were = "were"
 	}
 	return fmt.Sprintf("%s, %s %s to %s for %s, which %s %s serving.", circumstances(r, e.FirstSeconds, e.LastSeconds),
-		e.Asked, e.answered(), counted(e.Count, "request"), what, conjunction(e.capable()), were)
+		conjunction(e.servers()), e.answered(), counted(e.Count, "request"), what, conjunction(e.capable()), were)
 }
 
 func (e Evidence) answered() string {

@@ -72,7 +72,7 @@ func TestHeadline(t *testing.T) {
 		},
 		{
 			name: "evidence of another shape", verdicts: wrong(6, 7, func(e *invariant.Evidence) { e.Candidates = nil }),
-			want: "X was violated 213 times, first so: it went wrong.",
+			want: "X was violated 213 times, for example: it went wrong.",
 		},
 		{
 			name:     "no evidence",

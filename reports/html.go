@@ -93,11 +93,25 @@ type runDocument struct {
 type violated struct {
 	Invariant
 	Decides bool
-	Shown   []instance
-	Hidden  int
+	// Shown are told in full, Listed by their signatures, and Hidden is how many are only in the
+	// history.
+	Shown  []instance
+	Listed []Evidence
+	Hidden int
 }
 
-// instance is a piece of evidence with what was going on at the first violation.
+// mostShown is how many kinds of violations of one invariant a reader is told in full.
+const mostShown = 8
+
+// at is when the violation that is shown happened.
+func (e Evidence) at() Seconds {
+	if len(e.Requests) > 0 {
+		return e.Requests[0].StartSeconds
+	}
+	return e.FirstSeconds
+}
+
+// instance is a piece of evidence with what was going on at the violation that is shown.
 type instance struct {
 	Evidence
 	Meanwhile string
@@ -115,8 +129,12 @@ func WriteHTML(w io.Writer, r RunReport) error {
 			continue
 		}
 		v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}
-		for _, e := range i.Evidence {
-			v.Shown = append(v.Shown, instance{e, circumstances(r, e.FirstSeconds, e.FirstSeconds)})
+		for n, e := range i.Evidence {
+			if n < mostShown {
+				v.Shown = append(v.Shown, instance{e, circumstances(r, e.at(), e.at())})
+			} else {
+				v.Listed = append(v.Listed, e)
+			}
 		}
 		d.Violations = append(d.Violations, v)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports/findings"
 )
 
 // APIVersion and Kind identify the report document. [Read] refuses any other.
@@ -105,13 +106,23 @@ type Verdict struct {
 	// Failed and Inconclusive name the invariants with that outcome, in catalogue order.
 	Failed       []string `json:"failed,omitempty"`
 	Inconclusive []string `json:"inconclusive,omitempty"`
+	// New counts the violations of deciding invariants that no finding explains; Findings are the
+	// numbers of the findings that explain the others, sorted.
+	New      int   `json:"new,omitempty"`
+	Findings []int `json:"findings,omitempty"`
+	// Known is true if a run passes in CI when findings explain everything that failed (--known).
+	Known bool `json:"known,omitempty"`
 }
 
 // Invariant is the verdict on one invariant.
 type Invariant struct {
 	invariant.Verdict
-	// Evidence shows groups of similar violations, each by its first one, in the order of first
-	// occurrence. There may be fewer than Kinds.
+	// New counts the violations that no finding explains; Findings are the numbers of those that
+	// explain the others, sorted.
+	New      int   `json:"new,omitempty"`
+	Findings []int `json:"findings,omitempty"`
+	// Evidence has one item for each signature, shown by the smallest violation: first what is NEW,
+	// then what the fewest scenarios show. There may be fewer than Kinds.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
@@ -129,6 +140,11 @@ type Options struct {
 	Version string
 	// Strict makes extended invariants count like core ones; else they are shown without counting.
 	Strict bool
+	// Findings explain violations. If they are nil, violations are not told apart; if they are empty,
+	// all are NEW.
+	Findings findings.Catalogue
+	// Known lets what findings explain pass: in JUnit, and in the exit code of the command.
+	Known bool
 }
 
 // New makes the report of a run from its history and the verdicts. It is pure: it reads no clock
@@ -146,7 +162,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			StartedAt: h.Run.StartedAt.UTC(), DurationSeconds: seconds(end), Operations: len(h.Operations),
 			Complete: h.End.Complete, Error: h.End.Error, SkewproofVersion: opts.Version,
 		},
-		Invariants:  newInvariants(verdicts),
+		Invariants:  newInvariants(verdicts, opts.Findings),
 		Steps:       newSteps(h, end),
 		Faults:      newFaults(h, end),
 		Effects:     newEffects(h, end),
@@ -156,7 +172,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	}
 	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants)
 	r.Servers = newServers(h, r.Timeline.Lanes)
-	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict}
+	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}
 	for _, i := range r.Invariants {
 		switch i.Outcome {
 		case invariant.OutcomeFail:
@@ -165,6 +181,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			r.Verdict.Inconclusive = append(r.Verdict.Inconclusive, i.Name)
 		}
 	}
+	r.account()
 	r.Verdict.Sentence = headline(r)
 	return r
 }
@@ -174,7 +191,7 @@ func inOrder[R any](records []R, at func(R) history.Time) []R {
 	return slices.SortedStableFunc(slices.Values(records), func(a, b R) int { return cmp.Compare(at(a), at(b)) })
 }
 
-func newInvariants(verdicts []invariant.Verdict) []Invariant {
+func newInvariants(verdicts []invariant.Verdict, known findings.Catalogue) []Invariant {
 	out := []Invariant{}
 	for _, v := range verdicts {
 		i := Invariant{Verdict: v}
@@ -182,6 +199,7 @@ func newInvariants(verdicts []invariant.Verdict) []Invariant {
 		for _, e := range v.Evidence {
 			i.Evidence = append(i.Evidence, newEvidence(e))
 		}
+		i.explain(known)
 		out = append(out, i)
 	}
 	return out

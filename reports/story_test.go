@@ -141,7 +141,11 @@ func smallVerdicts() []invariant.Verdict {
 			Checked: 5, Violations: 2, Kinds: 3, Facts: []invariant.Fact{{Name: "tolerated while knowledge spread", Value: "0"}},
 			Evidence: []invariant.Evidence{{
 				Sentence: "b was asked at 12s: list certificates.k8s.io/v1/clustertrustbundles. It answered 404, though a (v1.37.1) serves it since 2.5s but was hindered: fault 1, cut b→a since 5s.",
-				Cause:    "404 though a served it, out of reach", Count: 2, First: at(12), Last: at(12.504), Asked: "b", GVR: trustBundles,
+				Signature: invariant.Signature{
+					Invariant: "NoFalseNotFound", Mechanism: invariant.MechanismResource, Roles: invariant.RoleOlder, Answer: "404 resource",
+					Reach: invariant.ReachNone, Obstacle: invariant.ObstacleLink, Change: invariant.ChangeOther,
+				},
+				Cause: "404 though a served it, out of reach", Count: 2, First: at(12), Last: at(12.504), Asked: "b", GVR: trustBundles,
 				Resources: []string{podRequests.String(), trustBundles.String()}, ResourcesTotal: 2,
 				Operations: []history.Operation{falseOne},
 				Candidates: []invariant.Candidate{{Server: "a", Version: newer, Since: at(2.5), Obstacle: "fault 1, cut b→a since 5s"}},

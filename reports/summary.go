@@ -83,7 +83,7 @@ func shortReason(r RunReport, i Invariant) string {
 	case invariant.OutcomePass:
 		s = grouped(i.Checked) + " checked"
 	case invariant.OutcomeFail:
-		s = "violated " + times(i.Violations)
+		s = "violated " + i.Accounted()
 		if i.Checked > 0 {
 			s += ", " + grouped(i.Checked) + " checked"
 		}

@@ -18,7 +18,7 @@ func TestSummaryColorsOnlyWhenAsked(t *testing.T) {
 	if s := summarize(t, small(), SummaryOptions{}); strings.Contains(s, "\x1b") {
 		t.Errorf("colours that nobody asked for:\n%q", s)
 	}
-	if s := summarize(t, small(), SummaryOptions{Color: true}); !strings.HasPrefix(s, "\x1b[31mFAIL:\x1b[0m while") {
+	if s := summarize(t, small(), SummaryOptions{Color: true}); !strings.HasPrefix(s, "\x1b[31mFAIL:\x1b[0m Discovery") {
 		t.Errorf("no colours although asked for:\n%q", s)
 	}
 }

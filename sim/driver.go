@@ -97,8 +97,7 @@ func (r *recorder) Step(s history.Step) {
 
 func (r *recorder) Fault(f history.Fault) { r.s.history.Faults = append(r.s.history.Faults, f) }
 
-// Effect writes nothing down: effects are what real servers were seen to do.
-func (r *recorder) Effect(history.Effect) {}
+func (r *recorder) Effect(e history.Effect) { r.s.history.Effects = append(r.s.history.Effects, e) }
 
 func (r *recorder) Asked(server string) int { return r.s.asked[r.s.byName[server]] }
 func (r *recorder) Err() error              { return nil }

@@ -15,6 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/shell"
+	"github.com/skewproof/skewproof/internal/suite"
 )
 
 // The flags of commands that carry out runs are fields of a run.Spec. What is not given stays zero
@@ -30,6 +31,7 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 		"alpha (the design of 1.28 in every server)")
 	show(flags, "subject", scenario.SubjectBuiltin)
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
+	suite.RegisterKnown(flags, &s.Known)
 	registerPlan(flags, s)
 }
 

@@ -123,7 +123,7 @@ func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) e
 	if err := dir.SaveHistory(result.History); err != nil {
 		return notRun(err)
 	}
-	if _, err := dir.Judge(false, run.Console{Out: io.Discard}); err != nil {
+	if _, err := dir.Judge(run.Judging{}, run.Console{Out: io.Discard}); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "History and reports are in %s.\n", dir)

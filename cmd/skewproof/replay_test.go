@@ -16,6 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/replay"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -33,11 +34,12 @@ func forgotten(t *testing.T) *search.Repro {
 			Requests: []sim.Request{{Step: 2, After: 10 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: onlyNewer}}},
 		},
 	}
-	result, _, err := r.Replay(false)
+	result, verdicts, err := r.Replay(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Hash = search.HashText(result.Hash)
+	r.Signature = replay.VerdictOn(verdicts, r).Evidence[0].Signature
 	return r
 }
 
@@ -87,7 +89,7 @@ func TestReplaySaysWhatHasChanged(t *testing.T) {
 			"in the file 00000000000000ff): code or policy have changed since the file was written, by skewproof 0123456789ab",
 		},
 		"the cause": {
-			func(r *search.Repro) { r.Cause = "404 for another reason" }, exitFail,
+			func(r *search.Repro) { r.Signature.Answer = "500" }, exitFail,
 			"in another way (404 though a served it, out of reach) than in the file",
 		},
 		"what it is about": {func(r *search.Repro) { r.Invariant = "ListsAgree" }, exitInconclusive, "ListsAgree"},
@@ -128,7 +130,7 @@ func TestReplayWritesReportsAndTrace(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	file := writeRepro(t, forgotten(t))
 	broken := filepath.Join(t.TempDir(), "broken.json")
-	if err := os.WriteFile(broken, []byte(`{"schema":"skewproof/repro/v1alpha2","invariant":"NoLoop"`), 0o600); err != nil {
+	if err := os.WriteFile(broken, []byte(`{"schema":"skewproof/repro/v1alpha3","invariant":"NoLoop"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	changed := forgotten(t)

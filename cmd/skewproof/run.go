@@ -79,7 +79,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 // carryOut carries out a run. Its verdict is the exit code.
 func carryOut(cmd *cobra.Command, s run.Spec) error {
 	result, err := s.Run(cmd.Context(), console(cmd))
-	if err != nil {
+	if err != nil || s.Known != "" && result.OnlyKnown {
 		return err
 	}
 	return outcomeError(result.Outcome)

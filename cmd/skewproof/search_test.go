@@ -36,7 +36,7 @@ func TestExploreLeavesWhatItFound(t *testing.T) {
 	}
 	for _, f := range c.Findings {
 		if _, err := search.ReadRepro(filepath.Join(dir, f.File)); err != nil {
-			t.Errorf("%s: %v", f.Signature, err)
+			t.Errorf("%s: %v", f.ViolationKind, err)
 		}
 		if !strings.Contains(out, f.File) {
 			t.Errorf("the summary does not name %s", f.File)

@@ -12,11 +12,13 @@ type Step struct {
 	Disturbs bool `json:"disturbs,omitempty"`
 }
 
-// Kinds of faults in the configuration of servers, rather than in a link or a process.
+// Kinds of faults that are in no link and in no process.
 const (
 	// FaultMisconfiguration is a wrong configuration. It breaks the link between From and To, or
 	// the server Server.
 	FaultMisconfiguration = "misconfiguration"
+	// FaultBreakDiscovery lets the fetches of a server's discovery by its peers fail.
+	FaultBreakDiscovery = "break-discovery"
 	// FaultProxyOff means that a step has switched off the Mixed Version Proxy of Server.
 	FaultProxyOff = "proxy-off"
 )

@@ -69,12 +69,15 @@ const (
 	PurposeSweep Purpose = "sweep" // part of a visit to everything that discovery lists
 )
 
+// ClientSocket in Operation.Client is the client that asks for an upgrade to WebSocket.
+const ClientSocket = "websocket"
+
 // Operation is one request as its client saw it.
 type Operation struct {
 	// ID is unique in the run. It is sent as the Audit-ID, by which Hops are joined.
 	ID          string  `json:"id"`
 	Purpose     Purpose `json:"purpose"`
-	Client      string  `json:"client"` // which client sent it, such as "dynamic"
+	Client      string  `json:"client"` // which client sent it, such as "dynamic" or [ClientSocket]
 	User        string  `json:"user"`   // the user as whom it was sent
 	Server      string  `json:"server"` // the server to which it was sent
 	Verb        string  `json:"verb"`

@@ -15,7 +15,7 @@ var answeredInKind = Invariant{
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInKind, func(t *tally, o *observation) {
 			got := mediaTypeOf(o.op)
-			t.violate(o, o.situation, o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
+			t.violate(o, o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
 		})
 	},
 	pressure: []pressure{skewed},
@@ -32,8 +32,8 @@ var answeredInFull = Invariant{
 	Source:   "RFC 9112, 8, and RFC 9113, 8.1.1: what is incomplete must not look complete; every client relies on it",
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInFull, func(t *tally, o *observation) {
-			class, _ := f.reachability(o, o.situation)
-			t.violate(o, o.situation, class, "an incomplete response that looks complete",
+			const wrong = "an incomplete response that looks complete"
+			t.violate(o, o.situation, wrong, wrong,
 				answer(o.op)+" as if it were complete, with a body that is truncated or damaged")
 		})
 	},

@@ -95,7 +95,7 @@ func (t *tally) violateRefusals(d *decisions) {
 	slices.SortStableFunc(d.refused, func(a, b *observation) int { return cmp.Compare(a.op.End, b.op.End) })
 	for _, o := range d.refused {
 		other := d.firstAllowed.op
-		t.violate(o, o.situation, "", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
+		t.violate(o, o.situation, "refused what another server allowed", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
 			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
 				answer(o.op), other.Server, other.Status, clock(other.Start)))
 	}

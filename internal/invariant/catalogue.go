@@ -5,15 +5,6 @@
 // that proves nothing never passes.
 package invariant
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/skewproof/skewproof/internal/history"
-)
-
 // Invariant is one thing that must hold in every run.
 type Invariant struct {
 	Name  string
@@ -47,6 +38,7 @@ func All() []Invariant {
 		writesOnce,
 		discoveryDeterministic,
 		discoveryComplete,
+		versionOrder,
 		discoveryAccessible,
 		noPeerIsLocal,
 		listsAgree,
@@ -60,121 +52,4 @@ func All() []Invariant {
 		noCrash,
 		converges,
 	}
-}
-
-// pressure is one field of history.Pressure.
-type pressure struct {
-	what string
-	of   func(history.Pressure) int
-}
-
-var (
-	operations  = pressure{"answered operations", func(p history.Pressure) int { return p.Operations }}
-	skewed      = pressure{"skewed operations", func(p history.Pressure) int { return p.Skewed }}
-	unreachable = pressure{"operations whose every capable server was out of reach", func(p history.Pressure) int { return p.Unreachable }}
-	unserved    = pressure{"operations on resources that no server serves", func(p history.Pressure) int { return p.Unserved }}
-)
-
-// Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic,
-// does not depend on the order of records, and does not change h.
-//
-// A name in Run.About that the catalogue lacks gets an inconclusive core verdict at the end.
-// Otherwise a misspelt name would remove a demand without notice.
-func Judge(h *history.History) []Verdict {
-	f := NewFacts(h)
-	var verdicts []Verdict
-	for _, inv := range All() {
-		verdicts = append(verdicts, inv.Judge(f))
-	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(h.Run.About))) {
-		if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Name == name }) {
-			verdicts = append(verdicts, Verdict{
-				Name: name, Grade: GradeCore, Outcome: OutcomeInconclusive, About: true,
-				Reason: "this skewproof has no invariant of that name",
-			})
-		}
-	}
-	return verdicts
-}
-
-// Judge returns the verdict of one invariant.
-func (i Invariant) Judge(f *Facts) Verdict {
-	v, doubts := i.judge(f).done()
-	v.Name, v.Grade, v.Sentence, v.Source = i.Name, i.Grade, i.Sentence, i.Source
-	v.About = slices.Contains(f.run.About, i.Name)
-	if v.About {
-		doubts = append(doubts, f.missingPressure(i.pressure)...)
-		doubts = append(doubts, f.ineffectiveFaults()...)
-	}
-	doubts = append(doubts, f.truncation()...)
-	switch {
-	case v.Violations > 0:
-		v.Outcome = OutcomeFail
-	case len(doubts) > 0:
-		v.Outcome, v.Reason = OutcomeInconclusive, strings.Join(doubts, "; ")
-	default:
-		v.Outcome = OutcomePass
-	}
-	return v
-}
-
-// missingPressure names every pressure that was not reached.
-func (f *Facts) missingPressure(ps []pressure) []string {
-	var out []string
-	for _, p := range append([]pressure{operations}, ps...) {
-		if got, least := p.of(f.pressure), p.of(f.run.Pressure); got < least {
-			out = append(out, fmt.Sprintf("too little pressure: %d of at least %d %s", got, least, p.what))
-		}
-	}
-	return out
-}
-
-// ineffectiveFaults names every fault that had no effect: the run says nothing about it.
-func (f *Facts) ineffectiveFaults() []string {
-	var out []string
-	for _, fault := range f.faultList {
-		if !fault.Effective() {
-			where := cmp.Or(fault.Server, cmp.Or(fault.From, "all")+"→"+fault.To)
-			out = append(out, fmt.Sprintf("fault %d, %s %s, had no effect", fault.ID, fault.Kind, where))
-		}
-	}
-	return out
-}
-
-// truncation says why the history is not that of a complete run.
-func (f *Facts) truncation() []string {
-	switch {
-	case !f.end.Complete:
-		return []string{"the history has no end record: it is truncated"}
-	case f.end.Error != "":
-		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows those
-		return []string{"the run ended early: " + why}
-	}
-	return nil
-}
-
-// Overall combines all verdicts. A failed core invariant fails the run, whether the scenario tests
-// it or not. Otherwise the run is inconclusive if a core invariant is that the scenario tests or
-// that the machine was too slow for, or if nothing passed. If strict is set, extended invariants
-// count like core ones.
-func Overall(vs []Verdict, strict bool) Outcome {
-	overall := OutcomeInconclusive
-	undecided := false
-	for _, v := range vs {
-		if v.Grade != GradeCore && !strict {
-			continue
-		}
-		switch v.Outcome {
-		case OutcomeFail:
-			return OutcomeFail
-		case OutcomePass:
-			overall = OutcomePass
-		case OutcomeInconclusive:
-			undecided = undecided || v.About || v.Overloaded > 0
-		}
-	}
-	if undecided {
-		return OutcomeInconclusive
-	}
-	return overall
 }

@@ -45,7 +45,7 @@ func judgeConverges(f *Facts) *tally {
 		wrong++
 		lastWrong = max(lastWrong, s.op.End)
 		if s.op.End > bound {
-			t.violate(s.observation, s.situation, "", s.wrong, fmt.Sprintf("%s: %s, %s after the last disturbance, when %s are allowed",
+			t.violate(s.observation, s.situation, s.wrong, s.wrong, fmt.Sprintf("%s: %s, %s after the last disturbance, when %s are allowed",
 				answer(s.op), s.wrong, clock(s.op.End-last), clock(f.bounds.Convergence)))
 		}
 	}

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -51,11 +52,8 @@ func judgeAccessible(f *Facts) *tally {
 			continue
 		}
 		t.rule(rulingWrong)
-		class, why := f.reachability(o, o.situation)
-		if why == "" {
-			why = "and no server serves it"
-		}
-		t.violate(o, o.situation, class, "listed, but 404, "+why, answer(o.op)+" for what discovery lists")
+		why := cmp.Or(f.reachability(o, o.situation), "and no server serves it")
+		t.violate(o, o.situation, "", "listed, but 404, "+why, answer(o.op)+" for what discovery lists")
 	}
 	// Subresources, and resources that cannot be read (such as tokenreviews, which can only be
 	// created), cannot all be visited without leaving something behind. They are judged, but need

@@ -2,9 +2,6 @@ package invariant
 
 import (
 	"fmt"
-	"net/http"
-
-	"github.com/skewproof/skewproof/internal/history"
 )
 
 var discoveryComplete = Invariant{
@@ -34,9 +31,7 @@ func judgeComplete(f *Facts) *tally {
 		}
 		if f.unreadable(o.op) {
 			cause := fmt.Sprintf("%s is answered %d without a discovery document", o.op.Path, o.op.Status)
-			t.violation(signature{o.op.Server, o.op.Path, cause}, o.op.End, "", func() Evidence {
-				return f.show(o, situation{}, answer(o.op)+" without a discovery document")
-			})
+			t.violate(o, situation{}, "no document", cause, answer(o.op)+" without a discovery document")
 			continue
 		}
 		cause := o.op.Path + " lists what no server serves"
@@ -46,7 +41,7 @@ func judgeComplete(f *Facts) *tally {
 		case missing:
 			cause = o.op.Path + " lacks what is served"
 		}
-		t.violation(signature{o.op.Server, o.op.Document, cause}, o.op.End, "", func() Evidence {
+		t.violation(t.breach(o, situation{}, cause, cause), func() Evidence {
 			e := f.show(o, situation{}, "")
 			doc := f.documents[o.op.Document]
 			e.Difference = contrast(Difference{
@@ -111,63 +106,4 @@ func (f *Facts) completeness(doc *document, path string, t truth, union map[elem
 	}
 	f.complete[k] = c
 	return c
-}
-
-var noPeerIsLocal = Invariant{
-	Name:     "NoPeerIsLocal",
-	Grade:    GradeCore,
-	Outside:  true,
-	Sentence: "An apiserver that is asked for discovery with profile=nopeer lists exactly what it serves itself, and nothing of its peers.",
-	Source:   "KEP-4020, Design Details, Discovery Merging: profile=nopeer is the local view, by which peers learn of each other",
-	judge:    judgeNoPeer,
-	pressure: []pressure{skewed},
-}
-
-// judgeNoPeer compares the local views that clients get with those that the administrator gets.
-// Without a sidecar (subject builtin) the same program answers both, so only [Facts.doubtTruth] can
-// find what it answers wrongly to both. With a sidecar the administrator asks the kube-apiserver
-// behind it.
-func judgeNoPeer(f *Facts) *tally {
-	t := newTally(f)
-	for _, o := range f.observations {
-		r, cause := f.ruleNoPeer(o)
-		if q := f.steadyAt(o.window); q != nil && (r == rulingRight || r == rulingWrong) {
-			t.relied[q] = true
-		}
-		if !t.rule(r) {
-			continue
-		}
-		t.violation(signature{o.op.Server, o.op.Path, o.op.Path + " " + cause}, o.op.End, "", func() Evidence {
-			e := f.show(o, situation{}, "")
-			answered, own := f.documents[o.op.Document], o.asked.servedAt(o.op.Start).doc
-			e.Difference = contrast(Difference{
-				Left: o.op.Path + " of " + o.op.Server, LeftHash: answered.Hash, LeftETag: o.op.ETag,
-				Right: "what it serves itself", RightHash: own.Hash,
-			}, listing(answered, o.op.Path), listing(own, o.op.Path))
-			e.Sentence = fmt.Sprintf("%s was asked for %s with profile=nopeer at %s: %s.",
-				o.op.Server, o.op.Path, clock(o.op.Start), e.Difference.summary())
-			return e
-		})
-	}
-	return t
-}
-
-// ruleNoPeer compares a local view with what the server is known to have served while it was asked.
-func (f *Facts) ruleNoPeer(o *observation) (ruling, string) {
-	if o.op.Verb != history.VerbNoPeer || !o.ready || o.op.Status != http.StatusOK || o.op.Failure != history.FailureNone {
-		return rulingNone, ""
-	}
-	answered, own := f.documents[o.op.Document], o.asked.servedAt(o.op.Start)
-	if answered == nil || own.doc == nil || !own.holds(o.window) || o.op.Path == pathCore && !own.doc.core {
-		return rulingUnknown, ""
-	}
-	got, want := listing(answered, o.op.Path), listing(own.doc, o.op.Path)
-	switch {
-	case len(lacking(got, want)) > 0:
-		return rulingWrong, "lists what the server does not serve itself"
-	case len(lacking(want, got)) > 0:
-		return rulingWrong, "lacks what the server serves itself"
-	default:
-		return rulingRight, ""
-	}
 }

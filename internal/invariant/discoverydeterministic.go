@@ -101,7 +101,12 @@ func (t *tally) comparePool(pool []sighting) {
 		if other.steady != s.steady {
 			when = "in another steady window, in which the same was served"
 		}
-		t.violation(signature{s.op.Server, s.op.Path, s.op.Path + ": " + cause + " " + when}, s.op.End, "", func() Evidence {
+		what := s.op.Path + ": " + cause + " " + when
+		b := t.breach(s.observation, situation{}, what, what)
+		if other.steady != s.steady { // what was in the way may have been so at the time of the other
+			b.Before = f.anyObstacle(window{beginning, s.op.End})
+		}
+		t.violation(b, func() Evidence {
 			e := f.show(s.observation, situation{}, "")
 			e.Operations = append(e.Operations, *other.op)
 			e.Difference = d

@@ -22,6 +22,21 @@ func (f *Facts) show(o *observation, s situation, complaint string) Evidence {
 	return e
 }
 
+// size says how much there is to explain in an operation. The faults that were on count most, then
+// the servers that handled it, then a verb other than the plainest ones.
+func (f *Facts) size(o *observation) int {
+	size := 10 * min(len(o.hops), 9)
+	for _, fault := range f.faultList {
+		if (window{fault.Start, fault.End}).overlaps(o.window) {
+			size += 100
+		}
+	}
+	if o.op.Verb != "get" && o.op.Verb != "list" {
+		size++
+	}
+	return size
+}
+
 // request writes what was asked, for people.
 func request(op *history.Operation) string {
 	what := key{op.GVR, op.Subresource}.String()
@@ -110,26 +125,24 @@ func describe(cs []Candidate, asked string) string {
 }
 
 // reachability says in few words which servers could have served the operation in situation s, and
-// whether the asked server could reach them. It is the same for similar violations. class names the
-// servers alone.
-func (f *Facts) reachability(o *observation, s situation) (class, why string) {
+// whether the asked server could reach them.
+func (f *Facts) reachability(o *observation, s situation) string {
 	var all, open []string
 	for _, c := range f.candidates(o, s) {
 		if c.Server == o.op.Server {
-			return c.Server, "though the server itself serves it"
+			return "though the server itself serves it"
 		}
 		all = append(all, c.Server)
 		if c.Reachable {
 			open = append(open, c.Server)
 		}
 	}
-	class = strings.Join(all, ", ")
 	switch {
 	case len(open) > 0:
-		return class, "though " + strings.Join(open, ", ") + " could be reached"
-	case class == "":
-		return class, ""
+		return "though " + strings.Join(open, ", ") + " could be reached"
+	case len(all) == 0:
+		return ""
 	default:
-		return class, "though " + class + " served it, out of reach"
+		return "though " + strings.Join(all, ", ") + " served it, out of reach"
 	}
 }

@@ -27,7 +27,8 @@ type Facts struct {
 	faults       map[link][]history.Fault
 	reconnects   []history.Fault // see indexReconnects
 	lifecycle    []history.Lifecycle
-	servers      []*server // by name
+	setups       map[process]string // what was unusual about how a process was set up
+	servers      []*server          // by name
 	byName       map[string]*server
 	documents    map[string]*document
 	resources    map[key]*resource
@@ -38,6 +39,12 @@ type Facts struct {
 	pressure     history.Pressure // that the subject was really under
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
+}
+
+// process is one incarnation of a server.
+type process struct {
+	server      string
+	incarnation int
 }
 
 // server is one apiserver with its timeline and what it served.
@@ -53,10 +60,13 @@ func NewFacts(h *history.History) *Facts {
 	f := &Facts{
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
-		unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
+		setups: map[process]string{}, unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
 	}
 	for hash, d := range h.Documents {
 		f.documents[hash] = newDocument(d)
+	}
+	for _, e := range h.Effects {
+		f.setups[process{e.Server, e.Incarnation}] = e.Setup
 	}
 	f.indexFaults(h)
 	f.indexReconnects(h)
@@ -135,10 +145,6 @@ func (f *Facts) indexServers(h *history.History) {
 // is cut off from etcd cannot delete its leases. When a server deletes them, between the request to
 // stop and its end, is unknown.
 func (f *Facts) unnoticedStops() {
-	type process struct {
-		server      string
-		incarnation int
-	}
 	asked := map[process]history.Time{} // to stop
 	for i, l := range f.lifecycle {
 		of := process{l.Server, l.Incarnation}

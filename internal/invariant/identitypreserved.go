@@ -26,15 +26,16 @@ func judgeIdentityPreserved(f *Facts) *tally {
 			passed++
 			users[o.op.User] = true
 		}
-		r, cause := ruleIdentity(o)
+		r, at := ruleIdentity(o)
+		wrong, cause := "taken for another user", fmt.Sprintf("%s took %s for %s", at.Server, o.op.User, at.User)
 		if r != rulingWrong {
-			n, other := known.compare(o.op, o.hops)
+			n, other, peer := known.compare(o.op, o.hops)
 			lost += n
 			if other != "" {
-				r, cause = rulingWrong, other
+				r, wrong, cause = rulingWrong, "seen "+other, fmt.Sprintf("%s saw %s %s", peer, o.op.User, other)
 			}
 		}
-		t.ruleHops(r, o, asUser, cause, cause)
+		t.ruleHops(r, o, asUser, wrong, cause, cause)
 	}
 	if passed == 0 {
 		t.doubt("no operation was handled by a second server, so no user had to be passed on")
@@ -47,29 +48,29 @@ func judgeIdentityPreserved(f *Facts) *tally {
 	return t
 }
 
-// ruleIdentity rules on the user names of one operation, and says what is wrong. The hop at the
+// ruleIdentity rules on the user names of one operation, and says which hop is wrong. The hop at the
 // asked server counts too, since that server forwards the user whom it authenticated. A hop without
 // a user says nothing: its sender could not be authenticated. The hop at the asked server alone
 // says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
 // impersonator at the first server and the impersonated user at the next.
-func ruleIdentity(o *observation) (ruling, string) {
+func ruleIdentity(o *observation) (ruling, history.Hop) {
 	seen := false
 	for _, h := range o.hops {
 		switch {
 		case o.op.User == "" || h.User == "":
 		case h.User != o.op.User:
-			return rulingWrong, fmt.Sprintf("%s took %s for %s", h.Server, o.op.User, h.User)
+			return rulingWrong, h
 		default:
 			seen = seen || atPeer(o.op, h)
 		}
 	}
 	switch {
 	case seen:
-		return rulingRight, ""
+		return rulingRight, history.Hop{}
 	case o.forwarded():
-		return rulingUnknown, ""
+		return rulingUnknown, history.Hop{}
 	default:
-		return rulingNone, ""
+		return rulingNone, history.Hop{}
 	}
 }
 
@@ -104,14 +105,14 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
-// compare says which peer saw the user with other attributes than the asked server recorded for the
+// compare says in which way a peer, and which, saw the user otherwise than the asked server recorded for the
 // same operation, or if that recorded none, than any asked server recorded for that user. It is ""
 // if none did. Servers differ in what they record of one user (v1.30 records less about a
 // certificate), so matching any of them is enough.
 //
 // lost counts hops without a UID of users that have one: versions before v1.33 do not forward it
 // (RemoteRequestHeaderUID), and later ones only with --requestheader-uid-headers.
-func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost int, other string) {
+func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost int, other, peer string) {
 	a := k[op.User]
 	for _, h := range hops {
 		if h.Groups != "" && h.User == op.User && !atPeer(op, h) {
@@ -121,7 +122,7 @@ func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost
 		}
 	}
 	if len(a.groups) == 0 {
-		return 0, ""
+		return 0, "", ""
 	}
 	for _, h := range hops {
 		if h.Groups == "" || h.User != op.User || !atPeer(op, h) {
@@ -129,14 +130,14 @@ func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost
 		}
 		switch {
 		case !a.groups[h.Groups]:
-			return lost, fmt.Sprintf("%s saw %s with other groups", h.Server, op.User)
+			return lost, "with other groups", h.Server
 		case h.UID != "" && !a.uids[h.UID]:
-			return lost, fmt.Sprintf("%s saw %s with another UID", h.Server, op.User)
+			return lost, "with another UID", h.Server
 		case !a.extras[h.Extra]:
-			return lost, fmt.Sprintf("%s saw %s with other extra fields", h.Server, op.User)
+			return lost, "with other extra fields", h.Server
 		case !a.uids[h.UID]:
 			lost++
 		}
 	}
-	return lost, ""
+	return lost, "", ""
 }

@@ -50,6 +50,7 @@ func rich(wrong bool, about ...string) *story {
 		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
 		s.ask(178, "b", gadgets, 200).hop("b", 0, 10, false).hop("a", 2, 8, true, asking("query: without limit=5"))
 		s.hop("a", 2, 8, true, asking("body")).hop("a", 2, 8, true, passedBy("b")).hop("a", 2, 8, true, passedBy("c"))
+		s.discover(179, "b", "/apis", doc("disorderly", inGroup("flows", "v1beta1", "v1")...))
 		s.ask(180, "b", gadgets, 201, verb("create")).hop("b", 0, 10, false, answering(201)).hop("a", 1, 4, true, answering(201)).hop("a", 5, 9, true, answering(201))
 	}
 	return s
@@ -74,7 +75,7 @@ func outcomes(h *history.History) map[string]Outcome {
 func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
-		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
+		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "Available", "NoCrash", "Converges",
 	}
@@ -102,7 +103,7 @@ func TestRichStories(t *testing.T) {
 }
 
 // untimed are the invariants that no fault can break.
-var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull"}
+var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "VersionOrder"}
 
 // The faults of links are recorded at the end of a run: without them, what they excuse looks like a violation.
 func TestWithoutAnEndNothingIsAViolationThatAFaultMayExplain(t *testing.T) {

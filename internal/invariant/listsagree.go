@@ -67,8 +67,8 @@ func judgeListsAgree(f *Facts) *tally {
 				continue
 			}
 			t.rule(rulingWrong)
-			class, _ := f.reachability(l.observation, l.situation)
-			t.violate(l.observation, l.situation, class, "a list of another length",
+			const wrong = "a list of another length"
+			t.violate(l.observation, l.situation, wrong, wrong,
 				fmt.Sprintf("listed %d objects, when most lists had %d and none was created or deleted", l.op.Items, usual))
 		}
 	}

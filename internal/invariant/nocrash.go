@@ -16,17 +16,13 @@ var noCrash = Invariant{
 
 func judgeNoCrash(f *Facts) *tally {
 	t := newTally(f)
-	type process struct {
-		server      string
-		incarnation int
-	}
 	processes := map[process]bool{}
 	for _, l := range f.lifecycle {
 		processes[process{l.Server, l.Incarnation}] = true
 		if l.State != history.StateCrashed {
 			continue
 		}
-		t.violation(signature{asked: l.Server, cause: "crashed"}, l.At, "", func() Evidence {
+		t.violation(breach{Signature: Signature{Mechanism: MechanismProcess, Wrong: "crashed"}, asked: l.Server, at: l.At, cause: "crashed"}, func() Evidence {
 			sentence := fmt.Sprintf("%s (%s, start %d) ended by itself at %s", l.Server, l.Version, l.Incarnation, clock(l.At))
 			if l.Detail != "" {
 				sentence += ": " + l.Detail

@@ -55,8 +55,7 @@ func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) *tally
 	t := newTimedTally(f)
 	for _, o := range f.observations {
 		if t.rule(rule(o)) {
-			class, why := f.reachability(o, o.situation)
-			t.violate(o, o.situation, class, "404 "+why, answer(o.op)+", as though no server served "+what)
+			t.violate(o, o.situation, "", "404 "+f.reachability(o, o.situation), answer(o.op)+", as though no server served "+what)
 		}
 	}
 	return t

@@ -178,14 +178,14 @@ func toothless(s *story) *story {
 func TestEvidenceIsGrouped(t *testing.T) {
 	s := tell("NoFalseNotFound")
 	for i := range 2500 {
-		s.ask(20+float64(i)/100, "b", gadgets, 404).ask(20+float64(i)/100, "c", pods, 404, sub("resize"))
+		s.ask(100+float64(i)/100, "b", gadgets, 404).ask(100+float64(i)/100, "c", pods, 404, sub("resize"))
 	}
 	v := verdictOf(t, s.h, "NoFalseNotFound")
 	if v.Violations != 5000 || v.Kinds != 2 || len(v.Evidence) != 2 {
 		t.Fatalf("%d violations of %d kinds, %d shown", v.Violations, v.Kinds, len(v.Evidence))
 	}
 	e := v.Evidence[0]
-	if e.Asked != "b" || e.Count != 2500 || e.First != sec(20.01) || e.Last < sec(44.9) || len(e.Operations) != 1 || e.ResourcesTotal != 1 || e.Resources[0] != gadgets.String() {
+	if e.Asked != "b" || e.Count != 2500 || e.First != sec(100.01) || e.Last < sec(124.9) || len(e.Operations) != 1 || e.ResourcesTotal != 1 || e.Resources[0] != gadgets.String() {
 		t.Errorf("first group: %+v", e)
 	}
 	if len(e.Candidates) != 1 || e.Candidates[0].Server != "a" || !e.Candidates[0].Reachable || e.Candidates[0].Since != sec(1) {

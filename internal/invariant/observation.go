@@ -17,6 +17,10 @@ type observation struct {
 	window   window
 	hops     []history.Hop // the servers' own records of the operation
 	shared   bool          // other operations have the same ID, so the hops are unknown
+	// likewise is since when the asked server has answered like that to every such request: 404 to
+	// those for what the same servers serve, or with the same discovery document. It is the start
+	// of the operation if it is the first.
+	likewise history.Time
 	situation
 }
 
@@ -57,6 +61,43 @@ func (f *Facts) indexOperations(h *history.History) {
 	}
 	f.finish = max(f.finish, f.end.At)
 	slices.SortStableFunc(f.observations, func(a, b *observation) int { return operationOrder(a.op, b.op) })
+	f.indexLikewise()
+}
+
+// indexLikewise sets observation.likewise. The cause of a wrong answer may be long over while the
+// server goes on giving it.
+func (f *Facts) indexLikewise() {
+	type kind struct {
+		asked, what string
+		part        bool // a subresource
+	}
+	type answer struct {
+		text  string
+		since history.Time
+	}
+	last := map[kind]answer{}
+	for _, o := range f.observations {
+		o.likewise = o.op.Start
+		k, text := kind{asked: o.op.Server}, ""
+		switch {
+		case o.op.Document != "":
+			k.what, text = o.op.Verb+" "+o.op.Path, o.op.Document
+		case o.skewed() && routed(o.op):
+			for _, p := range o.capable {
+				k.what += p.server.name + " "
+			}
+			k.part = o.op.Subresource != ""
+			if resourceNotFound(o.op) {
+				text = "404"
+			}
+		default:
+			continue
+		}
+		if before, ok := last[k]; ok && before.text == text {
+			o.likewise = before.since
+		}
+		last[k] = answer{text, o.likewise}
+	}
 }
 
 func operationOrder(a, b *history.Operation) int {

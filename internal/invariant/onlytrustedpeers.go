@@ -31,29 +31,29 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 		}
 	}
 	for o := range f.identified() {
-		r, cause := f.ruleTrust(o)
+		r, wrong, cause := f.ruleTrust(o)
 		if r == rulingRight || r == rulingWrong {
 			untrusted++
 		}
-		t.ruleHops(r, o, asUser, cause, cause)
+		t.ruleHops(r, o, asUser, wrong, cause, cause)
 	}
 	t.fact("operations that an untrusted server could have served", untrusted)
 	t.fact("servers that refused to start with such a certificate", refusedToStart)
 	return t
 }
 
-// ruleTrust rules on one operation, and says which server trusted which wrongly. The invariant
+// ruleTrust rules on one operation, and says what was trusted wrongly, without and with names. The invariant
 // applies if a server got the operation over an untrusted link, or if the asked server could have
 // forwarded it over one. If no server has recorded the operation, or all that could have answered
 // it were out of reach, entries are missing and it is unjudgeable.
-func (f *Facts) ruleTrust(o *observation) (ruling, string) {
+func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 	paths, _ := chains(o.op.Server, o.hops)
 	for i, path := range paths {
 		if len(path) < 2 {
 			continue
 		}
-		if cause := f.wrongTrust(o, o.hops[i], path[len(path)-2], path[len(path)-1]); cause != "" {
-			return rulingWrong, cause
+		if wrong, cause := f.wrongTrust(o, o.hops[i], path[len(path)-2], path[len(path)-1]); cause != "" {
+			return rulingWrong, wrong, cause
 		}
 	}
 	tempted := o.skewed() && slices.ContainsFunc(o.capable, func(p peer) bool {
@@ -63,27 +63,29 @@ func (f *Facts) ruleTrust(o *observation) (ruling, string) {
 	})
 	switch {
 	case !tempted:
-		return rulingNone, ""
+		return rulingNone, "", ""
 	case len(o.hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, o.situation, o.window):
-		return rulingUnknown, ""
+		return rulingUnknown, "", ""
 	default:
-		return rulingRight, ""
+		return rulingRight, "", ""
 	}
 }
 
-// wrongTrust says which trust a hop shows that must not be, or "". A server that must not trust a
+// wrongTrust says which trust a hop shows that must not be, without and with names, or "". A server that must not trust a
 // front-proxy certificate rejects the request (401) or handles it as anonymous.
-func (f *Facts) wrongTrust(o *observation, h history.Hop, from, to string) string {
+func (f *Facts) wrongTrust(o *observation, h history.Hop, from, to string) (wrong, cause string) {
 	for _, fault := range f.faults[link{from, to}] {
 		switch {
 		case fault.Distrust == "" || !fullyOn(fault).holds(window{o.op.Start, h.Start}):
 		case fault.Distrust == history.DistrustServing:
-			return fmt.Sprintf("%s passed it on to %s, whose certificate it cannot trust", from, to)
+			return "passed on to a server whose certificate cannot be trusted",
+				fmt.Sprintf("%s passed it on to %s, whose certificate it cannot trust", from, to)
 		case h.Status != http.StatusUnauthorized && h.User != "" && h.User != "system:anonymous":
-			return fmt.Sprintf("%s accepted the user from %s, whose front-proxy certificate it cannot trust", to, from)
+			return "accepted from a server whose front-proxy certificate cannot be trusted",
+				fmt.Sprintf("%s accepted the user from %s, whose front-proxy certificate it cannot trust", to, from)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // fullyOn is the time in which a fault surely has its effect: a request at its beginning may still

@@ -48,7 +48,7 @@ func (f *Facts) judgeOwnAPI(rule func(*observation) (ruling, []string), noun, ve
 		case o.op.Status == http.StatusOK:
 			cause += " without " + noun
 		}
-		t.violate(o, situation{}, path, cause, complaint)
+		t.violate(o, situation{}, cause, cause, complaint)
 	}
 	return t
 }

@@ -56,9 +56,21 @@ func (f *Facts) linkFaults(l link, w window) []history.Fault {
 // settle.
 func (f *Facts) reach(from, to string, w window) (reach, string) {
 	wide := w.widen(settle)
-	var obstacles []string
-	var blocks []window
-	for _, fault := range f.linkFaults(link{from, to}, wide) {
+	obstacles, blocks := f.inTheWay(from, to, wide)
+	switch {
+	case len(obstacles) == 0:
+		return reachOpen, ""
+	case covers(blocks, wide):
+		return reachClosed, strings.Join(obstacles, "; ")
+	default:
+		return reachPartial, strings.Join(obstacles, "; ")
+	}
+}
+
+// inTheWay is what impaired connections from one server to another in w, for people, and the times
+// in which nothing got through.
+func (f *Facts) inTheWay(from, to string, w window) (obstacles []string, blocks []window) {
+	for _, fault := range f.linkFaults(link{from, to}, w) {
 		if !fault.Blocks && delaying[fault.Kind] {
 			continue
 		}
@@ -70,7 +82,7 @@ func (f *Facts) reach(from, to string, w window) (reach, string) {
 	}
 	if s := f.byName[to]; s != nil {
 		for _, span := range s.line {
-			if span.up && span.phase == phaseReady || !span.overlaps(wide) {
+			if span.up && span.phase == phaseReady || !span.overlaps(w) {
 				continue
 			}
 			if span.phase == phasePaused || span.phase == phaseDown {
@@ -79,14 +91,7 @@ func (f *Facts) reach(from, to string, w window) (reach, string) {
 			obstacles = append(obstacles, to+" "+span.phase.String()+" since "+clock(span.from))
 		}
 	}
-	switch {
-	case len(obstacles) == 0:
-		return reachOpen, ""
-	case covers(blocks, wide):
-		return reachClosed, strings.Join(obstacles, "; ")
-	default:
-		return reachPartial, strings.Join(obstacles, "; ")
-	}
+	return obstacles, blocks
 }
 
 // undisturbed reports whether there was no fault on the link, not even a delay.

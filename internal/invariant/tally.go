@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -20,17 +21,23 @@ const (
 	rulingUnknown                 // not to be judged: the ground truth is missing or contradicts itself
 )
 
-// signature is what the violations of one group have in common.
-type signature struct {
-	asked string
-	class string // kind of resource: resources with the same candidates are of one kind
-	cause string
+// breach is one violation.
+type breach struct {
+	Signature
+	asked string // the server that was asked
+	at    history.Time
+	about string // the resource, if it is about one
+	cause string // what is wrong, for people
+	// size orders the violations of one signature: the smallest is shown.
+	size int
 }
 
-// group is the violations of one signature, with the names of the resources that they are about.
+// group is the violations of one signature, with the names of the resources that they are about and
+// of the servers that were asked.
 type group struct {
 	Evidence
-	about map[string]bool
+	size         int
+	about, asked map[string]bool
 }
 
 // tally collects the rulings of one invariant and makes a Verdict of them.
@@ -44,13 +51,13 @@ type tally struct {
 	tolerated  int
 	unrecorded int // violations that may come from a fault that was not recorded
 	relied     map[*steadyWindow]bool
-	groups     map[signature]*group
+	groups     map[Signature]*group
 	order      []*group
 	doubts     []string
 }
 
 func newTally(f *Facts) *tally {
-	return &tally{facts: f, groups: map[signature]*group{}, relied: map[*steadyWindow]bool{}}
+	return &tally{facts: f, groups: map[Signature]*group{}, relied: map[*steadyWindow]bool{}}
 }
 
 // newTimedTally returns the tally of an invariant that demands something within a time.
@@ -75,31 +82,37 @@ func (t *tally) rule(r ruling) bool {
 	return r == rulingWrong
 }
 
-// violation counts one violation. show makes the evidence for the first of its group. Violations
-// must come in time order.
-func (t *tally) violation(s signature, at history.Time, about string, show func() Evidence) {
+// violation counts one violation. show makes the evidence if it is the smallest of its group so
+// far; of equally small ones the first to come is shown.
+func (t *tally) violation(b breach, show func() Evidence) {
 	switch {
 	case t.timed && !t.facts.end.Complete:
 		t.unrecorded++
 		t.unjudge()
 		return
-	case t.overloaded(at):
+	case t.overloaded(b.at):
 		t.verdict.Overloaded++
 		t.unjudge()
 		return
 	}
 	t.verdict.Violations++
-	g := t.groups[s]
+	g := t.groups[b.Signature]
 	if g == nil {
-		g = &group{show(), map[string]bool{}}
-		g.Cause, g.Asked, g.First, g.Last = s.cause, s.asked, at, at
-		t.groups[s] = g
+		g = &group{Evidence: Evidence{First: b.at, Last: b.at}, size: b.size + 1, about: map[string]bool{}, asked: map[string]bool{}}
+		t.groups[b.Signature] = g
 		t.order = append(t.order, g)
 	}
+	if b.size < g.size {
+		e := show()
+		e.Cause, e.Asked, e.Count, e.First, e.Last = b.cause, b.asked, g.Count, g.First, g.Last
+		g.Evidence, g.size = e, b.size
+	}
+	g.Signature = b.Signature
 	g.Count++
-	g.First, g.Last = min(g.First, at), max(g.Last, at)
-	if about != "" {
-		g.about[about] = true
+	g.First, g.Last = min(g.First, b.at), max(g.Last, b.at)
+	g.asked[b.asked] = true
+	if b.about != "" {
+		g.about[b.about] = true
 	}
 }
 
@@ -112,19 +125,27 @@ func (t *tally) unjudge() {
 // overloaded reports whether a violation at this time may come from an overloaded machine.
 func (t *tally) overloaded(at history.Time) bool { return t.timed && t.facts.overloadedAt(at) }
 
+// breach is a violation in the response to o, which was sent in situation s. wrong is what is wrong
+// without any name of a server, for the signature; cause is the same for people.
+func (t *tally) breach(o *observation, s situation, wrong, cause string) breach {
+	return breach{
+		Signature: t.facts.signature(o, s, wrong), asked: o.op.Server, at: o.op.End, about: o.resource.name(), cause: cause, size: t.facts.size(o),
+	}
+}
+
 // violate counts a violation in the response to o, which was sent in situation s.
-func (t *tally) violate(o *observation, s situation, class, cause, complaint string) {
-	t.violation(signature{o.op.Server, class, cause}, o.op.End, o.resource.name(), func() Evidence {
+func (t *tally) violate(o *observation, s situation, wrong, cause, complaint string) {
+	t.violation(t.breach(o, s, wrong, cause), func() Evidence {
 		return t.facts.show(o, s, complaint)
 	})
 }
 
 // ruleHops counts the ruling on how servers handled o. A violation shows each hop with its detail.
-func (t *tally) ruleHops(r ruling, o *observation, detail func(history.Hop) string, cause, what string) {
+func (t *tally) ruleHops(r ruling, o *observation, detail func(history.Hop) string, wrong, cause, what string) {
 	if !t.rule(r) {
 		return
 	}
-	t.violation(signature{o.op.Server, "", cause}, o.op.End, o.resource.name(), func() Evidence {
+	t.violation(t.breach(o, o.situation, wrong, cause), func() Evidence {
 		e := t.facts.show(o, o.situation, answer(o.op))
 		user := o.op.User
 		if user == "" {
@@ -166,12 +187,9 @@ func (t *tally) done() (Verdict, []string) {
 	v := t.verdict
 	v.Kinds = len(t.order)
 	for _, g := range t.order[:min(len(t.order), MaxEvidence)] {
-		names := make([]string, 0, len(g.about))
-		for name := range g.about {
-			names = append(names, name)
-		}
-		slices.Sort(names)
+		names := slices.Sorted(maps.Keys(g.about))
 		g.ResourcesTotal, g.Resources = len(names), names[:min(len(names), MaxListed)]
+		g.Servers = slices.Sorted(maps.Keys(g.asked))
 		v.Evidence = append(v.Evidence, g.Evidence)
 	}
 	switch {

@@ -33,8 +33,8 @@ func judgeUnavailable(f *Facts) *tally {
 		}
 		if t.rule(r) {
 			s := f.situate(o, f.untilBound(o))
-			class, why := f.reachability(o, s)
-			t.violate(o, s, class, strings.TrimSpace(cause+" "+why), answer(o.op)+" rather than 503 within "+clock(f.bounds.Unavailable))
+			wrong, _, _ := strings.Cut(cause, " after ") // names the lost servers
+			t.violate(o, s, wrong, strings.TrimSpace(cause+" "+f.reachability(o, s)), answer(o.op)+" rather than 503 within "+clock(f.bounds.Unavailable))
 		}
 	}
 	if t.verdict.Checked > 0 {

@@ -47,14 +47,15 @@ type Verdict struct {
 	Facts []Fact `json:"facts,omitempty"`
 	// Reason says why the outcome is inconclusive; it is empty otherwise.
 	Reason string `json:"reason,omitempty"`
-	// Evidence is grouped by asked server, kind of resource and cause, in the order of first
-	// occurrence, at most MaxEvidence groups. Kinds is how many groups there are.
+	// Evidence has one item for each signature, in the order of first occurrence, at most
+	// MaxEvidence. Kinds is how many signatures there are.
 	Kinds    int        `json:"kinds,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// MaxEvidence bounds Verdict.Evidence: a reviewer reads a few, and the rest is in the history.
-const MaxEvidence = 8
+// MaxEvidence bounds Verdict.Evidence: a defect that looks different each time must not fill a
+// report. The rest is in the history.
+const MaxEvidence = 64
 
 // Fact is one measured figure, for people: {"converged after", "3.2s"}.
 type Fact struct {
@@ -62,18 +63,21 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Evidence is one group of similar violations, shown by the first of them.
+// Evidence is all violations of one signature, shown by the smallest of them.
 type Evidence struct {
-	// Sentence describes the first violation of the group, for people.
+	Signature Signature `json:"signature"`
+	// Sentence describes the violation that is shown, for people.
 	Sentence string `json:"sentence"`
-	// Cause is what the violations of the group have in common: "404 though a could be reached".
+	// Cause is what is wrong with it, in short: "404 though a could be reached".
 	Cause string `json:"cause"`
 	// Count is how many violations are in the group; First and Last are when they were seen.
 	Count int          `json:"count"`
 	First history.Time `json:"first"`
 	Last  history.Time `json:"last"`
-	// Asked is the server that was asked.
-	Asked string `json:"asked,omitempty"`
+	// Asked is the server that was asked in the violation that is shown; Servers are all that were
+	// asked in violations of the group, sorted.
+	Asked   string   `json:"asked,omitempty"`
+	Servers []string `json:"servers,omitempty"`
 	// GVR and Subresource are what was asked for; zero if the violation is not about one resource.
 	GVR         history.GVR `json:"gvr,omitzero"`
 	Subresource string      `json:"subresource,omitempty"`

@@ -50,8 +50,7 @@ func judgeWatches(f *Facts) *tally {
 			}
 		}
 		if t.rule(r) {
-			class, why := f.reachability(o, o.situation)
-			t.violate(o, o.situation, class, cause+", "+why, answer(o.op)+"; "+cause)
+			t.violate(o, o.situation, cause, cause+", "+f.reachability(o, o.situation), answer(o.op)+"; "+cause)
 		}
 	}
 	t.fact("watches passed on that lasted", lasted)

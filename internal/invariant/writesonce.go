@@ -42,7 +42,7 @@ func judgeWritesOnce(f *Facts) *tally {
 		if retries > 0 {
 			cause += fmt.Sprintf(", though its client sent it %d times", 1+retries)
 		}
-		t.ruleHops(r, o, withStatus, cause, cause)
+		t.ruleHops(r, o, withStatus, "carried out more than once", cause, cause)
 	}
 	if passed == 0 {
 		t.doubt("no write was handled by a second server, so none could be carried out twice")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 )
 
 // Console is where a command shows what it found (Out) and what it is doing (Progress).
@@ -46,14 +48,40 @@ func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions
 	return nil
 }
 
-// Judge judges the history of a run, writes the reports and shows the summary.
-func (d Dir) Judge(strict bool, c Console) (invariant.Outcome, error) {
+// KnownOnly is a [Judging.Known] that names no file.
+const KnownOnly = "true"
+
+// Judging says how a history is judged. The zero value counts what KEP-4020 demands, and excuses
+// nothing.
+type Judging struct {
+	// Strict and Known are as in [Spec].
+	Strict bool
+	Known  string
+}
+
+// findings are those that can explain violations of the subject.
+func (j Judging) findings(subject string) (findings.Catalogue, error) {
+	known := findings.For(subject)
+	if j.Known == "" || j.Known == KnownOnly {
+		return known, nil
+	}
+	own, err := findings.ReadFile(j.Known)
+	return append(slices.Clip(known), own...), err
+}
+
+// Judge judges the history of a run, writes the reports and shows the summary. The report tells the
+// verdict even if it could not be written.
+func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 	h, err := history.ReadFile(d.History())
 	if err != nil {
-		return "", err
+		return reports.RunReport{}, err
 	}
-	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: strict})
-	return report.Verdict.Outcome, d.Render(report, c)
+	known, err := j.findings(h.Run.Subject)
+	if err != nil {
+		return reports.RunReport{}, err
+	}
+	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: j.Strict, Findings: known, Known: j.Known != ""})
+	return report, d.Render(report, c)
 }
 
 // Render writes the reports of a run that was judged, and shows the summary.
@@ -66,18 +94,18 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 // judge judges what was recorded. cut is why the run was not carried out to its end; nil if it was.
 // A run that was cut short may show a violation, but it never passes: without a violation, the
 // error says why it was cut short.
-func (d Dir) judge(strict bool, c Console, cut error) (invariant.Outcome, error) {
+func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
 	if _, err := os.Stat(d.History()); cut != nil && err != nil {
-		return "", fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
+		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
 	}
-	outcome, err := d.Judge(strict, c)
+	report, err := d.Judge(j, c)
 	switch {
-	case cut == nil && err == nil, outcome == invariant.OutcomeFail && err == nil:
-		return outcome, nil
+	case cut == nil && err == nil, report.Verdict.Outcome == invariant.OutcomeFail && err == nil:
+		return report, nil
 	case cut == nil:
-		return "", err
+		return reports.RunReport{}, err
 	}
-	return "", errors.Join(cut, err)
+	return reports.RunReport{}, errors.Join(cut, err)
 }
 
 // Machine says on what the run takes place, as far as a reader of its report cares.

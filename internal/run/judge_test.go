@@ -28,8 +28,8 @@ const recordOfARun = `{"run":{"schema":"skewproof/history/v1alpha1","scenario":"
 // The sandboxed half was killed, or had no room left, in the middle of a line.
 func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 	dir := runOf(t, recordOfARun, `{"lifecycle":{"server":"a","incarnation":1,"sta`)
-	outcome, err := dir.judge(false, silent, dir.cutUnless(false))
-	if err == nil || outcome != "" || KindOf(err) != KindNotRun || !strings.Contains(err.Error(), "not carried out to its end") || strings.Contains(err.Error(), "read history") {
+	report, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
+	if err == nil || report.Verdict.Outcome != "" || KindOf(err) != KindNotRun || !strings.Contains(err.Error(), "not carried out to its end") || strings.Contains(err.Error(), "read history") {
 		t.Errorf("it is judged with %v", err)
 	}
 	if _, err := os.Stat(dir.File("report.json")); err != nil {
@@ -39,7 +39,7 @@ func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 
 func TestARunThatCannotBeJudgedSaysWhy(t *testing.T) {
 	dir := runOf(t, recordOfARun, "hello", "")
-	_, err := dir.judge(false, silent, dir.cutUnless(false))
+	_, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
 	for _, want := range []string{"not carried out to its end", "line 2: not a history record"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it is judged with %v, want %q in it", err, want)
@@ -69,7 +69,7 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 
 func TestARunWithoutAHistoryIsNotJudged(t *testing.T) {
 	dir := Dir(t.TempDir())
-	if _, err := dir.judge(false, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
+	if _, err := dir.judge(Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
 		t.Errorf("it is judged with %v", err)
 	}
 }

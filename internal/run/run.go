@@ -17,6 +17,7 @@ import (
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // Result is what a run came to.
@@ -25,6 +26,8 @@ type Result struct {
 	Dir Dir
 	// Outcome is the verdict; empty if there is none, and the error says why.
 	Outcome invariant.Outcome
+	// OnlyKnown is true if the outcome is a fail, and findings explain every violation that counts.
+	OnlyKnown bool
 }
 
 // errInterrupted is the error of a run that was ended by a signal.
@@ -58,7 +61,9 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 	var unjudged error
 	err = p.backend.carryOut(ctx, j, func(cut error) {
 		// The verdict, on what was recorded.
-		result.Outcome, unjudged = dir.judge(p.Spec.Strict, c, cut)
+		var report reports.RunReport
+		report, unjudged = dir.judge(Judging{p.Spec.Strict, p.Spec.Known}, c, cut)
+		result.Outcome, result.OnlyKnown = report.Verdict.Outcome, report.OnlyKnown()
 	})
 	if _, missing := os.Stat(dir.History()); missing == nil {
 		result.Dir = dir

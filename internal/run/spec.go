@@ -57,6 +57,9 @@ type Spec struct {
 	Seed *uint64 `json:"seed,omitempty"`
 	// Strict lets invariants beyond the KEP count as well.
 	Strict bool `json:"strict,omitempty"`
+	// Known, if not empty, lets the run pass if findings explain everything that failed: those of
+	// docs/findings.md, and if it is not [KnownOnly], those in the file of that name.
+	Known string `json:"known,omitempty"`
 	// OnlyReads leaves out of the plan what changes, configures or harms the servers.
 	OnlyReads bool `json:"onlyReads,omitempty"`
 	// Keep holds the cluster after the verdict, until the run is interrupted.
@@ -127,6 +130,13 @@ func (s Spec) flags() []flag {
 	}
 	for _, ref := range slices.SortedFunc(refs(s.Binaries), compareRefs) {
 		add("binary", named(ref)+"="+s.Binaries[ref])
+	}
+	switch s.Known {
+	case "":
+	case KnownOnly:
+		all = append(all, flag{name: "known"})
+	default:
+		all = append(all, flag{name: "known=" + s.Known})
 	}
 	for _, on := range []struct {
 		name string

@@ -92,10 +92,10 @@ const (
 	Inject  Action = "inject"  // switch Step.Fault on
 	Heal    Action = "heal"    // switch the fault with Step.Label off
 
-	Define           Action = "define"            // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
-	Undefine         Action = "undefine"          // delete it
-	BreakDiscovery   Action = "break-discovery"   // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
-	RestoreDiscovery Action = "restore-discovery" // let them succeed again
+	Define           Action = "define"                    // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
+	Undefine         Action = "undefine"                  // delete it
+	BreakDiscovery   Action = history.FaultBreakDiscovery // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
+	RestoreDiscovery Action = "restore-discovery"         // let them succeed again
 )
 
 // Step is one thing done, and waited for, before the next.

@@ -72,10 +72,17 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 	RegisterExisting(flags, s)
 	flags.Var(&c.Controls, "controls", "negative control: each scenario once more on what it must fail on (each), or the quickest for each invariant (few)")
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
+	RegisterKnown(flags, &s.Known)
 	flags.StringVar(&c.Product.Name, "product", "", "what the report calls the proxy that is tested (default: by subject)")
 	flags.StringVar(&c.Product.Version, "product-version", "", "its version")
 	flags.StringVar(&c.Product.URL, "product-url", "", "where to read about it")
 	flags.StringVar(&c.Out, "out", "", "directory for reports and runs (default _out/conformance-BACKEND-SUBJECT-TIME)")
+}
+
+// RegisterKnown declares the flag that lets known failures pass.
+func RegisterKnown(flags *pflag.FlagSet, known *string) {
+	flags.StringVar(known, "known", "", "exit with 0 if findings explain everything that failed: those of docs/findings.md, and with --known=FILE those in that file as well")
+	flags.Lookup("known").NoOptDefVal = run.KnownOnly
 }
 
 // RegisterExisting declares the flags that say where servers are that run already.
@@ -153,13 +160,13 @@ func (c *Conformance) tested() string {
 // Run runs the suite, shows how it gets on, and shows and saves the report. Runs begin in the order
 // of the catalogue. When ctx ends, what is under way is ended, nothing else is begun, and the
 // report says so.
-func (c *Conformance) Run(ctx context.Context) (reports.Result, error) {
+func (c *Conformance) Run(ctx context.Context) (reports.ConformanceReport, error) {
 	cases, unproven, err := c.Cases()
 	if err != nil {
-		return "", err
+		return reports.ConformanceReport{}, err
 	}
 	if err := c.PrepareCases(ctx, cases); err != nil {
-		return "", err
+		return reports.ConformanceReport{}, err
 	}
 	fmt.Fprintln(c.Console.Out, c.expected(cases))
 	began := time.Now()
@@ -180,8 +187,7 @@ func (c *Conformance) Run(ctx context.Context) (reports.Result, error) {
 		result, why := k.Result()
 		fmt.Fprintf(c.Console.Progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(cases), k.Name, k.Took().Seconds(), cmp.Or(why, string(result)))
 	}
-	report, err := c.Conclude(cases, unproven, began, true)
-	return report.Result, err
+	return c.Conclude(cases, unproven, began, true)
 }
 
 // PrepareCases is [Options.Prepare] for cases.

@@ -56,17 +56,17 @@ type cell struct {
 }
 
 // Run runs every combination, and shows and saves the table.
-func (m *Matrix) Run(ctx context.Context) (reports.Result, error) {
+func (m *Matrix) Run(ctx context.Context) (reports.VersionMatrix, error) {
 	pairs, err := m.versionPairs()
 	if err != nil {
-		return "", err
+		return reports.VersionMatrix{}, err
 	}
 	cells, err := m.cells(pairs)
 	if err != nil {
-		return "", err
+		return reports.VersionMatrix{}, err
 	}
 	if err := m.Prepare(ctx, "matrix-"+m.Spec.Backend, plansOf(cells)); err != nil {
-		return "", err
+		return reports.VersionMatrix{}, err
 	}
 	began := time.Now()
 	tasks := make([]task, len(cells))
@@ -92,17 +92,17 @@ func (m *Matrix) Run(ctx context.Context) (reports.Result, error) {
 		Complete: complete && ctx.Err() == nil,
 	}, pairs, done)
 	table.Reproduce, table.Environment = m.Reproduce, run.Machine()
-	return RenderMatrix(table, m.Out, m.Console)
+	return table, RenderMatrix(table, m.Out, m.Console)
 }
 
 // RenderMatrix writes a table into dir and shows it.
-func RenderMatrix(table reports.VersionMatrix, dir string, c run.Console) (reports.Result, error) {
+func RenderMatrix(table reports.VersionMatrix, dir string, c run.Console) error {
 	saved := reports.SaveMatrix(dir, table) // what was run for an hour is shown even if it cannot be saved
 	err := errors.Join(reports.WriteMatrixText(c.Out, table, reports.SummaryOptions{Color: c.Color}), saved)
 	if err == nil {
 		fmt.Fprintf(c.Out, "\n%s\n%s\n", filepath.Join(dir, reports.MatrixHTML), filepath.Join(dir, reports.MatrixJSON))
 	}
-	return table.Result, err
+	return err
 }
 
 // versionPairs reads the pairs. Known ones keep their note.

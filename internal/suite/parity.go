@@ -149,7 +149,7 @@ func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 		if _, err := reports.Read(dir.File(reports.JSONFile)); err != nil {
 			return nil, err
 		}
-		if _, err := dir.Judge(false, run.Console{Out: io.Discard, Progress: io.Discard}); err != nil {
+		if _, err := dir.Judge(run.Judging{}, run.Console{Out: io.Discard, Progress: io.Discard}); err != nil {
 			return nil, err
 		}
 		if c.reports[0], err = reports.Read(dir.File(reports.JSONFile)); err != nil {

@@ -34,11 +34,11 @@ func Users() []string { return []string{Admin, Reader, ServiceAccountUser} }
 
 // The clients that requests are meant for, and the names in Operation.Client.
 const (
-	ClientTyped   = "typed"     // the generated clientset, which speaks protobuf
-	ClientDynamic = "dynamic"   // the dynamic client, which speaks JSON
-	ClientREST    = "rest"      // a bare REST client: tables, any format of any resource, discovery, the sweep
-	ClientSocket  = "websocket" // asks for an upgrade to WebSocket (RFC 6455), in HTTP/1.1, on a connection of its own
-	ClientForger  = "forger"    // any of these, with headers that only servers may send; see [Forgeries]
+	ClientTyped   = "typed"              // the generated clientset, which speaks protobuf
+	ClientDynamic = "dynamic"            // the dynamic client, which speaks JSON
+	ClientREST    = "rest"               // a bare REST client: tables, any format of any resource, discovery, the sweep
+	ClientSocket  = history.ClientSocket // asks for an upgrade to WebSocket (RFC 6455), in HTTP/1.1, on a connection of its own
+	ClientForger  = "forger"             // any of these, with headers that only servers may send; see [Forgeries]
 )
 
 // Timeout is how long a client waits for the answer to a request, and to those that follow from it.

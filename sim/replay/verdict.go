@@ -30,7 +30,7 @@ func Recognise(r *search.Repro, v invariant.Verdict) string {
 		return fmt.Sprintf("%s is not violated.", r.Invariant)
 	case v.Outcome != invariant.OutcomeFail:
 		return fmt.Sprintf("%s is not seen to be violated: %s.", r.Invariant, v.Reason)
-	case sameCause(r, v) != nil:
+	case sameKind(r, v) != nil:
 		return fmt.Sprintf("%s is violated, in the same way as in the file: %s.", r.Invariant, r.Cause)
 	}
 	var causes []string
@@ -40,9 +40,10 @@ func Recognise(r *search.Repro, v invariant.Verdict) string {
 	return fmt.Sprintf("%s is violated, but in another way (%s) than in the file (%s).", r.Invariant, strings.Join(causes, "; "), r.Cause)
 }
 
-// sameCause returns the evidence that has the cause of the file; nil if there is none.
-func sameCause(r *search.Repro, v invariant.Verdict) *invariant.Evidence {
-	if i := slices.IndexFunc(v.Evidence, func(e invariant.Evidence) bool { return e.Cause == r.Cause }); i >= 0 {
+// sameKind returns the evidence of the same kind as the violation of the file, whatever its
+// circumstances; nil if there is none.
+func sameKind(r *search.Repro, v invariant.Verdict) *invariant.Evidence {
+	if i := slices.IndexFunc(v.Evidence, func(e invariant.Evidence) bool { return e.Signature.Core() == r.Signature.Core() }); i >= 0 {
 		return &v.Evidence[i]
 	}
 	return nil
@@ -69,7 +70,7 @@ func CompareTraces(r *search.Repro, hash uint64, version string) string {
 func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Outcome {
 	v := VerdictOn(judgeRequested(h, r), r)
 	fmt.Fprintf(out, "\nOn what the file asks for, %s\n", Recognise(r, v))
-	if e := sameCause(r, v); e != nil {
+	if e := sameKind(r, v); e != nil {
 		fmt.Fprintf(out, "  in the simulator:  %s\n  on real processes: %s\n", r.Sentence, e.Sentence)
 	}
 	return v.Outcome

@@ -16,7 +16,7 @@ type counts struct {
 	reached           []reports.Reach          // by state
 	invariants        []reports.InvariantCount // in the order of the catalogue
 	traces, shapes    sketch
-	found             map[reports.Signature]*finding
+	found             map[reports.ViolationKind]*finding
 	troubles          map[string]*reports.Trouble
 	checks            reports.SelfChecks
 }
@@ -28,7 +28,7 @@ type finding struct {
 }
 
 func newCounts(spec Spec) *counts {
-	n := &counts{found: map[reports.Signature]*finding{}, troubles: map[string]*reports.Trouble{}}
+	n := &counts{found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{}}
 	impossible := spec.impossible()
 	for _, state := range sim.States() {
 		n.reached = append(n.reached, reports.Reach{State: state.String(), Impossible: impossible[state]})
@@ -69,17 +69,27 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 		}
 		count.Violated++
 		for j, kind := range reports.RequestKinds {
-			if slices.ContainsFunc(violations, func(v Violation) bool { return v.Invariant == count.Name && v.Asked == kind }) {
+			if slices.ContainsFunc(violations, func(v Violation) bool { return v.Signature.Invariant == count.Name && requestKind(v.Signature) == kind }) {
 				count.Requests[j].Violated++
 			}
 		}
 	}
+	seen := map[reports.ViolationKind]bool{} // a finding violates several invariants, core ones first
 	for _, v := range violations {
-		if n.found[v.Signature] == nil && len(n.found) >= mostKinds {
+		if n.found[v.ViolationKind] == nil && len(n.found) >= mostKinds {
 			n.trouble("there are more kinds of violations than are told apart", seed)
 			continue
 		}
-		n.addFinding(finding{reports.CampaignFinding{Signature: v.Signature, Schedules: 1, Seed: seed, Sentence: v.Sentence}, seed})
+		f := reports.CampaignFinding{ViolationKind: v.ViolationKind, Invariant: v.Signature.Invariant, Schedules: 1, Seed: seed, Sentence: v.Sentence}
+		for _, i := range n.invariants {
+			if i.Name == f.Invariant {
+				f.Grade = i.Grade
+			}
+		}
+		if !seen[v.ViolationKind] {
+			n.addFinding(finding{f, seed})
+		}
+		seen[v.ViolationKind] = true
 	}
 }
 
@@ -149,9 +159,9 @@ func (n *counts) add(o *counts) {
 
 // addFinding adds the schedules of a finding, and shows it by the smaller of both schedules.
 func (n *counts) addFinding(f finding) {
-	mine := n.found[f.Signature]
+	mine := n.found[f.ViolationKind]
 	if mine == nil {
-		n.found[f.Signature] = &f
+		n.found[f.ViolationKind] = &f
 		return
 	}
 	schedules, seed := mine.Schedules+f.Schedules, min(mine.Seed, f.Seed)
@@ -195,7 +205,7 @@ func (n *counts) fill(c *reports.Campaign) {
 	for _, f := range n.found { // in any order
 		c.Findings = append(c.Findings, f.CampaignFinding)
 	}
-	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b.Signature) })
+	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
 	c.Troubles = nil
 	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
 		c.Troubles = append(c.Troubles, *n.troubles[text])
@@ -208,10 +218,10 @@ func countsOf(c *reports.Campaign) *counts {
 	n := newCounts(Spec(c.Spec))
 	o := &counts{
 		schedules: c.Schedules, judged: c.Judged, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch), shapes: sketch(c.ShapesSketch),
-		checks: c.Checks, found: map[reports.Signature]*finding{}, troubles: map[string]*reports.Trouble{},
+		checks: c.Checks, found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
 	}
 	for i := range c.Findings {
-		o.found[c.Findings[i].Signature] = &finding{c.Findings[i], c.Findings[i].Seed}
+		o.found[c.Findings[i].ViolationKind] = &finding{c.Findings[i], c.Findings[i].Seed}
 	}
 	for i := range c.Troubles {
 		o.troubles[c.Troubles[i].Sentence] = &c.Troubles[i]

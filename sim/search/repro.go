@@ -18,7 +18,7 @@ import (
 )
 
 // ReproSchema names the layout of a repro file. Readers refuse any other.
-const ReproSchema = "skewproof/repro/v1alpha2"
+const ReproSchema = "skewproof/repro/v1alpha3"
 
 // Repro is a run that violated an invariant. The same case on the same tape gives the same trace.
 type Repro struct {
@@ -32,6 +32,8 @@ type Repro struct {
 	Invariant string `json:"invariant"`
 	Cause     string `json:"cause"`
 	Sentence  string `json:"sentence"`
+	// Signature is that of the violation, by which it is recognised.
+	Signature invariant.Signature `json:"signature"`
 	// Case and Tape are the run.
 	Case sim.Case            `json:"case"`
 	Tape map[string][]uint32 `json:"tape,omitempty"`

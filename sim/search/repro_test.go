@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 func decoded(body []byte) (*Repro, error) { return decodeRepro(bytes.NewReader(body)) }
@@ -16,7 +18,7 @@ func sample(t testing.TB) *Repro {
 	t.Helper()
 	spec := specOf("upstream-1.37", 4)
 	return &Repro{
-		Schema: ReproSchema, Commit: "devel", Spec: spec, Seed: 7, Invariant: "NoFalseNotFound", Cause: "404", Sentence: "b was asked.", Case: burdened(),
+		Schema: ReproSchema, Commit: "devel", Spec: spec, Seed: 7, Invariant: "NoFalseNotFound", Cause: "404", Sentence: "b was asked.", Signature: invariant.Signature{Invariant: "NoFalseNotFound"}, Case: burdened(),
 		Tape: map[string][]uint32{"delays": {1, 2, 3}}, Hash: HashText(1),
 	}
 }
@@ -70,7 +72,7 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha2","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
+	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha3","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
 		if _, err := decoded([]byte(text)); err == nil {
 			t.Errorf("%.40q: accepted", text)
 		}
@@ -98,7 +100,7 @@ func FuzzReadRepro(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(body)
-	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha2","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
+	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha3","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
 		"invariant":"NoLoop","case":{"servers":[{"name":"a","version":"v1.36.3"}],"steps":[]},"hash":"0"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decoded(body)

@@ -21,7 +21,7 @@ const DefaultShrinkRuns = 1000
 // resources, simpler faults, rounder times, a tape of zeros. It ends after so many runs, or with
 // ctx, and returns the smallest case that it has found. It is an error if the given case does not
 // have the violation on the given tape. The result is deterministic unless ctx ends.
-func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.Signature, runs int) (*Repro, error) {
+func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, runs int) (*Repro, error) {
 	s := &shrinker{ctx: ctx, want: want, left: runs}
 	var err error
 	if s.invariant, err = invariantNamed(want.Invariant); err != nil {
@@ -33,7 +33,7 @@ func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint3
 	}
 	defer func() { s.sim.Close() }()
 	if s.left++; !s.try(first) {
-		return nil, fmt.Errorf("shrink: the case does not show %s", want)
+		return nil, fmt.Errorf("shrink: the case does not show %s", want.ViolationKind)
 	}
 	for smaller := true; smaller && s.left > 0; {
 		before := s.taken
@@ -53,7 +53,7 @@ func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint3
 // shrinker holds the smallest case so far.
 type shrinker struct {
 	ctx       context.Context
-	want      reports.Signature
+	want      reports.CampaignFinding
 	invariant invariant.Invariant
 	sim       *sim.Simulator // of best's spec
 	left      int            // runs
@@ -95,8 +95,8 @@ func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 		return false
 	}
 	verdict := s.invariant.Judge(invariant.NewFacts(result.History))
-	for _, v := range violations(result.History, []invariant.Verdict{verdict}) {
-		if v.Signature == s.want {
+	for _, v := range violations(c.spec.Policy, []invariant.Verdict{verdict}) {
+		if v.ViolationKind == s.want.ViolationKind {
 			s.best, s.found, s.hash = c, v, result.Hash
 			s.taken++
 			return true
@@ -108,7 +108,7 @@ func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 // repro is the smallest case.
 func (s *shrinker) repro() *Repro {
 	r := &Repro{
-		Schema: ReproSchema, Spec: s.best.spec, Invariant: s.want.Invariant, Cause: s.found.CauseInFull, Sentence: s.found.Sentence,
+		Schema: ReproSchema, Spec: s.best.spec, Invariant: s.want.Invariant, Cause: s.found.Cause, Signature: s.found.Signature, Sentence: s.found.Sentence,
 		Case: s.best.Case, Hash: HashText(s.hash),
 	}
 	for stream := range tape.Streams {
@@ -258,7 +258,7 @@ func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
 	if err != nil {
 		return
 	}
-	repro, err := Shrink(ctx, s.spec, *c, on, f.Signature, runs)
+	repro, err := Shrink(ctx, s.spec, *c, on, *f, runs)
 	if err != nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -42,6 +43,11 @@ func burdened() sim.Case {
 	return c
 }
 
+// wanted is what a search looks for again when it shrinks a violation.
+func wanted(v Violation) reports.CampaignFinding {
+	return reports.CampaignFinding{ViolationKind: v.ViolationKind, Invariant: v.Signature.Invariant}
+}
+
 // tried runs a case and returns what it violates.
 func tried(t *testing.T, spec Spec, c sim.Case, seed uint64) ([]Violation, [tape.Streams][]uint32) {
 	t.Helper()
@@ -57,7 +63,7 @@ func tried(t *testing.T, spec Spec, c sim.Case, seed uint64) ([]Violation, [tape
 	if err != nil {
 		t.Fatal(err)
 	}
-	return violations(result.History, invariant.Judge(result.History)), drawn.Recorded()
+	return violations(spec.Policy, invariant.Judge(result.History)), drawn.Recorded()
 }
 
 func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
@@ -65,10 +71,10 @@ func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
 	all, on := tried(t, spec, burdened(), 5)
 	least := 99
 	for _, v := range all {
-		if v.Invariant != "NoFalseNotFound" {
+		if v.Signature.Invariant != "NoFalseNotFound" {
 			continue
 		}
-		r, err := Shrink(t.Context(), spec, burdened(), on, v.Signature, DefaultShrinkRuns)
+		r, err := Shrink(t.Context(), spec, burdened(), on, wanted(v), DefaultShrinkRuns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,15 +107,15 @@ func TestShrinkKeepsToItsBounds(t *testing.T) {
 	if len(all) == 0 {
 		t.Fatal("nothing is violated")
 	}
-	r, err := Shrink(t.Context(), spec, burdened(), on, all[0].Signature, 0)
+	r, err := Shrink(t.Context(), spec, burdened(), on, wanted(all[0]), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := burdened(); encoded(t, r.Case) != encoded(t, c) {
 		t.Errorf("it was changed to\n%s", encoded(t, r.Case))
 	}
-	other := all[0].Signature
-	other.Cause = "it is Monday"
+	other := wanted(all[0])
+	other.ViolationKind = reports.ViolationKind{Signature: invariant.Signature{Wrong: "it is Monday"}}
 	if _, err := Shrink(t.Context(), spec, burdened(), on, other, 10); err == nil {
 		t.Error("a violation that there is not was shrunk")
 	}
@@ -119,7 +125,7 @@ func TestShrinkKeepsToItsBounds(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Shrink(ended, spec, burdened(), on, all[0].Signature, 10); err == nil {
+	if r, err := Shrink(ended, spec, burdened(), on, wanted(all[0]), 10); err == nil {
 		t.Errorf("it was run though it was to end: %v", r)
 	}
 }

@@ -81,7 +81,7 @@ func (w *worker) one(seed uint64) {
 	var found []Violation
 	if judged {
 		verdicts = invariant.Judge(result.History)
-		found = violations(result.History, verdicts)
+		found = violations(w.search.spec.Policy, verdicts)
 	}
 	w.note(func(n *counts) {
 		n.run(result)
@@ -173,8 +173,8 @@ func (s *Search) progress() Progress {
 			p.OfStates++
 		}
 	}
-	for signature := range n.found {
-		if signature.Grade == invariant.GradeCore {
+	for _, f := range n.found {
+		if f.Grade == invariant.GradeCore {
 			p.Core++
 		} else {
 			p.Extended++

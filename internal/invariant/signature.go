@@ -1,0 +1,537 @@
+package invariant
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Signature says what kind of violation one is. It is computed from the history alone, before
+// violations are grouped, and is the same on every backend: it has no name of a server, no time and
+// no seed in it. Two violations with one signature are shown as one evidence item.
+//
+// Invariant, Mechanism, Roles, Answer, Way, Reach and Wrong say what was asked and what was wrong;
+// Obstacle, Before, Change, Setup and Since say under which circumstances. An empty field means that it does not
+// apply, or that the history does not say.
+type Signature struct {
+	Invariant string    `json:"invariant"`
+	Mechanism Mechanism `json:"mechanism"`
+	// Roles compares the version of the asked server with those of the servers that could have
+	// served the request.
+	Roles Role `json:"roles,omitempty"`
+	// Answer is the status and what it is about: "404 resource", "503", "no answer (timeout)".
+	Answer string `json:"answer,omitempty"`
+	// Way says who handled the request.
+	Way Way `json:"way,omitempty"`
+	// Reach says how many of the servers that could have served the request could be reached.
+	Reach Reach `json:"reach,omitempty"`
+	// Wrong is what the invariant itself tells apart: "same resources in another order".
+	Wrong string `json:"wrong,omitempty"`
+	// Obstacle is what kept the asked server from those that were out of reach.
+	Obstacle Obstacle `json:"obstacle,omitempty"`
+	// Before is what had been in the way shortly before, if nothing is at the time.
+	Before Obstacle `json:"before,omitempty"`
+	// Change is what had come or gone shortly before the asked server first answered so.
+	Change Change `json:"change,omitempty"`
+	// Setup is the configuration out of the ordinary that was in force.
+	Setup string `json:"setup,omitempty"`
+	// Since says how long nothing had changed.
+	Since Since `json:"since,omitempty"`
+}
+
+// Mechanism is the part of the Mixed Version Proxy that a request tests.
+type Mechanism string
+
+// The mechanisms.
+const (
+	MechanismResource      Mechanism = "whole resource"   // of which the asked server has nothing
+	MechanismSubresource   Mechanism = "subresource"      // of a resource that the asked server has
+	MechanismWatch         Mechanism = "watch"            // that began, or got no answer
+	MechanismUpgrade       Mechanism = "upgrade"          // to WebSocket or SPDY; that began, or got no answer
+	MechanismForgedHop     Mechanism = "forged hop"       // the client itself set the header of the hop
+	MechanismDiscovery     Mechanism = "merged discovery" // /api and /apis, aggregated
+	MechanismGroupDocument Mechanism = "group document"   // /apis/GROUP and /apis/GROUP/VERSION
+	MechanismOwnDiscovery  Mechanism = "own discovery"    // with profile=nopeer
+	MechanismLegacy        Mechanism = "legacy discovery"
+	MechanismOpenAPI       Mechanism = "OpenAPI"
+	MechanismProcess       Mechanism = "process" // of an apiserver: no request at all
+)
+
+// Role is the version of the asked server, compared with those of the servers that could have
+// served the request.
+type Role string
+
+// The roles.
+const (
+	RoleNone   Role = ""       // no server could have served it, or versions are unknown
+	RoleItself Role = "itself" // the asked server serves it
+	RoleOlder  Role = "older"  // than all of them
+	RoleNewer  Role = "newer"  // than all of them
+	RoleSame   Role = "same"   // version as all of them
+	RoleMixed  Role = "mixed"  // older than some, newer than others or the same
+)
+
+// Way says which servers handled a request, by their own logs.
+type Way string
+
+// The ways.
+const (
+	WayUnknown  Way = ""          // no server has recorded it
+	WayAnswered Way = "answered"  // by the asked server itself
+	WayPassedOn Way = "passed on" // to a peer
+)
+
+// Reach says which of the servers that could have served a request the asked server could reach.
+type Reach string
+
+// The kinds of reach.
+const (
+	ReachNobody Reach = ""                 // no other server could have served it
+	ReachAll    Reach = "all reachable"    // nothing kept the asked server from any of them
+	ReachSome   Reach = "some reachable"   // it could reach one of them, and not all
+	ReachPart   Reach = "partly reachable" // for a part of the time, or on some connections
+	ReachNone   Reach = "none reachable"
+	ReachLost   Reach = "lost" // they were killed or crashed
+)
+
+// Obstacle is what kept the asked server from the servers that could have served a request.
+type Obstacle string
+
+// The obstacles, the strongest first: a signature has one.
+const (
+	ObstacleNone          Obstacle = ""
+	ObstacleConfiguration Obstacle = "configuration" // a certificate, an authority, an address or a flag
+	ObstacleProxyOff      Obstacle = "proxy off"     // the peer's proxy is switched off
+	ObstacleBrokenOff     Obstacle = "broken off"    // fetches of a peer's discovery break off
+	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail otherwise
+	ObstacleProcess       Obstacle = "process"       // the peer is down, paused, starting or stopping
+	ObstacleLink          Obstacle = "link"          // a fault on the connection
+)
+
+// Change is what had come or gone within changeLasts before a violation, or since the first fault
+// that was on then began.
+type Change string
+
+// The changes, the strongest first: a signature has one.
+const (
+	ChangeNone     Change = ""
+	ChangeAsked    Change = "asked server restarted" // or started for the first time
+	ChangeCapable  Change = "serving server restarted"
+	ChangeOther    Change = "other server restarted"
+	ChangeDeletion Change = "deleted" // some server had served it, and ceased to without a restart
+	ChangeCreation Change = "created" // some server began to serve it without a restart
+)
+
+// Since says how long before a violation the last disturbance was over.
+type Since string
+
+// The lengths of time.
+const (
+	SinceLong   Since = ""       // longer than Bounds.Convergence; or there was none, or it is not over
+	SinceRecent Since = "recent" // not longer than that
+)
+
+// changeLasts is how long before a wrong answer its cause may have happened.
+const changeLasts = 30 * time.Second
+
+// String is the signature in a line, for people.
+func (s Signature) String() string {
+	words := []string{string(s.Mechanism)}
+	for _, more := range []string{s.Wrong, s.Answer, string(s.Way), roleWords[s.Roles], string(s.Reach), obstacleWords[s.Obstacle]} {
+		if more != "" {
+			words = append(words, more)
+		}
+	}
+	if s.Before != ObstacleNone {
+		words = append(words, "before that "+obstacleWords[s.Before])
+	}
+	if s.Change != ChangeNone {
+		words = append(words, changeWords[s.Change])
+	}
+	if s.Setup != "" {
+		words = append(words, "with "+s.Setup)
+	}
+	if s.Since == SinceRecent {
+		words = append(words, "soon after a disturbance")
+	}
+	return s.Invariant + ": " + strings.Join(words, ", ")
+}
+
+var (
+	roleWords = map[Role]string{
+		RoleItself: "the asked server serves it itself", RoleOlder: "asked server older", RoleNewer: "asked server newer",
+		RoleSame: "versions the same", RoleMixed: "versions older and newer",
+	}
+	obstacleWords = map[Obstacle]string{
+		ObstacleConfiguration: "misconfigured", ObstacleProxyOff: "its proxy off", ObstacleBrokenOff: "its discovery breaking off",
+		ObstacleDiscovery: "its discovery failing", ObstacleProcess: "its process not there",
+		ObstacleLink: "its link faulty",
+	}
+	changeWords = map[Change]string{
+		ChangeAsked: "after the asked server restarted", ChangeCapable: "after a serving server restarted",
+		ChangeOther: "after another server restarted", ChangeDeletion: "after it was deleted", ChangeCreation: "after it was created",
+	}
+)
+
+// Compare orders signatures by their fields, in the order of the struct.
+func (s Signature) Compare(o Signature) int {
+	return cmp.Or(cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Mechanism, o.Mechanism), cmp.Compare(s.Roles, o.Roles),
+		cmp.Compare(s.Answer, o.Answer), cmp.Compare(s.Way, o.Way), cmp.Compare(s.Reach, o.Reach), cmp.Compare(s.Wrong, o.Wrong),
+		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change), cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since))
+}
+
+// signature computes the signature of a violation in the response to o, which was sent in situation
+// s. The tally adds the invariant.
+func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
+	var candidates []Candidate
+	if o.resource != nil && o.resource.key != (key{}) { // every server serves discovery itself
+		candidates = f.candidates(o, s)
+	}
+	since := f.changesSince(o)
+	out := Signature{
+		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
+		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o),
+	}
+	switch {
+	case o.forwarded():
+		out.Way = WayPassedOn
+	case len(o.hops) > 0:
+		out.Way = WayAnswered
+	}
+	out.Reach, out.Obstacle = f.reachOf(o, s, candidates)
+	if out.Obstacle != ObstacleNone {
+		return out
+	}
+	for _, c := range candidates {
+		out.Before = stronger(out.Before, f.obstacleBefore(o.op.Server, c.Server, window{since, o.op.End}))
+	}
+	if out.Mechanism == MechanismDiscovery { // every server takes part in it
+		out.Before = f.anyObstacle(window{since, o.op.End})
+	}
+	return out
+}
+
+func (f *Facts) mechanism(o *observation) Mechanism {
+	switch op := o.op; {
+	case op.Verb == history.VerbDiscovery && op.GVR == history.GVR{}:
+		return MechanismDiscovery
+	case op.GVR != history.GVR{} && op.GVR.Resource == "":
+		return MechanismGroupDocument
+	case op.Verb == history.VerbNoPeer:
+		return MechanismOwnDiscovery
+	case op.Verb == history.VerbLegacy:
+		return MechanismLegacy
+	case op.Verb == history.VerbOpenAPI:
+		return MechanismOpenAPI
+	case op.Rerouted:
+		return MechanismForgedHop
+	case op.Subresource != "" && f.resource(key{GVR: op.GVR}).during(o.asked, o.window).claim == claimYes:
+		return MechanismSubresource
+	case op.Status >= http.StatusBadRequest: // an error says nothing of what comes after it
+		return MechanismResource
+	case op.Client == history.ClientSocket:
+		return MechanismUpgrade
+	case op.Verb == "watch":
+		return MechanismWatch
+	}
+	return MechanismResource
+}
+
+// role compares versions. A server that emulates an older version counts as that.
+func (f *Facts) role(o *observation, candidates []Candidate) Role {
+	asked := o.asked.line.at(o.op.Start).behaves()
+	role := RoleNone
+	for _, c := range candidates {
+		if c.Server == o.op.Server {
+			return RoleItself
+		}
+		other := f.byName[c.Server].line.at(o.op.Start).behaves()
+		if !semver.IsValid(asked) || !semver.IsValid(other) {
+			return RoleNone
+		}
+		one := map[int]Role{-1: RoleOlder, 0: RoleSame, 1: RoleNewer}[semver.Compare(asked, other)]
+		if role != RoleNone && role != one {
+			return RoleMixed
+		}
+		role = one
+	}
+	return role
+}
+
+// behaves is the version that the process behaves like, without build metadata.
+func (s span) behaves() string {
+	if s.emulates != "" {
+		return "v" + strings.TrimPrefix(s.emulates, "v")
+	}
+	return s.version
+}
+
+// answerKind is the status of a response and what it is about.
+func answerKind(op *history.Operation) string {
+	switch {
+	case op.Status == 0:
+		return "no answer (" + cmp.Or(string(op.Failure), "unknown") + ")"
+	case op.Failure != history.FailureNone:
+		return fmt.Sprintf("%d, broken off (%s)", op.Status, op.Failure)
+	case op.Status == http.StatusNotFound && op.Missing != history.MissingNothing:
+		return "404 " + string(op.Missing)
+	case op.Status == http.StatusNotModified: // the client has that document
+		return "200"
+	default:
+		return fmt.Sprint(op.Status)
+	}
+}
+
+func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Reach, Obstacle) {
+	reachable, closed, others := 0, 0, 0
+	obstacle := ObstacleNone
+	for _, c := range candidates {
+		if c.Server == o.op.Server {
+			return ReachNobody, ObstacleNone
+		}
+		others++
+		if c.Reachable {
+			reachable++
+			continue
+		}
+		w := f.untilBound(o)
+		until := window{w.from, max(w.from, w.to-1)} // a fault may end with the run, and so with the answer
+		if _, blocks := f.inTheWay(o.op.Server, c.Server, w.widen(settle)); covers(blocks, until) {
+			closed++
+		}
+		obstacle = stronger(obstacle, f.obstacle(o.op.Server, c.Server, w))
+	}
+	switch {
+	case others == 0 && len(s.lost) > 0:
+		return ReachLost, ObstacleProcess
+	case others == 0:
+		return ReachNobody, ObstacleNone
+	case reachable == others && (len(s.lost) > 0 || slices.ContainsFunc(s.unsure, func(u *server) bool { // it may be asked as well
+		return f.processObstacle(u.name, o.window, func(s span) bool { return s.phase != phaseReady }) != ObstacleNone
+	})):
+		return ReachSome, ObstacleProcess
+	case reachable == others:
+		return ReachAll, ObstacleNone
+	case reachable > 0:
+		return ReachSome, obstacle
+	case closed < others:
+		return ReachPart, obstacle
+	default:
+		return ReachNone, obstacle
+	}
+}
+
+var obstacles = []Obstacle{
+	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleNone,
+}
+
+func stronger(a, b Obstacle) Obstacle {
+	return obstacles[min(slices.Index(obstacles, a), slices.Index(obstacles, b))]
+}
+
+// obstacle is the strongest that was in the way from one server to another in w.
+func (f *Facts) obstacle(from, to string, w window) Obstacle {
+	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return !s.up || s.phase != phaseReady }))
+}
+
+// obstacleBefore is the same of a time that is over. Starts and ends of processes are changes.
+func (f *Facts) obstacleBefore(from, to string, w window) Obstacle {
+	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return s.phase == phasePaused }))
+}
+
+// anyObstacle is the strongest between any two servers in a time that is over.
+func (f *Facts) anyObstacle(w window) Obstacle {
+	strongest := ObstacleNone
+	for _, from := range f.servers {
+		for _, to := range f.servers {
+			strongest = stronger(strongest, f.obstacleBefore(from.name, to.name, w))
+		}
+	}
+	return strongest
+}
+
+func (f *Facts) processObstacle(of string, w window, is func(span) bool) Obstacle {
+	if slices.ContainsFunc(f.byName[of].line, func(s span) bool { return is(s) && s.overlaps(w.widen(settle)) }) {
+		return ObstacleProcess
+	}
+	return ObstacleNone
+}
+
+func (f *Facts) linkObstacle(from, to string, w window) Obstacle {
+	strongest := ObstacleNone
+	for _, fault := range f.linkFaults(link{from, to}, w.widen(settle)) {
+		switch {
+		case fault.Kind == history.FaultMisconfiguration:
+			strongest = stronger(strongest, ObstacleConfiguration)
+		case fault.Kind == history.FaultProxyOff:
+			strongest = stronger(strongest, ObstacleProxyOff)
+		case fault.Kind == history.FaultBreakDiscovery && strings.Contains(fault.Detail, "break"):
+			strongest = stronger(strongest, ObstacleBrokenOff)
+		case fault.Kind == history.FaultBreakDiscovery:
+			strongest = stronger(strongest, ObstacleDiscovery)
+		case fault.Blocks || !delaying[fault.Kind]:
+			strongest = stronger(strongest, ObstacleLink)
+		}
+	}
+	return strongest
+}
+
+// changesSince is since when a change counts for a violation: changeLasts before the asked server
+// began to answer so, or since the first fault that was on then began.
+func (f *Facts) changesSince(o *observation) history.Time {
+	from := later(o.likewise, -changeLasts)
+	first := from
+	for _, fault := range f.faultList {
+		if fault.Start <= o.likewise && fault.End >= from {
+			first = min(first, fault.Start)
+		}
+	}
+	return first
+}
+
+// since says how long before the operation the last disturbance was over.
+func (f *Facts) since(o *observation) Since {
+	since := SinceLong
+	for _, d := range f.disturbances {
+		switch {
+		case d.from > o.op.Start:
+		case d.to > o.op.Start:
+			return SinceLong
+		case later(d.to, f.bounds.Convergence) >= o.op.Start:
+			since = SinceRecent
+		}
+	}
+	return since
+}
+
+// change is the strongest change from then until the violation.
+func (f *Facts) change(o *observation, s situation, candidates []Candidate, from history.Time) Change {
+	serves := func(name string) bool {
+		return slices.Contains(s.lost, name) || slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Server == name })
+	}
+	if len(candidates) == 0 && o.resource != nil && o.resource.key != (key{}) && f.redefined(o, from) == ChangeDeletion {
+		return ChangeDeletion // which is why no server serves it
+	}
+	capable, other := false, false
+	for _, l := range f.lifecycle {
+		first := l.Incarnation == 1 && (l.State == history.StateStarting || l.State == history.StateReady)
+		pause := l.State == history.StatePaused || l.State == history.StateResumed
+		switch {
+		case l.At < from || l.At > o.op.Start || pause:
+		case l.Server == o.op.Server:
+			return ChangeAsked
+		case first: // in every run, all others begin with that
+		case serves(l.Server):
+			capable = true
+		default:
+			other = true
+		}
+	}
+	switch {
+	case capable:
+		return ChangeCapable
+	case other:
+		return ChangeOther
+	default:
+		return f.redefined(o, from)
+	}
+}
+
+// redefined says whether some server, without a restart, ceased to serve the resource at any time
+// before, or began to since from. For discovery any resource counts.
+func (f *Facts) redefined(o *observation, from history.Time) Change {
+	change := ChangeNone
+	for _, s := range f.servers {
+		var before *document
+		incarnation := 0
+		for _, piece := range s.served {
+			if piece.from > o.op.End {
+				break
+			}
+			if piece.doc == nil || piece.doc == before {
+				continue
+			}
+			if before != nil && piece.incarnation == incarnation {
+				switch {
+				case lessIn(before, piece.doc, o):
+					return ChangeDeletion
+				case piece.from >= from && lessIn(piece.doc, before, o):
+					change = ChangeCreation
+				}
+			}
+			before, incarnation = piece.doc, piece.incarnation
+		}
+	}
+	return change
+}
+
+// lessIn reports whether the first document lists what the operation is about, and the second does
+// not.
+func lessIn(had, has *document, o *observation) bool {
+	if o.resource != nil && o.resource.key != (key{}) {
+		return had.lists[o.resource.key] && !has.lists[o.resource.key]
+	}
+	for k := range had.lists {
+		if !has.lists[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// generation names the older designs of upstream's proxy. The one of v1.35 and newer has no name.
+func generation(version string) string {
+	switch minor := semver.MajorMinor(version); {
+	case semver.Compare(minor, "v1.28") < 0: // there was none, or the version is unknown
+		return ""
+	case semver.Compare(minor, "v1.34") < 0:
+		return "proxy of v1.28"
+	case minor == "v1.34":
+		return "proxy of v1.34"
+	default:
+		return ""
+	}
+}
+
+// setup is how the asked server and those that could have served the request were set up: what was
+// out of the ordinary, without names of servers. An emulated version is not: it shows in Roles.
+func (f *Facts) setup(o *observation, candidates []Candidate) string {
+	var all []string
+	add := func(who string, s *server) {
+		for _, what := range strings.Split(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}], ", ") {
+			if what == "" || strings.HasPrefix(what, "emulating ") {
+				continue
+			}
+			if name, of, ok := strings.Cut(what, " of "); ok && f.byName[of] != nil {
+				what = name + " of another server"
+			}
+			if what = who + ": " + what; !slices.Contains(all, what) {
+				all = append(all, what)
+			}
+		}
+	}
+	if old := generation(o.asked.line.at(o.op.Start).version); old != "" {
+		all = append(all, "asked server: "+old)
+	}
+	add("asked server", o.asked)
+	for _, c := range candidates {
+		if c.Server != o.op.Server {
+			add("serving server", f.byName[c.Server])
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
+// Core is the signature without the circumstances: what differs only in them is one kind of defect.
+func (s Signature) Core() Signature {
+	s.Obstacle, s.Before, s.Change, s.Setup, s.Since = ObstacleNone, ObstacleNone, ChangeNone, "", SinceLong
+	return s
+}

@@ -1,0 +1,185 @@
+package invariant
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// signaturesOf are those of all violations, sorted, each once.
+func signaturesOf(h *history.History) []Signature {
+	var out []Signature
+	for _, v := range Judge(h) {
+		for _, e := range v.Evidence {
+			out = append(out, e.Signature)
+		}
+	}
+	slices.SortFunc(out, Signature.Compare)
+	return slices.Compact(out)
+}
+
+func TestSignatures(t *testing.T) {
+	const name = "NoFalseNotFound"
+	old := func() *story { return tell().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3") }
+	denied := Signature{
+		Invariant: name, Mechanism: MechanismResource, Roles: RoleOlder, Answer: "404 resource", Reach: ReachAll,
+	}
+	with := func(change func(*Signature)) Signature {
+		s := denied
+		change(&s)
+		return s
+	}
+	for _, c := range []struct {
+		name  string
+		story *story
+		want  Signature
+	}{
+		{"a whole resource", old().ask(60, "b", gadgets, 404), denied},
+		{"by the log, the asked server answered", old().ask(60, "b", gadgets, 404).hop("b", 0, 9, false),
+			with(func(s *Signature) { s.Way = WayAnswered })},
+		{"by the log, a peer answered", old().ask(60, "b", gadgets, 404).hop("b", 0, 9, false).hop("a", 1, 8, true),
+			with(func(s *Signature) { s.Way = WayPassedOn })},
+		{"a subresource of a resource that the asked server has", old().ask(60, "b", pods, 404, sub("resize")),
+			with(func(s *Signature) { s.Mechanism = MechanismSubresource })},
+		{"a watch that is denied is like any other request", old().ask(60, "b", gadgets, 404, verb("watch")), denied},
+		{"the client set the header of the hop", old().ask(60, "b", gadgets, 404, func(o *history.Operation) { o.Rerouted = true }),
+			with(func(s *Signature) { s.Mechanism = MechanismForgedHop })},
+		{"an upgrade that is denied, too", old().ask(60, "b", gadgets, 404, func(o *history.Operation) { o.Client = history.ClientSocket }), denied},
+		{"the asked server serves it itself", old().ask(60, "a", gadgets, 404), with(func(s *Signature) { s.Roles, s.Reach = RoleItself, ReachNobody })},
+		{"a newer server is asked", tell().runs("a", "v1.35.0").runs("b", "v1.36.3").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Roles = RoleNewer })},
+		{"the versions are the same", tell().runs("a", "v1.36.3").runs("b", "v1.36.3").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Roles = RoleSame })},
+		{"versions are unknown", tell().runs("a", "unknown").ask(60, "b", gadgets, 404), with(func(s *Signature) { s.Roles = RoleNone })},
+		{"an old design", tell().runs("a", "v1.35.0").runs("b", "v1.34.4").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Setup = "asked server: proxy of v1.34" })},
+		{"the link is cut", old().cut("b", "a", 55, 65).ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Reach, s.Obstacle = ReachNone, ObstacleLink })},
+		{"the peer is paused", old().pause("a", 55, 65).runs("a", "v1.37.1").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Reach, s.Obstacle = ReachNone, ObstacleProcess })},
+		{"the peer's discovery fails", old().fault(history.FaultBreakDiscovery, "", "a", 55, 65, false).ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Reach, s.Obstacle = ReachPart, ObstacleDiscovery })},
+		{"a certificate is wrong", old().distrust(history.DistrustServing, "b", "a", 55, 65).ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Reach, s.Obstacle = ReachNone, ObstacleConfiguration })},
+		{"the link was cut until shortly before", old().cut("b", "a", 45, 55).ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Before = ObstacleLink })},
+		{"the link was cut long ago", old().cut("b", "a", 45, 55).ask(100, "b", gadgets, 404), denied},
+		{"the asked server was restarted", old().stop("b", 30).start("b", 32, oldDoc).runs("b", "v1.36.3").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Change = ChangeAsked })},
+		{"the serving server was restarted", old().stop("a", 30).start("a", 32, newDoc).runs("a", "v1.37.1").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Change = ChangeCapable })},
+		{"another server was restarted", old().stop("c", 30).start("c", 32, oldDoc).runs("c", "v1.36.3").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Change = ChangeOther })},
+		{"it was created", tell().runs("a", "v1.37.1").runs("b", "v1.36.3").served("a", 40, doc("more", line(pods), line(widgets), line(gadgets), line(ghosts))).
+			ask(60, "b", ghosts, 404), with(func(s *Signature) { s.Change = ChangeCreation })},
+		{"the server is set up in its own way", old().setUp("b", "with the flags of kubeadm").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Setup = "asked server: with the flags of kubeadm" })},
+		{"a setup that names a server", old().setUp("a", "with the host name of c, emulating 1.36").ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Setup = "serving server: with the host name of another server" })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := verdictOf(t, c.story.h, name)
+			if len(v.Evidence) != 1 {
+				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v.Evidence)
+			}
+			got := v.Evidence[0].Signature
+			if got.Since = SinceLong; got != c.want { // that has a test of its own
+				t.Errorf("signature %+v\n     want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// setUp records how the present process of a server was set up.
+func (s *story) setUp(server, how string) *story {
+	s.h.Effects = append(s.h.Effects, history.Effect{Server: server, Incarnation: s.incarnation(server), Setup: how})
+	return s
+}
+
+func TestSignaturesTellHowLongNothingHasChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		story *story
+		want  Since
+	}{
+		"long":                 {tell().step("restart c", 20, 30).ask(70, "b", gadgets, 404), SinceLong},
+		"recent":               {tell().step("restart c", 20, 30).ask(50, "b", gadgets, 404), SinceRecent},
+		"not over":             {tell().step("restart c", 20, 80).ask(50, "b", gadgets, 404), SinceLong},
+		"one of two not over":  {tell().step("restart c", 20, 30).cut("c", "b", 40, 60).ask(50, "b", gadgets, 404), SinceLong},
+		"a step that is quiet": {tell().soak(20, 45).ask(50, "b", gadgets, 404), SinceLong},
+	} {
+		v := verdictOf(t, c.story.h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Since != c.want {
+			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
+// soak adds a step that disturbs nothing.
+func (s *story) soak(from, to float64) *story {
+	s.step("let the load run", from, to)
+	s.h.Steps[len(s.h.Steps)-1].Disturbs = false
+	return s
+}
+
+// What began while the link was cut is not of another kind once the link is whole again.
+func TestWrongAnswersThatGoOnKeepTheirCause(t *testing.T) {
+	s := tell().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").cut("b", "a", 40, 60).askEvery(55, 58, "b", gadgets, 404).
+		askEvery(62, 190, "b", gadgets, 404)
+	for _, e := range verdictOf(t, s.h, "NoFalseNotFound").Evidence {
+		if e.Signature.Obstacle != ObstacleLink && e.Signature.Before != ObstacleLink {
+			t.Errorf("%d violations from %s to %s have lost the link: %s", e.Count, e.First, e.Last, e.Signature)
+		}
+	}
+	// A right answer in between ends it.
+	s.ask(120.5, "b", gadgets, 200)
+	if n := len(verdictOf(t, s.h, "NoFalseNotFound").Evidence); n != 4 {
+		t.Errorf("%d groups of violations, want 4: while it was cut, soon after, later, and without any reason", n)
+	}
+}
+
+// A signature names no server and no time: the same run with other names, and later, has the same.
+func TestSignaturesNameNoServer(t *testing.T) {
+	original := rich(true, names()...)
+	want := signaturesOf(original.h)
+	if len(want) < 20 {
+		t.Fatalf("only %d signatures: the story shows too little", len(want))
+	}
+	data, err := json.Marshal(original.h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := string(data)
+	for _, field := range []string{"server", "name", "Name", "from", "to"} {
+		for _, name := range []string{"a", "b", "c"} {
+			renamed = strings.ReplaceAll(renamed, `"`+field+`":"`+name+`"`, `"`+field+`":"kube-`+name+`"`)
+		}
+	}
+	var h history.History
+	if err := json.Unmarshal([]byte(renamed), &h); err != nil {
+		t.Fatal(err)
+	}
+	if got := signaturesOf(&h); !slices.Equal(got, want) {
+		t.Errorf("with other names: %v\nwant %v", got, want)
+	}
+	for _, s := range signaturesOf(&h) {
+		if strings.Contains(s.String(), "kube-") {
+			t.Errorf("%s names a server", s)
+		}
+	}
+}
+
+func TestTheSmallestExampleIsShown(t *testing.T) {
+	s := tell().cut("c", "a", 75, 82).ask(80, "b", gadgets, 404, verb("create")).hop("b", 0, 9, false).
+		ask(130, "b", gadgets, 404, verb("create")).hop("b", 0, 9, false).ask(140, "b", gadgets, 404).hop("b", 0, 9, false).ask(150, "b", gadgets, 404).hop("b", 0, 9, false)
+	v := verdictOf(t, s.h, "NoFalseNotFound")
+	if len(v.Evidence) != 1 || v.Evidence[0].Count != 4 || v.Evidence[0].Operations[0].Start != sec(140) {
+		t.Fatalf("shown is not the one at 140 s, a plain list without a fault: %+v", v.Evidence)
+	}
+	if e := v.Evidence[0]; e.First > 80*time.Second+sec(0.02) || e.Last < 150*time.Second {
+		t.Errorf("from %s to %s, want 80 s to 150 s", e.First, e.Last)
+	}
+}

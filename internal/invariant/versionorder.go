@@ -1,0 +1,104 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiversion "k8s.io/apimachinery/pkg/version"
+)
+
+// versionOrder judges the order alone. A client that names no version takes the first that
+// discovery lists.
+var versionOrder = Invariant{
+	Name:    "VersionOrder",
+	Grade:   GradeCore,
+	Outside: true,
+	Sentence: "Merged discovery lists the versions of a group in the order of their priority, stable before beta before alpha and newer before " +
+		"older, so that every apiserver prefers the same version.",
+	Source: "Kubernetes API concepts, CustomResourceDefinition versioning, version priority; KEP-4020, Goals: discovery reports the same " +
+		"whichever apiserver is asked",
+	judge: judgeVersionOrder,
+}
+
+func judgeVersionOrder(f *Facts) *tally {
+	t := newTally(f)
+	exempt := f.ordersOfTheirOwn()
+	wrong := map[string][]string{} // by document: the groups whose versions are out of order
+	several := 0
+	for _, o := range f.observations {
+		doc, ok := f.merged(o.op)
+		if !ok || doc == nil || o.op.Path != pathGroups || !o.ready {
+			continue
+		}
+		versions := versionsOf(doc)
+		out, done := wrong[doc.Hash]
+		if !done {
+			for group, vs := range versions {
+				if !exempt[group] && !slices.IsSortedFunc(vs, byPriority) {
+					out = append(out, fmt.Sprintf("%s (%s)", group, strings.Join(vs, ", ")))
+				}
+			}
+			slices.Sort(out)
+			wrong[doc.Hash] = out
+		}
+		several = max(several, severalVersions(versions))
+		if len(out) == 0 {
+			t.rule(rulingRight)
+			continue
+		}
+		t.rule(rulingWrong)
+		const what = "versions of a group out of order"
+		t.violate(o, situation{}, what, what, "listed the versions of "+abridge(out, len(out))+" in another order than that of their priority")
+	}
+	t.fact("groups of several versions in one document", several)
+	if t.verdict.Checked > 0 && several == 0 {
+		t.doubt("no merged document listed a group of several versions")
+	}
+	return t
+}
+
+// byPriority is the order in which versions are preferred.
+func byPriority(a, b string) int { return -apiversion.CompareKubeAwareVersionStrings(a, b) }
+
+// versionsOf are the versions of each group in the order in which the document lists them.
+func versionsOf(d *document) map[string][]string {
+	out := map[string][]string{}
+	for _, r := range d.Resources {
+		if r.Group != "" && !slices.Contains(out[r.Group], r.Version) {
+			out[r.Group] = append(out[r.Group], r.Version)
+		}
+	}
+	return out
+}
+
+func severalVersions(of map[string][]string) int {
+	n := 0
+	for _, versions := range of {
+		if len(versions) > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// ordersOfTheirOwn are the groups that some server itself lists in another order than that of
+// priority: an APIService may say what it likes (versionPriority).
+func (f *Facts) ordersOfTheirOwn() map[string]bool {
+	out := map[string]bool{}
+	for _, s := range f.servers {
+		for _, piece := range s.served {
+			for _, d := range []*document{piece.doc, piece.before, piece.after} {
+				if d == nil {
+					continue
+				}
+				for group, versions := range versionsOf(d) {
+					if !slices.IsSortedFunc(versions, byPriority) {
+						out[group] = true
+					}
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,257 @@
+// Package findings is what skewproof has found in released kube-apiservers, as data: one YAML file
+// for each finding, embedded. A finding has a predicate over signatures of violations, so that a
+// run can say of every violation whether its cause is known.
+//
+// Known is no excuse: a run that violates the KEP fails, whoever knows why.
+package findings
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// APIVersion and Kind identify a finding. [Parse] refuses any other.
+const (
+	APIVersion = "skewproof/v1alpha1"
+	Kind       = "Finding"
+)
+
+// Finding is one defect of released kube-apiservers.
+type Finding struct {
+	// APIVersion is always [APIVersion], Kind always [Kind].
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Number identifies the finding. A number is never used again. Those of one's own, from a file,
+	// are 1000 and more.
+	Number int `json:"number"`
+	// Title is a few words; Symptom is what a user of the API sees, in one sentence.
+	Title   string `json:"title"`
+	Symptom string `json:"symptom"`
+	// Impact is what follows for whom.
+	Impact string `json:"impact,omitempty"`
+	// Demands are the parts of KEP-4020 that it breaks: "G1" to "G4" (docs/findings.md), or a section.
+	Demands []string `json:"demands,omitempty"`
+	// Versions says where it was seen, for people.
+	Versions string `json:"versions,omitempty"`
+	// Grade is "core" if the KEP demands otherwise, "extended" if only invariants beyond it do.
+	Grade invariant.Grade `json:"grade"`
+	// Disclosure is "public", "private first" or "withdrawn".
+	Disclosure Disclosure `json:"disclosure"`
+	// Cause is what the code does, for people who know it; in Markdown.
+	Cause string `json:"cause,omitempty"`
+	// Upstream are the places in Kubernetes' source and documents that explain it.
+	Upstream []string `json:"upstream,omitempty"`
+	// Matches are the signatures of the violations that it causes. A violation is known if any of
+	// them matches. None: no scenario shows it.
+	Matches []Match `json:"matches,omitempty"`
+	// Scenarios are those that show it with the subject builtin at Reproduce's versions.
+	Scenarios []string `json:"scenarios,omitempty"`
+	// Reproduce is the command that shows it.
+	Reproduce string `json:"reproduce,omitempty"`
+	// Switches are the switches of the policy that remove it, each alone: "Routing.Subresources".
+	Switches []string `json:"switches,omitempty"`
+	// Confirmed says how it was confirmed on real kube-apiservers.
+	Confirmed string `json:"confirmed,omitempty"`
+}
+
+// Disclosure says whether a finding may be published.
+type Disclosure string
+
+// The states of disclosure.
+const (
+	Public       Disclosure = "public"
+	PrivateFirst Disclosure = "private first" // security@kubernetes.io clears it before it is published
+	Withdrawn    Disclosure = "withdrawn"
+)
+
+// Match is a predicate over signatures. Each field lists the values that it takes; an empty field
+// takes any. "" in a list is the empty value.
+type Match struct {
+	Invariants []string              `json:"invariants"`
+	Mechanisms []invariant.Mechanism `json:"mechanisms,omitempty"`
+	Roles      []invariant.Role      `json:"roles,omitempty"`
+	Answers    []string              `json:"answers,omitempty"`
+	Ways       []invariant.Way       `json:"ways,omitempty"`
+	Reach      []invariant.Reach     `json:"reach,omitempty"`
+	Wrong      []string              `json:"wrong,omitempty"`
+	Obstacles  []invariant.Obstacle  `json:"obstacles,omitempty"`
+	Before     []invariant.Obstacle  `json:"before,omitempty"`
+	Changes    []invariant.Change    `json:"changes,omitempty"`
+	Since      []invariant.Since     `json:"since,omitempty"`
+	// Setups are parts of the setup, of which it must have one.
+	Setups []string `json:"setups,omitempty"`
+}
+
+// Takes reports whether the signature is one that the predicate is about.
+func (m Match) Takes(s invariant.Signature) bool {
+	in := func(n int, found bool) bool { return n == 0 || found }
+	return slices.Contains(m.Invariants, s.Invariant) &&
+		in(len(m.Mechanisms), slices.Contains(m.Mechanisms, s.Mechanism)) &&
+		in(len(m.Roles), slices.Contains(m.Roles, s.Roles)) &&
+		in(len(m.Answers), slices.Contains(m.Answers, s.Answer)) &&
+		in(len(m.Ways), slices.Contains(m.Ways, s.Way)) &&
+		in(len(m.Reach), slices.Contains(m.Reach, s.Reach)) &&
+		in(len(m.Wrong), slices.Contains(m.Wrong, s.Wrong)) &&
+		in(len(m.Obstacles), slices.Contains(m.Obstacles, s.Obstacle)) &&
+		in(len(m.Before), slices.Contains(m.Before, s.Before)) &&
+		in(len(m.Changes), slices.Contains(m.Changes, s.Change)) &&
+		in(len(m.Since), slices.Contains(m.Since, s.Since)) &&
+		in(len(m.Setups), slices.ContainsFunc(m.Setups, func(part string) bool {
+			return part != "" && strings.Contains(s.Setup, part) || part == "" && s.Setup == ""
+		}))
+}
+
+// Explains reports whether a violation with this signature is known to come of the finding.
+func (f Finding) Explains(s invariant.Signature) bool {
+	return slices.ContainsFunc(f.Matches, func(m Match) bool { return m.Takes(s) })
+}
+
+// Catalogue is a set of findings, by number. The zero value knows none. It is safe for concurrent
+// use once it is made.
+type Catalogue []Finding
+
+//go:embed *.yaml
+var files embed.FS
+
+// All are the findings of this repository.
+var All = sync.OnceValue(func() Catalogue {
+	c, err := read(files)
+	if err != nil {
+		panic(err) // the files are embedded, and a test reads them
+	}
+	return c
+})
+
+func read(from fs.FS) (Catalogue, error) {
+	names, err := fs.Glob(from, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all Catalogue
+	for _, name := range names {
+		data, err := fs.ReadFile(from, name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := Parse(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b Finding) int { return a.Number - b.Number })
+	for i := 1; i < len(all); i++ {
+		if all[i].Number == all[i-1].Number {
+			return nil, fmt.Errorf("two findings have the number %d: %q and %q", all[i].Number, all[i-1].Title, all[i].Title)
+		}
+	}
+	return all, nil
+}
+
+// Parse reads one finding. It refuses fields that it does not know, since a misspelt one would widen
+// the predicate, and a predicate that takes every signature of an invariant.
+func Parse(data []byte) (Finding, error) {
+	var f Finding
+	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		return Finding{}, fmt.Errorf("read a finding: %w", err)
+	}
+	return f, f.validate()
+}
+
+func (f Finding) validate() error {
+	switch {
+	case f.APIVersion != APIVersion || f.Kind != Kind:
+		return fmt.Errorf("apiVersion %q, kind %q: a finding has %q and %q", f.APIVersion, f.Kind, APIVersion, Kind)
+	case f.Number <= 0:
+		return fmt.Errorf("number %d: a finding has one of 1 or more", f.Number)
+	case f.Title == "" || f.Symptom == "":
+		return fmt.Errorf("finding %d has no title or no symptom", f.Number)
+	case f.Grade != invariant.GradeCore && f.Grade != invariant.GradeExtended:
+		return fmt.Errorf("finding %d: grade %q; it is core or extended", f.Number, f.Grade)
+	case f.Disclosure != Public && f.Disclosure != PrivateFirst && f.Disclosure != Withdrawn:
+		return fmt.Errorf("finding %d: disclosure %q; it is %q, %q or %q", f.Number, f.Disclosure, Public, PrivateFirst, Withdrawn)
+	}
+	known := invariant.All()
+	for i, m := range f.Matches {
+		if len(m.Invariants) == 0 {
+			return fmt.Errorf("finding %d, match %d: names no invariant", f.Number, i+1)
+		}
+		for _, name := range m.Invariants {
+			if !slices.ContainsFunc(known, func(i invariant.Invariant) bool { return i.Name == name }) {
+				return fmt.Errorf("finding %d, match %d: there is no invariant %q", f.Number, i+1, name)
+			}
+		}
+		if len(m.Mechanisms) == 0 || len(m.Answers)+len(m.Wrong) == 0 {
+			return fmt.Errorf("finding %d, match %d is too wide: it must name mechanisms, and answers or what is wrong", f.Number, i+1)
+		}
+	}
+	return nil
+}
+
+// ReadFile reads findings of one's own: one or more YAML documents.
+func ReadFile(path string) (Catalogue, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read findings: %w", err)
+	}
+	var all Catalogue
+	for i, document := range strings.Split("\n"+string(data), "\n---") {
+		if strings.TrimSpace(document) == "" {
+			continue
+		}
+		f, err := Parse([]byte(document))
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", path, i+1, err)
+		}
+		if f.Number < leastOwn {
+			return nil, fmt.Errorf("%s: finding %d of one's own: give it a number of %d or more", path, f.Number, leastOwn)
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s holds no finding", path)
+	}
+	return all, nil
+}
+
+// leastOwn is the least number of a finding of one's own.
+const leastOwn = 1000
+
+// Explain returns the first finding that explains a violation with this signature.
+func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
+	for _, f := range c {
+		if f.Explains(s) {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// For are the findings that can explain a violation of a subject, or of a policy of the simulator:
+// all for released kube-apiservers, none for any other proxy. What the reference does wrong is NEW,
+// even if a released version does the same. For "none", without any proxy, it is nil: there is
+// nothing to explain.
+func For(subject string) Catalogue {
+	switch {
+	case subject == "none":
+		return nil
+	case subject == "builtin", strings.HasPrefix(subject, "upstream-"):
+		return All()
+	default:
+		return Catalogue{}
+	}
+}
+
+// Without returns the catalogue without one finding.
+func (c Catalogue) Without(number int) Catalogue {
+	return slices.DeleteFunc(slices.Clone(c), func(f Finding) bool { return f.Number == number })
+}

@@ -1,0 +1,169 @@
+package findings
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/scenarios"
+)
+
+func TestEveryFileSaysWhatPeopleAskFor(t *testing.T) {
+	if len(All()) < 23 {
+		t.Fatalf("%d findings", len(All()))
+	}
+	for i, f := range All() {
+		if f.Number != i+1 {
+			t.Errorf("finding %d follows %d: numbers are given once, and none is left out", f.Number, i)
+		}
+		if f.Impact == "" || f.Versions == "" || f.Cause == "" || f.Confirmed == "" || f.Reproduce == "" || len(f.Upstream) == 0 {
+			t.Errorf("finding %d has no impact, versions, cause, confirmation, command or place upstream: %+v", f.Number, f)
+		}
+		if (len(f.Matches) == 0) != (f.Disclosure == Withdrawn) {
+			t.Errorf("finding %d is %s, and has %d matches", f.Number, f.Disclosure, len(f.Matches))
+		}
+		for _, name := range f.Scenarios {
+			if _, err := scenarios.Find(name); err != nil {
+				t.Errorf("finding %d: %v", f.Number, err)
+			}
+		}
+		for _, name := range f.Switches {
+			at := reflect.ValueOf(proxy.Policy{})
+			for _, field := range strings.Split(name, ".") {
+				if at = at.FieldByName(field); !at.IsValid() {
+					t.Errorf("finding %d: there is no switch %s", f.Number, name)
+					break
+				}
+			}
+		}
+	}
+}
+
+// A signature that a finding explains, and near ones that it must not.
+func TestPredicatesAreNarrow(t *testing.T) {
+	const notFound, unavailable = "NoFalseNotFound", "UnavailableOnPeerFailure"
+	type change func(*invariant.Signature)
+	whole := invariant.Signature{
+		Invariant: notFound, Mechanism: invariant.MechanismResource, Roles: invariant.RoleOlder, Answer: "404 resource",
+		Way: invariant.WayAnswered, Reach: invariant.ReachAll,
+	}
+	document := invariant.Signature{
+		Invariant: "DiscoveryComplete", Mechanism: invariant.MechanismDiscovery, Answer: "200", Way: invariant.WayAnswered, Wrong: "/apis lacks what is served",
+	}
+	with := func(s invariant.Signature, changes ...change) invariant.Signature {
+		for _, c := range changes {
+			c(&s)
+		}
+		return s
+	}
+	var (
+		subresource = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismSubresource }
+		itself      = func(s *invariant.Signature) { s.Roles, s.Reach = invariant.RoleItself, invariant.ReachNobody }
+		passedOn    = func(s *invariant.Signature) { s.Way = invariant.WayPassedOn }
+		same        = func(s *invariant.Signature) { s.Roles = invariant.RoleSame }
+		forged      = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismForgedHop }
+		status      = func(text string) change { return func(s *invariant.Signature) { s.Answer = text } }
+		changed     = func(c invariant.Change) change { return func(s *invariant.Signature) { s.Change = c } }
+		setUp       = func(text string) change { return func(s *invariant.Signature) { s.Setup = text } }
+		of          = func(name string) change { return func(s *invariant.Signature) { s.Invariant = name } }
+		wrong       = func(text string) change { return func(s *invariant.Signature) { s.Wrong = text } }
+		before      = func(o invariant.Obstacle) change { return func(s *invariant.Signature) { s.Before = o } }
+		reach       = func(r invariant.Reach, o invariant.Obstacle) change {
+			return func(s *invariant.Signature) { s.Reach, s.Obstacle = r, o }
+		}
+		cut = reach(invariant.ReachNone, invariant.ObstacleLink)
+	)
+	for _, c := range []struct {
+		name    string
+		finding int // 0: NEW
+		s       invariant.Signature
+	}{
+		{"a whole resource, without any reason", 0, whole},
+		{"a whole resource, after a restart", 0, with(whole, changed(invariant.ChangeOther))},
+		{"a whole resource, while the link is cut", 0, with(whole, cut)},
+		{"404 while it is cut, after another server restarted", 1, with(whole, cut, changed(invariant.ChangeOther))},
+		{"404 once it is whole again", 1, with(whole, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
+		{"the same for 503", 1, with(whole, cut, of(unavailable), wrong("404 rather than 503"), changed(invariant.ChangeOther))},
+		{"the same, said by a peer", 22, with(whole, cut, passedOn, changed(invariant.ChangeOther))},
+		{"the same with 500", 0, with(whole, cut, status("500"), changed(invariant.ChangeOther))},
+		{"merged discovery forgets likewise", 1, with(document, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
+		{"merged discovery forgets without a reason", 0, document},
+		{"merged discovery lists too much", 0, with(document, before(invariant.ObstacleLink), wrong("/apis lists what no server serves"), changed(invariant.ChangeOther))},
+		{"a subresource", 2, with(whole, subresource)},
+		{"a subresource that the server itself has", 0, with(whole, subresource, itself)},
+		{"a subresource denied by the peer that has it", 0, with(whole, subresource, passedOn)},
+		{"a subresource between servers of one version", 0, with(whole, subresource, same)},
+		{"a subresource with 500", 0, with(whole, subresource, status("500"))},
+		{"a subresource whose object is denied", 0, with(whole, subresource, status("404 object"))},
+		{"503 though another peer is there", 3, with(whole, of("Available"), status("503"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
+		{"503 though all are there", 0, with(whole, of("Available"), status("503"))},
+		{"500 though another peer is there", 0, with(whole, of("Available"), status("500"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
+		{"no answer from a peer that stands still", 4, with(whole, of(unavailable), wrong("no answer in time"), status("no answer (timeout)"), reach(invariant.ReachNone, invariant.ObstacleProcess))},
+		{"500 from a peer that stands still", 0, with(whole, of(unavailable), wrong("500 rather than 503"), status("500"), reach(invariant.ReachNone, invariant.ObstacleProcess))},
+		{"a crash of v1.34", 5, invariant.Signature{Invariant: "NoCrash", Mechanism: invariant.MechanismProcess, Wrong: "crashed", Setup: "asked server: proxy of v1.34"}},
+		{"a crash of a newer version", 0, invariant.Signature{Invariant: "NoCrash", Mechanism: invariant.MechanismProcess, Wrong: "crashed"}},
+		{"404 while it is cut, after the server itself restarted", 6, with(whole, cut, changed(invariant.ChangeAsked))},
+		{"the order of groups", 7, with(document, of("DiscoveryDeterministic"), wrong("/apis: same resources in another order at the same time"))},
+		{"other bytes", 0, with(document, of("DiscoveryDeterministic"), wrong("/apis: same resources, other bytes at the same time"))},
+		{"v1.34 gives up", 8, with(whole, setUp("asked server: proxy of v1.34"), changed(invariant.ChangeCapable))},
+		{"a newer version gives up", 0, with(whole, changed(invariant.ChangeCapable))},
+		{"a document that broke off", 9, with(whole, reach(invariant.ReachPart, invariant.ObstacleBrokenOff))},
+		{"a document that failed", 11, with(whole, reach(invariant.ReachPart, invariant.ObstacleDiscovery))},
+		{"the flags of kubeadm", 12, with(whole, setUp("asked server: with the flags of kubeadm"))},
+		{"a wrong certificate", 13, with(whole, reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
+		{"503 is right with a wrong certificate; 500 is not known", 0, with(whole, status("500"), reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
+		{"the proxy of the peer is off", 14, with(whole, reach(invariant.ReachNone, invariant.ObstacleProxyOff))},
+		{"twins", 15, with(whole, setUp("serving server: with the host name of another server"))},
+		{"a forged hop header", 16, with(whole, forged)},
+		{"a forged hop header that makes a server fail", 0, with(whole, forged, of("Available"), status("500"))},
+		{"a group document", 17, with(document, of("GroupVersionsDescribed"), func(s *invariant.Signature) {
+			s.Mechanism, s.Answer, s.Wrong = invariant.MechanismGroupDocument, "404", ""
+		})},
+		{"what was deleted comes back", 18, with(document, wrong("/apis lists what no server serves"), changed(invariant.ChangeDeletion))},
+		{"something comes that was never there", 0, with(document, wrong("/apis lists what no server serves"))},
+		{"refused by a peer that starts", 20, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeCapable))},
+		{"refused by a peer that runs", 0, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"))},
+		{"it goes round, of what was deleted", 23, with(whole, of("NoLoop"), passedOn, wrong("came back"), changed(invariant.ChangeDeletion))},
+		{"it goes round", 0, with(whole, of("NoLoop"), passedOn, wrong("came back"))},
+		{"learned late, soon after a restart", 24, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
+		{"never learned, long after a restart", 0, with(whole, changed(invariant.ChangeCapable))},
+		{"soon after, though nothing was restarted", 0, with(whole, func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
+	} {
+		f, known := All().Explain(c.s)
+		if known != (c.finding != 0) || f.Number != c.finding {
+			t.Errorf("%s: finding %d, want %d: %s", c.name, f.Number, c.finding, c.s)
+		}
+	}
+}
+
+func TestBadFilesAreRefused(t *testing.T) {
+	good := `{apiVersion: skewproof/v1alpha1, kind: Finding, number: 1000, title: T, symptom: S, grade: core, disclosure: public,
+		matches: [{invariants: [NoFalseNotFound], mechanisms: [subresource], answers: [404 resource]}]}`
+	if _, err := Parse([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"another kind":                  {"kind: Finding", "kind: Founding", `kind "Founding"`},
+		"no number":                     {"number: 1000", "number: 0", "number 0"},
+		"no title":                      {"title: T", "title: ''", "no title"},
+		"an unknown grade":              {"grade: core", "grade: bad", `grade "bad"`},
+		"an unknown disclosure":         {"disclosure: public", "disclosure: later", `disclosure "later"`},
+		"an unknown invariant":          {"[NoFalseNotFound]", "[NoFalseNotfound]", `no invariant "NoFalseNotfound"`},
+		"no invariant":                  {"[NoFalseNotFound]", "[]", "names no invariant"},
+		"a misspelt field":              {"answers:", "anwsers:", "anwsers"},
+		"a predicate without an answer": {", answers: [404 resource]", "", "too wide"},
+	} {
+		if _, err := Parse([]byte(strings.Replace(good, c.old, c.new, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("kind: Finding\nmatches: [{invariants: [NoLoop]}]"))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_, _ = Parse(data)
+	})
+}

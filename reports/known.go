@@ -1,0 +1,171 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports/findings"
+)
+
+// Known names the finding that explains a violation.
+type Known struct {
+	// Finding is its number, Title what it is called (docs/findings.md).
+	Finding int    `json:"finding"`
+	Title   string `json:"title,omitempty"`
+	// shownBy is how many scenarios show it: what shows everywhere tells least.
+	shownBy int
+}
+
+// Label is "NEW", or says which finding explains the violations; "" if nobody has asked.
+func (e Evidence) Label() string {
+	switch {
+	case e.New:
+		return "NEW"
+	case e.Known != nil:
+		return fmt.Sprintf("known (finding %d)", e.Known.Finding)
+	default:
+		return ""
+	}
+}
+
+// explain looks up which finding explains which violations. What is NEW comes first in the evidence
+// of every invariant, then what the fewest scenarios show.
+// If known is nil, nothing is explained, and nothing is NEW.
+func (i *Invariant) explain(known findings.Catalogue) {
+	if known == nil {
+		return
+	}
+	i.New = i.Violations
+	for n := range i.Evidence {
+		e := &i.Evidence[n]
+		f, ok := known.Explain(e.Signature)
+		if e.New = !ok; e.New {
+			continue
+		}
+		e.Known = &Known{f.Number, f.Title, len(f.Scenarios)}
+		i.New -= e.Count
+		if !slices.Contains(i.Findings, f.Number) {
+			i.Findings = append(i.Findings, f.Number)
+		}
+	}
+	slices.Sort(i.Findings)
+	slices.SortStableFunc(i.Evidence, func(a, b Evidence) int { return cmp.Compare(a.commonness(), b.commonness()) })
+}
+
+// commonness is 0 for what is NEW, and else how many scenarios show its finding, plus one.
+func (e Evidence) commonness() int {
+	if e.Known == nil {
+		return 0
+	}
+	return 1 + e.Known.shownBy
+}
+
+// Accounted says how many of the violations are known, by finding, and how many are NEW: "91 times:
+// 43 NEW, 48 known (finding 2)". If nobody has asked, it is the number of times alone.
+func (i Invariant) Accounted() string {
+	if i.New > 0 && len(i.Findings) == 0 {
+		return times(i.Violations) + ", NEW"
+	}
+	var parts []string
+	if i.New > 0 {
+		parts = append(parts, grouped(i.New)+" NEW")
+	}
+	for _, f := range i.Findings {
+		n := 0
+		for _, e := range i.Evidence {
+			if e.Known != nil && e.Known.Finding == f {
+				n += e.Count
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s known (finding %d)", grouped(n), f))
+	}
+	if len(parts) == 0 {
+		return times(i.Violations)
+	}
+	return times(i.Violations) + ": " + strings.Join(parts, ", ")
+}
+
+// account adds up what is known and what is NEW among the invariants that count.
+func (r *RunReport) account() {
+	for _, i := range r.Invariants {
+		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) {
+			continue
+		}
+		r.Verdict.New += i.New
+		for _, f := range i.Findings {
+			if !slices.Contains(r.Verdict.Findings, f) {
+				r.Verdict.Findings = append(r.Verdict.Findings, f)
+			}
+		}
+	}
+	slices.Sort(r.Verdict.Findings)
+}
+
+// OnlyKnown reports whether the run failed, and findings explain every violation that counts.
+func (r RunReport) OnlyKnown() bool {
+	return r.Verdict.Outcome == invariant.OutcomeFail && r.Verdict.New == 0 && len(r.Verdict.Findings) > 0
+}
+
+// onlyKnown reports the same of one invariant.
+func (i Invariant) onlyKnown() bool {
+	return i.Outcome == invariant.OutcomeFail && i.New == 0 && len(i.Findings) > 0
+}
+
+// OnlyKnown reports whether the suite failed, findings explain every violation that counts, and
+// nothing else keeps it from passing.
+func (c ConformanceReport) OnlyKnown() bool {
+	if c.Result != ResultFailed || !c.Metadata.Complete || c.Control.Result != ResultPassed {
+		return false
+	}
+	return !slices.ContainsFunc(c.Scenarios, func(s ConformanceScenario) bool {
+		return s.Core.bad() || c.Metadata.Strict && s.Extended.bad()
+	})
+}
+
+// OnlyKnown reports whether the matrix failed, and findings explain every violation of what the KEP
+// demands. The negative control must fail all the same.
+func (m VersionMatrix) OnlyKnown() bool {
+	if m.Result != ResultFailed || !m.Metadata.Complete {
+		return false
+	}
+	return !slices.ContainsFunc(m.Cells, func(c MatrixCell) bool {
+		if c.MustFail {
+			return c.Core.Result != ResultFailed
+		}
+		return c.Core.bad()
+	})
+}
+
+// bad reports whether the result keeps a suite from passing although known failures do not.
+func (p ProfileResult) bad() bool {
+	return p.Result == ResultInconclusive || p.Result == ResultFailed && !p.OnlyKnown
+}
+
+// attribution says what of a failure is known, for the end of the headline; "" if nothing is.
+func (r RunReport) attribution() string {
+	if len(r.Verdict.Findings) == 0 {
+		if r.Verdict.New > 0 {
+			return " No finding explains it: it is NEW."
+		}
+		return ""
+	}
+	var numbers []string
+	for _, f := range r.Verdict.Findings {
+		numbers = append(numbers, fmt.Sprint(f))
+	}
+	noun := "finding "
+	if len(numbers) > 1 {
+		noun = "findings "
+	}
+	if r.Verdict.New == 0 {
+		return " All violations are known: " + noun + conjunction(numbers) + "."
+	}
+	are := "are"
+	if r.Verdict.New == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf(" %s %s NEW; the others are known: %s%s.", counted(r.Verdict.New, "violation"), are, noun, conjunction(numbers))
+}

@@ -1,0 +1,113 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports/findings"
+)
+
+// The signatures of a violation that finding 2 explains, of one that finding 1 explains, and of one
+// that no finding does.
+var (
+	everywhere = invariant.Signature{
+		Invariant: "X", Mechanism: invariant.MechanismSubresource, Answer: "404 resource",
+	}
+	rare    = invariant.Signature{Invariant: "X", Mechanism: invariant.MechanismResource, Answer: "404 resource"}
+	unknown = invariant.Signature{Invariant: "X", Mechanism: invariant.MechanismResource, Answer: "500"}
+)
+
+func catalogueForTests() findings.Catalogue {
+	match := func(s invariant.Signature) []findings.Match {
+		return []findings.Match{{Invariants: []string{s.Invariant}, Mechanisms: []invariant.Mechanism{s.Mechanism}, Answers: []string{s.Answer}}}
+	}
+	return findings.Catalogue{
+		{Number: 1, Title: "rare", Matches: match(rare), Scenarios: []string{"one"}},
+		{Number: 2, Title: "everywhere", Matches: match(everywhere), Scenarios: []string{"one", "two", "three"}},
+	}
+}
+
+func TestWhatIsNewComesFirst(t *testing.T) {
+	group := func(s invariant.Signature, count int) invariant.Evidence {
+		return invariant.Evidence{
+			Signature: s, Sentence: "it went wrong", Count: count, Asked: "b", Servers: []string{"b", "c"}, First: at(3), Last: at(4), Resources: []string{s.Answer},
+			ResourcesTotal: 1, Operations: smallRun().Operations[:1], Candidates: []invariant.Candidate{{Server: "a"}},
+		}
+	}
+	verdict := func(name string, groups ...invariant.Evidence) invariant.Verdict {
+		v := invariant.Verdict{Name: name, Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Evidence: groups, Kinds: len(groups)}
+		for _, g := range groups {
+			v.Violations += g.Count
+		}
+		return v
+	}
+	for _, c := range []struct {
+		name      string
+		verdicts  []invariant.Verdict
+		order     []string // of the first invariant's evidence
+		accounted string   // of the first invariant
+		headline  []string // parts
+		onlyKnown bool
+	}{
+		{
+			"all three", []invariant.Verdict{verdict("X", group(everywhere, 90), group(rare, 7), group(unknown, 1))},
+			[]string{"NEW", "known (finding 1)", "known (finding 2)"}, "98 times: 1 NEW, 7 known (finding 1), 90 known (finding 2)",
+			[]string{"to 1 request for 500", "1 violation is NEW; the others are known: findings 1 and 2."}, false,
+		},
+		{
+			"only known", []invariant.Verdict{verdict("X", group(everywhere, 90), group(rare, 7))},
+			[]string{"known (finding 1)", "known (finding 2)"}, "97 times: 7 known (finding 1), 90 known (finding 2)",
+			[]string{"b and c answered", "to 7 requests", "All violations are known: findings 1 and 2."}, true,
+		},
+		{
+			"an invariant with something NEW is told before one without", []invariant.Verdict{verdict("X", group(everywhere, 90)), verdict("Y", group(unknown, 2))},
+			[]string{"known (finding 2)"}, "90 times: 90 known (finding 2)", []string{"to 2 requests for 500", "2 violations are NEW"}, false,
+		},
+		{
+			"nothing is known", []invariant.Verdict{verdict("X", group(unknown, 2))}, []string{"NEW"}, "2 times, NEW", []string{"to 2 requests for 500", "No finding explains it"}, false,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := New(smallRun(), c.verdicts, Options{Findings: catalogueForTests()})
+			var order []string
+			for _, e := range r.Invariants[0].Evidence {
+				order = append(order, e.Label())
+			}
+			if !slices.Equal(order, c.order) {
+				t.Errorf("evidence in the order %q, want %q", order, c.order)
+			}
+			if got := r.Invariants[0].Accounted(); got != c.accounted {
+				t.Errorf("accounted as %q, want %q", got, c.accounted)
+			}
+			for _, part := range c.headline {
+				if !strings.Contains(r.Verdict.Sentence, part) {
+					t.Errorf("headline %q, want %q in it", r.Verdict.Sentence, part)
+				}
+			}
+			if r.OnlyKnown() != c.onlyKnown {
+				t.Errorf("only known: %t, want %t", r.OnlyKnown(), c.onlyKnown)
+			}
+		})
+	}
+}
+
+// Violations beyond the groups that a verdict shows count as NEW: nobody has looked at them.
+func TestWhatIsNotShownIsNew(t *testing.T) {
+	v := invariant.Verdict{
+		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 10, Kinds: 2, Evidence: []invariant.Evidence{{Signature: rare, Count: 9}},
+	}
+	if r := New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests()}); r.Verdict.New != 1 || r.OnlyKnown() {
+		t.Errorf("%d NEW, want 1", r.Verdict.New)
+	}
+}
+
+// A pass, and a run that proved nothing, are not known failures.
+func TestOnlyAFailureIsKnown(t *testing.T) {
+	for _, o := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeInconclusive} {
+		if r := New(smallRun(), []invariant.Verdict{{Name: "X", Grade: invariant.GradeCore, Outcome: o}}, Options{Findings: catalogueForTests()}); r.OnlyKnown() {
+			t.Errorf("%s counts as known", o)
+		}
+	}
+}
