@@ -21,6 +21,8 @@ PARALLEL ?=
 CONTROLS ?=
 # 1: invariants beyond the KEP count as well.
 STRICT   ?=
+# 1: what a finding explains passes; only what is NEW fails. A file name: findings of one's own count, too.
+KNOWN    ?=
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
@@ -30,7 +32,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The flags that commands have in common.
 OUT_FLAG      := $(if $(OUT),--out $(OUT))
 PARALLEL_FLAG := $(if $(PARALLEL),--parallel $(PARALLEL))
-STRICT_FLAG   := $(if $(STRICT),--strict=$(STRICT))
+STRICT_FLAG   := $(if $(STRICT),--strict=$(STRICT)) $(if $(KNOWN),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
 PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(OUT_FLAG)
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
@@ -39,9 +41,9 @@ EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubecon
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
-	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well.'
+	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well; with KNOWN=1 only what no finding explains fails.'
 
-scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KUBECONFIG]
+scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KNOWN KUBECONFIG]
 	bin/skewproof run $(NAME) --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG)
 
 build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
@@ -49,14 +51,14 @@ build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can
 
 CONFORM = bin/skewproof conformance --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG) $(PARALLEL_FLAG)
 
-conformance: build ## Run the conformance suite [BACKEND SUBJECT FROM TO SERVERS OUT LABELS CONTROLS PARALLEL STRICT KUBECONFIG]
+conformance: build ## Run the conformance suite [BACKEND SUBJECT FROM TO SERVERS OUT LABELS CONTROLS PARALLEL STRICT KNOWN KUBECONFIG]
 	$(CONFORM) $(if $(LABELS),--labels '$(LABELS)') $(if $(CONTROLS),--controls $(CONTROLS))
 
 smoke: build ## Run the smoke set of it, with the quickest negative controls [the same but for LABELS and CONTROLS]
 	$(CONFORM) --labels smoke --controls few
 
-matrix: build ## Scenarios over pairs of versions and subjects, as one table [BACKEND SUBJECT OUT PARALLEL]
-	bin/skewproof matrix --backend $(BACKEND) $(if $(SUBJECT),--subjects $(SUBJECT)) $(OUT_FLAG) $(PARALLEL_FLAG)
+matrix: build ## Scenarios over pairs of versions and subjects, as one table [BACKEND SUBJECT OUT PARALLEL KNOWN]
+	bin/skewproof matrix --backend $(BACKEND) $(if $(SUBJECT),--subjects $(SUBJECT)) $(OUT_FLAG) $(PARALLEL_FLAG) $(if $(KNOWN),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
 
 bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]
 	bin/skewproof bench $(if $(filter command,$(origin NAME)),$(NAME),--labels smoke) --runs 10 --backend $(BACKEND) $(PLAN_FLAGS) $(PARALLEL_FLAG)

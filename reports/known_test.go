@@ -111,3 +111,62 @@ func TestOnlyAFailureIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// A suite passes with --known if nothing but known failures keeps it from passing.
+func TestOnlyKnownFailuresOfASuite(t *testing.T) {
+	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
+	suite := func(change func(*ConformanceReport)) ConformanceReport {
+		c := ConformanceReport{
+			Metadata:  ConformanceMetadata{Complete: true},
+			Scenarios: []ConformanceScenario{{Name: "one", Core: known}, {Name: "two", Core: ProfileResult{Result: ResultPassed}, Extended: ProfileResult{Result: ResultFailed, New: 1}}},
+			Control:   ConformanceControl{Runs: []ControlRun{{Scenario: "one", Result: ResultPassed}}},
+		}
+		if change != nil {
+			change(&c)
+		}
+		c.Conclude()
+		return c
+	}
+	if c := suite(nil); !c.OnlyKnown() || c.Result != ResultFailed {
+		t.Errorf("%s, only known: %t", c.Result, c.OnlyKnown())
+	}
+	for name, change := range map[string]func(*ConformanceReport){
+		"something is NEW":                  func(c *ConformanceReport) { c.Scenarios[0].Core.OnlyKnown = false },
+		"a scenario proved nothing":         func(c *ConformanceReport) { c.Scenarios[1].Core.Result = ResultInconclusive },
+		"the control run did not fail":      func(c *ConformanceReport) { c.Control.Runs[0].Result = ResultFailed },
+		"there was no control run":          func(c *ConformanceReport) { c.Control.Runs = nil },
+		"it was ended early":                func(c *ConformanceReport) { c.Metadata.Complete = false },
+		"strict, and beyond the KEP is NEW": func(c *ConformanceReport) { c.Metadata.Strict = true },
+		"nothing failed":                    func(c *ConformanceReport) { c.Scenarios[0].Core = ProfileResult{Result: ResultPassed} },
+	} {
+		if suite(change).OnlyKnown() {
+			t.Errorf("%s, and it counts as known", name)
+		}
+	}
+}
+
+func TestOnlyKnownFailuresOfAMatrix(t *testing.T) {
+	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
+	cells := func() []MatrixCell {
+		return []MatrixCell{
+			{Scenario: "quiet", Subject: "builtin", Core: known},
+			{Scenario: "quiet", Subject: subjectNone, MustFail: true, Core: ProfileResult{Result: ResultFailed}},
+		}
+	}
+	for name, c := range map[string]struct {
+		change func([]MatrixCell)
+		want   bool
+	}{
+		"known, and the control failed": {func([]MatrixCell) {}, true},
+		"NEW":                           {func(c []MatrixCell) { c[0].Core.OnlyKnown = false }, false},
+		"inconclusive":                  {func(c []MatrixCell) { c[0].Core = ProfileResult{Result: ResultInconclusive} }, false},
+		"the control passed":            {func(c []MatrixCell) { c[1].Core.Result = ResultPassed }, false},
+	} {
+		all := cells()
+		c.change(all)
+		m := NewMatrix(MatrixMetadata{Complete: true}, []VersionPair{{From: "v1.36.3", To: "v1.37.1"}}, all)
+		if got := m.OnlyKnown(); got != c.want {
+			t.Errorf("%s: only known: %t, want %t (%s: %s)", name, got, c.want, m.Result, m.Sentence)
+		}
+	}
+}

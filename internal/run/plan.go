@@ -87,6 +87,9 @@ func (s Spec) plan() (*Plan, error) {
 			return nil, err
 		}
 	}
+	if _, err := (Judging{Known: s.Known}).findings(s.Subject); err != nil {
+		return nil, err
+	}
 	p.backend = b.make()
 	if e, ok := p.backend.(*existingBackend); ok { // its kubeconfig says how many servers there are
 		if err := e.read(p); err != nil {

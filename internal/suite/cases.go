@@ -294,6 +294,19 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	}
 }
 
+// onlyKnown reports whether the scenario failed, findings explain everything that counts, and that is
+// to pass.
+func (k *Case) onlyKnown() bool {
+	if k.Spec.Known == "" || k.Scenario == nil || k.Interrupted {
+		return false
+	}
+	core, extended := k.Scenario.Core, k.Scenario.Extended
+	if k.Spec.Strict && extended.Result == reports.ResultFailed {
+		return extended.OnlyKnown && (core.OnlyKnown || core.Result == reports.ResultPassed)
+	}
+	return core.OnlyKnown
+}
+
 // Took is how long the run took; 0 if there was none.
 func (k *Case) Took() time.Duration {
 	return time.Duration(float64(k.carriedOut().DurationSeconds) * float64(time.Second))

@@ -1,6 +1,8 @@
 package findings
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -166,4 +168,98 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = Parse(data)
 	})
+}
+
+func TestFindingsOfOnesOwn(t *testing.T) {
+	const own = `apiVersion: skewproof/v1alpha1
+kind: Finding
+number: 1000
+title: T
+symptom: S
+grade: core
+disclosure: public
+matches:
+- {invariants: [NoLoop], mechanisms: [whole resource], wrong: [came back]}
+`
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "own.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	all, err := ReadFile(write("---\n" + own + "---\n" + strings.Replace(own, "1000", "1001", 1)))
+	if err != nil || len(all) != 2 || all[1].Number != 1001 {
+		t.Errorf("%v, %v", all, err)
+	}
+	for text, want := range map[string]string{
+		"":                                   "holds no finding",
+		strings.Replace(own, "1000", "2", 1): "1000 or more",
+		own + "---\nkind: Other\n":           "document 2",
+		strings.Replace(own, "NoLoop", "Nothing", 1): `no invariant "Nothing"`,
+	} {
+		if _, err := ReadFile(write(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+	if _, err := ReadFile(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
+
+// What another proxy does wrong is NEW, even if a released version does the same; without any proxy
+// there is nothing to explain.
+func TestFindingsAreOfReleasedVersions(t *testing.T) {
+	for subject, want := range map[string]bool{"builtin": true, "upstream-1.36": true, "reference": false, "external": false} {
+		if c := For(subject); c == nil || len(c) > 0 != want {
+			t.Errorf("%s: %d findings", subject, len(c))
+		}
+	}
+	if For("none") != nil {
+		t.Error("violations without any proxy are told apart")
+	}
+}
+
+// With any one finding left out, what it explains is NEW.
+func TestEveryFindingIsNeeded(t *testing.T) {
+	for _, f := range All() {
+		for i, m := range f.Matches {
+			s := invariant.Signature{Invariant: m.Invariants[0], Mechanism: m.Mechanisms[0]}
+			first := func(to *string, from []string) {
+				if len(from) > 0 {
+					*to = from[0]
+				}
+			}
+			first(&s.Answer, m.Answers)
+			first(&s.Wrong, m.Wrong)
+			first(&s.Setup, m.Setups)
+			if len(m.Roles) > 0 {
+				s.Roles = m.Roles[0]
+			}
+			if len(m.Ways) > 0 {
+				s.Way = m.Ways[0]
+			}
+			if len(m.Reach) > 0 {
+				s.Reach = m.Reach[0]
+			}
+			if len(m.Obstacles) > 0 {
+				s.Obstacle = m.Obstacles[0]
+			}
+			if len(m.Before) > 0 {
+				s.Before = m.Before[0]
+			}
+			if len(m.Changes) > 0 {
+				s.Change = m.Changes[0]
+			}
+			if len(m.Since) > 0 {
+				s.Since = m.Since[0]
+			}
+			if got, ok := All().Explain(s); !ok || got.Number != f.Number {
+				t.Errorf("finding %d, match %d: %s is explained by finding %d", f.Number, i+1, s, got.Number)
+			}
+			if got, ok := All().Without(f.Number).Explain(s); ok {
+				t.Errorf("finding %d, match %d: without it finding %d explains %s", f.Number, i+1, got.Number, s)
+			}
+		}
+	}
 }

@@ -35,6 +35,25 @@ var documents = []mutant{
 		},
 	},
 	{
+		part: "discovery", name: "versions-reversed",
+		wrong: "Every server lists the versions of a group in the reverse order, so that clients prefer the least stable.",
+		plant: func(acted func()) sim.Defects {
+			return onDocuments(func(_ proxy.ServerID, a *answer) {
+				var list apidiscoveryv2.APIGroupDiscoveryList
+				if json.Unmarshal(a.body, &list) != nil {
+					return
+				}
+				for _, group := range list.Items {
+					if len(group.Versions) > 1 {
+						acted()
+						slices.Reverse(group.Versions)
+					}
+				}
+				a.body, _ = json.Marshal(list)
+			})
+		},
+	},
+	{
 		part: "discovery", name: "tag-of-one-server",
 		wrong: "The entity tag of a document depends on who answers.",
 		plant: func(acted func()) sim.Defects {
