@@ -12,7 +12,7 @@ var preferredVersions = scenario.Scenario{
 		"anything. Clients do as kubectl does: they ask a server for discovery and use the first version of a resource that it lists.",
 	Holds:            "The version that they choose works on every server.",
 	Source:           "KEP-4020, goals: everything that discovery lists can be accessed",
-	About:            []string{"DiscoveryAccessible", "NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete"},
+	About:            []string{"DiscoveryAccessible", "NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Discovery,
