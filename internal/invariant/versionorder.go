@@ -14,7 +14,7 @@ var versionOrder = Invariant{
 	Name:    "VersionOrder",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "Merged discovery lists the versions of a group in the order of their priority, stable before beta before alpha and newer before " +
+	Sentence: "In steady state, merged discovery lists the versions of a group in the order of their priority, stable before beta before alpha and newer before " +
 		"older, so that every apiserver prefers the same version.",
 	Source: "Kubernetes API concepts, CustomResourceDefinition versioning, version priority; KEP-4020, Goals: discovery reports the same " +
 		"whichever apiserver is asked",
@@ -22,14 +22,14 @@ var versionOrder = Invariant{
 }
 
 func judgeVersionOrder(f *Facts) *tally {
-	t := newTally(f)
+	t := newTimedTally(f)
 	exempt := f.ordersOfTheirOwn()
 	wrong := map[string][]string{} // by document: the groups whose versions are out of order
 	several := 0
 	for _, o := range f.observations {
 		doc, ok := f.merged(o.op)
-		if !ok || doc == nil || o.op.Path != pathGroups || !o.ready {
-			continue
+		if !ok || doc == nil || o.op.Path != pathGroups || !o.ready || f.steadyAt(o.window) == nil {
+			continue // while a version comes or goes, not all servers have heard of it
 		}
 		versions := versionsOf(doc)
 		out, done := wrong[doc.Hash]
