@@ -100,9 +100,6 @@ type violated struct {
 	Hidden int
 }
 
-// mostShown is how many kinds of violations of one invariant a reader is told in full.
-const mostShown = 8
-
 // at is when the violation that is shown happened.
 func (e Evidence) at() Seconds {
 	if len(e.Requests) > 0 {
@@ -129,12 +126,10 @@ func WriteHTML(w io.Writer, r RunReport) error {
 			continue
 		}
 		v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}
-		for n, e := range i.Evidence {
-			if n < mostShown {
-				v.Shown = append(v.Shown, instance{e, circumstances(r, e.at(), e.at())})
-			} else {
-				v.Listed = append(v.Listed, e)
-			}
+		var told []Evidence
+		told, v.Listed = i.told()
+		for _, e := range told {
+			v.Shown = append(v.Shown, instance{e, circumstances(r, e.at(), e.at())})
 		}
 		d.Violations = append(d.Violations, v)
 	}

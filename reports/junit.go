@@ -128,10 +128,8 @@ func factsText(i Invariant) string {
 // evidenceText is the evidence as plain text.
 func evidenceText(i Invariant) string {
 	var b strings.Builder
-	for n, e := range i.Evidence {
-		if n == mostShown {
-			break
-		}
+	told, listed := i.told()
+	for n, e := range told {
 		fmt.Fprintf(&b, "\n%d. %s%s\n   seen %s, from %s to %s\n   %s\n", n+1, labelled(e), e.Sentence, times(e.Count), clock(e.FirstSeconds),
 			clock(e.LastSeconds), e.Signature)
 		for _, q := range e.Requests {
@@ -151,7 +149,7 @@ func evidenceText(i Invariant) string {
 			fmt.Fprintf(&b, "   %s %s at %s: %s\n", p.Server, p.State, clock(p.AtSeconds), p.Detail)
 		}
 	}
-	for _, e := range i.Evidence[min(mostShown, len(i.Evidence)):] {
+	for _, e := range listed {
 		fmt.Fprintf(&b, "\n%s%s: %s\n", labelled(e), times(e.Count), e.Signature)
 	}
 	if more := i.Kinds - len(i.Evidence); more > 0 {

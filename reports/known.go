@@ -55,6 +55,27 @@ func (i *Invariant) explain(known findings.Catalogue) {
 	slices.SortStableFunc(i.Evidence, func(a, b Evidence) int { return cmp.Compare(a.commonness(), b.commonness()) })
 }
 
+// mostTold is how many kinds of violations of one invariant a reader is told in full.
+const mostTold = 8
+
+// told returns the evidence that a reader is told in full, and the rest. A finding is told once: its
+// circumstances differ, and its cause does not.
+func (i Invariant) told() (told, listed []Evidence) {
+	findings := map[int]bool{}
+	for _, e := range i.Evidence {
+		again := e.Known != nil && findings[e.Known.Finding]
+		if again || len(told) == mostTold {
+			listed = append(listed, e)
+			continue
+		}
+		if e.Known != nil {
+			findings[e.Known.Finding] = true
+		}
+		told = append(told, e)
+	}
+	return told, listed
+}
+
 // commonness is 0 for what is NEW, and else how many scenarios show its finding, plus one.
 func (e Evidence) commonness() int {
 	if e.Known == nil {

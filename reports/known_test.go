@@ -93,6 +93,22 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 	}
 }
 
+// A finding that shows under many circumstances takes one place; what is NEW takes one for each.
+func TestAFindingIsToldOnce(t *testing.T) {
+	i := Invariant{}
+	for n := range 20 {
+		e := Evidence{New: n%2 == 0, Count: n}
+		if !e.New {
+			e.Known = &Known{Finding: 1 + n%4}
+		}
+		i.Evidence = append(i.Evidence, e)
+	}
+	told, listed := i.told()
+	if len(told) != mostTold || len(told)+len(listed) != 20 || told[0].Count != 0 || told[1].Count != 1 || told[3].Count != 3 || told[4].Count != 4 || told[5].Count != 6 {
+		t.Errorf("told in full %+v, listed %+v", told, listed)
+	}
+}
+
 // Violations beyond the groups that a verdict shows count as NEW: nobody has looked at them.
 func TestWhatIsNotShownIsNew(t *testing.T) {
 	v := invariant.Verdict{
