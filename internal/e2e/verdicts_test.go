@@ -103,19 +103,23 @@ func ignorantOnKind() map[string]invariant.Outcome {
 // added to a resource that v1.36 has, is not (docs/findings.md).
 const csiNodeStatus = "storage.k8s.io/v1/csinodes/status"
 
-// onlyCSINodeStatus checks that these invariants are violated by that defect, and by nothing else.
+// onlyCSINodeStatus checks that these invariants are violated by that defect, which is finding 2. On a
+// slow machine, finding 24 may show as well: a server that takes long to start is heard of late.
 func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		v := verdict(t, r, name)
-		if len(v.Evidence) == 0 {
-			t.Errorf("%s: no evidence, want the known defect to show", name)
+		if v.New > 0 {
+			t.Errorf("%s: %d violations are NEW", name, v.New)
 		}
-		if v.Kinds != len(v.Evidence) {
-			t.Errorf("%s: the report shows %d of %d kinds of violations: what the others are about is not known", name, len(v.Evidence), v.Kinds)
+		if !slices.Contains(v.Findings, 2) {
+			t.Errorf("%s: findings %v, want 2 to show", name, v.Findings)
 		}
 		for _, e := range v.Evidence {
-			if !slices.Equal(e.Resources, []string{csiNodeStatus}) || e.ResourcesTotal != 1 {
+			switch {
+			case e.Known != nil && e.Known.Finding == 24:
+				t.Logf("%s: finding 24: %s", name, e.Sentence)
+			case !slices.Equal(e.Resources, []string{csiNodeStatus}) || e.ResourcesTotal != 1:
 				t.Errorf("%s, about %v (%d in all), want %s only: %s", name, e.Resources, e.ResourcesTotal, csiNodeStatus, e.Sentence)
 			}
 		}
