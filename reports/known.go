@@ -125,6 +125,25 @@ func (r *RunReport) account() {
 	slices.Sort(r.Verdict.Findings)
 }
 
+// miss looks for findings that the run should have shown, and did not.
+func (r *RunReport) miss(known findings.Catalogue) {
+	if !r.Metadata.Complete || r.Metadata.Error != "" || r.Metadata.From == r.Metadata.To {
+		return
+	}
+	for _, f := range known.Expected(r.Metadata.Scenario, r.Metadata.Backend) {
+		shown, tested := false, false
+		for _, i := range r.Invariants {
+			shown = shown || slices.Contains(i.Findings, f.Number)
+			tested = tested || i.Outcome != invariant.OutcomeInconclusive && slices.ContainsFunc(f.Matches, func(m findings.Match) bool {
+				return slices.Contains(m.Invariants, i.Name)
+			})
+		}
+		if tested && !shown {
+			r.Verdict.Missing = append(r.Verdict.Missing, Known{Finding: f.Number, Title: f.Title})
+		}
+	}
+}
+
 // OnlyKnown reports whether the run failed, and findings explain every violation that counts.
 func (r RunReport) OnlyKnown() bool {
 	return r.Verdict.Outcome == invariant.OutcomeFail && r.Verdict.New == 0 && len(r.Verdict.Findings) > 0
@@ -158,6 +177,15 @@ func (m VersionMatrix) OnlyKnown() bool {
 		}
 		return c.Core.bad()
 	})
+}
+
+// OnlyKnown reports whether the search failed, findings explain everything that counts, and the
+// search could be trusted to its end.
+func (c *Campaign) OnlyKnown() bool {
+	if c.Verdict.Outcome != invariant.OutcomeFail || !c.Complete || c.Checks.Differed+c.Checks.Wrong > 0 || len(c.Troubles) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.Findings, func(f CampaignFinding) bool { return f.Finding == 0 && c.Decides(f.Grade) })
 }
 
 // bad reports whether the result keeps a suite from passing although known failures do not.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports/findings"
 )
@@ -161,6 +162,32 @@ func TestOnlyKnownFailuresOfASuite(t *testing.T) {
 	}
 }
 
+func TestOnlyKnownFailuresOfASearch(t *testing.T) {
+	search := func(change func(*Campaign)) *Campaign {
+		c := smallCampaign()
+		c.Troubles, c.Checks = nil, SelfChecks{}
+		change(c)
+		return c
+	}
+	if c := search(func(*Campaign) {}); !c.OnlyKnown() { // what is NEW there does not count
+		t.Error("finding 1 and an extended invariant, and it is not known")
+	}
+	for name, change := range map[string]func(*Campaign){
+		"strict":            func(c *Campaign) { c.Strict = true },
+		"a NEW one":         func(c *Campaign) { c.Findings[0].Finding = 0 },
+		"ended early":       func(c *Campaign) { c.Complete = false },
+		"two traces":        func(c *Campaign) { c.Checks.Differed = 1 },
+		"a wrong suspicion": func(c *Campaign) { c.Checks.Wrong = 1 },
+		"a panic":           func(c *Campaign) { c.Troubles = []Trouble{{Sentence: "panic"}} },
+		"nothing found":     func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
+		"nothing proved":    func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomeInconclusive },
+	} {
+		if search(change).OnlyKnown() {
+			t.Errorf("%s, and it counts as known", name)
+		}
+	}
+}
+
 func TestOnlyKnownFailuresOfAMatrix(t *testing.T) {
 	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
 	cells := func() []MatrixCell {
@@ -183,6 +210,39 @@ func TestOnlyKnownFailuresOfAMatrix(t *testing.T) {
 		m := NewMatrix(MatrixMetadata{Complete: true}, []VersionPair{{From: "v1.36.3", To: "v1.37.1"}}, all)
 		if got := m.OnlyKnown(); got != c.want {
 			t.Errorf("%s: only known: %t, want %t (%s: %s)", name, got, c.want, m.Result, m.Sentence)
+		}
+	}
+}
+
+// A finding that a scenario always shows, and that does not show although it was tested for, may be
+// fixed.
+func TestFindingsThatDoNotShow(t *testing.T) {
+	known := catalogueForTests()
+	known[0].Scenarios, known[1].Scenarios = []string{"peer-partition"}, []string{"peer-partition"}
+	run := func(o invariant.Outcome, change func(*history.History), catalogue findings.Catalogue) []Known {
+		h := smallRun()
+		h.Run.Scenario, h.Run.From, h.Run.To = "peer-partition", older, newer
+		if change != nil {
+			change(h)
+		}
+		v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: o, Checked: 1, Evidence: []invariant.Evidence{{Signature: everywhere, Count: 1}}}
+		return New(h, []invariant.Verdict{v}, Options{Findings: catalogue}).Verdict.Missing
+	}
+	if got := run(invariant.OutcomeFail, nil, known); len(got) != 1 || got[0].Finding != 1 {
+		t.Errorf("missing %+v, want finding 1", got)
+	}
+	byChance := slices.Clone(known)
+	byChance[0].Chance = "it rains"
+	for name, got := range map[string][]Known{
+		"nothing was tested":       run(invariant.OutcomeInconclusive, nil, known),
+		"it shows by chance":       run(invariant.OutcomeFail, nil, byChance),
+		"the run was cut short":    run(invariant.OutcomeFail, func(h *history.History) { h.End.Complete = false }, known),
+		"another scenario":         run(invariant.OutcomeFail, func(h *history.History) { h.Run.Scenario = "quiet" }, known),
+		"servers of one version":   run(invariant.OutcomeFail, func(h *history.History) { h.Run.To = h.Run.From }, known),
+		"nobody asks for findings": run(invariant.OutcomeFail, nil, nil),
+	} {
+		if len(got) > 0 {
+			t.Errorf("%s: missing %+v", name, got)
 		}
 	}
 }

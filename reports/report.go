@@ -110,6 +110,9 @@ type Verdict struct {
 	// numbers of the findings that explain the others, sorted.
 	New      int   `json:"new,omitempty"`
 	Findings []int `json:"findings,omitempty"`
+	// Missing are the findings that this scenario shows in released versions, and that this run did not
+	// show although it tested for them: perhaps they are fixed.
+	Missing []Known `json:"missing,omitempty"`
 	// Known is true if a run passes in CI when findings explain everything that failed (--known).
 	Known bool `json:"known,omitempty"`
 }
@@ -182,6 +185,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		}
 	}
 	r.account()
+	r.miss(opts.Findings)
 	r.Verdict.Sentence = headline(r)
 	return r
 }

@@ -74,6 +74,9 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
+	for _, k := range r.Verdict.Missing {
+		fmt.Fprintf(t, "\nFinding %d did not show, though this scenario shows it in released versions. Fixed? (%s)\n", k.Finding, plain(k.Title))
+	}
 	return t.end(w, HTMLFile, JSONFile, JUnitFile)
 }
 

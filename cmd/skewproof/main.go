@@ -170,7 +170,7 @@ bench, parity and replay answer another question by 0 to 2; their --help says wh
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
-		newList(), newRun(), newJudge(), newReports(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
+		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
 		newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(),
 	)
 	root.AddCommand(newHidden()...)

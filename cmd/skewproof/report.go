@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -115,4 +116,46 @@ func matrixAgain(dir string, c run.Console) error {
 		return err
 	}
 	return resultError(m.Result, suite.RenderMatrix(m, dir, c))
+}
+
+func newDiff() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two judged runs, or two suites scenario by scenario: what is fixed, still there, or new",
+		Long: `Compare two judged runs, or all runs of two suites that are of the same scenario and subject. A violation is known again by its signature,
+whatever the circumstances: it is new if only B has it, fixed if only A has it and B was tested for it.
+
+Exit code 0: B has no kind of violation that A has not; 1: it has; 3: there is nothing to compare.`,
+		Example: `  skewproof run rolling-upgrade --out _out/before
+  skewproof run rolling-upgrade --binary kube-apiserver@v1.37.1=PATH --out _out/after
+  skewproof diff _out/before _out/after -o markdown`,
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if output != "text" && output != "markdown" {
+				return &exitError{exitUsage, fmt.Errorf("--output %q: want text or markdown", output)}
+			}
+			a, err := reports.FindRuns(dirs[0])
+			if err != nil {
+				return err
+			}
+			b, err := reports.FindRuns(dirs[1])
+			if err != nil {
+				return err
+			}
+			diffs, unpaired := reports.CompareAll(a, b)
+			if err := reports.WriteDiffs(cmd.OutOrStdout(), diffs, unpaired, output == "markdown"); err != nil {
+				return err
+			}
+			switch {
+			case len(diffs) == 0:
+				return fmt.Errorf("no scenario and subject is in both %s and %s", dirs[0], dirs[1])
+			case slices.ContainsFunc(diffs, reports.Diff.Worse):
+				return &exitError{code: exitFail}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, or markdown for a comment")
+	return cmd
 }

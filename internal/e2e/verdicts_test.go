@@ -66,6 +66,7 @@ var usual = map[string]invariant.Outcome{
 	"WritesOnce":             invariant.OutcomePass,
 	"DiscoveryDeterministic": invariant.OutcomePass,
 	"DiscoveryComplete":      invariant.OutcomePass,
+	"VersionOrder":           invariant.OutcomePass,
 	"NoCrash":                invariant.OutcomePass,
 	"AnsweredInKind":         invariant.OutcomePass, // part of the general load speaks protobuf
 	"AnsweredInFull":         invariant.OutcomePass,

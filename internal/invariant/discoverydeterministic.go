@@ -104,7 +104,7 @@ func (t *tally) comparePool(pool []sighting) {
 		what := s.op.Path + ": " + cause + " " + when
 		b := t.breach(s.observation, situation{}, what, what)
 		if other.steady != s.steady { // what was in the way may have been so at the time of the other
-			b.Before = f.anyObstacle(window{beginning, s.op.End})
+			b.Before = f.anyObstacle(window{beginning, max(s.op.End, other.op.End)})
 		}
 		t.violation(b, func() Evidence {
 			e := f.show(s.observation, situation{}, "")

@@ -122,7 +122,7 @@ type Change string
 // The changes, the strongest first: a signature has one.
 const (
 	ChangeNone     Change = ""
-	ChangeAsked    Change = "asked server restarted" // or started for the first time
+	ChangeAsked    Change = "asked server restarted" // or started for the first time while something was in the way
 	ChangeCapable  Change = "serving server restarted"
 	ChangeOther    Change = "other server restarted"
 	ChangeDeletion Change = "deleted" // some server had served it, and ceased to without a restart
@@ -425,9 +425,10 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 		pause := l.State == history.StatePaused || l.State == history.StateResumed
 		switch {
 		case l.At < from || l.At > o.op.Start || pause:
+		case first && (l.Server != o.op.Server || !f.hinderedFrom(l.At, o.op.Server, candidates)):
+			// Every run begins with that.
 		case l.Server == o.op.Server:
 			return ChangeAsked
-		case first: // in every run, all others begin with that
 		case serves(l.Server):
 			capable = true
 		default:
@@ -442,6 +443,14 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 	default:
 		return f.redefined(o, from)
 	}
+}
+
+// hinderedFrom reports whether something kept a server that became ready at that time from learning
+// of the servers that could serve the request.
+func (f *Facts) hinderedFrom(ready history.Time, asked string, candidates []Candidate) bool {
+	return slices.ContainsFunc(candidates, func(c Candidate) bool {
+		return f.linkObstacle(asked, c.Server, window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
+	})
 }
 
 // redefined says whether some server, without a restart, ceased to serve the resource at any time

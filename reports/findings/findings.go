@@ -55,6 +55,10 @@ type Finding struct {
 	Matches []Match `json:"matches,omitempty"`
 	// Scenarios are those that show it with the subject builtin at Reproduce's versions.
 	Scenarios []string `json:"scenarios,omitempty"`
+	// Chance says why it may not show in a run of these scenarios; empty if it always does.
+	// NotSimulated is true if the simulator never shows it.
+	Chance       string `json:"chance,omitempty"`
+	NotSimulated bool   `json:"notSimulated,omitempty"`
 	// Reproduce is the command that shows it.
 	Reproduce string `json:"reproduce,omitempty"`
 	// Switches are the switches of the policy that remove it, each alone: "Routing.Subresources".
@@ -225,6 +229,13 @@ func ReadFile(path string) (Catalogue, error) {
 
 // leastOwn is the least number of a finding of one's own.
 const leastOwn = 1000
+
+// Expected are the findings that every run of the scenario on that backend shows.
+func (c Catalogue) Expected(scenario, backend string) Catalogue {
+	return slices.DeleteFunc(slices.Clone(c), func(f Finding) bool {
+		return !slices.Contains(f.Scenarios, scenario) || f.Chance != "" || f.NotSimulated && backend == "sim"
+	})
+}
 
 // Explain returns the first finding that explains a violation with this signature.
 func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
