@@ -225,8 +225,7 @@ func hosts() error {
 		return fmt.Errorf("the run cannot reach host b: %w", err)
 	}
 	_ = c.Close()
-	var sneaked error
-	sneaked = a.do(func() error { _, err := net.DialTimeout("tcp", bln.Addr().String(), 500*time.Millisecond); return err })
+	sneaked := a.do(func() error { _, err := net.DialTimeout("tcp", bln.Addr().String(), 500*time.Millisecond); return err })
 	if sneaked == nil {
 		return errors.New("host a reached host b around the switch")
 	}
