@@ -123,10 +123,16 @@ func FindRuns(dir string) ([]RunReport, error) {
 			return nil
 		}
 		r, err := Read(path)
-		if err == nil {
-			all = append(all, r)
+		if err != nil {
+			return err
 		}
-		return err
+		for _, i := range r.Invariants {
+			if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {
+				return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew", path, filepath.Dir(path))
+			}
+		}
+		all = append(all, r)
+		return nil
 	})
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%s holds no judged run: there is no %s in it", dir, JSONFile)
@@ -205,7 +211,8 @@ func (d Diff) text(b *strings.Builder) {
 }
 
 func (d Diff) markdown(b *strings.Builder) {
-	cell := func(s string) string { return strings.ReplaceAll(plain(s), "|", `\|`) }
+	escape := strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'") // a server wrote some of it
+	cell := func(s string) string { return escape.Replace(plain(s)) }
 	fmt.Fprintf(b, "**%s, %s**\n\n- A: %s\n- B: %s\n", cell(d.Scenario), cell(d.Subject), cell(side(d.A)), cell(side(d.B)))
 	for _, v := range d.Verdicts {
 		fmt.Fprintf(b, "- %s: %s → %s\n", cell(v.Name), orNone(v.A), orNone(v.B))
@@ -214,7 +221,7 @@ func (d Diff) markdown(b *strings.Builder) {
 		b.WriteString("\n| | A | B | violation | |\n|---|---:|---:|---|---|\n")
 	}
 	for _, k := range d.Kinds {
-		fmt.Fprintf(b, "| %s | %d | %d | %s | %s |\n", k.State, k.A, k.B, cell(k.Signature.String()), k.Label)
+		fmt.Fprintf(b, "| %s | %d | %d | %s | %s |\n", k.State, k.A, k.B, cell(k.Signature.String()), cell(k.Label))
 	}
 	b.WriteString("\n")
 }

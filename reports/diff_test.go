@@ -95,6 +95,11 @@ func TestRunsOfASuiteAreComparedByScenario(t *testing.T) {
 	}
 	a, b := t.TempDir(), t.TempDir()
 	full := small()
+	for i := range full.Invariants {
+		for j := range full.Invariants[i].Evidence {
+			full.Invariants[i].Evidence[j].Signature = invariant.Signature{Invariant: full.Invariants[i].Name, Mechanism: invariant.MechanismResource}
+		}
+	}
 	write(filepath.Join(a, "scenarios", "one"), full)
 	write(filepath.Join(b, "scenarios", "one"), full)
 	write(filepath.Join(b, "control", "one"), full) // must fail, and is not compared
@@ -112,6 +117,11 @@ func TestRunsOfASuiteAreComparedByScenario(t *testing.T) {
 	diffs, unpaired := CompareAll(ra, rb)
 	if len(diffs) != 1 || len(unpaired) != 1 || unpaired[0] != "two, "+full.Metadata.Subject+": only in B" || diffs[0].Worse() {
 		t.Errorf("%d diffs, unpaired %q", len(diffs), unpaired)
+	}
+	old := t.TempDir()
+	write(old, small()) // some of its evidence has no signature
+	if _, err := FindRuns(old); err == nil || !strings.Contains(err.Error(), "skewproof judge "+old) {
+		t.Errorf("a report without signatures: %v", err)
 	}
 	if _, err := FindRuns(t.TempDir()); err == nil {
 		t.Error("an empty directory holds runs")

@@ -160,7 +160,7 @@ Exit codes:
   2  inconclusive: nothing was proved
   3  it could not be run; the message says why
   4  wrong usage
-bench, parity and replay answer another question by 0 to 2; their --help says which. shell gives the exit code of what ran in it.`,
+bench, diff, parity and replay answer another question by 0 to 2; their --help says which. With --known, only what no finding explains fails. shell gives the exit code of what ran in it.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

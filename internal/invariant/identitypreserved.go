@@ -105,7 +105,8 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
-// compare says in which way a peer, and which, saw the user otherwise than the asked server recorded for the
+// compare says in which way a peer, and which, saw the user otherwise
+// than the asked server recorded for the
 // same operation, or if that recorded none, than any asked server recorded for that user. It is ""
 // if none did. Servers differ in what they record of one user (v1.30 records less about a
 // certificate), so matching any of them is enough.

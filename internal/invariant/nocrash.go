@@ -22,7 +22,7 @@ func judgeNoCrash(f *Facts) *tally {
 		if l.State != history.StateCrashed {
 			continue
 		}
-		t.violation(breach{Signature: Signature{Mechanism: MechanismProcess, Wrong: "crashed"}, asked: l.Server, at: l.At, cause: "crashed"}, func() Evidence {
+		t.violation(breach{Signature: f.crash(l), asked: l.Server, at: l.At, cause: "crashed"}, func() Evidence {
 			sentence := fmt.Sprintf("%s (%s, start %d) ended by itself at %s", l.Server, l.Version, l.Incarnation, clock(l.At))
 			if l.Detail != "" {
 				sentence += ": " + l.Detail
@@ -39,4 +39,13 @@ func judgeNoCrash(f *Facts) *tally {
 	}
 	t.fact("apiserver processes", len(processes))
 	return t
+}
+
+// crash is the signature of a process that ended by itself.
+func (f *Facts) crash(l history.Lifecycle) Signature {
+	s := Signature{Mechanism: MechanismProcess, Wrong: "crashed"}
+	if old := generation(l.Version); old != "" {
+		s.Setup = "asked server: " + old
+	}
+	return s
 }

@@ -18,8 +18,8 @@ import (
 // no seed in it. Two violations with one signature are shown as one evidence item.
 //
 // Invariant, Mechanism, Roles, Answer, Way, Reach and Wrong say what was asked and what was wrong;
-// Obstacle, Before, Change, Setup and Since say under which circumstances. An empty field means that it does not
-// apply, or that the history does not say.
+// Obstacle, Before, Change, Setup and Since say under which circumstances. An empty field means that
+// it does not apply, or that the history does not say.
 type Signature struct {
 	Invariant string    `json:"invariant"`
 	Mechanism Mechanism `json:"mechanism"`
@@ -184,7 +184,8 @@ var (
 func (s Signature) Compare(o Signature) int {
 	return cmp.Or(cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Mechanism, o.Mechanism), cmp.Compare(s.Roles, o.Roles),
 		cmp.Compare(s.Answer, o.Answer), cmp.Compare(s.Way, o.Way), cmp.Compare(s.Reach, o.Reach), cmp.Compare(s.Wrong, o.Wrong),
-		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change), cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since))
+		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change),
+		cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since))
 }
 
 // signature computes the signature of a violation in the response to o, which was sent in situation
@@ -326,217 +327,6 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 	default:
 		return ReachNone, obstacle
 	}
-}
-
-var obstacles = []Obstacle{
-	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleNone,
-}
-
-func stronger(a, b Obstacle) Obstacle {
-	return obstacles[min(slices.Index(obstacles, a), slices.Index(obstacles, b))]
-}
-
-// obstacle is the strongest that was in the way from one server to another in w.
-func (f *Facts) obstacle(from, to string, w window) Obstacle {
-	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return !s.up || s.phase != phaseReady }))
-}
-
-// obstacleBefore is the same of a time that is over. Starts and ends of processes are changes.
-func (f *Facts) obstacleBefore(from, to string, w window) Obstacle {
-	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return s.phase == phasePaused }))
-}
-
-// anyObstacle is the strongest between any two servers in a time that is over.
-func (f *Facts) anyObstacle(w window) Obstacle {
-	strongest := ObstacleNone
-	for _, from := range f.servers {
-		for _, to := range f.servers {
-			strongest = stronger(strongest, f.obstacleBefore(from.name, to.name, w))
-		}
-	}
-	return strongest
-}
-
-func (f *Facts) processObstacle(of string, w window, is func(span) bool) Obstacle {
-	if slices.ContainsFunc(f.byName[of].line, func(s span) bool { return is(s) && s.overlaps(w.widen(settle)) }) {
-		return ObstacleProcess
-	}
-	return ObstacleNone
-}
-
-func (f *Facts) linkObstacle(from, to string, w window) Obstacle {
-	strongest := ObstacleNone
-	for _, fault := range f.linkFaults(link{from, to}, w.widen(settle)) {
-		switch {
-		case fault.Kind == history.FaultMisconfiguration:
-			strongest = stronger(strongest, ObstacleConfiguration)
-		case fault.Kind == history.FaultProxyOff:
-			strongest = stronger(strongest, ObstacleProxyOff)
-		case fault.Kind == history.FaultBreakDiscovery && strings.Contains(fault.Detail, "break"):
-			strongest = stronger(strongest, ObstacleBrokenOff)
-		case fault.Kind == history.FaultBreakDiscovery:
-			strongest = stronger(strongest, ObstacleDiscovery)
-		case fault.Blocks || !delaying[fault.Kind]:
-			strongest = stronger(strongest, ObstacleLink)
-		}
-	}
-	return strongest
-}
-
-// changesSince is since when a change counts for a violation: changeLasts before the asked server
-// began to answer so, or since the first fault that was on then began.
-func (f *Facts) changesSince(o *observation) history.Time {
-	from := later(o.likewise, -changeLasts)
-	first := from
-	for _, fault := range f.faultList {
-		if fault.Start <= o.likewise && fault.End >= from {
-			first = min(first, fault.Start)
-		}
-	}
-	return first
-}
-
-// since says how long before the operation the last disturbance was over.
-func (f *Facts) since(o *observation) Since {
-	since := SinceLong
-	for _, d := range f.disturbances {
-		switch {
-		case d.from > o.op.Start:
-		case d.to > o.op.Start:
-			return SinceLong
-		case later(d.to, f.bounds.Convergence) >= o.op.Start:
-			since = SinceRecent
-		}
-	}
-	return since
-}
-
-// change is the strongest change from then until the violation.
-func (f *Facts) change(o *observation, s situation, candidates []Candidate, from history.Time) Change {
-	serves := func(name string) bool {
-		return slices.Contains(s.lost, name) || slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Server == name })
-	}
-	if len(candidates) == 0 && o.resource != nil && o.resource.key != (key{}) && f.redefined(o, from) == ChangeDeletion {
-		return ChangeDeletion // which is why no server serves it
-	}
-	capable, other := false, false
-	for _, l := range f.lifecycle {
-		first := l.Incarnation == 1 && (l.State == history.StateStarting || l.State == history.StateReady)
-		pause := l.State == history.StatePaused || l.State == history.StateResumed
-		switch {
-		case l.At < from || l.At > o.op.Start || pause:
-		case first && (l.Server != o.op.Server || !f.hinderedFrom(l.At, o.op.Server, candidates)):
-			// Every run begins with that.
-		case l.Server == o.op.Server:
-			return ChangeAsked
-		case serves(l.Server):
-			capable = true
-		default:
-			other = true
-		}
-	}
-	switch {
-	case capable:
-		return ChangeCapable
-	case other:
-		return ChangeOther
-	default:
-		return f.redefined(o, from)
-	}
-}
-
-// hinderedFrom reports whether something kept a server that became ready at that time from learning
-// of the servers that could serve the request.
-func (f *Facts) hinderedFrom(ready history.Time, asked string, candidates []Candidate) bool {
-	return slices.ContainsFunc(candidates, func(c Candidate) bool {
-		return f.linkObstacle(asked, c.Server, window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
-	})
-}
-
-// redefined says whether some server, without a restart, ceased to serve the resource at any time
-// before, or began to since from. For discovery any resource counts.
-func (f *Facts) redefined(o *observation, from history.Time) Change {
-	change := ChangeNone
-	for _, s := range f.servers {
-		var before *document
-		incarnation := 0
-		for _, piece := range s.served {
-			if piece.from > o.op.End {
-				break
-			}
-			if piece.doc == nil || piece.doc == before {
-				continue
-			}
-			if before != nil && piece.incarnation == incarnation {
-				switch {
-				case lessIn(before, piece.doc, o):
-					return ChangeDeletion
-				case piece.from >= from && lessIn(piece.doc, before, o):
-					change = ChangeCreation
-				}
-			}
-			before, incarnation = piece.doc, piece.incarnation
-		}
-	}
-	return change
-}
-
-// lessIn reports whether the first document lists what the operation is about, and the second does
-// not.
-func lessIn(had, has *document, o *observation) bool {
-	if o.resource != nil && o.resource.key != (key{}) {
-		return had.lists[o.resource.key] && !has.lists[o.resource.key]
-	}
-	for k := range had.lists {
-		if !has.lists[k] {
-			return true
-		}
-	}
-	return false
-}
-
-// generation names the older designs of upstream's proxy. The one of v1.35 and newer has no name.
-func generation(version string) string {
-	switch minor := semver.MajorMinor(version); {
-	case semver.Compare(minor, "v1.28") < 0: // there was none, or the version is unknown
-		return ""
-	case semver.Compare(minor, "v1.34") < 0:
-		return "proxy of v1.28"
-	case minor == "v1.34":
-		return "proxy of v1.34"
-	default:
-		return ""
-	}
-}
-
-// setup is how the asked server and those that could have served the request were set up: what was
-// out of the ordinary, without names of servers. An emulated version is not: it shows in Roles.
-func (f *Facts) setup(o *observation, candidates []Candidate) string {
-	var all []string
-	add := func(who string, s *server) {
-		for _, what := range strings.Split(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}], ", ") {
-			if what == "" || strings.HasPrefix(what, "emulating ") {
-				continue
-			}
-			if name, of, ok := strings.Cut(what, " of "); ok && f.byName[of] != nil {
-				what = name + " of another server"
-			}
-			if what = who + ": " + what; !slices.Contains(all, what) {
-				all = append(all, what)
-			}
-		}
-	}
-	if old := generation(o.asked.line.at(o.op.Start).version); old != "" {
-		all = append(all, "asked server: "+old)
-	}
-	add("asked server", o.asked)
-	for _, c := range candidates {
-		if c.Server != o.op.Server {
-			add("serving server", f.byName[c.Server])
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, "; ")
 }
 
 // Core is the signature without the circumstances: what differs only in them is one kind of defect.

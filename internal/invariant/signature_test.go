@@ -187,3 +187,13 @@ func TestTheSmallestExampleIsShown(t *testing.T) {
 		t.Errorf("from %s to %s, want 80 s to 150 s", e.First, e.Last)
 	}
 }
+
+// Finding 5 is about one design: a crash of any other is another defect.
+func TestACrashTellsTheDesignOfItsServer(t *testing.T) {
+	for version, want := range map[string]string{"v1.34.4": "asked server: proxy of v1.34", "v1.37.1": ""} {
+		v := verdictOf(t, tell().state("b", 50, history.StateCrashed).runs("b", version).h, "NoCrash")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
+			t.Errorf("%s: %+v, want the setup %q", version, v.Evidence, want)
+		}
+	}
+}

@@ -44,8 +44,7 @@ func TestUpstreamsDefectsMaskNoOthers(t *testing.T) {
 	}
 	masked := make([]bool, len(chosen))
 	together(len(chosen), func(i int) {
-		new := newIn(t, released, chosen[i], unmasked, sound...)
-		masked[i] = len(new) == 0
+		masked[i] = len(newIn(t, released, chosen[i], unmasked, sound...)) == 0
 	})
 	for i, m := range chosen {
 		switch why := upstreamHides[m.name]; {
