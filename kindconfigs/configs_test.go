@@ -29,7 +29,7 @@ func TestNoFileIsLeftOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"*.yaml", "kubeadm/*", "files/*.yaml", "files/patches/*/*"} {
+	for _, pattern := range []string{"*.yaml", "kubeadm/*.yaml", "kubeadm/patches/*", "files/*.yaml", "files/patches/*/*"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no file is like %s (%v)", pattern, err)

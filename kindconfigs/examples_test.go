@@ -82,8 +82,8 @@ func Files() (map[string]string, error) {
 	files["files/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver, as a static pod. The image is only there to run it in.\n" + string(manifest)
 	for subject, title := range map[string]string{
 		scenario.SubjectBuiltin: "What a cluster made by kubeadm needs for the Mixed Version Proxy of its kube-apiservers (KEP-4020).",
-		scenario.SubjectReference: "What a cluster made by kubeadm needs for the reference proxy in front of its kube-apiservers. The static pod is files/skewproof-proxy.yaml; " +
-			"kubelets have to probe the kube-apiserver at its own port (files/patches/v1.36.3-behind-proxy).",
+		scenario.SubjectReference: "What a cluster made by kubeadm needs for the reference proxy in front of its kube-apiservers. The sidecar's static pod is " +
+			"skewproof-proxy.yaml; kubeadm needs patches/ too (see docs/proxy.md).",
 	} {
 		c := kind.Configuration{Title: []string{title}, Subject: subject, Nodes: []kind.Node{{Version: v136}}}
 		pieces, err := c.ExtraArgs()
@@ -92,5 +92,11 @@ func Files() (map[string]string, error) {
 		}
 		files["kubeadm/"+subject+".yaml"] = string(pieces)
 	}
+	if manifest, err = kind.OperatorProxyManifest(); err != nil {
+		return nil, err
+	}
+	files["kubeadm/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver of reference.yaml, as a static pod. 'make image' makes the image. To pull it from a\n" +
+		"# registry of your own, change image and imagePullPolicy.\n" + string(manifest)
+	files["kubeadm/patches/kube-apiserver+strategic.yaml"] = kind.OperatorPatch
 	return files, nil
 }

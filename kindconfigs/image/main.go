@@ -1,9 +1,11 @@
 // Command image makes the images of the backend kind: a node image with the kube-apiservers of
-// several versions, and the image of kind's load balancer.
+// several versions, and the image of kind's load balancer. It also makes the image of the reference
+// proxy, which needs no engine.
 //
 //	go run ./kindconfigs/image v1.36.3 v1.37.1
+//	go run ./kindconfigs/image -proxy bin/skewproof-proxy.tar bin/skewproof
 //
-// makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of the oldest
+// The first makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of the oldest
 // version. Its base is kind's own, kindest/base, if the engine can pull it; otherwise an equal one
 // is made of Debian packages and Go modules. Downloads and builds stay in the user's cache
 // directory, and images that the engine has are not made again.
@@ -71,8 +73,12 @@ func run(ctx context.Context, args []string) error {
 	}
 	pull := flags.Bool("pull", true, "try to pull kind's own images before making equal ones here")
 	mirror := flags.String("debian-mirror", "http://deb.debian.org/debian", "where Debian packages come from; their signatures are checked")
+	proxy := flags.String("proxy", "", "write the image of the reference proxy to this file instead; the one argument is the program (bin/skewproof)")
 	if err := flags.Parse(args); err != nil {
 		return errors.Join(errFlags, err)
+	}
+	if *proxy != "" {
+		return writeProxyImage(*proxy, flags.Args())
 	}
 	versions, err := parseVersions(flags.Args())
 	if err != nil {

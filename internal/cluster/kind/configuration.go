@@ -156,6 +156,11 @@ func (c *Configuration) ExtraArgs() ([]byte, error) {
 		return nil, err
 	}
 	r.Arguments = slices.DeleteFunc(r.Arguments, func(a Argument) bool { return a.Observing })
+	for i, a := range r.Arguments {
+		if a.Name == "secure-port" {
+			r.Arguments[i] = behindSidecar
+		}
+	}
 	var b bytes.Buffer
 	for _, line := range c.Title {
 		fmt.Fprintf(&b, "# %s\n", line)

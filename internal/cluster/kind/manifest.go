@@ -75,9 +75,9 @@ func ProxyManifest(version string) ([]byte, error) {
 	mount("program", proxyProgram, corev1.HostPathFile)
 	mount("pki", pkiDir, corev1.HostPathDirectory)
 	mount("records", recordsDir, corev1.HostPathDirectoryOrCreate)
-	manifest, err := yaml.Marshal(corev1.Pod{
+	return podYAML(corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: proxyPod, Namespace: metav1.NamespaceSystem, Labels: map[string]string{"component": proxyPod, "tier": "control-plane"}},
+		ObjectMeta: metav1.ObjectMeta{Name: proxyPod, Namespace: metav1.NamespaceSystem, Labels: proxyLabels()},
 		Spec: corev1.PodSpec{
 			HostNetwork:       true,
 			PriorityClassName: "system-node-critical",
@@ -88,7 +88,16 @@ func ProxyManifest(version string) ([]byte, error) {
 			Volumes: volumes,
 		},
 	})
-	for _, empty := range []string{"    resources: {}\n", "status: {}\n"} { // the type has them, and they say nothing
+}
+
+func proxyLabels() map[string]string {
+	return map[string]string{"component": proxyPod, "tier": "control-plane"}
+}
+
+// podYAML writes a pod without the empty fields that its type always has.
+func podYAML(pod corev1.Pod) ([]byte, error) {
+	manifest, err := yaml.Marshal(pod)
+	for _, empty := range []string{"    resources: {}\n", "status: {}\n"} {
 		manifest = bytes.Replace(manifest, []byte(empty), nil, 1)
 	}
 	return manifest, err
