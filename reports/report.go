@@ -56,6 +56,8 @@ type RunReport struct {
 	Effects []Effect `json:"effects,omitempty"`
 	// Timeline shows states, faults, outcomes and violations over time, one lane per server.
 	Timeline Timeline `json:"timeline"`
+	// Pressure is how many requests of each class there were, and how many the scenario demands.
+	Pressure []invariant.Pressure `json:"pressure,omitempty"`
 	// Counts are the operations by server, class and status, in that order.
 	Counts []Count `json:"counts"`
 	// Reproduce is the command line that repeats the run; empty when the backend gave none.
@@ -130,7 +132,7 @@ type Invariant struct {
 }
 
 // matters reports whether the run is inconclusive if the invariant, which counts, is.
-func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 }
+func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 || i.Unruled > 0 }
 
 // Decides reports whether the invariant counts towards the verdict: extended ones do if strict.
 func (r RunReport) Decides(i Invariant) bool {
@@ -169,6 +171,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Steps:       newSteps(h, end),
 		Faults:      newFaults(h, end),
 		Effects:     newEffects(h, end),
+		Pressure:    facts.Pressures(),
 		Counts:      newCounts(facts),
 		Reproduce:   h.Run.Reproduce,
 		Environment: h.Run.Environment,

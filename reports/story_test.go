@@ -57,7 +57,7 @@ func smallRun() *history.History {
 				{Name: "b", ID: "apiserver-bbbb", Version: older, Address: "10.0.0.2:6443", Args: []string{"--etcd-servers=http://10.0.0.254:2379"}},
 				{Name: "c", Version: older},
 			},
-			About: []string{"NoFalseNotFound"}, Bounds: history.DefaultBounds,
+			About: []string{"NoFalseNotFound"}, Pressure: history.Pressure{Operations: 10, Skewed: 5}, Bounds: history.DefaultBounds,
 			Reproduce:   "skewproof run restart-during-partition --backend local --subject builtin --from v1.36.3 --to v1.37.1 --seed 7",
 			Environment: []string{"linux 6.12 amd64, 2 processors", "go1.26"},
 		},
@@ -139,6 +139,11 @@ func smallVerdicts() []invariant.Verdict {
 			Name: "NoFalseNotFound", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, About: true,
 			Sentence: "No server denies a resource that another one serves.", Source: "KEP-4020, Goals",
 			Checked: 5, Violations: 2, Kinds: 3, Facts: []invariant.Fact{{Name: "tolerated while knowledge spread", Value: "0"}},
+			TakenOut: []invariant.TakenOut{
+				{Class: "whole resource", Answer: "401", Reason: "rejected before routing", Count: 31, Of: 310, Unruled: 31},
+				{Class: "watch", Answer: "no answer (canceled)", Reason: "canceled by the load", Count: 2, Of: 40},
+			},
+			Unruled: 31,
 			Evidence: []invariant.Evidence{{
 				Sentence: "b was asked at 12s: list certificates.k8s.io/v1/clustertrustbundles. It answered 404, though a (v1.37.1) serves it since 2.5s but was hindered: fault 1, cut b→a since 5s.",
 				Signature: invariant.Signature{

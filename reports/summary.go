@@ -74,10 +74,26 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
+	if o, ok := r.largestUnruled(); ok {
+		fmt.Fprintf(t, "\nOf the requests that had to be passed on, no invariant rules on %s of %s (%s, %s): %s.\n",
+			grouped(o.Unruled), grouped(o.Of), plain(o.Class), plain(o.Answer), plain(o.Reason))
+	}
 	for _, k := range r.Verdict.Missing {
 		fmt.Fprintf(t, "\nFinding %d did not show, though this scenario shows it in released versions. Fixed? (%s)\n", k.Finding, plain(k.Title))
 	}
 	return t.end(w, HTMLFile, JSONFile, JUnitFile)
+}
+
+// largestUnruled is the most frequent kind of request on which no invariant rules.
+func (r RunReport) largestUnruled() (largest invariant.TakenOut, ok bool) {
+	for _, i := range r.Invariants {
+		for _, o := range i.TakenOut {
+			if o.Unruled > largest.Unruled {
+				largest, ok = o, true
+			}
+		}
+	}
+	return largest, ok
 }
 
 func shortReason(r RunReport, i Invariant) string {

@@ -18,7 +18,7 @@ var bandwidthStarvedList = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 300, Unserved: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 300, Unserved: 50, Lists: 30}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.LargeListTraffic
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.Bandwidth, To: "a", Rate: 300_000, Direction: fault.Down})...)

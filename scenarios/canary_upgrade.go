@@ -17,7 +17,7 @@ var canaryUpgrade = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance"},
 	Control:    mixedForAWhile,
-	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100, MergedDocuments: 150}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for i, server := range plan.Names() {
 			plan.Replace(server, p.To)

@@ -22,7 +22,7 @@ var certificateRotation = scenario.Scenario{
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 350, MergedDocuments: 90}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		// The run checks that a started server presents its new serving certificate. It cannot
 		// check the front-proxy certificate, which no log of a kube-apiserver shows, but a server

@@ -16,7 +16,7 @@ var crdLifecycle = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 3000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 3000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		lifecycle(plan, widgets, 6*time.Second, 6*time.Second)
 		plan.Converge()

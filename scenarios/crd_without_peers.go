@@ -17,7 +17,7 @@ var crdWithoutPeers = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    scenario.Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
-	Plan: planned(allTo, pressure{Operations: 3000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(allTo, pressure{Operations: 3000, Unserved: 100, MergedDocuments: 45}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for _, name := range plan.Names()[1:] {
 			plan.Stop(name)

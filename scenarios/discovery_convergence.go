@@ -17,7 +17,7 @@ var discoveryConvergence = scenario.Scenario{
 	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
-	Plan: planned(noneTo, pressure{Operations: 3000}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(noneTo, pressure{Operations: 3000, MergedDocuments: 250}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(2 * time.Second)
 		for _, change := range []func(){

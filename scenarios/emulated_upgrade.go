@@ -22,7 +22,7 @@ var emulatedUpgrade = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"conformance", "slow"},
 	Control:          mixedForAWhile,
-	Plan: planned(noneTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(noneTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 180}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for _, server := range plan.Names() {
 			emulating := &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}

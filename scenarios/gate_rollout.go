@@ -20,7 +20,7 @@ var gateRollout = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          withoutSteadyState,
-	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, MergedDocuments: 130}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		for i := range plan.Servers {
 			plan.Servers[i].Setup = &scenario.Setup{Proxy: scenario.Off}
 		}

@@ -20,7 +20,7 @@ var identityPreserved = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
-	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, PassedOn: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(15 * time.Second)
 		plan.Restart("b")
 		plan.Settle(5 * time.Second)

@@ -17,7 +17,7 @@ var kubeadmDefaults = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50, MergedDocuments: 45}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		for i := range plan.Servers {
 			plan.Servers[i].Setup = &scenario.Setup{Flags: scenario.FlagsKubeadm}
 		}

@@ -18,7 +18,7 @@ var longCampaign = scenario.Scenario{
 	Family:           scenario.Scale,
 	Limits:           scenario.Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 800, MergedDocuments: 200}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.SparseTraffic
 		plan.Settle(time.Minute)
 		for i := range changesOfADay {

@@ -20,7 +20,7 @@ var loopByMutualStaleBelief = scenario.Scenario{
 	Family:     scenario.Safety,
 	Labels:     []string{"slow"},
 	Control:    scenario.Control{Defect: "denial-believed", Invariants: []string{"NoLoop"}},
-	Plan: planned(firstTo, pressure{Operations: 10000, Unserved: 500}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 10000, Unserved: 500, ForgedHops: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.HostileTraffic
 		servers := plan.Names()
 		gadgets := &scenario.Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
@@ -36,7 +36,7 @@ var loopByMutualStaleBelief = scenario.Scenario{
 		plan.Settle(10 * time.Second)
 		plan.Soak(6 * time.Minute)
 		if p.Mixed() {
-			plan.Pressure.Skewed = 500
+			plan.Pressure.Skewed, plan.Pressure.PassedOn = 500, 2000
 		}
 	}),
 }

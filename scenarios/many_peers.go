@@ -41,7 +41,7 @@ var manyPeers = scenario.Scenario{
 		plan.Heal("there")
 		plan.Replace("b", p.To)
 		plan.Converge()
-		plan.Pressure = pressure{Operations: 5000, Skewed: 300, Unserved: 100}
+		plan.Pressure = pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 400, MergedDocuments: 100}
 		return *plan
 	},
 }

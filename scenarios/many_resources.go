@@ -18,7 +18,7 @@ var manyResources = scenario.Scenario{
 	Family:     scenario.Scale,
 	Limits:     scenario.Limits{Backends: onlySimulated, Reason: "because real servers take minutes to establish so many custom resources"},
 	Control:    mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 5000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		of := func(i int) scenario.Definition {
 			return scenario.Definition{Group: fmt.Sprintf("g%02d.example.com", i), Resource: "widgets", Versions: []string{"v1", "v1beta1", "v1alpha1"}}
 		}

@@ -18,7 +18,7 @@ var mergedDiscoveryDeterministic = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance", "slow"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300, MergedDocuments: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(3 * time.Second)
 		plan.Define(widgets("v1")) // servers differ in where they find its group, see docs/findings.md, 7

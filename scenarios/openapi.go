@@ -19,7 +19,7 @@ var openAPI = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Limits:           scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting}, Reason: "because the simulator has no OpenAPI"},
 	Control:          withoutSteadyState,
-	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100, Descriptions: 5}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(10 * time.Second)
 		if !p.ReadOnly {

@@ -63,7 +63,7 @@ func planned(newer int, least pressure, steps func(*scenario.Plan, scenario.Para
 // while, with the right one. unreachable is the pressure of that name, for setups that make servers
 // unreachable for certain.
 func misconfigured(server string, setup scenario.Setup, unreachable int) func(scenario.Parameters) scenario.Plan {
-	least := pressure{Operations: 5000, Skewed: 300, Unreachable: unreachable}
+	least := pressure{Operations: 5000, Skewed: 300, Unreachable: unreachable, PassedOn: 200}
 	return planned(firstTo, least, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.SetUp(server, setup)
@@ -81,7 +81,7 @@ const gracePeriod = 5 * time.Minute
 // forgotten is the plan of scenarios that define something with two versions, remove some or all of
 // it when all servers know it of each other, and wait until they forget it.
 func forgotten(of func(versions ...string) scenario.Definition, remove func(*scenario.Plan)) func(scenario.Parameters) scenario.Plan {
-	return planned(firstTo, pressure{Operations: 5000, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	return planned(firstTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		plan.Define(of("v1", "v2"))
 		plan.Settle(4 * time.Second)

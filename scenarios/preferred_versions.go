@@ -18,7 +18,7 @@ var preferredVersions = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 200}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 200, MergedDocuments: 50}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		if !p.ReadOnly { // built-in groups have several versions as well
 			plan.Define(widgets("v1", "v2"))

@@ -19,7 +19,7 @@ var restartStorm = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		servers := plan.Names()
 		plan.Settle(4 * time.Second)
 		for _, server := range servers {

@@ -19,7 +19,7 @@ var rollback = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance"},
 	Control:    mixedForAWhile,
-	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		upgraded := plan.Names()[:(len(plan.Servers)+1)/2]
 		for _, server := range upgraded {

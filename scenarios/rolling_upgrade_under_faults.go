@@ -21,7 +21,7 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"slow"},
 	Control:          withoutSteadyState,
-	Plan: planned(noneTo, pressure{Operations: 4000, Skewed: 300, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(noneTo, pressure{Operations: 4000, Skewed: 300, Unserved: 100, Writes: 5}, func(plan *scenario.Plan, p scenario.Parameters) {
 		servers := plan.Names()
 		last := servers[len(servers)-1]
 		plan.Soak(3 * time.Second)

@@ -17,7 +17,7 @@ var slowPeer = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		servers := plan.Names()
 		plan.Settle(2 * time.Second)
 		heal := plan.Suffer(bothWays(from(servers, fault.Fault{

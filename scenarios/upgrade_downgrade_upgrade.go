@@ -18,7 +18,7 @@ var upgradeDowngradeUpgrade = scenario.Scenario{
 	Family:     scenario.Upgrades,
 	Labels:     []string{"conformance", "slow"},
 	Control:    mixedForAWhile,
-	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100, MergedDocuments: 200}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for _, version := range []string{p.To, p.From, p.To} {
 			for _, server := range plan.Names() {

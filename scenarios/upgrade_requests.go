@@ -18,7 +18,7 @@ var upgradeRequests = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 200, Upgrades: 45}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.UpgradeTraffic
 		plan.Settle(25 * time.Second)
 		plan.Converge()

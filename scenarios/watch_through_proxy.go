@@ -19,7 +19,7 @@ var watchThroughProxy = scenario.Scenario{
 	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 250, Watches: 150}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.WatchTraffic
 		plan.Settle(20 * time.Second)
 		if p.ReadOnly {

@@ -20,7 +20,7 @@ var writesOnce = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
-	Plan: planned(firstTwoTo, pressure{Operations: 4000, Skewed: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTwoTo, pressure{Operations: 4000, Skewed: 500, Writes: 10}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		last := plan.Names()[len(plan.Servers)-1]
 		plan.Settle(2 * time.Second)
 		for range resets {

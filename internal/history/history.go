@@ -65,19 +65,47 @@ type Server struct {
 	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
-// Pressure is the least load on the subject for which a verdict counts. A zero field demands
-// nothing.
+// Pressure is the least load on the subject for which a verdict counts. Each field counts one class
+// of requests; a request may be in several. A zero field demands nothing.
+//
+// A *skewed* request is one to a server that does not serve the resource itself while another live
+// server does.
 type Pressure struct {
 	// Operations counts all answered operations.
 	Operations int `json:"operations,omitempty"`
-	// Skewed counts operations sent to a server that does not serve the resource itself while
-	// another live server does.
+	// Skewed counts skewed operations.
 	Skewed int `json:"skewed,omitempty"`
 	// Unreachable counts skewed operations for which the asked server could reach no capable
 	// server.
 	Unreachable int `json:"unreachable,omitempty"`
 	// Unserved counts operations on resources that no server serves.
 	Unserved int `json:"unserved,omitempty"`
+	// PassedOn counts operations that a second server handled, by the servers' own logs.
+	PassedOn int `json:"passedOn,omitempty"`
+	// Writes counts skewed writes that succeeded. Dry runs do not count.
+	Writes int `json:"writes,omitempty"`
+	// Subresources counts answered skewed operations on a subresource that the asked server lacks,
+	// of a resource that it serves.
+	Subresources int `json:"subresources,omitempty"`
+	// Watches counts skewed watches that were established and delivered an event, and Upgrades
+	// those of them that are on an upgraded connection (101), which do not count as Watches.
+	Watches  int `json:"watches,omitempty"`
+	Upgrades int `json:"upgrades,omitempty"`
+	// Lists counts skewed lists by label that were read to their end.
+	Lists int `json:"lists,omitempty"`
+	// Formats counts skewed operations that succeeded with a body in another media type than JSON.
+	Formats int `json:"formats,omitempty"`
+	// ForgedHops counts answered operations with a forged header of a hop, on what the asked server
+	// does not serve.
+	ForgedHops int `json:"forgedHops,omitempty"`
+	// MergedDocuments counts merged discovery documents that clients got, or that a 304 confirmed.
+	MergedDocuments int `json:"mergedDocuments,omitempty"`
+	// OwnDocuments counts discovery documents with profile=nopeer that clients got.
+	OwnDocuments int `json:"ownDocuments,omitempty"`
+	// LegacyDocuments counts discovery documents in older formats that clients got.
+	LegacyDocuments int `json:"legacyDocuments,omitempty"`
+	// Descriptions counts OpenAPI descriptions that clients got.
+	Descriptions int `json:"descriptions,omitempty"`
 }
 
 // Bounds are the times that the invariants allow. KEP-4020 says "seconds"; these are our reading of

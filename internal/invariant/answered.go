@@ -18,7 +18,7 @@ var answeredInKind = Invariant{
 			t.violate(o, o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
 		})
 	},
-	pressure: []pressure{skewed},
+	pressure: []pressure{skewed, formats},
 }
 
 // answeredInFull is about what a client cannot see: a truncated list is, for a client that relies
@@ -30,6 +30,7 @@ var answeredInFull = Invariant{
 	Outside:  true,
 	Sentence: "A response that ends properly is complete. If it breaks off on its way, the client can see that.",
 	Source:   "RFC 9112, 8, and RFC 9113, 8.1.1: what is incomplete must not look complete; every client relies on it",
+	unknown:  "its body was not decoded",
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInFull, func(t *tally, o *observation) {
 			const wrong = "an incomplete response that looks complete"
@@ -37,7 +38,7 @@ var answeredInFull = Invariant{
 				answer(o.op)+" as if it were complete, with a body that is truncated or damaged")
 		})
 	},
-	pressure: []pressure{skewed},
+	pressure: []pressure{skewed, lists},
 }
 
 // judgeSuccesses applies a rule to every successful response. Errors come in whatever form the
@@ -53,7 +54,7 @@ func (f *Facts) judgeSuccesses(rule func(*history.Operation) ruling, violate fun
 		if (r == rulingRight || r == rulingWrong) && o.skewed() {
 			passedOn++
 		}
-		if t.rule(r) {
+		if t.rule(o, r) {
 			violate(t, o)
 		}
 	}

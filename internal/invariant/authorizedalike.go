@@ -16,7 +16,8 @@ var authorizedAlike = Invariant{
 	Sentence: "What a user may do does not depend on which apiserver is asked, nor on which one serves it.",
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination authorizes the user who sent the request; " +
 		"a lost group, or the rights of a server, would lead to another decision",
-	judge: judgeAuthorizedAlike,
+	judge:   judgeAuthorizedAlike,
+	answers: anyAnswer,
 }
 
 // permission is what a user may, or may not, do. It has no name of an object: the load makes new
@@ -28,11 +29,7 @@ type permission struct {
 }
 
 // decisions are those on one permission.
-type decisions struct {
-	allowed      int
-	firstAllowed *observation
-	refused      []*observation
-}
+type decisions struct{ allowed, refused []*observation }
 
 func judgeAuthorizedAlike(f *Facts) *tally {
 	t := newTimedTally(f)
@@ -50,6 +47,7 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 		}
 		if o.op.Start < later(max(begun, o.readySince), f.bounds.Staleness) { // RBAC objects spread through etcd, too
 			early++
+			t.rule(o, rulingEarly)
 			continue
 		}
 		p := permission{o.op.User, o.op.Verb, o.resource.key, o.op.Namespace}
@@ -64,8 +62,7 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 		}
 		servers[o.op.Server] = true
 		if allowed {
-			d.allowed++
-			d.firstAllowed = cmp.Or(d.firstAllowed, o)
+			d.allowed = append(d.allowed, o)
 		} else {
 			d.refused = append(d.refused, o)
 		}
@@ -73,13 +70,13 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 	refusing := 0
 	for _, p := range order {
 		d := all[p]
-		t.verdict.Checked += d.allowed + len(d.refused)
+		for _, o := range d.allowed {
+			t.rule(o, rulingRight)
+		}
 		if len(d.refused) > 0 {
 			refusing++
 		}
-		if d.allowed > 0 {
-			t.violateRefusals(d)
-		}
+		t.ruleRefusals(d)
 	}
 	if refusing == 0 && t.verdict.Checked > 0 {
 		t.doubt("no user was refused anything, so no refusal could depend on the server")
@@ -90,11 +87,16 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 	return t
 }
 
-// violateRefusals shows every refusal of what was allowed by another server or at another time.
-func (t *tally) violateRefusals(d *decisions) {
+// ruleRefusals shows every refusal of what was allowed by another server or at another time.
+func (t *tally) ruleRefusals(d *decisions) {
 	slices.SortStableFunc(d.refused, func(a, b *observation) int { return cmp.Compare(a.op.End, b.op.End) })
 	for _, o := range d.refused {
-		other := d.firstAllowed.op
+		if len(d.allowed) == 0 {
+			t.rule(o, rulingRight)
+			continue
+		}
+		t.rule(o, rulingWrong)
+		other := d.allowed[0].op
 		t.violate(o, o.situation, "refused what another server allowed", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
 			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
 				answer(o.op), other.Server, other.Status, clock(other.Start)))

@@ -16,6 +16,7 @@ var available = Invariant{
 		"or one that it can reach is able to serve it.",
 	Source:   "beyond KEP-4020, whose SLO allows 1 % of proxied requests to fail, at any time (ProxiedSucceed)",
 	judge:    judgeAvailable,
+	answers:  failedOrServed,
 	pressure: []pressure{skewed},
 }
 
@@ -30,7 +31,7 @@ func judgeAvailable(f *Facts) *tally {
 				failed++
 			}
 		}
-		if t.rule(r) {
+		if t.rule(o, r) {
 			t.violate(o, o.situation, "", cause+" "+f.reachability(o, o.situation), answer(o.op))
 		}
 	}
@@ -39,6 +40,11 @@ func judgeAvailable(f *Facts) *tally {
 	}
 	t.factTolerated()
 	return t
+}
+
+// failedOrServed reports whether an answer is a failure, or shows that the request was served.
+func failedOrServed(op *history.Operation) bool {
+	return op.Status < http.StatusBadRequest || op.Status >= http.StatusInternalServerError
 }
 
 func ratio(some, all int) string {
@@ -61,8 +67,10 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	switch {
 	case !able && (o.local == claimUnknown || len(o.unsure) > 0):
 		return rulingUnknown, ""
-	case !able || !f.undisturbed(client, o.op.Server, o.window) || !f.hasEtcd(o, o.window):
+	case !able:
 		return rulingNone, ""
+	case !f.undisturbed(client, o.op.Server, o.window) || !f.hasEtcd(o, o.window):
+		return rulingOut, ""
 	case o.local != claimYes && unrepeatable(o) && f.peerImpaired(o):
 		return rulingNone, ""
 	case ownError(o):

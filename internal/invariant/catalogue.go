@@ -5,6 +5,8 @@
 // that proves nothing never passes.
 package invariant
 
+import "github.com/skewproof/skewproof/internal/history"
+
 // Invariant is one thing that must hold in every run.
 type Invariant struct {
 	Name  string
@@ -18,6 +20,14 @@ type Invariant struct {
 	Source string
 
 	judge func(*Facts) *tally
+	// answers selects the answers on which a ruling is one on the whole answer: what is right in one
+	// respect may be wrong in another. nil: none.
+	answers func(*history.Operation) bool
+	// everyCrossing is true if every request that has to cross is the invariant's business. It tells
+	// of those on which no invariant rules.
+	everyCrossing bool
+	// unknown says why the invariant may not rule on a request of which the ground truth is known.
+	unknown string
 	// pressure is what the subject must have been put under, beside answered operations, for a pass
 	// to count.
 	pressure []pressure

@@ -15,6 +15,7 @@ var discoveryAccessible = Invariant{
 	Sentence: "In steady state, no apiserver answers 404 for a resource that discovery lists.",
 	Source:   "KEP-4020, Goals: everything that discovery lists can be accessed",
 	judge:    judgeAccessible,
+	pressure: []pressure{mergedDocuments},
 }
 
 // leastCoverage is the part of the listed resources that must be visited for a pass.
@@ -42,16 +43,16 @@ func judgeAccessible(f *Facts) *tally {
 			swept[o.op.Server] = true
 		}
 		if truncated404(o.op) {
-			t.rule(rulingUnknown)
+			t.rule(o, rulingUnknown)
 			continue
 		}
 		t.relied[q] = true
 		visited[visit{o.resource.key, o.op.Server}] = true
 		if !resourceNotFound(o.op) {
-			t.rule(rulingRight)
+			t.rule(o, rulingRight)
 			continue
 		}
-		t.rule(rulingWrong)
+		t.rule(o, rulingWrong)
 		why := cmp.Or(f.reachability(o, o.situation), "and no server serves it")
 		t.violate(o, o.situation, "", "listed, but 404, "+why, answer(o.op)+" for what discovery lists")
 	}

@@ -12,7 +12,8 @@ var discoveryComplete = Invariant{
 		"and nothing is added.",
 	Source: "KEP-4020, Goals: discovery reports the same set of resources whichever apiserver is asked; at /api the subresources of other " +
 		"apiservers may be missing (Summary, note 1)",
-	judge: judgeComplete,
+	judge:    judgeComplete,
+	pressure: []pressure{mergedDocuments},
 }
 
 func judgeComplete(f *Facts) *tally {
@@ -26,7 +27,7 @@ func judgeComplete(f *Facts) *tally {
 		if r == rulingRight || r == rulingWrong {
 			t.relied[q] = true
 		}
-		if !t.rule(r) {
+		if !t.rule(o, r) {
 			continue
 		}
 		if f.unreadable(o.op) {

@@ -17,7 +17,8 @@ var discoveryDeterministic = Invariant{
 		"subresources: Summary, note 1). Equal bytes, order and ETag are more than that: k8s.io/apiserver, " +
 		"pkg/endpoints/discovery/aggregated/peer_aggregated_handler.go, intends them (mergeResources: \"to ensure a deterministic result\", " +
 		"mergeResourceCapabilities: \"Sort for deterministic ETag\"), and clients cache by ETag",
-	judge: judgeDeterministic,
+	judge:    judgeDeterministic,
+	pressure: []pressure{mergedDocuments},
 }
 
 // representation is what must be equal.
@@ -82,10 +83,10 @@ func (t *tally) comparePool(pool []sighting) {
 	f, usual := t.facts, mostFrequent(pool)
 	for _, s := range pool {
 		if f.alike(s.op.Path, representationOf(s.op), usual) {
-			t.rule(rulingRight)
+			t.rule(s.observation, rulingRight)
 			continue
 		}
-		t.rule(rulingWrong)
+		t.rule(s.observation, rulingWrong)
 		other := pool[0]
 		for _, c := range pool {
 			if representationOf(c.op) != usual {

@@ -13,7 +13,8 @@ var identityPreserved = Invariant{
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination takes the user from the request's headers, " +
 		"not from the client certificate of the server that passed it on",
 	judge:    judgeIdentityPreserved,
-	pressure: []pressure{skewed},
+	unknown:  "no server has recorded the user",
+	pressure: []pressure{skewed, passedOn},
 }
 
 func judgeIdentityPreserved(f *Facts) *tally {

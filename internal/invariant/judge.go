@@ -9,30 +9,13 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// pressure is one field of history.Pressure.
-type pressure struct {
-	what string
-	of   func(history.Pressure) int
-}
-
-var (
-	operations  = pressure{"answered operations", func(p history.Pressure) int { return p.Operations }}
-	skewed      = pressure{"skewed operations", func(p history.Pressure) int { return p.Skewed }}
-	unreachable = pressure{"operations whose every capable server was out of reach", func(p history.Pressure) int { return p.Unreachable }}
-	unserved    = pressure{"operations on resources that no server serves", func(p history.Pressure) int { return p.Unserved }}
-)
-
 // Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic,
 // does not depend on the order of records, and does not change h.
 //
 // A name in Run.About that the catalogue lacks gets an inconclusive core verdict at the end.
 // Otherwise a misspelt name would remove a demand without notice.
 func Judge(h *history.History) []Verdict {
-	f := NewFacts(h)
-	var verdicts []Verdict
-	for _, inv := range All() {
-		verdicts = append(verdicts, inv.Judge(f))
-	}
+	verdicts := judgeBy(All(), NewFacts(h))
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(h.Run.About))) {
 		if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Name == name }) {
 			verdicts = append(verdicts, Verdict{
@@ -44,9 +27,28 @@ func Judge(h *history.History) []Verdict {
 	return verdicts
 }
 
-// Judge returns the verdict of one invariant.
-func (i Invariant) Judge(f *Facts) Verdict {
-	v, doubts := i.judge(f).done()
+// judgeBy returns one verdict for each of the invariants, in their order.
+func judgeBy(invariants []Invariant, f *Facts) []Verdict {
+	tallies := make([]*tally, len(invariants))
+	for i, inv := range invariants {
+		tallies[i] = inv.judge(f)
+	}
+	ruled := ruledOn(invariants, tallies)
+	verdicts := make([]Verdict, len(invariants))
+	for i, inv := range invariants {
+		tallies[i].settle(inv, ruled)
+		verdicts[i] = inv.verdict(tallies[i])
+	}
+	return verdicts
+}
+
+// Judge returns the verdict of one invariant alone. It does not say what the invariant took out,
+// because others may have ruled on that.
+func (i Invariant) Judge(f *Facts) Verdict { return i.verdict(i.judge(f)) }
+
+func (i Invariant) verdict(t *tally) Verdict {
+	f := t.facts
+	v, doubts := t.done()
 	v.Name, v.Grade, v.Sentence, v.Source = i.Name, i.Grade, i.Sentence, i.Source
 	for j := range v.Evidence {
 		v.Evidence[j].Signature.Invariant = i.Name
@@ -66,17 +68,6 @@ func (i Invariant) Judge(f *Facts) Verdict {
 		v.Outcome = OutcomePass
 	}
 	return v
-}
-
-// missingPressure names every pressure that was not reached.
-func (f *Facts) missingPressure(ps []pressure) []string {
-	var out []string
-	for _, p := range append([]pressure{operations}, ps...) {
-		if got, least := p.of(f.pressure), p.of(f.run.Pressure); got < least {
-			out = append(out, fmt.Sprintf("too little pressure: %d of at least %d %s", got, least, p.what))
-		}
-	}
-	return out
 }
 
 // ineffectiveFaults names every fault that had no effect: the run says nothing about it.
@@ -104,9 +95,9 @@ func (f *Facts) truncation() []string {
 }
 
 // Overall combines all verdicts. A failed core invariant fails the run, whether the scenario tests
-// it or not. Otherwise the run is inconclusive if a core invariant is that the scenario tests or
-// that the machine was too slow for, or if nothing passed. If strict is set, extended invariants
-// count like core ones.
+// it or not. Otherwise the run is inconclusive if a core invariant is that the scenario tests, that
+// the machine was too slow for, or that took out a systematic share of the requests that had to
+// cross, or if nothing passed. If strict is set, extended invariants count like core ones.
 func Overall(vs []Verdict, strict bool) Outcome {
 	overall := OutcomeInconclusive
 	undecided := false
@@ -120,7 +111,7 @@ func Overall(vs []Verdict, strict bool) Outcome {
 		case OutcomePass:
 			overall = OutcomePass
 		case OutcomeInconclusive:
-			undecided = undecided || v.About || v.Overloaded > 0
+			undecided = undecided || v.About || v.Overloaded > 0 || v.Unruled > 0
 		}
 	}
 	if undecided {

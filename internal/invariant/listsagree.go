@@ -16,7 +16,8 @@ var listsAgree = Invariant{
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, retrieving large results " +
 		"sets in chunks",
 	judge:    judgeListsAgree,
-	pressure: []pressure{skewed},
+	unknown:  "objects were created or deleted meanwhile",
+	pressure: []pressure{skewed, lists},
 }
 
 // completeList is a list that was answered to its end.
@@ -42,7 +43,7 @@ func judgeListsAgree(f *Facts) *tally {
 		w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 		before, still := changesBefore(writes[groupResource{o.op.GVR.Group, o.op.GVR.Resource}], w)
 		if !still {
-			t.rule(rulingUnknown)
+			t.rule(o, rulingUnknown)
 			continue
 		}
 		what = fmt.Sprintf("%d %s", before, what)
@@ -63,10 +64,10 @@ func judgeListsAgree(f *Facts) *tally {
 				passedOn++
 			}
 			if l.op.Items == usual {
-				t.rule(rulingRight)
+				t.rule(l.observation, rulingRight)
 				continue
 			}
-			t.rule(rulingWrong)
+			t.rule(l.observation, rulingWrong)
 			const wrong = "a list of another length"
 			t.violate(l.observation, l.situation, wrong, wrong,
 				fmt.Sprintf("listed %d objects, when most lists had %d and none was created or deleted", l.op.Items, usual))

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -17,6 +18,9 @@ var noFalseNotFound = Invariant{
 		passedOn := 0
 		t := f.judgeDenials(func(o *observation) ruling {
 			r := f.ruleNotFound(o)
+			if r == rulingNone && o.crosses() {
+				r = rulingOut
+			}
 			if (r == rulingRight || r == rulingWrong) && o.skewed() {
 				passedOn++
 			}
@@ -26,7 +30,19 @@ var noFalseNotFound = Invariant{
 		t.factTolerated()
 		return t
 	},
-	pressure: []pressure{skewed, unreachable},
+	answers:       servedOrNot,
+	everyCrossing: true,
+	pressure:      []pressure{skewed, unreachable, subresources},
+}
+
+// servedOrNot reports whether only a server of the resource can give such an answer, or it denies
+// that there is one.
+func servedOrNot(op *history.Operation) bool {
+	switch op.Status {
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity:
+		return true
+	}
+	return op.Status != 0 && op.Status < http.StatusBadRequest
 }
 
 // groupVersionsDescribed is about clients that have found a version in merged discovery and then
@@ -54,7 +70,7 @@ var groupVersionsDescribed = Invariant{
 func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) *tally {
 	t := newTimedTally(f)
 	for _, o := range f.observations {
-		if t.rule(rule(o)) {
+		if t.rule(o, rule(o)) {
 			t.violate(o, o.situation, "", "404 "+f.reachability(o, o.situation), answer(o.op)+", as though no server served "+what)
 		}
 	}

@@ -11,7 +11,7 @@ var noLoop = Invariant{
 	Source: "KEP-4020, Risks and Mitigations 4, and Design Details, Aggregation Layer: a request whose header says that it was rerouted " +
 		"is not rerouted again",
 	judge:    judgeNoLoop,
-	pressure: []pressure{skewed},
+	pressure: []pressure{skewed, passedOn, forgedHops},
 }
 
 func judgeNoLoop(f *Facts) *tally {

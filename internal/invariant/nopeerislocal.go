@@ -14,7 +14,7 @@ var noPeerIsLocal = Invariant{
 	Sentence: "An apiserver that is asked for discovery with profile=nopeer lists exactly what it serves itself, and nothing of its peers.",
 	Source:   "KEP-4020, Design Details, Discovery Merging: profile=nopeer is the local view, by which peers learn of each other",
 	judge:    judgeNoPeer,
-	pressure: []pressure{skewed},
+	pressure: []pressure{skewed, ownDocuments},
 }
 
 // judgeNoPeer compares the local views that clients get with those that the administrator gets.
@@ -28,7 +28,7 @@ func judgeNoPeer(f *Facts) *tally {
 		if q := f.steadyAt(o.window); q != nil && (r == rulingRight || r == rulingWrong) {
 			t.relied[q] = true
 		}
-		if !t.rule(r) {
+		if !t.rule(o, r) {
 			continue
 		}
 		t.violation(t.breach(o, situation{}, o.op.Path+" "+cause, o.op.Path+" "+cause), func() Evidence {

@@ -197,28 +197,6 @@ func (f *Facts) hasEtcd(o *observation, w window) bool {
 	return r == reachOpen
 }
 
-// measurePressure counts what the operations put on the subject, as far as the ground truth is
-// known.
-func (f *Facts) measurePressure() {
-	for _, o := range f.observations {
-		if o.op.Status != 0 {
-			f.pressure.Operations++
-		}
-		if o.resource == nil || o.localDocument() || o.op.Failure == history.FailureCanceled {
-			continue
-		}
-		if o.skewed() {
-			f.pressure.Skewed++
-			if f.cutOff(o, o.situation, f.untilBound(o)) {
-				f.pressure.Unreachable++
-			}
-		}
-		if o.unserved() {
-			f.pressure.Unserved++
-		}
-	}
-}
-
 // untilBound is the window of the operation, but not longer than Bounds.Unavailable.
 func (f *Facts) untilBound(o *observation) window {
 	return window{o.window.from, min(o.window.to, later(o.window.from, f.bounds.Unavailable))}

@@ -16,6 +16,7 @@ var onlyTrustedPeers = Invariant{
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the source verifies the destination's serving certificate " +
 		"(--peer-ca-file), the destination the source's front-proxy certificate (--requestheader-client-ca-file, --requestheader-allowed-names)",
 	judge:    judgeOnlyTrustedPeers,
+	unknown:  "the records of the servers are incomplete",
 	pressure: []pressure{skewed},
 }
 
@@ -27,7 +28,7 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 	for _, fault := range f.faultList {
 		if fault.Distrust != "" && fault.Server != "" && fault.Evidence.Refused > 0 {
 			refusedToStart++
-			t.rule(rulingRight)
+			t.rule(nil, rulingRight)
 		}
 	}
 	for o := range f.identified() {

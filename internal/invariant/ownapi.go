@@ -17,8 +17,9 @@ var legacyListsOwn = Invariant{
 	Outside: true,
 	Sentence: "An apiserver that is asked for /apis or /api in a format older than aggregated discovery answers it, and lists every " +
 		"built-in group version that it serves itself.",
-	Source: "beyond KEP-4020, which does not change the older formats (Summary, note 2); clients older than KEP-3352 have nothing else",
-	judge:  func(f *Facts) *tally { return f.judgeOwnAPI(f.ruleLegacy, "a list", "listed") },
+	Source:   "beyond KEP-4020, which does not change the older formats (Summary, note 2); clients older than KEP-3352 have nothing else",
+	judge:    func(f *Facts) *tally { return f.judgeOwnAPI(f.ruleLegacy, "a list", "listed") },
+	pressure: []pressure{legacyDocuments},
 }
 
 var openAPIDescribes = Invariant{
@@ -28,6 +29,7 @@ var openAPIDescribes = Invariant{
 	Sentence: "An apiserver that is asked for its OpenAPI description answers it, and describes every group version that it serves itself.",
 	Source:   "beyond KEP-4020, which does not change OpenAPI; kubectl and controllers validate and convert by it",
 	judge:    func(f *Facts) *tally { return f.judgeOwnAPI(f.ruleOpenAPI, "a description", "described") },
+	pressure: []pressure{descriptions},
 }
 
 // judgeOwnAPI applies a rule about what a server must say about its own API. The rule also returns
@@ -36,7 +38,7 @@ func (f *Facts) judgeOwnAPI(rule func(*observation) (ruling, []string), noun, ve
 	t := newTimedTally(f)
 	for _, o := range f.observations {
 		r, missing := rule(o)
-		if !t.rule(r) {
+		if !t.rule(o, r) {
 			continue
 		}
 		path, _, _ := strings.Cut(o.op.Path, "?")

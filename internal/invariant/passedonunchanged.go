@@ -14,7 +14,7 @@ var passedOnUnchanged = Invariant{
 	Source: "RFC 9110, 7.6 and 7.7: an intermediary forwards also what it does not know; a proxy must not modify path and query, and " +
 		"only a proxy that the client has chosen for that may change the meaning of a message",
 	judge:    judgePassedOnUnchanged,
-	pressure: []pressure{skewed},
+	pressure: []pressure{skewed, passedOn},
 }
 
 func judgePassedOnUnchanged(f *Facts) *tally {

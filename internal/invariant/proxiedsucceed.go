@@ -41,13 +41,13 @@ func judgeProxied(f *Facts) *tally {
 				t.verdict.Overloaded++
 			}
 		case judged:
-			t.rule(r)
+			t.rule(o, r)
 			all++
 			if r == rulingWrong {
 				failures = append(failures, failure{o, cause})
 			}
-		case r == rulingUnknown:
-			t.rule(r)
+		case r == rulingUnknown, r == rulingOut:
+			t.rule(o, r)
 		}
 	}
 	share := ratio(len(failures), all)

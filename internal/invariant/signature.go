@@ -219,7 +219,18 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	return out
 }
 
+// mechanism is the part that the request tests. An error says nothing of what would have come after
+// it: neither of a watch nor of an upgrade.
 func (f *Facts) mechanism(o *observation) Mechanism {
+	m := f.requested(o)
+	if (m == MechanismWatch || m == MechanismUpgrade) && o.op.Status >= http.StatusBadRequest {
+		return MechanismResource
+	}
+	return m
+}
+
+// requested is the part that the request tests, whatever the answer.
+func (f *Facts) requested(o *observation) Mechanism {
 	switch op := o.op; {
 	case op.Verb == history.VerbDiscovery && op.GVR == history.GVR{}:
 		return MechanismDiscovery
@@ -235,8 +246,6 @@ func (f *Facts) mechanism(o *observation) Mechanism {
 		return MechanismForgedHop
 	case op.Subresource != "" && f.resource(key{GVR: op.GVR}).during(o.asked, o.window).claim == claimYes:
 		return MechanismSubresource
-	case op.Status >= http.StatusBadRequest: // an error says nothing of what comes after it
-		return MechanismResource
 	case op.Client == history.ClientSocket:
 		return MechanismUpgrade
 	case op.Verb == "watch":

@@ -19,6 +19,7 @@ const (
 	rulingTolerated               // wrong, but knowledge is still allowed to spread
 	rulingEarly                   // right, while knowledge is still allowed to spread
 	rulingUnknown                 // not to be judged: the ground truth is missing or contradicts itself
+	rulingOut                     // not to be judged for another reason, such as another fault
 )
 
 // breach is one violation.
@@ -54,6 +55,7 @@ type tally struct {
 	groups     map[Signature]*group
 	order      []*group
 	doubts     []string
+	crossings  []crossing // rulings on requests that had to cross
 }
 
 func newTally(f *Facts) *tally {
@@ -67,9 +69,12 @@ func newTimedTally(f *Facts) *tally {
 	return t
 }
 
-// rule counts the ruling on one operation. It reports whether that is a violation, which the caller
-// then shows.
-func (t *tally) rule(r ruling) bool {
+// rule counts the ruling on one operation, or on no operation if o is nil. It reports whether that
+// is a violation, which the caller then shows.
+func (t *tally) rule(o *observation, r ruling) bool {
+	if r != rulingNone && o != nil && o.crosses() {
+		t.crossings = append(t.crossings, crossing{o, r})
+	}
 	switch r {
 	case rulingRight, rulingWrong:
 		t.verdict.Checked++
@@ -77,7 +82,7 @@ func (t *tally) rule(r ruling) bool {
 		t.verdict.Unjudgeable++
 	case rulingTolerated:
 		t.tolerated++
-	case rulingNone, rulingEarly:
+	case rulingNone, rulingEarly, rulingOut:
 	}
 	return r == rulingWrong
 }
@@ -142,7 +147,7 @@ func (t *tally) violate(o *observation, s situation, wrong, cause, complaint str
 
 // ruleHops counts the ruling on how servers handled o. A violation shows each hop with its detail.
 func (t *tally) ruleHops(r ruling, o *observation, detail func(history.Hop) string, wrong, cause, what string) {
-	if !t.rule(r) {
+	if !t.rule(o, r) {
 		return
 	}
 	t.violation(t.breach(o, o.situation, wrong, cause), func() Evidence {

@@ -20,7 +20,7 @@ var trueNotFound = Invariant{
 		t := newTimedTally(f)
 		for _, o := range f.observations {
 			r, cause := f.ruleUnserved(o)
-			if t.rule(r) {
+			if t.rule(o, r) {
 				t.violate(o, o.situation, "", cause, answer(o.op)+", though no apiserver serves that")
 			}
 		}

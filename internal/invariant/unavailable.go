@@ -16,6 +16,7 @@ var unavailableOnPeerFailure = Invariant{
 		"If only killed or crashed ones could serve it, 404 within that time is right too.",
 	Source:   "KEP-4020, Goals: if the apiserver that can serve a request cannot be reached, 503",
 	judge:    judgeUnavailable,
+	answers:  anyAnswer,
 	pressure: []pressure{unreachable},
 }
 
@@ -31,7 +32,7 @@ func judgeUnavailable(f *Facts) *tally {
 		case r == rulingRight && o.op.Status == http.StatusServiceUnavailable:
 			slowest = max(slowest, o.op.End-o.op.Start)
 		}
-		if t.rule(r) {
+		if t.rule(o, r) {
 			s := f.situate(o, f.untilBound(o))
 			wrong, _, _ := strings.Cut(cause, " after ") // names the lost servers
 			t.violate(o, s, wrong, strings.TrimSpace(cause+" "+f.reachability(o, s)), answer(o.op)+" rather than 503 within "+clock(f.bounds.Unavailable))
@@ -77,7 +78,7 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 		}
 	}
 	if !f.undisturbed(client, o.op.Server, w) || !f.hasEtcd(o, w) {
-		return rulingNone, "" // another fault may be the reason for what the client saw
+		return rulingOut, "" // another fault may be the reason for what the client saw
 	}
 	late := o.op.End-o.op.Start > f.bounds.Unavailable
 	if lost {
@@ -91,7 +92,7 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	case status == 0: // the client stopped waiting before the bound
 		return rulingUnknown, ""
 	case !routed(o.op):
-		return rulingNone, ""
+		return rulingOut, ""
 	case truncated404(o.op):
 		return rulingUnknown, ""
 	case resourceNotFound(o.op):

@@ -41,6 +41,12 @@ type Verdict struct {
 	// Overloaded is how many of the unjudgeable ones were wrong while the machine was overloaded.
 	// If there are any, the outcome is not a pass.
 	Overloaded int `json:"strained,omitempty"`
+	// TakenOut is what the invariant did not rule on of the requests that had to cross, or may have
+	// had to: first what no invariant ruled on, then the most frequent.
+	TakenOut []TakenOut `json:"takenOut,omitempty"`
+	// Unruled is how many of these no invariant ruled on, in classes of which they are a systematic
+	// share: 5 % and at least 20. If there are any, the outcome is not a pass.
+	Unruled int `json:"unruled,omitempty"`
 	// Violations counts all violations; Evidence shows the first few kinds.
 	Violations int `json:"violations"`
 	// Facts are measured figures, in the order in which to show them.

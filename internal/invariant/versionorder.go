@@ -18,7 +18,8 @@ var versionOrder = Invariant{
 		"older, so that every apiserver prefers the same version.",
 	Source: "Kubernetes API concepts, CustomResourceDefinition versioning, version priority; KEP-4020, Goals: discovery reports the same " +
 		"whichever apiserver is asked",
-	judge: judgeVersionOrder,
+	judge:    judgeVersionOrder,
+	pressure: []pressure{mergedDocuments},
 }
 
 func judgeVersionOrder(f *Facts) *tally {
@@ -44,10 +45,10 @@ func judgeVersionOrder(f *Facts) *tally {
 		}
 		several = max(several, severalVersions(versions))
 		if len(out) == 0 {
-			t.rule(rulingRight)
+			t.rule(o, rulingRight)
 			continue
 		}
-		t.rule(rulingWrong)
+		t.rule(o, rulingWrong)
 		const what = "versions of a group out of order"
 		t.violate(o, situation{}, what, what, "listed the versions of "+abridge(out, len(out))+" in another order than that of their priority")
 	}

@@ -23,7 +23,8 @@ var watchesLast = Invariant{
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, efficient detection of " +
 		"changes",
 	judge:    judgeWatches,
-	pressure: []pressure{skewed},
+	unknown:  "the history does not say how it ended",
+	pressure: []pressure{skewed, watches, upgrades},
 }
 
 const (
@@ -49,7 +50,7 @@ func judgeWatches(f *Facts) *tally {
 				}
 			}
 		}
-		if t.rule(r) {
+		if t.rule(o, r) {
 			t.violate(o, o.situation, cause, cause+", "+f.reachability(o, o.situation), answer(o.op)+"; "+cause)
 		}
 	}

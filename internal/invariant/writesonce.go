@@ -15,7 +15,8 @@ var writesOnce = Invariant{
 	Source: "RFC 9110, 9.2.2: a proxy must not automatically retry requests that are not idempotent; " +
 		"of this API that is every write (client-go, rest/request.go)",
 	judge:    judgeWritesOnce,
-	pressure: []pressure{skewed},
+	unknown:  "the records of the servers are incomplete",
+	pressure: []pressure{skewed, writesDone},
 }
 
 func judgeWritesOnce(f *Facts) *tally {
@@ -27,7 +28,7 @@ func judgeWritesOnce(f *Facts) *tally {
 		}
 		if !o.forwarded() {
 			if len(o.hops) == 0 && routed(o.op) {
-				t.rule(rulingUnknown)
+				t.rule(o, rulingUnknown)
 			}
 			continue
 		}
