@@ -50,13 +50,15 @@ func judgeIdentityPreserved(f *Facts) *tally {
 
 // ruleIdentity rules on the user names of one operation, and says which hop is wrong. The hop at the
 // asked server counts too, since that server forwards the user whom it authenticated. A hop without
-// a user says nothing: its sender could not be authenticated. The hop at the asked server alone
-// says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
+// a user says nothing. A peer that could not authenticate anybody has carried out nothing:
+// AnsweredAlike rules on its answer. The hop at the asked server alone says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
 // impersonator at the first server and the impersonated user at the next.
 func ruleIdentity(o *observation) (ruling, history.Hop) {
-	seen := false
+	seen, refused := false, false
 	for _, h := range o.hops {
 		switch {
+		case h.Unauthenticated != "" && atPeer(o.op, h):
+			refused = true
 		case o.op.User == "" || h.User == "":
 		case h.User != o.op.User:
 			return rulingWrong, h
@@ -67,7 +69,7 @@ func ruleIdentity(o *observation) (ruling, history.Hop) {
 	switch {
 	case seen:
 		return rulingRight, history.Hop{}
-	case o.forwarded():
+	case o.forwarded() && !refused:
 		return rulingUnknown, history.Hop{}
 	default:
 		return rulingNone, history.Hop{}
@@ -105,10 +107,9 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
-// compare says in which way a peer, and which, saw the user otherwise
-// than the asked server recorded for the
-// same operation, or if that recorded none, than any asked server recorded for that user. It is ""
-// if none did. Servers differ in what they record of one user (v1.30 records less about a
+// compare says in which way a peer, and which, saw the user otherwise than the asked server recorded
+// for the same operation, or if that recorded none, than any asked server recorded for that user. It
+// is "" if none did. Servers differ in what they record of one user (v1.30 records less about a
 // certificate), so matching any of them is enough.
 //
 // lost counts hops without a UID of users that have one: versions before v1.33 do not forward it
