@@ -34,6 +34,7 @@ func All() []Invariant {
 		onlyTrustedPeers,
 		identityPreserved,
 		authorizedAlike,
+		answeredAlike,
 		passedOnUnchanged,
 		writesOnce,
 		discoveryDeterministic,
