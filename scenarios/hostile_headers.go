@@ -13,7 +13,7 @@ var hostileHeaders = scenario.Scenario{
 	Holds: "No user is taken for another one, no request is refused or answered 404 because of a header, and no request loops.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: requestheader authentication, by which identity headers count only " +
 		"from a peer that has proved itself with a front-proxy certificate",
-	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "NoCrash", "Available"},
+	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "AnsweredAlike", "NoCrash", "Available"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Safety,

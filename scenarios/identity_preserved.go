@@ -13,8 +13,10 @@ var identityPreserved = scenario.Scenario{
 		"every server for everything. A server is restarted, and a connection between servers is reset.",
 	Holds: "A request that is passed on is carried out as the user who sent it. What a user may do does not depend on which server is " +
 		"asked.",
-	Source:           "KEP-4020, proxy transport between apiservers and authn: the destination takes the user from headers of a trusted peer",
-	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "PassedOnUnchanged", "NoCrash", "Converges"},
+	Source: "KEP-4020, proxy transport between apiservers and authn: the destination takes the user from headers of a trusted peer",
+	About: []string{
+		"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "AnsweredAlike", "PassedOnUnchanged", "NoCrash", "Converges",
+	},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Safety,

@@ -13,7 +13,7 @@ var upgradeRequests = scenario.Scenario{
 	Holds: "A watch over WebSocket of what only another server serves lasts as long as it was asked to and delivers events, as one at " +
 		"that server does. No request is denied because it asks for an upgrade.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
-	About:            []string{"NoFalseNotFound", "WatchesLast", "PassedOnUnchanged", "NoLoop", "Converges"},
+	About:            []string{"NoFalseNotFound", "WatchesLast", "AnsweredAlike", "IdentityPreserved", "PassedOnUnchanged", "NoLoop", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,

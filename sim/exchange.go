@@ -346,12 +346,23 @@ func without(all []*exchange, x *exchange) []*exchange {
 func (x *exchange) record() {
 	h := x.s.history
 	x.hop = len(h.Hops)
-	hop := history.Hop{Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now(), User: x.seenAs()}
+	hop := x.newHop()
+	hop.User, hop.Groups, hop.UID, hop.Extra = x.seenAs(), ownGroups, ownUID, ownExtra
 	if x.parent != nil {
-		hop.Rerouted, hop.From, hop.Altered = true, x.parent.target.name, x.altered()
+		hop.Altered = x.altered()
+		hop.Groups, hop.UID, hop.Extra = attributes(x.request.Header)
 	}
 	h.Hops = append(h.Hops, hop)
 	x.suspectHop(&hop)
+}
+
+// newHop is the target's account of a request that arrives now.
+func (x *exchange) newHop() history.Hop {
+	hop := history.Hop{Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now()}
+	if x.parent != nil {
+		hop.Rerouted, hop.From = true, x.parent.target.name
+	}
+	return hop
 }
 
 // altered says how the request that a peer has sent on differs from the client's, "" if it does not.
@@ -368,14 +379,9 @@ func (x *exchange) altered() string {
 		return "body: another"
 	case r.Header.Get("Accept") != t.request.Header.Get("Accept"), r.Header.Get("Content-Type") != t.request.Header.Get("Content-Type"):
 		return "headers: others"
-	case !slices.Equal(r.Header["X-Remote-Group"], groups):
-		return "user: other groups"
 	}
 	return ""
 }
-
-// groups are those of every user.
-var groups = []string{"system:authenticated"}
 
 // seenAs is the user of the request for the target: that in the headers of a peer, or the client.
 func (x *exchange) seenAs() string {

@@ -62,10 +62,16 @@ func (w *responder) head() part {
 	return part{status: w.status, header: w.Header()}
 }
 
-// noteStatus writes the status of the answer into the record of the hop.
+// noteStatus writes the status of the answer into the record of the hop. A peer that answers 401 at
+// once has not authenticated anybody.
 func (x *exchange) noteStatus(status int) {
-	if x.hop >= 0 {
-		x.s.history.Hops[x.hop].Status = status
+	if x.hop < 0 {
+		return
+	}
+	hop := &x.s.history.Hops[x.hop]
+	hop.Status = status
+	if status == http.StatusUnauthorized && x.parent != nil {
+		hop.User, hop.Groups, hop.UID, hop.Extra, hop.Unauthenticated = "", "", "", "", unauthenticated
 	}
 }
 

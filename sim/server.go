@@ -208,7 +208,7 @@ func (s *Simulator) user(ctx context.Context) (user.Info, bool) {
 	name := x.seenAs()
 	u := s.users[name]
 	if u == nil {
-		u = &user.DefaultInfo{Name: name, Groups: groups}
+		u = newUser(name)
 		s.users[name] = u
 	}
 	return u, true

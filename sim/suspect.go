@@ -2,6 +2,8 @@ package sim
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
@@ -50,7 +52,7 @@ func (op *operation) about() resourceKey {
 
 // suspectHop looks at a server's account of a request that it begins to handle.
 func (x *exchange) suspectHop(h *history.Hop) {
-	if h.User != x.op.User || h.Altered != "" || x.parent != nil && x.parent.parent != nil {
+	if h.User != x.op.User || h.Groups != ownGroups || h.UID != ownUID || h.Extra != ownExtra || h.Altered != "" || x.parent != nil && x.parent.parent != nil {
 		x.s.suspect = true
 	}
 	if x.parent != nil {
@@ -84,6 +86,8 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	switch {
 	case op.Content == history.ContentBroken, op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable:
 		return true
+	case !op.local && known && op.odd():
+		return true
 	case op.Status == http.StatusForbidden: // to whom, the hops tell
 		return false
 	case op.Verb == history.VerbDiscovery, op.Verb == history.VerbNoPeer, op.Items > 0, op.Accept != "":
@@ -102,6 +106,22 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 		return false
 	}
 	return s.failed(op, asked, late, ignorant)
+}
+
+// odd reports whether a request that had to cross got an answer that few requests get where they are
+// served, and on which AnsweredAlike rules.
+func (op *operation) odd() bool {
+	switch op.Status {
+	case http.StatusSwitchingProtocols:
+		return !op.asked.Upgrade
+	case http.StatusOK:
+		return op.asked.Upgrade || op.Verb == "create"
+	case 0, http.StatusCreated, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity:
+		return false
+	case http.StatusForbidden:
+		return !strings.Contains(op.Message, strconv.Quote(op.User))
+	}
+	return op.Status < http.StatusInternalServerError
 }
 
 // failed checks a failed request for what some server serves. It may fail if no such server could

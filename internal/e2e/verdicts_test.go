@@ -62,6 +62,7 @@ var usual = map[string]invariant.Outcome{
 	"OnlyTrustedPeers":       invariant.OutcomeInconclusive, // all certificates are in order
 	"IdentityPreserved":      invariant.OutcomePass,
 	"AuthorizedAlike":        invariant.OutcomePass, // one of the load's users may only read
+	"AnsweredAlike":          invariant.OutcomePass,
 	"PassedOnUnchanged":      invariant.OutcomePass,
 	"WritesOnce":             invariant.OutcomePass,
 	"DiscoveryDeterministic": invariant.OutcomePass,

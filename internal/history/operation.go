@@ -112,6 +112,9 @@ type Operation struct {
 	// without parameters; empty means JSON or none.
 	Accept    string `json:"accept,omitempty"`
 	MediaType string `json:"mediaType,omitempty"`
+	// ContentType is the media type of the request's body. It is empty if the request has none, and
+	// in histories that were written before this field.
+	ContentType string `json:"contentType,omitempty"`
 
 	ETag string `json:"etag,omitempty"`
 	// Document is the Hash of the discovery document in the response; for a 304, of the one that
@@ -135,6 +138,13 @@ type Hop struct {
 	Groups string `json:"groups,omitempty"`
 	UID    string `json:"uid,omitempty"`
 	Extra  string `json:"extra,omitempty"`
+	// Unauthenticated is what the server wrote when it could not authenticate the sender of the
+	// request, such as "Authentication failed, attempted: x509". Such a hop has no user, unless a
+	// sidecar authenticated one and the kube-apiserver behind it did not believe the sidecar.
+	// kube-apiserver audits such a request at the stage ResponseStarted alone (k8s.io/apiserver,
+	// pkg/endpoints/filters/authn_audit.go). It is empty if the sender was authenticated, and in
+	// histories that were written before this field.
+	Unauthenticated string `json:"unauthenticated,omitempty"`
 	// Rerouted is true if the user agent, source or headers show that the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
 	// From is the server that forwarded the request, if the writer knows it. If it is empty, it is

@@ -28,6 +28,14 @@ type permission struct {
 	namespace string
 }
 
+func permissionOf(o *observation) permission {
+	p := permission{o.op.User, o.op.Verb, o.resource.key, o.op.Namespace}
+	if p.verb == history.VerbTable {
+		p.verb = "list"
+	}
+	return p
+}
+
 // decisions are those on one permission.
 type decisions struct{ allowed, refused []*observation }
 
@@ -50,10 +58,7 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 			t.rule(o, rulingEarly)
 			continue
 		}
-		p := permission{o.op.User, o.op.Verb, o.resource.key, o.op.Namespace}
-		if p.verb == history.VerbTable {
-			p.verb = "list"
-		}
+		p := permissionOf(o)
 		d := all[p]
 		if d == nil {
 			d = &decisions{}

@@ -44,6 +44,7 @@ func All() []Invariant {
 		onlyTrustedPeers,
 		identityPreserved,
 		authorizedAlike,
+		answeredAlike,
 		passedOnUnchanged,
 		writesOnce,
 		discoveryDeterministic,

@@ -196,5 +196,5 @@ func hopOrder(asked string, a, b history.Hop) int {
 		cmp.Compare(a.Server, b.Server), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User),
 		cmp.Compare(a.Groups, b.Groups), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Extra, b.Extra),
 		cmp.Compare(strconv.FormatBool(a.Rerouted), strconv.FormatBool(b.Rerouted)), cmp.Compare(a.From, b.From),
-		cmp.Compare(a.Altered, b.Altered))
+		cmp.Compare(a.Altered, b.Altered), cmp.Compare(a.Unauthenticated, b.Unauthenticated))
 }

@@ -106,10 +106,14 @@ func noDetail(history.Hop) string { return "" }
 
 // asUser is the user whom the server authenticated.
 func asUser(h history.Hop) string {
+	who := " as " + h.User
 	if h.User == "" {
-		return " without a user"
+		who = " without a user"
 	}
-	return " as " + h.User
+	if h.Unauthenticated != "" {
+		who += " (" + h.Unauthenticated + ")"
+	}
+	return who
 }
 
 // withStatus is what the server answered.

@@ -19,7 +19,7 @@ var identityPreserved = Invariant{
 
 func judgeIdentityPreserved(f *Facts) *tally {
 	t := newTally(f)
-	passed, lost := 0, 0
+	passed, lost, compared, upgraded := 0, 0, 0, 0
 	known := f.knownAttributes()
 	users := map[string]bool{}
 	for o := range f.identified() {
@@ -30,8 +30,14 @@ func judgeIdentityPreserved(f *Facts) *tally {
 		r, at := ruleIdentity(o)
 		wrong, cause := "taken for another user", fmt.Sprintf("%s took %s for %s", at.Server, o.op.User, at.User)
 		if r != rulingWrong {
-			n, other, peer := known.compare(o.op, o.hops)
+			all, n, other, peer := known.compare(o.op, o.hops)
 			lost += n
+			if all > 0 {
+				compared++
+				if o.op.Client == history.ClientSocket {
+					upgraded++
+				}
+			}
 			if other != "" {
 				r, wrong, cause = rulingWrong, "seen "+other, fmt.Sprintf("%s saw %s %s", peer, o.op.User, other)
 			}
@@ -42,6 +48,8 @@ func judgeIdentityPreserved(f *Facts) *tally {
 		t.doubt("no operation was handled by a second server, so no user had to be passed on")
 	}
 	t.fact("operations passed on", passed)
+	t.fact("of those, with groups, UID and extra fields compared", compared)
+	t.fact("of those, upgraded connections", upgraded)
 	if lost > 0 {
 		t.fact("passed on without the user's UID, as versions before v1.33 do", lost)
 	}
@@ -51,13 +59,15 @@ func judgeIdentityPreserved(f *Facts) *tally {
 
 // ruleIdentity rules on the user names of one operation, and says which hop is wrong. The hop at the
 // asked server counts too, since that server forwards the user whom it authenticated. A hop without
-// a user says nothing: its sender could not be authenticated. The hop at the asked server alone
-// says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
+// a user says nothing. A peer that could not authenticate anybody has carried out nothing:
+// AnsweredAlike rules on its answer. The hop at the asked server alone says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
 // impersonator at the first server and the impersonated user at the next.
 func ruleIdentity(o *observation) (ruling, history.Hop) {
-	seen := false
+	seen, refused := false, false
 	for _, h := range o.hops {
 		switch {
+		case h.Unauthenticated != "" && atPeer(o.op, h):
+			refused = true
 		case o.op.User == "" || h.User == "":
 		case h.User != o.op.User:
 			return rulingWrong, h
@@ -68,7 +78,7 @@ func ruleIdentity(o *observation) (ruling, history.Hop) {
 	switch {
 	case seen:
 		return rulingRight, history.Hop{}
-	case o.forwarded():
+	case o.forwarded() && !refused:
 		return rulingUnknown, history.Hop{}
 	default:
 		return rulingNone, history.Hop{}
@@ -106,15 +116,15 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
-// compare says in which way a peer, and which, saw the user otherwise
-// than the asked server recorded for the
-// same operation, or if that recorded none, than any asked server recorded for that user. It is ""
-// if none did. Servers differ in what they record of one user (v1.30 records less about a
+// compare says in which way a peer, and which, saw the user otherwise than the asked server recorded
+// for the same operation, or if that recorded none, than any asked server recorded for that user. It
+// is "" if none did. Servers differ in what they record of one user (v1.30 records less about a
 // certificate), so matching any of them is enough.
 //
-// lost counts hops without a UID of users that have one: versions before v1.33 do not forward it
-// (RemoteRequestHeaderUID), and later ones only with --requestheader-uid-headers.
-func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost int, other, peer string) {
+// all counts the hops that were compared, lost those without a UID of users that have one: versions
+// before v1.33 do not forward it (RemoteRequestHeaderUID), and later ones only with
+// --requestheader-uid-headers.
+func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (all, lost int, other, peer string) {
 	a := k[op.User]
 	for _, h := range hops {
 		if h.Groups != "" && h.User == op.User && !atPeer(op, h) {
@@ -124,22 +134,23 @@ func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (lost
 		}
 	}
 	if len(a.groups) == 0 {
-		return 0, "", ""
+		return 0, 0, "", ""
 	}
 	for _, h := range hops {
 		if h.Groups == "" || h.User != op.User || !atPeer(op, h) {
 			continue
 		}
+		all++
 		switch {
 		case !a.groups[h.Groups]:
-			return lost, "with other groups", h.Server
+			return all, lost, "with other groups", h.Server
 		case h.UID != "" && !a.uids[h.UID]:
-			return lost, "with another UID", h.Server
+			return all, lost, "with another UID", h.Server
 		case !a.extras[h.Extra]:
-			return lost, "with other extra fields", h.Server
+			return all, lost, "with other extra fields", h.Server
 		case !a.uids[h.UID]:
 			lost++
 		}
 	}
-	return lost, "", ""
+	return all, lost, "", ""
 }

@@ -47,6 +47,11 @@ func TestIdentityPreserved(t *testing.T) {
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"nobody names anybody", asked().hop("b", 0, 10, false).hop("a", 2, 8, true),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
+		{"the peer could not authenticate anybody", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, unauthenticated),
+			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"a first peer could not authenticate anybody, and the second took it for another",
+			asked().hop("b", 0, 10, false, as("admin")).hop("c", 1, 4, true, unauthenticated).hop("a", 5, 9, true, as("reader")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for reader", sentence: "c from 20.001s to 20.004s without a user (Authentication failed, attempted: x509)"}},
 		{"who sent it is not known", tell(name).ask(20, "b", gadgets, 200).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("reader")),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"with the same groups, UID and extra fields", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("g", "u", "x")),
@@ -80,6 +85,10 @@ func TestIdentityPreserved(t *testing.T) {
 		{"under too little pressure", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")).need(history.Pressure{Skewed: 2}),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "1 of at least 2 skewed operations"}},
 	})
+}
+
+func unauthenticated(h *history.Hop) {
+	h.Status, h.Unauthenticated = 401, "Authentication failed, attempted: x509"
 }
 
 // known is an account that tells all of a user, admin unless said otherwise.

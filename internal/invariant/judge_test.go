@@ -47,6 +47,7 @@ func rich(wrong bool, about ...string) *story {
 		s.legacy(134, "b", "/apis", doc("poor-legacy", versionOf(pods)))
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
+		s.ask(174, "b", gadgets, 405)
 		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
 		s.ask(178, "b", gadgets, 200).hop("b", 0, 10, false).hop("a", 2, 8, true, asking("query: without limit=5"))
 		s.hop("a", 2, 8, true, asking("body")).hop("a", 2, 8, true, passedBy("b")).hop("a", 2, 8, true, passedBy("c"))
@@ -75,7 +76,7 @@ func outcomes(h *history.History) map[string]Outcome {
 func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
-		"PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
+		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "Available", "NoCrash", "Converges",
 	}

@@ -48,6 +48,7 @@ func Describe(req *http.Request) history.Operation {
 		op.Verb = history.VerbTable
 	}
 	op.Accept = answer.Accepted(accept)
+	op.ContentType, _, _ = strings.Cut(req.Header.Get("Content-Type"), ";")
 	op.GVR = history.GVR{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
 	op.Subresource, op.Namespace, op.Name = info.Subresource, info.Namespace, info.Name
 	return op

@@ -116,6 +116,31 @@ var byScenario = []mutant{
 		},
 	},
 	{
+		part: "stream", name: "upgrade-answered-plainly",
+		wrong: "A request for a WebSocket is passed on without the headers that ask for it, so that it is answered 200.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				if r.Header.Get("Upgrade") != "" {
+					acted()
+					r.Header.Del("Upgrade")
+					r.Header.Del("Connection")
+				}
+			})
+		},
+	},
+	{
+		part: "identity", name: "groups-lost-on-upgrade",
+		wrong: "A request for a WebSocket is passed on with the name of the user and none of the groups.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				if r.Header.Get("Upgrade") != "" {
+					acted()
+					r.Header.Del("X-Remote-Group")
+				}
+			})
+		},
+	},
+	{
 		part: "stream", name: "watch-cut-short",
 		wrong: "A watch that is passed on ends as soon as it has begun.",
 		plant: func(acted func()) sim.Defects {

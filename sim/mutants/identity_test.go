@@ -1,8 +1,10 @@
 package mutants
 
 import (
+	"io"
 	"net/http"
 
+	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -36,6 +38,40 @@ var identities = []mutant{
 				acted()
 				r.Header.Del("X-Remote-Group")
 			})
+		},
+	},
+	{
+		part: "identity", name: "extra-fields-lost",
+		wrong: "A peer is told the name and the groups of the user and none of the extra fields.",
+		plant: func(acted func()) sim.Defects {
+			return sending(func(r *http.Request) {
+				acted()
+				r.Header.Del("X-Remote-Extra-Scopes")
+			})
+		},
+	},
+	{
+		part: "identity", name: "unauthenticated-at-peer",
+		wrong: "A request is passed on without anything by which the peer could tell who asks, and the peer's 401 is passed back.",
+		plant: func(acted func()) sim.Defects {
+			const lost = "X-Mutant-Lost"
+			defects := sending(func(r *http.Request) {
+				acted()
+				r.Header.Del(userHeader)
+				r.Header.Set(lost, "true")
+			})
+			defects.Handler = func(_ proxy.ServerID, h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get(lost) == "" {
+						h.ServeHTTP(w, r)
+						return
+					}
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusUnauthorized)
+					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401}`)
+				})
+			}
+			return defects
 		},
 	},
 	{

@@ -14,6 +14,8 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"watch-through-proxy", "watch-cut-short", "WatchesLast"},
 	{"watch-through-proxy", "watch-without-events", "WatchesLast"},
 	{"upgrade-requests", "watch-cut-short", "WatchesLast"},
+	{"upgrade-requests", "upgrade-answered-plainly", "AnsweredAlike"},
+	{"upgrade-requests", "groups-lost-on-upgrade", "IdentityPreserved"},
 	{"etag-and-legacy-clients", "last-group-forgotten", "LegacyListsOwn"},
 	{"rolling-upgrade", "every-other-refused", "ProxiedSucceed"},
 	{"reset-mid-response", "broken-looks-complete", "AnsweredInFull"},

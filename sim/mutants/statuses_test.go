@@ -76,6 +76,43 @@ var statuses = []mutant{
 		},
 	},
 	{
+		part: "status", name: "method-refused",
+		wrong: "A proxy refuses to pass on a creation: 405.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(r *http.Request, answer *http.Response) {
+				if r.Method == http.MethodPost {
+					acted()
+					answer.StatusCode = http.StatusMethodNotAllowed
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "redirected",
+		wrong: "What a peer has read is answered 307, with the address of the peer.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(r *http.Request, answer *http.Response) {
+				if answer.StatusCode == http.StatusOK {
+					acted()
+					answer.StatusCode = http.StatusTemporaryRedirect
+					answer.Header.Set("Location", r.URL.String())
+				}
+			})
+		},
+	},
+	{
+		part: "status", name: "throttled",
+		wrong: "What is passed on is counted as more than its user may ask for: 429.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.StatusCode < http.StatusBadRequest && answer.StatusCode != http.StatusSwitchingProtocols {
+					acted()
+					answer.StatusCode = http.StatusTooManyRequests
+				}
+			})
+		},
+	},
+	{
 		part: "status", name: "missing-object-becomes-missing-resource",
 		wrong: "The local server answers for an object that is not there as for a resource that is not there.",
 		plant: func(acted func()) sim.Defects {

@@ -3,6 +3,7 @@ package requestlog
 import (
 	"cmp"
 	"io"
+	"net/http"
 	"slices"
 	"time"
 
@@ -36,10 +37,14 @@ func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, er
 	var all []handled
 	err := readRecords(log, func(r accessRecord) {
 		start := r.Start.Sub(epoch)
+		unauthenticated := ""
+		if r.Status == http.StatusUnauthorized && r.User == "" {
+			unauthenticated = notAuthenticated
+		}
 		all = append(all, handled{
 			Hop: history.Hop{
 				Operation: r.AuditID, Server: server, Start: start, End: max(start, r.End.Sub(epoch)),
-				Status: r.Status, User: r.User, Rerouted: r.Rerouted,
+				Status: r.Status, User: r.User, Unauthenticated: unauthenticated, Rerouted: r.Rerouted,
 			},
 			requested: requested{verb: r.Verb, uri: r.Path, withoutQuery: true},
 			peer:      r.Peer,
@@ -76,6 +81,7 @@ func merge(access, audit []handled) []handled {
 		case !matched[i]:
 			matched[i] = true
 			both[i].requested = a.requested
+			both[i].Unauthenticated = cmp.Or(a.Unauthenticated, both[i].Unauthenticated)
 			if both[i].User == a.User { // the access log has the name only
 				both[i].Groups, both[i].UID, both[i].Extra = a.Groups, a.UID, a.Extra
 			}

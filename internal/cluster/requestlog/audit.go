@@ -1,6 +1,7 @@
 package requestlog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// readAuditLog reads a kube-apiserver's audit log and joins the two stages of each request. A
-// killed server leaves requests without their second stage, and perhaps a last line cut short.
+// readAuditLog reads a kube-apiserver's audit log and joins the stages of each request. A killed
+// server leaves requests without their last stage, and perhaps a last line cut short.
 //
 // sources is how many addresses a request has that no peer passed on: its client's, and any
 // sidecar's.
@@ -38,6 +39,23 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 				},
 				requested: requested{verb: event.Verb, uri: event.RequestURI},
 			})
+		case auditv1.StageResponseStarted:
+			switch received := event.RequestReceivedTimestamp.Sub(epoch); {
+			case event.User.Username == "": // see Hop.Unauthenticated
+				all = append(all, handled{
+					Hop: history.Hop{
+						Operation: id, Server: server, Start: received, End: max(received, event.StageTimestamp.Sub(epoch)),
+						Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources,
+					},
+					requested: requested{verb: event.Verb, uri: event.RequestURI},
+				})
+			default: // the process may be killed before the last stage
+				for _, i := range open[id] {
+					if all[i].Start == received {
+						all[i].Status = code(event)
+					}
+				}
+			}
 		case auditv1.StageResponseComplete, auditv1.StagePanic:
 			if len(open[id]) == 0 {
 				return // its first stage is not in this log
@@ -47,13 +65,29 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			i := open[id][last]
 			open[id] = slices.Delete(open[id], last, last+1)
 			all[i].End = max(all[i].Start, event.StageTimestamp.Sub(epoch))
-			if event.ResponseStatus != nil {
-				all[i].Status = int(event.ResponseStatus.Code)
-			}
+			all[i].Status = cmp.Or(code(event), all[i].Status)
 		}
 	})
 	return all, err
 }
+
+// code is the status of the answer; 0 if the event has none.
+func code(event auditv1.Event) int {
+	if event.ResponseStatus == nil {
+		return 0
+	}
+	return int(event.ResponseStatus.Code)
+}
+
+// reason is why the sender of the request was not authenticated, in the server's words.
+func reason(event auditv1.Event) string {
+	if event.ResponseStatus == nil {
+		return notAuthenticated
+	}
+	return cmp.Or(event.ResponseStatus.Message, notAuthenticated)
+}
+
+const notAuthenticated = "Authentication failed"
 
 // digestGroups is the same for the same set of groups (k8s.io/apiserver, user.Info).
 func digestGroups(groups []string) string {

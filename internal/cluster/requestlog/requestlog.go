@@ -17,8 +17,10 @@ import (
 )
 
 // AuditPolicy makes a kube-apiserver log every request, once when it comes and once when it is
-// answered, and nothing of the bodies: who served what is all that is read.
-const AuditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\nrules:\n- level: Metadata\n"
+// answered, and nothing of the bodies: who served what is all that is read. It logs a long-running
+// request once more, when its answer begins, and a request whose sender it cannot authenticate at
+// that stage alone: so no stage is left out.
+const AuditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n"
 
 // Logs are where one server logs the requests that it handled.
 type Logs struct {

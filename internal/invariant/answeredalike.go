@@ -1,0 +1,385 @@
+package invariant
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// answeredAlike rules on every answer to a request that had to cross and on which no other
+// invariant rules. The answers of servers that serve the resource themselves are the reference.
+var answeredAlike = Invariant{
+	Name:    "AnsweredAlike",
+	Grade:   GradeCore,
+	Outside: true,
+	Sentence: "A request that only other apiservers can serve gets the same kind of answer as such a request gets at an apiserver that " +
+		"serves it itself: the same user, verb, resource, media types and transport.",
+	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked; Proxy transport between " +
+		"apiservers and authn: it is handled there as the request of the user who sent it",
+	judge:    judgeAnsweredAlike,
+	pressure: []pressure{skewed},
+}
+
+func judgeAnsweredAlike(f *Facts) *tally {
+	t := newTimedTally(f)
+	direct := f.directAnswers()
+	crossed := f.crossedAnswers()
+	unruled, excused := map[string]int{}, map[string]int{}
+	for _, o := range f.observations {
+		r, why := f.ruleAlike(o, direct, crossed)
+		switch r {
+		case rulingUnknown:
+			unruled[class(o.op)]++
+		case rulingTolerated:
+			excused[why]++
+		}
+		if t.rule(r) {
+			such := ""
+			if d := direct.byForm[formOf(o.op)]; d != nil {
+				such = "; to such requests they gave " + d.words()
+			}
+			t.violate(o, o.situation, why, why+" "+f.reachability(o, o.situation), answer(o.op)+authentication(o.hops)+", "+why+such)
+		}
+	}
+	t.fact("kinds of requests that servers answered directly", len(direct.byForm))
+	for _, class := range slices.Sorted(maps.Keys(unruled)) {
+		t.fact("answered "+class+", and no server that serves it was asked", unruled[class])
+	}
+	for _, why := range slices.Sorted(maps.Keys(excused)) {
+		t.fact("not held against a server: "+why, excused[why])
+	}
+	return t
+}
+
+// ruleAlike rules on one answer. It says what is wrong with it, or why it is tolerated.
+func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[form]*answers) (ruling, string) {
+	if !f.ruledHere(o) {
+		return rulingNone, ""
+	}
+	if f.knowsDeletion(o, o.situation) {
+		return rulingUnknown, ""
+	}
+	got := class(o.op)
+	switch {
+	case truncated404(o.op), got == classRefused && o.op.Failure != history.FailureNone: // whose word it is was cut off
+		return rulingUnknown, ""
+	case got == classUnauthenticated, got == classThrottled:
+		return f.ruleInTime(o, direct, got)
+	case got == classRefused:
+		return f.ruleRefusal(o, direct)
+	case o.op.Status == http.StatusSwitchingProtocols && f.halfMade(o):
+		return rulingWrong, "101 and then no stream"
+	}
+	to := formOf(o.op)
+	if f.beingDefined(o) {
+		return rulingTolerated, "its definition was changing"
+	}
+	return ruleForm(to, got, direct.byForm[to], crossed[to])
+}
+
+// ruledHere reports whether it is for this invariant to rule on the answer: the request had to
+// cross, and no other invariant rules on such an answer.
+func (f *Facts) ruledHere(o *observation) bool {
+	if !crosses(o) || f.proxyOff(o.op.Server, o.window) {
+		return false
+	}
+	_, decided := decision(o.op)
+	switch status := o.op.Status; {
+	case status == 0, status >= http.StatusInternalServerError: // Available, ProxiedSucceed, UnavailableOnPeerFailure
+		return false
+	case resourceNotFound(o.op): // NoFalseNotFound
+		return false
+	case status == http.StatusForbidden: // AuthorizedAlike rules on the authorizer's word about this user
+		return !decided
+	}
+	return o.op.Failure != history.FailureCanceled
+}
+
+// crosses reports whether the operation is about a resource that only other servers served.
+func crosses(o *observation) bool { return o.resource != nil && o.op.GVR.Resource != "" && o.skewed() }
+
+// The classes of answers that get a rule of their own.
+const (
+	classUnauthenticated = "401"
+	classThrottled       = "429"
+	classRefused         = "403"
+)
+
+// class is the kind of an answer. Which of several kinds of success it is depends on the object:
+// a patch creates it or not, a deletion is complete or goes on.
+func class(op *history.Operation) string {
+	switch op.Status {
+	case http.StatusCreated, http.StatusAccepted:
+		if op.Verb != "create" {
+			return "200"
+		}
+	case http.StatusNotFound:
+		return answerKind(&history.Operation{Status: op.Status, Missing: op.Missing})
+	}
+	return fmt.Sprint(op.Status)
+}
+
+// form is what decides which class of answer a request gets, beside its user and the objects that
+// there are: two requests of one form differ in these only.
+type form struct {
+	verb string
+	key
+	upgrade                    bool
+	accept, contentType, query string
+	namespaced, named          bool
+}
+
+// passing are the parameters of a query that say nothing about the kind of the answer.
+var passing = []string{"timeoutSeconds", "continue", "limit", "allowWatchBookmarks", "resourceVersion", "fieldManager", "force"}
+
+func formOf(op *history.Operation) form {
+	_, query, _ := strings.Cut(op.Path, "?")
+	if values, err := url.ParseQuery(query); err == nil {
+		for _, name := range passing {
+			values.Del(name)
+		}
+		query = values.Encode()
+	}
+	return form{
+		op.Verb, key{op.GVR, op.Subresource}, op.Client == history.ClientSocket, op.Accept, op.ContentType, query, op.Namespace != "", op.Name != "",
+	}
+}
+
+// answers counts the answers to requests of one form, by class.
+type answers struct {
+	all   int
+	class map[string]int
+}
+
+func (a *answers) add(class string) {
+	a.all++
+	if a.class == nil {
+		a.class = map[string]int{}
+	}
+	a.class[class]++
+}
+
+// several is how many answers of one form it takes to tell an answer that depends on the objects
+// from one that depends on the server.
+const several = 10
+
+// ruleForm rules on an answer that does not depend on its user.
+func ruleForm(to form, got string, direct, crossed *answers) (ruling, string) {
+	switch {
+	case direct == nil:
+		return rulingUnknown, ""
+	case direct.class[got] > 0:
+		return rulingRight, ""
+	case to.contentUnknown() && (got == "400" || got == "415" || got == "422"):
+		return rulingUnknown, ""
+	}
+	wrong := got + " where servers that serve it " + direct.doing(to)
+	if !to.dependent(got) || !direct.has(to.dependent) {
+		if only := direct.class["406"] == direct.all; only && got == "200" {
+			return rulingNone, "" // AnsweredInKind
+		}
+		return rulingWrong, wrong
+	}
+	if to.verb == "create" && succeeds(got) && direct.has(succeeds) {
+		return rulingWrong, wrong
+	}
+	if direct.all >= several && crossed.class[got] >= several && crossed.class[got] == crossed.all {
+		return rulingWrong, wrong
+	}
+	return rulingRight, ""
+}
+
+// dependent reports whether a class of answer depends on the objects that there are, or on the body
+// of the request: a server that gives it may give another one next time.
+func (k form) dependent(class string) bool {
+	switch class {
+	case "200", "201":
+		return !k.upgrade
+	case "404 object": // or its namespace
+		return k.named || k.verb == "create"
+	case "409", "412":
+		return k.hasBody() || k.verb == "delete"
+	case "410": // the version from which to read is too old
+		return !k.named && !k.hasBody()
+	case "400", "422":
+		return k.hasBody()
+	}
+	return false
+}
+
+func (k form) hasBody() bool { return k.verb == "create" || k.verb == "update" || k.verb == "patch" }
+
+// contentUnknown reports whether the request had a body of a type that the history does not say, as
+// older histories do not.
+func (k form) contentUnknown() bool { return k.hasBody() && k.contentType == "" }
+
+func succeeds(class string) bool { return strings.HasPrefix(class, "2") }
+
+func (a *answers) has(kind func(class string) bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(a.class)), kind)
+}
+
+// doing says in a signature what servers did with requests of one form. Which of the answers that
+// depend on the objects they gave is chance.
+func (a *answers) doing(to form) string {
+	if a.has(to.dependent) {
+		return "carry it out"
+	}
+	return "answer " + strings.Join(slices.Sorted(maps.Keys(a.class)), " or ")
+}
+
+// words lists how often each class of answer was given, for people.
+func (a *answers) words() string {
+	var all []string
+	for _, class := range slices.Sorted(maps.Keys(a.class)) {
+		all = append(all, fmt.Sprintf("%s (%d times)", class, a.class[class]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// directAnswers are the answers of servers to requests for what they serve themselves.
+type directAnswers struct {
+	byForm map[form]*answers
+	// refused has, for each permission, whether a 403 was seen that is not the authorizer's word
+	// about the user; the permission is known if any answer was.
+	refused map[permission]bool
+	byUser  map[string][]*observation // in time order
+}
+
+func (f *Facts) directAnswers() *directAnswers {
+	d := &directAnswers{byForm: map[form]*answers{}, refused: map[permission]bool{}, byUser: map[string][]*observation{}}
+	for _, o := range f.observations {
+		op := o.op
+		if !o.ready || op.Status == 0 || op.Status >= http.StatusInternalServerError || op.Failure == history.FailureCanceled ||
+			o.resource != nil && o.resource.key != (key{}) && o.local != claimYes {
+			continue
+		}
+		d.byUser[op.User] = append(d.byUser[op.User], o)
+		if op.GVR.Resource == "" || resourceNotFound(op) || truncated404(op) || o.forwarded() {
+			continue
+		}
+		_, decided := decision(op)
+		switch class(op) {
+		case classUnauthenticated, classThrottled:
+		case classRefused:
+			p := permissionOf(o)
+			d.refused[p] = d.refused[p] || !decided
+		default:
+			p := permissionOf(o)
+			d.refused[p] = d.refused[p]
+			add(d.byForm, o)
+		}
+	}
+	return d
+}
+
+// crossedAnswers are the answers to requests that had to cross.
+func (f *Facts) crossedAnswers() map[form]*answers {
+	all := map[form]*answers{}
+	for _, o := range f.observations {
+		if f.ruledHere(o) {
+			add(all, o)
+		}
+	}
+	return all
+}
+
+func add(all map[form]*answers, o *observation) {
+	k := formOf(o.op)
+	if all[k] == nil {
+		all[k] = &answers{}
+	}
+	all[k].add(class(o.op))
+}
+
+// ruleRefusal rules on a 403 that is not the authorizer's word about this user: that of an admission
+// plugin, or one about another user. It depends on who asks.
+func (f *Facts) ruleRefusal(o *observation, direct *directAnswers) (ruling, string) {
+	refused, known := direct.refused[permissionOf(o)]
+	switch {
+	case !known:
+		return rulingUnknown, ""
+	case refused:
+		return rulingRight, ""
+	}
+	return rulingWrong, "403 where servers that serve it give this user another answer"
+}
+
+// ruleInTime rules on an answer that depends on the time: that the user is not authenticated, or
+// that a server has too much to do. Credentials expire and load passes, so only answers to the same
+// user that the asked server and those that serve the resource gave within Staleness count.
+func (f *Facts) ruleInTime(o *observation, direct *directAnswers, got string) (ruling, string) {
+	w := o.window.widen(f.bounds.Staleness)
+	if !f.haveEtcd(o, w) {
+		return rulingTolerated, "without etcd a server cannot verify tokens" // nor fill a watch cache
+	}
+	known := false
+	for _, other := range direct.byUser[o.op.User] {
+		asked := other.asked == o.asked || slices.ContainsFunc(o.capable, func(p peer) bool { return p.server == other.asked })
+		if !asked || !other.window.overlaps(w) {
+			continue
+		}
+		if class(other.op) == got {
+			return rulingRight, ""
+		}
+		known = true
+	}
+	if !known {
+		return rulingUnknown, ""
+	}
+	return rulingWrong, got + " where servers give this user other answers at that time"
+}
+
+// haveEtcd reports whether nothing was in the way from the asked server and from those that serve
+// the resource to etcd.
+func (f *Facts) haveEtcd(o *observation, w window) bool {
+	return f.hasEtcd(o, w) && !slices.ContainsFunc(f.handlers(o), func(s *server) bool {
+		r, _ := f.reach(s.name, etcd, w)
+		return r != reachOpen
+	})
+}
+
+// beingDefined reports whether a server began to serve the resource, or ceased to, within Staleness.
+// While a custom resource is being defined or deleted, its server refuses some verbs
+// (k8s.io/apiextensions-apiserver, pkg/apiserver/customresource_handler.go: 405 for a creation while
+// the definition is terminating). What is built in comes and goes with the process.
+func (f *Facts) beingDefined(o *observation) bool {
+	if builtIn(o.op.GVR.Group) {
+		return false
+	}
+	w := o.window.widen(f.bounds.Staleness)
+	return slices.ContainsFunc(o.capable, func(p peer) bool {
+		return p.since > w.from || o.resource.during(p.server, o.window).to < w.to
+	})
+}
+
+// halfMade reports whether an upgraded connection ended within watchBegins without having carried
+// anything, although nothing was disturbed and it was to last longer. WatchesLast rules on watches
+// of what is built in.
+func (f *Facts) halfMade(o *observation) bool {
+	if _, ruled := f.ruleWatch(o); ruled != "" || f.run.External {
+		return false
+	}
+	timeout, ok := established(o.op)
+	return ok && o.op.Events == 0 && o.op.End-o.op.Start < min(watchBegins, timeout-settle) &&
+		o.op.Failure != history.FailureTimeout && f.unaffected(o) && !f.beingDefined(o)
+}
+
+// authentication says which servers did not know who asks, for people.
+func authentication(hops []history.Hop) string {
+	var words []string
+	for _, h := range hops[:min(len(hops), mostHops)] {
+		if h.Unauthenticated != "" {
+			words = append(words, fmt.Sprintf("%s answered %d: %s", h.Server, h.Status, h.Unauthenticated))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, "; ") + ")"
+}
