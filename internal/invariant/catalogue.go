@@ -48,6 +48,7 @@ func All() []Invariant {
 		openAPIDescribes,
 		legacyListsOwn,
 		groupVersionsDescribed,
+		configurationTakesEffect,
 		available,
 		noCrash,
 		converges,

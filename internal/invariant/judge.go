@@ -55,6 +55,9 @@ func (i Invariant) Judge(f *Facts) Verdict {
 	if v.About {
 		doubts = append(doubts, f.missingPressure(i.pressure)...)
 		doubts = append(doubts, f.ineffectiveFaults()...)
+		if i.Name != configurationName { // which says so itself
+			doubts = append(doubts, f.unseenSettings()...)
+		}
 	}
 	doubts = append(doubts, f.truncation()...)
 	switch {
