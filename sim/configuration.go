@@ -17,12 +17,13 @@ const (
 	decoyPort  = "6440"
 )
 
-// decoy and own are hosts that a server may advertise and that nobody reaches: one at which there is
-// no server, and the host's own name on its own network.
+// decoy and own are hosts that a server may advertise and that nobody reaches: one at which there
+// is no server, and the host's own name on its own network.
 func decoy(name string) string { return "nowhere-" + name }
 func own(name string) string   { return "host-of-" + name }
 
-// configure reads the flags of a starting process, writes them down, and lets the process do what they say.
+// configure reads the flags of a starting process, writes them down, and lets the process do what
+// they say.
 func (srv *server) configure() {
 	told := srv.flags()
 	srv.s.history.Configurations = append(srv.s.history.Configurations, told)
@@ -78,8 +79,8 @@ func (srv *server) flags() history.Configuration {
 	return c
 }
 
-// advertises is the host:port that the process tells its peers: that of both flags, or else of none of them
-// (getPeerAddress in k8s.io/kubernetes, pkg/controlplane/apiserver).
+// advertises is the host:port that the process tells its peers: that of both flags, or else of none
+// of them (getPeerAddress in k8s.io/kubernetes, pkg/controlplane/apiserver).
 func (srv *server) advertises() string {
 	if c := srv.does; c.PeerIP != "" && c.PeerPort != "" {
 		return c.PeerIP + ":" + c.PeerPort

@@ -11,8 +11,8 @@ import (
 
 const configurationName = "ConfigurationTakesEffect"
 
-// configurationTakesEffect compares what flags say with what is seen. Certificates and authorities are
-// for OnlyTrustedPeers.
+// configurationTakesEffect compares what flags say with what is seen. Certificates and authorities
+// are for OnlyTrustedPeers.
 var configurationTakesEffect = Invariant{
 	Name:  configurationName,
 	Grade: GradeCore,
@@ -23,8 +23,8 @@ var configurationTakesEffect = Invariant{
 	judge: judgeConfigurationTakesEffect,
 }
 
-// passesNothingOn is how many requests for what only peers serve a server must have answered itself, with nothing in
-// the way, for it to be certain that it passes nothing on.
+// passesNothingOn is how many requests for what only peers serve a server must have answered
+// itself, with nothing in the way, for it to be certain that it passes nothing on.
 const passesNothingOn = 20
 
 func judgeConfigurationTakesEffect(f *Facts) *tally {
@@ -88,9 +88,9 @@ func (f *Facts) setupOf(s *setting) string {
 	return strings.Join(all, "; ")
 }
 
-// ruleLeases rules on what the endpoint lease of a process said, once for each thing that it said. A
-// lease may be missing for as long as peers may not know of a change: a renewal that is late is none
-// of the flags' doing.
+// ruleLeases rules on what the endpoint lease of a process said, once for each thing that it said.
+// A lease may be missing for as long as peers may not know of a change: a renewal that is late is
+// none of the flags' doing.
 func (t *tally) ruleLeases(s *setting) {
 	for _, l := range s.leases {
 		w, ok := t.facts.held(s, l)
@@ -162,8 +162,8 @@ func (t *tally) ruleSwitchedOff(s *setting) {
 	}
 }
 
-// ruleOff rules on what servers did whose proxy is switched off: they must pass nothing on, and list only what is
-// their own.
+// ruleOff rules on what servers did whose proxy is switched off: they must pass nothing on, and
+// list only what is their own.
 func (t *tally) ruleOff(o *observation) {
 	f := t.facts
 	paths := [][]string(nil)
@@ -203,8 +203,8 @@ func (t *tally) ruleOff(o *observation) {
 	t.rule(rulingRight)
 }
 
-// tempt notes whether a server with the feature on passed a request on, or answered one itself that it had to pass on with
-// nothing ever in the way.
+// tempt notes whether a server with the feature on passed a request on, or answered one itself that
+// it had to pass on with nothing ever in the way.
 func (f *Facts) tempt(o *observation, tempted map[*setting][]*observation, passing map[*setting]bool) {
 	s := f.settingAt(o.asked, o.window)
 	switch {
@@ -227,7 +227,8 @@ func (f *Facts) free(s *setting, p peer, o *observation) bool {
 		!slices.ContainsFunc(p.server.line, func(sp span) bool { return sp.phase == phasePaused && sp.overlaps(life) })
 }
 
-// ruleOn rules on a process whose proxy is on: it must pass something on if it is asked for what only peers serve.
+// ruleOn rules on a process whose proxy is on: it must pass something on if it is asked for what
+// only peers serve.
 func (t *tally) ruleOn(s *setting, tempted []*observation, passing bool) {
 	switch {
 	case passing:

@@ -45,14 +45,16 @@ type setting struct {
 	follows bool
 	// tested is true if some answer shows whether the proxy of the process is off.
 	tested bool
-	// twins are processes of servers with the same host name at that time, and so with the same lease.
+	// twins are processes of servers with the same host name at that time, and so with the same
+	// lease.
 	twins []*setting
 }
 
 // indexSettings joins what processes were told with what was seen of them.
 func (f *Facts) indexSettings(h *history.History) {
 	f.settings = map[process]*setting{}
-	for _, c := range slices.SortedStableFunc(slices.Values(h.Configurations), func(a, b history.Configuration) int { return -cmp.Compare(a.At, b.At) }) {
+	latestFirst := func(a, b history.Configuration) int { return -cmp.Compare(a.At, b.At) }
+	for _, c := range slices.SortedStableFunc(slices.Values(h.Configurations), latestFirst) {
 		s := f.byName[c.Server]
 		if s == nil {
 			continue
@@ -157,8 +159,8 @@ func (f *Facts) held(s *setting, l history.Lease) (w window, ok bool) {
 	return window{}, false
 }
 
-// wrongAddress says which flag the host:port in the lease contradicts, and what it says; "" if none. In
-// a lease that servers share, the address of either is right.
+// wrongAddress says which flag the host:port in the lease contradicts, and what it says; "" if
+// none. In a lease that servers share, the address of either is right.
 func (s *setting) wrongAddress(advertised string) (flag, want string) {
 	for _, twin := range s.twins {
 		if flag, _ := twin.notOwn(advertised); flag == "" {
@@ -201,8 +203,9 @@ func (s *setting) emulates() string {
 	return cmp.Or(s.Emulates, strings.TrimPrefix(semver.MajorMinor(s.version), "v"))
 }
 
-// unseen names the flags out of the ordinary whose effect nothing in the history shows: the scenario
-// may not have done what it says. A process that refused its flags has shown what it makes of them.
+// unseen names the flags out of the ordinary whose effect nothing in the history shows: the
+// scenario may not have done what it says. A process that refused its flags has shown what it makes
+// of them.
 func (f *Facts) unseenSettings() []string {
 	var out []string
 	for _, s := range f.settingsInOrder() {
@@ -223,15 +226,16 @@ func (f *Facts) unseenSettings() []string {
 		if s.Emulates != "" && s.reports == "" {
 			unseen(flagEmulation)
 		}
-		if len(s.Without) > 0 && !slices.ContainsFunc(s.server.served, func(p served) bool { return p.incarnation == s.Incarnation && p.doc != nil }) {
+		shown := func(p served) bool { return p.incarnation == s.Incarnation && p.doc != nil }
+		if len(s.Without) > 0 && !slices.ContainsFunc(s.server.served, shown) {
 			unseen(flagWithout)
 		}
 	}
 	return out
 }
 
-// showsOff reports whether the answer shows whether the proxy of the asked server is off: it is merged discovery,
-// or the answer to a request that a proxy would pass on.
+// showsOff reports whether the answer shows whether the proxy of the asked server is off: it is
+// merged discovery, or the answer to a request that a proxy would pass on.
 func (f *Facts) showsOff(o *observation) bool {
 	if doc, ok := f.merged(o.op); ok && doc != nil {
 		own := o.asked.servedAt(o.op.Start)

@@ -16,8 +16,8 @@ import (
 // Source: UnknownVersionInteroperabilityProxy in k8s.io/apiserver/pkg/features/kube_features.go.
 const gateOnSince = "v1.36"
 
-// Configured is what the flags of a server of a version say: those of its kube-apiserver and, unless
-// there is none, those of its sidecar. Server, Incarnation and At are left empty.
+// Configured is what the flags of a server of a version say: those of its kube-apiserver and,
+// unless there is none, those of its sidecar. Server, Incarnation and At are left empty.
 func Configured(version string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
 	own := flagsOf(apiserver)
 	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: own.value("emulated-version")}
@@ -78,8 +78,8 @@ func (f flags) value(name string) string {
 	return ""
 }
 
-// gate reports whether --feature-gates switches a feature on; otherwise is what holds if it does not name
-// the feature.
+// gate reports whether --feature-gates switches a feature on; otherwise is what holds if it does
+// not name the feature.
 func (f flags) gate(name string, otherwise bool) bool {
 	for _, list := range f["feature-gates"] {
 		for one := range strings.SplitSeq(list, ",") {
