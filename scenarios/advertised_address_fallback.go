@@ -15,7 +15,7 @@ var advertisedAddressFallback = scenario.Scenario{
 	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): without --peer-advertise-ip and --peer-advertise-port the " +
 		"address of --advertise-address is used, then that of --bind-address, then the host's own. Here every server listens on all " +
 		"addresses (--bind-address=0.0.0.0), so --bind-address is not tested; advertised-address-unroutable tests the host's own",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,

@@ -10,7 +10,7 @@ var advertisedAddressWrong = scenario.Scenario{
 		"such requests.",
 	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): --peer-advertise-ip, --peer-advertise-port; KEP-4020, goals: " +
 		"503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,

@@ -16,7 +16,7 @@ var emulatedUpgrade = scenario.Scenario{
 	Source: "KEP-4330, user stories: upgrading the binary apart from the API (--emulated-version); Kubernetes' version skew policy; " +
 		"KEP-4020, motivation",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
-		"DiscoveryAccessible", "NoCrash", "Converges"},
+		"DiscoveryAccessible", "NoCrash", "Converges", "ConfigurationTakesEffect"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Upgrades,

@@ -12,7 +12,7 @@ var kubeadmDefaults = scenario.Scenario{
 	Holds:   "A feature that is on by default does what it promises by default.",
 	Source: "k8s.io/apiserver, pkg/features/kube_features.go: UnknownVersionInteroperabilityProxy is beta and on by default from v1.36; " +
 		"KEP-4020, goals. Risks and mitigations 6 has a server without peers' certificates fall back to its own discovery",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
+	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges", "ConfigurationTakesEffect"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,

@@ -9,7 +9,7 @@ var missingPeerCAFile = scenario.Scenario{
 		"first serves. With the file everything is right again. Beyond the KEP: the other servers are not affected.",
 	Source: "KEP-4020, proxy transport between apiservers and authn, 1.i: without --peer-ca-file requests fail with 503; goals: 503, not " +
 		"404. Risks and mitigations 6 has discovery fall back to the local one",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available", "ConfigurationTakesEffect"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,

@@ -142,12 +142,12 @@ func (d *driver) Dialled(from, to string) int {
 	return d.s.link(d.s.endpoint(from), d.s.endpoint(to)).dialled
 }
 
-// Effect implements [cluster.Configurer]: servers advertise what their setup says.
+// Effect implements [cluster.Configurer].
 func (d *driver) Effect(_ context.Context, name string) (history.Effect, error) {
 	srv := d.server(name)
-	effect := history.Effect{Server: name, Incarnation: d.Serving(name), At: d.Now(), Advertised: srv.address, Setup: srv.setup.String()}
-	if srv.setup != nil && srv.setup.Proxy == scenario.Off {
-		effect.Advertised = ""
+	effect := history.Effect{Server: name, Incarnation: d.Serving(name), At: d.Now(), Setup: srv.setup.String()}
+	if srv.lease.endpoint {
+		effect.Advertised = srv.lease.address
 	}
 	return effect, nil
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"net/http"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
 )
 
@@ -15,6 +16,8 @@ type Defects struct {
 	Local   func(self proxy.ServerID, h http.Handler) http.Handler
 	// Events changes what a server learns, before its table sees it. It may return fewer events, or others.
 	Events func(self proxy.ServerID, events []proxy.Event) []proxy.Event
+	// Obeys changes what a process does with its flags: it is given what they say.
+	Obeys func(self proxy.ServerID, told history.Configuration) history.Configuration
 	// Believes is asked when a server has to refuse a certificate, of a peer or its own, and reports whether it takes it all the same.
 	Believes func() bool
 }

@@ -113,10 +113,10 @@ func (srv *server) told(about *server, now lease) {
 // when it needs them, which has the same effect.
 func addressEvents(about *server, was, now lease) []proxy.Event {
 	switch {
-	case was.endpoint == now.endpoint:
+	case was.endpoint == now.endpoint && was.address == now.address:
 		return nil
 	case now.endpoint:
-		return []proxy.Event{proxy.PeerAddress{ID: about.id, Address: about.address}}
+		return []proxy.Event{proxy.PeerAddress{ID: about.id, Address: now.address}}
 	}
 	return []proxy.Event{proxy.PeerAddress{ID: about.id}}
 }

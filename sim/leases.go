@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim/tape"
 	"github.com/skewproof/skewproof/sim/vtime"
@@ -29,6 +29,7 @@ type lease struct {
 
 	endpoint  bool
 	published int    // the incarnation that wrote the endpoint lease
+	address   string // what it says where the server is
 	serves    string // what it says that the server serves
 	beaten    vtime.Time
 }
@@ -54,10 +55,14 @@ func (srv *server) takeIdentity() {
 
 // publish writes the endpoint lease of a server that is ready.
 func (srv *server) publish() {
-	if srv.setup != nil && srv.setup.Proxy == scenario.Off {
+	if srv.does.Proxy == history.ProxyOff {
 		return
 	}
+	srv.lease.address = srv.advertises()
 	srv.lease.endpoint, srv.lease.published, srv.lease.beaten, srv.lease.serves = true, srv.incarnation, srv.s.loop.Now(), srv.document().Hash
+	if srv.sighting != 0 {
+		srv.sight()
+	}
 	srv.s.announce(srv)
 	srv.s.storageVersions()
 }
@@ -135,6 +140,9 @@ func (srv *server) lapsed() {
 	for _, other := range srv.s.servers {
 		if other.on && !other.sidecar() {
 			srv.lease.endpoint = false
+			if srv.sighting != 0 {
+				srv.sight()
+			}
 			srv.s.announce(srv)
 			return
 		}

@@ -54,7 +54,7 @@ func (srv *server) hearIdentity(about *server, l lease) {
 // hearEndpoint tells the roster the endpoint lease of a server.
 func (srv *server) hearEndpoint(about *server, l lease) {
 	srv.roster.Endpoint(peers.EndpointLease{
-		ID: about.id, Holder: itoa(l.published), Renewed: srv.s.at(l.beaten), Address: about.address, Duration: endpointTTL, Serves: l.serves,
+		ID: about.id, Holder: itoa(l.published), Renewed: srv.s.at(l.beaten), Address: l.address, Duration: endpointTTL, Serves: l.serves,
 	}, srv.s.wall())
 }
 

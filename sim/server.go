@@ -39,9 +39,11 @@ type server struct {
 	version     *recorded.Version // what it serves
 	release     string            // of its program; version is another one's while it emulates that
 	policy      proxy.Policy
-	on          bool            // the feature
-	setup, next *scenario.Setup // of its process, and of its next one
-	refused     bool            // it would not start with its setup
+	on          bool                  // the feature
+	setup, next *scenario.Setup       // of its process, and of its next one
+	does        history.Configuration // what its process does with its flags
+	sighting    int                   // of history.Leases, what its lease says, counted from 1; 0 if it is not ready
+	refused     bool                  // it would not start with its setup
 	incarnation int
 	since       vtime.Time // of its present phase
 	readyAt     vtime.Time
@@ -82,6 +84,10 @@ func (srv *server) start(release string, v *recorded.Version) {
 	srv.gate = &vtime.Gate{}
 	srv.lifecycle(history.StateStarting, "")
 	srv.policy, srv.on = s.setup.Policy(release)
+	srv.configure()
+	if srv.does.Emulates != srv.setup.Like() {
+		srv.version, _ = s.setup.Version(release) // it was got before, to know that there is one
+	}
 	srv.extended = extended{}
 	if !srv.applySetup() {
 		s.loop.After(bootsWithin, srv.gate, srv.refuse)
@@ -216,6 +222,7 @@ func (s *Simulator) user(ctx context.Context) (user.Info, bool) {
 
 // kill ends the process without warning.
 func (srv *server) kill(state history.State, detail string) {
+	srv.unsight()
 	srv.phase = down
 	srv.silence()
 	srv.gate.Close()
@@ -244,6 +251,7 @@ func (srv *server) hangUp() {
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")
+	srv.unsight()
 	srv.phase = stopping
 	srv.leave()
 	s.loop.After(stopsWithin, srv.gate, func() {
@@ -302,9 +310,14 @@ func (srv *server) lifecycle(state history.State, detail string) {
 		srv.readyAt = srv.since
 	}
 	srv.lost = state == history.StateKilled || state == history.StateCrashed || state == history.StateStopped && srv.cutOff
+	reports := ""
+	if state == history.StateReady {
+		reports = srv.reports()
+		srv.sight()
+	}
 	s.trace.add(s.loop.Now(), eventLifecycle, srv.index, srv.incarnation, hashString(string(state)))
 	s.history.Lifecycle = append(s.history.Lifecycle, history.Lifecycle{
-		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, Emulates: srv.setup.Like(), State: state, At: at, Detail: detail,
+		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, Emulates: srv.setup.Like(), Reports: reports, State: state, At: at, Detail: detail,
 	})
 }
 

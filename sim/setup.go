@@ -71,10 +71,6 @@ func (srv *server) applySetup() bool {
 	if setup == nil || !srv.on {
 		return true
 	}
-	if setup.Proxy == scenario.Off {
-		srv.on = false
-		return true
-	}
 	if srv.sidecar() {
 		return !refusedBySidecar(setup) || setup.PeerCA != scenario.TrustMissing && setup.Advertise == "" && srv.s.setup.believes()
 	}

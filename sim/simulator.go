@@ -154,6 +154,9 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		s.driver.steps.Finish()
 	}
 	s.driver.steps.Heal()
+	for _, srv := range s.servers {
+		srv.unsight()
+	}
 	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
 	if left := s.left(c); left != "" && s.history.End.Error == "" {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
@@ -233,7 +236,7 @@ func (s *Simulator) newHistory(c *Case, o Options) {
 	servers := slices.Grow(h.Run.Servers[:0], len(c.Servers))[:len(c.Servers)]
 	*h = history.History{
 		Run: o.Run, Documents: h.Documents, Operations: slices.Grow(h.Operations[:0], len(c.Requests)), Hops: slices.Grow(h.Hops[:0], 2*len(c.Requests)),
-		Lifecycle: h.Lifecycle[:0], Served: h.Served[:0], Steps: h.Steps[:0], Faults: h.Faults[:0],
+		Lifecycle: h.Lifecycle[:0], Served: h.Served[:0], Configurations: h.Configurations[:0], Leases: h.Leases[:0], Steps: h.Steps[:0], Faults: h.Faults[:0],
 	}
 	h.Run.Servers = servers
 	s.history = h
@@ -273,9 +276,10 @@ func (s *Simulator) name(c *Case) {
 	s.names, s.serverIDs, s.addresses, s.asked = nil, nil, nil, make([]int, n)
 	s.byName, s.byID, s.byAddress = make(map[string]int, n), make(map[proxy.ServerID]int, n), make(map[string]int, n)
 	for i, server := range c.Servers {
-		id, address := proxy.ServerID("apiserver-"+server.Name), server.Name+":6443"
+		id, address := proxy.ServerID("apiserver-"+server.Name), server.Name+":"+securePort
 		s.names, s.serverIDs, s.addresses = append(s.names, server.Name), append(s.serverIDs, id), append(s.addresses, address)
 		s.byName[server.Name], s.byID[id], s.byAddress[address] = i, i, i
+		s.byAddress[decoy(server.Name)+":"+securePort], s.byAddress[own(server.Name)+":"+securePort] = i, i // the obstacle is on the link
 	}
 }
 

@@ -20,6 +20,8 @@ type snapshot struct {
 	warm      []bool // links
 	lifecycle []history.Lifecycle
 	served    []history.Served
+	flags     []history.Configuration
+	leases    []history.Lease
 	documents map[string]history.Document
 	suspect   bool
 }
@@ -77,7 +79,7 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 		return s.loop.Now() < maxBringUp && (!up || s.loop.Now() < until || busy)
 	})
 	snap := &snapshot{
-		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, documents: s.history.Documents, suspect: s.suspect,
+		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, flags: s.history.Configurations, leases: s.history.Leases, documents: s.history.Documents, suspect: s.suspect,
 	}
 	for _, srv := range s.servers {
 		srv.refresh()
@@ -99,6 +101,8 @@ func (s *Simulator) restore(snap *snapshot) {
 	h := s.history
 	h.Lifecycle = append(h.Lifecycle, snap.lifecycle...)
 	h.Served = append(h.Served, snap.served...)
+	h.Configurations = append(h.Configurations, snap.flags...)
+	h.Leases = append(h.Leases, snap.leases...)
 	maps.Copy(h.Documents, snap.documents)
 	for i := range s.links {
 		s.links[i].warm = snap.warm[i]

@@ -16,8 +16,8 @@ import (
 )
 
 // Cluster is what the executor of steps (package step) needs of a backend. What only some backends
-// can do is in interfaces of their own: [Configurer], [DiscoveryBreaker], [Extender], [Queuer];
-// what only real requests need is in [Reachable].
+// can do is in interfaces of their own: [Advertiser], [Configurer], [DiscoveryBreaker], [Extender],
+// [Queuer]; what only real requests need is in [Reachable].
 //
 // Start comes first, once; only [Configurer.Configure] and [Configurer.Dialled] may precede it.
 //
@@ -93,6 +93,13 @@ type Configurer interface {
 	// Effect is what the configuration of a server's present process visibly does, even with an
 	// error.
 	Effect(ctx context.Context, server string) (history.Effect, error)
+}
+
+// Advertiser is a [Cluster] that can look at what servers advertise to their peers.
+type Advertiser interface {
+	// Advertised is the host:port in the endpoint lease of a server. It is empty if there is none, or
+	// an expired one. It may be called concurrently.
+	Advertised(ctx context.Context, server string) (string, error)
 }
 
 // DiscoveryBreaker is a [Cluster] that can let discovery documents of a server fail for its peers.

@@ -29,6 +29,8 @@ type lives struct {
 
 func (l *lives) Now() history.Time { return time.Since(l.start) }
 
+func (l *lives) Configuration(history.Configuration) {}
+
 func (l *lives) Lifecycle(c history.Lifecycle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

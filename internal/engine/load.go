@@ -22,6 +22,7 @@ const sweepQPS = 400
 // load is the traffic of a run together with the ground truth that it follows.
 type load struct {
 	truth   *truth
+	leases  *leases
 	clients *traffic.Clients
 	traffic *traffic.Load
 	servers []string
@@ -62,6 +63,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
 		return nil, err
 	}
+	l.leases = newLeases(cluster, recorder, o.Status)
 	if l.clients, err = traffic.NewClients(targets, identities, recorder); err != nil {
 		return nil, err
 	}
@@ -105,10 +107,11 @@ func identities(ctx context.Context, cluster cluster.Reachable, server string) (
 // run sends the load and follows the ground truth until ctx ends. It cannot fail: all outcomes are
 // recorded, and too few requests make the verdict inconclusive.
 func (l *load) run(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { l.truth.watch(ctx) })
-	both.Go(func() { _ = l.traffic.Run(ctx) }) // nil, always
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { l.truth.watch(ctx) })
+	all.Go(func() { l.leases.watch(ctx, l.servers) })
+	all.Go(func() { _ = l.traffic.Run(ctx) }) // nil, always
+	all.Wait()
 }
 
 // Observe looks at what these servers serve now.

@@ -26,9 +26,13 @@ type History struct {
 	Lifecycle  []Lifecycle
 	Served     []Served
 	Effects    []Effect
-	SlowProbes []SlowProbe
-	Documents  map[string]Document // by Document.Hash
-	End        End
+	// Configurations and Leases are empty in histories of servers that skewproof did not start, and
+	// in those that were written before there were such records.
+	Configurations []Configuration
+	Leases         []Lease
+	SlowProbes     []SlowProbe
+	Documents      map[string]Document // by Document.Hash
+	End            End
 }
 
 // Run is the first record of every history. It describes the run.
@@ -172,9 +176,12 @@ type Lifecycle struct {
 	// Emulates is the minor version, such as "1.36", that the server emulates (--emulated-version).
 	// It is empty if the server emulates none.
 	Emulates string `json:"emulates,omitempty"`
-	State    State  `json:"state"`
-	At       Time   `json:"at"`
-	Detail   string `json:"detail,omitempty"` // exit status, last lines of the log
+	// Reports is the minor version, such as "1.36", that the server said at /version to emulate when
+	// it became ready. It is empty if the server says none, as older versions do, or was not asked.
+	Reports string `json:"reports,omitempty"`
+	State   State  `json:"state"`
+	At      Time   `json:"at"`
+	Detail  string `json:"detail,omitempty"` // exit status, last lines of the log
 }
 
 // Served is ground truth: from At on, this incarnation of the server served Document itself, as its

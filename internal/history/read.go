@@ -119,6 +119,10 @@ func (h *History) add(first bool, line []byte) error {
 		h.Served = append(h.Served, *rec.Served)
 	case rec.Effect != nil:
 		h.Effects = append(h.Effects, *rec.Effect)
+	case rec.Configuration != nil:
+		h.Configurations = append(h.Configurations, *rec.Configuration)
+	case rec.Lease != nil:
+		h.Leases = append(h.Leases, *rec.Lease)
 	case rec.SlowProbe != nil:
 		h.SlowProbes = append(h.SlowProbes, *rec.SlowProbe)
 	case rec.Document != nil:
@@ -161,6 +165,9 @@ func (h *History) check() error {
 				s.Server, s.Document, s.At, s.Confirmed)
 		}
 	}
+	for _, l := range h.Leases {
+		ordered("what the endpoint lease of server "+l.Server+" says", l.First, l.Last)
+	}
 	for _, p := range h.SlowProbes {
 		ordered("a slow probe of server "+p.Server, p.Start, p.End)
 	}
@@ -179,6 +186,8 @@ func (h *History) sort() {
 	sortByTime(h.Faults, func(f Fault) Time { return f.Start })
 	sortByTime(h.Lifecycle, func(l Lifecycle) Time { return l.At })
 	sortByTime(h.Effects, func(e Effect) Time { return e.At })
+	sortByTime(h.Configurations, func(c Configuration) Time { return c.At })
+	sortByTime(h.Leases, func(l Lease) Time { return l.First })
 	sortByTime(h.SlowProbes, func(p SlowProbe) Time { return p.Start })
 	sortByTime(h.Served, func(s Served) Time { return s.At })
 }

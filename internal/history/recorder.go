@@ -14,17 +14,19 @@ import (
 
 // record is one JSON line: an object with the one key that says what it holds.
 type record struct {
-	Run       *Run       `json:"run,omitempty"`
-	Operation *Operation `json:"operation,omitempty"`
-	Hop       *Hop       `json:"hop,omitempty"`
-	Step      *Step      `json:"step,omitempty"`
-	Fault     *Fault     `json:"fault,omitempty"`
-	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
-	Served    *Served    `json:"served,omitempty"`
-	Effect    *Effect    `json:"effect,omitempty"`
-	SlowProbe *SlowProbe `json:"late,omitempty"`
-	Document  *Document  `json:"document,omitempty"`
-	End       *End       `json:"end,omitempty"`
+	Run           *Run           `json:"run,omitempty"`
+	Operation     *Operation     `json:"operation,omitempty"`
+	Hop           *Hop           `json:"hop,omitempty"`
+	Step          *Step          `json:"step,omitempty"`
+	Fault         *Fault         `json:"fault,omitempty"`
+	Lifecycle     *Lifecycle     `json:"lifecycle,omitempty"`
+	Served        *Served        `json:"served,omitempty"`
+	Effect        *Effect        `json:"effect,omitempty"`
+	Configuration *Configuration `json:"configuration,omitempty"`
+	Lease         *Lease         `json:"lease,omitempty"`
+	SlowProbe     *SlowProbe     `json:"late,omitempty"`
+	Document      *Document      `json:"document,omitempty"`
+	End           *End           `json:"end,omitempty"`
 }
 
 // kinds is how many of its fields r has set; a valid record has one.
@@ -106,6 +108,12 @@ func (r *Recorder) Lifecycle(l Lifecycle) { r.write(record{Lifecycle: &l}) }
 
 // Effect appends the observed effect of a server's configuration.
 func (r *Recorder) Effect(e Effect) { r.write(record{Effect: &e}) }
+
+// Configuration appends what the flags of a starting process say.
+func (r *Recorder) Configuration(c Configuration) { r.write(record{Configuration: &c}) }
+
+// Lease appends what the endpoint lease of a server said over some time.
+func (r *Recorder) Lease(l Lease) { r.write(record{Lease: &l}) }
 
 // SlowProbe appends a probe that was answered slowly or not at all.
 func (r *Recorder) SlowProbe(p SlowProbe) { r.write(record{SlowProbe: &p}) }
@@ -220,6 +228,8 @@ func Write(w io.Writer, h *History) error {
 	each(h.Lifecycle, r.Lifecycle)
 	each(h.Served, func(s Served) { r.write(record{Served: &s}) })
 	each(h.Effects, r.Effect)
+	each(h.Configurations, r.Configuration)
+	each(h.Leases, r.Lease)
 	each(h.SlowProbes, r.SlowProbe)
 	each(h.Steps, r.Step)
 	each(h.Operations, r.Operation)

@@ -34,11 +34,16 @@ func sample() *History {
 		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Unauthenticated: "no", Rerouted: true, From: "b", Altered: "path"}},
 		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Disturbs: true}},
 		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Distrust: DistrustServing, Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6, 7}}},
-		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", Emulates: "1.35", State: StateReady, At: 1, Detail: "d"}},
+		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", Emulates: "1.35", Reports: "1.35", State: StateReady, At: 1, Detail: "d"}},
 		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},
 		Effects: []Effect{{
 			Server: "a", Incarnation: 1, At: 8, Setup: "s", Certificate: "c", Advertised: "10.0.0.1:6443", Dials: []Dial{{From: "b", Address: "10.0.0.1:6443", Connections: 2}},
 		}},
+		Configurations: []Configuration{{
+			Server: "a", Incarnation: 1, At: 1, Setup: "s", Proxy: ProxyOwn, PeerCA: "ca.crt", PeerIP: "10.0.0.1", PeerPort: "6443", AdvertiseIP: "10.0.0.1", Port: "6443",
+			Emulates: "1.35", Without: []string{"batch/v1"}, SharesHost: "b",
+		}},
+		Leases:     []Lease{{Server: "a", Incarnation: 1, First: 1, Last: 2, Advertised: "10.0.0.1:6443"}},
 		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
 		Documents:  map[string]Document{document.Hash: document},
 		End:        End{At: 9, Error: "step 3: no", Complete: true},
@@ -57,6 +62,12 @@ func recordAll(h *History, r *Recorder) {
 	}
 	for _, e := range h.Effects {
 		r.Effect(e)
+	}
+	for _, c := range h.Configurations {
+		r.Configuration(c)
+	}
+	for _, l := range h.Leases {
+		r.Lease(l)
 	}
 	for _, l := range h.SlowProbes {
 		r.SlowProbe(l)

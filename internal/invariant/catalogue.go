@@ -59,6 +59,7 @@ func All() []Invariant {
 		openAPIDescribes,
 		legacyListsOwn,
 		groupVersionsDescribed,
+		configurationTakesEffect,
 		available,
 		noCrash,
 		converges,

@@ -197,13 +197,7 @@ func generation(version string) string {
 func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	var all []string
 	add := func(who string, s *server) {
-		for _, what := range strings.Split(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}], ", ") {
-			if what == "" || strings.HasPrefix(what, "emulating ") {
-				continue
-			}
-			if name, of, ok := strings.Cut(what, " of "); ok && f.byName[of] != nil {
-				what = name + " of another server"
-			}
+		for _, what := range f.unusual(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}]) {
 			if what = who + ": " + what; !slices.Contains(all, what) {
 				all = append(all, what)
 			}
@@ -220,4 +214,19 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
+}
+
+// unusual splits the words about a setup, and leaves out names of servers and the emulated version.
+func (f *Facts) unusual(setup string) []string {
+	var all []string
+	for what := range strings.SplitSeq(setup, ", ") {
+		if what == "" || strings.HasPrefix(what, "emulating ") {
+			continue
+		}
+		if name, of, ok := strings.Cut(what, " of "); ok && f.byName[of] != nil {
+			what = name + " of another server"
+		}
+		all = append(all, what)
+	}
+	return all
 }

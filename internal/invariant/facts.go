@@ -28,7 +28,8 @@ type Facts struct {
 	reconnects   []history.Fault // see indexReconnects
 	lifecycle    []history.Lifecycle
 	setups       map[process]string // what was unusual about how a process was set up
-	servers      []*server          // by name
+	settings     map[process]*setting
+	servers      []*server // by name
 	byName       map[string]*server
 	documents    map[string]*document
 	resources    map[key]*resource
@@ -75,6 +76,7 @@ func NewFacts(h *history.History) *Facts {
 	f.indexOperations(h)
 	f.indexHops(h)
 	f.indexDisturbances()
+	f.indexSettings(h)
 	f.measurePressure()
 	return f
 }

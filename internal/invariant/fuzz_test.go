@@ -27,6 +27,12 @@ func save(t testing.TB, h *history.History) []byte {
 	for _, l := range h.Lifecycle {
 		r.Lifecycle(l)
 	}
+	for _, c := range h.Configurations {
+		r.Configuration(c)
+	}
+	for _, l := range h.Leases {
+		r.Lease(l)
+	}
 	for _, o := range h.Operations {
 		r.Operation(o)
 	}
@@ -146,6 +152,13 @@ func chaos(rng *rand.Rand) *history.History {
 		s.changed(pick(servers...), min(before, seen), seen, document())
 		s.served(pick(servers...), at(), document())
 	}
+	for _, server := range servers[:rng.IntN(4)] {
+		s.told(server, []func(*history.Configuration){off, func(c *history.Configuration) { c.PeerIP = "" }, func(c *history.Configuration) { c.SharesHost = "a" }}[rng.IntN(3)])
+		for range rng.IntN(4) {
+			from := at()
+			s.lease(server, from, from+at()/2, pick("", "10.0.0.a:6443", "10.0.0.b:6443", "10.0.0.c:6443", "nonsense"))
+		}
+	}
 	for range rng.IntN(4) {
 		from := at()
 		s.fault(pick("cut", "latency", "reset"), pick("a", "b", "c", "client", ""), pick("a", "b", "c", "etcd", ""), from, from+at()/4, rng.IntN(2) == 0)
@@ -227,6 +240,8 @@ func TestChaosIsJudged(t *testing.T) {
 		shuffle(rng, h.Hops)
 		shuffle(rng, h.Lifecycle)
 		shuffle(rng, h.Served)
+		shuffle(rng, h.Leases)
+		shuffle(rng, h.Configurations)
 		shuffle(rng, h.Faults)
 		shuffle(rng, h.Steps)
 		if got := Judge(h); !reflect.DeepEqual(got, want) {

@@ -57,6 +57,9 @@ func (i Invariant) verdict(t *tally) Verdict {
 	if v.About {
 		doubts = append(doubts, f.missingPressure(i.pressure)...)
 		doubts = append(doubts, f.ineffectiveFaults()...)
+		if i.Name != configurationName { // which says so itself
+			doubts = append(doubts, f.unseenSettings()...)
+		}
 	}
 	doubts = append(doubts, f.truncation()...)
 	switch {

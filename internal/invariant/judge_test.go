@@ -36,7 +36,9 @@ func rich(wrong bool, about ...string) *story {
 		s.legacy(117, server, "/apis", doc("legacy", versionOf(widgets), versionOf(gadgets)))
 		s.ask(118, server, versionOf(gadgets).GVR, 200)
 	}
+	s.told("a").lease("a", 2, 199, "10.0.0.a:6443")
 	if wrong {
+		s.told("b").lease("b", 2, 199, "10.0.0.a:6443")
 		s.ask(136, "b", versionOf(gadgets).GVR, 404)
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
@@ -78,7 +80,7 @@ func TestCatalogue(t *testing.T) {
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
-		"GroupVersionsDescribed", "Available", "NoCrash", "Converges",
+		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)

@@ -61,7 +61,8 @@ const (
 	MechanismOwnDiscovery  Mechanism = "own discovery"    // with profile=nopeer
 	MechanismLegacy        Mechanism = "legacy discovery"
 	MechanismOpenAPI       Mechanism = "OpenAPI"
-	MechanismProcess       Mechanism = "process" // of an apiserver: no request at all
+	MechanismProcess       Mechanism = "process"       // of an apiserver: no request at all
+	MechanismConfiguration Mechanism = "configuration" // of a process: what its flags say
 )
 
 // Role is the version of the asked server, compared with those of the servers that could have

@@ -155,7 +155,7 @@ func TestCatalogue(t *testing.T) {
 	all := catalogue()
 	switches := 0
 	seen := map[string]bool{}
-	for _, m := range slices.Concat(all, unseen) {
+	for _, m := range slices.Concat(all, flags, unseen) {
 		if seen[m.name] {
 			t.Errorf("two mutants are called %s", m.name)
 		}
@@ -178,6 +178,7 @@ func TestCatalogue(t *testing.T) {
 	for _, count := range []string{
 		fmt.Sprintf("All %d are found by random schedules", len(all)),
 		fmt.Sprintf("; %d more, ", len(byScenario)),
+		fmt.Sprintf("; %d, of flags, ", len(flags)),
 		fmt.Sprintf(" %d further ones that nothing notices", len(unseen)),
 	} {
 		if !strings.Contains(string(content), count) {

@@ -33,6 +33,11 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"missing-peer-ca-file", "peers-success-becomes-error", "Available"},
 	{"certificate-rotation", "peers-success-becomes-error", "Available"},
 	{"etcd-cut-off-one-server", "peers-success-becomes-error", "Available"},
+	{"advertised-address-wrong", "own-address-whatever-was-given", "ConfigurationTakesEffect"},
+	{"advertised-address-fallback", "falls-back-to-a-neighbour", "ConfigurationTakesEffect"},
+	{"gate-rollout", "on-though-switched-off", "ConfigurationTakesEffect"},
+	{"kubeadm-defaults", "off-though-switched-on", "ConfigurationTakesEffect"},
+	{"emulated-upgrade", "emulates-nothing", "ConfigurationTakesEffect"},
 }
 
 // TestScenariosNotice plants each of them.
@@ -47,7 +52,7 @@ func TestScenariosNotice(t *testing.T) {
 			if !slices.Contains(s.About, n.invariant) {
 				t.Errorf("it is not about %s", n.invariant)
 			}
-			known := slices.Concat(catalogue(), byScenario)
+			known := slices.Concat(catalogue(), byScenario, flags)
 			i := slices.IndexFunc(known, func(m mutant) bool { return m.name == n.mutant })
 			if i < 0 {
 				t.Fatal("there is no defect of that name")

@@ -25,6 +25,8 @@ type ledger struct {
 
 func (l *ledger) Now() history.Time { return time.Since(l.start) }
 
+func (l *ledger) Configuration(history.Configuration) {}
+
 func (l *ledger) Lifecycle(r history.Lifecycle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
@@ -58,6 +59,10 @@ type Cluster struct {
 	gateway   netip.Addr // our address on the cluster's network
 	fabric    *fabric.Fabric
 	linksLog  *os.File
+	etcd      struct { // the harness asks it
+		sync.Mutex
+		client *http.Client // nil until first needed
+	}
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

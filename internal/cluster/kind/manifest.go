@@ -41,6 +41,20 @@ func edit(manifest []byte, image string, incarnation int, change func(*corev1.Co
 	return yaml.Marshal(pod)
 }
 
+// commandLine is the command line, without the program's name, of the first container of a
+// static-pod manifest after a change of that container.
+func commandLine(manifest []byte, change func(*corev1.Container)) ([]string, error) {
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
+		return nil, fmt.Errorf("read the static-pod manifest: %w", err)
+	}
+	if len(pod.Spec.Containers) == 0 || len(pod.Spec.Containers[0].Command) == 0 {
+		return nil, fmt.Errorf("the static-pod manifest of %q has no container with a command", pod.Name)
+	}
+	change(&pod.Spec.Containers[0])
+	return pod.Spec.Containers[0].Command[1:], nil
+}
+
 // setUp replaces a kube-apiserver's arguments in which servers may differ, and the probed port.
 func setUp(container *corev1.Container, own []Argument) {
 	port := strconv.Itoa(securePort)

@@ -91,6 +91,17 @@ func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
 	}
 }
 
+// What a kube-apiserver was told is what its manifest says once it is edited.
+func TestTheCommandLineOfAPod(t *testing.T) {
+	args, err := commandLine([]byte(manifest), func(c *corev1.Container) { setUp(c, []Argument{{Name: "emulated-version", Value: "1.35"}}) })
+	if want := []string{"--emulated-version=1.35", "--secure-port=6443"}; err != nil || !slices.Equal(args, want) {
+		t.Errorf("got %q, %v, want %q", args, err, want)
+	}
+	if _, err := commandLine([]byte("kind: Pod\n"), nil); err == nil {
+		t.Error("a pod without containers has a command line")
+	}
+}
+
 func TestLogsAreAsTheProgramWroteThem(t *testing.T) {
 	var out bytes.Buffer
 	u := &unwrapped{w: &out}

@@ -71,7 +71,12 @@ func (s *server) pods() []string {
 func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
 	var programs []lifecycle.Program[*process]
 	for _, pod := range s.pods() {
+		args, err := s.arguments(pod)
+		if err != nil {
+			return nil, err
+		}
 		program := lifecycle.Program[*process]{
+			Args:  args,
 			Start: func(ctx context.Context, i *incarnation) (*process, error) { return s.startPod(ctx, pod, i) },
 			URL:   "https://" + s.real().String(),
 		}
@@ -81,6 +86,23 @@ func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
 		programs = append(programs, program)
 	}
 	return programs, nil
+}
+
+// arguments are those of the program in a pod of the next incarnation; nil while its manifest is
+// unknown.
+func (s *server) arguments(pod string) ([]string, error) {
+	if len(s.manifests[pod]) == 0 {
+		return nil, nil
+	}
+	own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.Setup())
+	if err != nil {
+		return nil, err
+	}
+	return commandLine(s.manifests[pod], func(c *corev1.Container) {
+		if pod == apiserverPod {
+			setUp(c, own)
+		}
+	})
 }
 
 // startPod writes the manifest of a pod, if nothing else starts it, and awaits the process.
@@ -104,7 +126,8 @@ func (s *server) startPod(ctx context.Context, pod string, i *incarnation) (*pro
 
 // checkVersion refuses an image of another version than its name says.
 func (s *server) checkVersion(ctx context.Context, i *incarnation) error {
-	version, err := lifecycle.VersionAt(ctx, s.Client, "https://"+s.own().String(), i.Emulates)
+	version, reports, err := lifecycle.VersionAt(ctx, s.Client, "https://"+s.own().String())
+	i.Reports = reports
 	if err == nil && version != i.Version {
 		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, i.Version)
 	}

@@ -105,17 +105,30 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 	seen := history.Effect{
 		Server: name, Incarnation: c.Serving(name), At: c.config.Recorder.Now(), Setup: s.Setup().String(), Dials: c.dials(name),
 	}
-	client, err := c.etcdClient(ctx)
-	if err != nil {
-		return seen, err
-	}
-	defer client.CloseIdleConnections()
-	seen.Advertised, err = lease.Advertised(ctx, client, netip.AddrPortFrom(s.address, etcdPort).String(), s.place.ID)
+	seen.Advertised, err = c.Advertised(ctx, name)
 	return seen, err
 }
 
-// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys.
+// Advertised implements [cluster.Advertiser].
+func (c *Cluster) Advertised(ctx context.Context, name string) (string, error) {
+	s, err := c.Find(name)
+	if err != nil {
+		return "", err
+	}
+	client, err := c.etcdClient(ctx)
+	if err != nil {
+		return "", err
+	}
+	return lease.Advertised(ctx, client, netip.AddrPortFrom(s.address, etcdPort).String(), s.place.ID)
+}
+
+// etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys. It is made once.
 func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
+	c.etcd.Lock()
+	defer c.etcd.Unlock()
+	if c.etcd.client != nil {
+		return c.etcd.client, nil
+	}
 	files := map[string]string{"etcd-ca.crt": "etcd/ca.crt", "etcd-client.crt": "apiserver-etcd-client.crt", "etcd-client.key": "apiserver-etcd-client.key"}
 	for ours, theirs := range files {
 		if _, err := os.Stat(c.config.Files.key(ours)); err == nil {
@@ -127,5 +140,7 @@ func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
 			return nil, err
 		}
 	}
-	return users.EtcdClient(c.config.Files.Keys)
+	client, err := users.EtcdClient(c.config.Files.Keys)
+	c.etcd.client = client
+	return client, err
 }

@@ -60,7 +60,10 @@ func (s *Server[P]) adopt(ctx context.Context) error {
 
 // launch starts the programs of an incarnation one after the other, and records that it is ready.
 func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Program[P]) error {
-	for _, program := range programs {
+	for n, program := range programs {
+		if n == 0 {
+			s.configured(i, programs)
+		}
 		if err := s.run(ctx, i, program); err != nil {
 			return s.startFailed(ctx, i, err)
 		}

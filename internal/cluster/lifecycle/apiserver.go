@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -36,22 +36,22 @@ func Get(ctx context.Context, client *http.Client, url string, into io.Writer) e
 	return err
 }
 
-// VersionAt asks the kube-apiserver at a URL for its version. It is an error if the server does not
-// emulate the minor version that it should ("" is its own): every verdict would be worthless.
-func VersionAt(ctx context.Context, client *http.Client, url, emulates string) (string, error) {
+// VersionAt asks the kube-apiserver at a URL for its version, and for the minor version that it says
+// to emulate, such as "1.36". That is empty if it says none.
+func VersionAt(ctx context.Context, client *http.Client, url string) (version, emulates string, err error) {
 	var body bytes.Buffer
-	err := Get(ctx, client, url+"/version", &body)
-	var info version.Info
+	err = Get(ctx, client, url+"/version", &body)
+	var info apiversion.Info
 	if err == nil {
 		err = json.Unmarshal(body.Bytes(), &info)
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask for its version: %w", err)
+		return "", "", fmt.Errorf("ask for its version: %w", err)
 	}
-	if does := info.EmulationMajor + "." + info.EmulationMinor; emulates != "" && does != emulates {
-		return "", fmt.Errorf("it says that it emulates %q, and should emulate %s", does, emulates)
+	if info.EmulationMinor != "" {
+		emulates = info.EmulationMajor + "." + info.EmulationMinor
 	}
-	return info.GitVersion, nil
+	return info.GitVersion, emulates, nil
 }
 
 // Identity is the apiserver identity of a kube-apiserver on a host of that name: a hash of two

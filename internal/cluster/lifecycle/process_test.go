@@ -77,12 +77,18 @@ func groupOf(processes ...*program) *Group[*program] {
 type recording struct {
 	mu      sync.Mutex
 	entries []history.Lifecycle
+	flags   []history.Configuration
 }
 
 func (r *recording) Lifecycle(l history.Lifecycle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entries = append(r.entries, l)
+}
+func (r *recording) Configuration(c history.Configuration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flags = append(r.flags, c)
 }
 func (r *recording) Now() history.Time { return time.Second }
 

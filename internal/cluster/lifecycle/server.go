@@ -18,6 +18,7 @@ import (
 // Recorder receives what happens to servers. [history.Recorder] is one.
 type Recorder interface {
 	Lifecycle(history.Lifecycle)
+	Configuration(history.Configuration)
 	Now() history.Time
 }
 
@@ -69,6 +70,9 @@ type Program[P Process] struct {
 	Start func(ctx context.Context, i *Incarnation[P]) (P, error)
 	// URL is where the program answers, around links and faults. It is ready when /readyz says 200.
 	URL string
+	// Args is its command line, without the name of the program, for the record; nil: unknown. The
+	// first program is a kube-apiserver, the second one its sidecar.
+	Args []string
 	// Check finds out whether the program that is ready is the right one. nil: it is not checked.
 	Check func(ctx context.Context, i *Incarnation[P]) error
 }
@@ -94,6 +98,7 @@ type Incarnation[P Process] struct {
 	Number   int // from 1
 	Version  string
 	Emulates string // the minor version that it is told to behave like, "1.36"; empty: its own
+	Reports  string // the minor version that it says at /version to emulate; empty: none, or not asked yet
 	Adopted  bool   // something else has started its processes: kubeadm, or a kubelet
 	expected atomic.Bool
 	crashed  atomic.Bool // its end has been recorded as a crash
@@ -137,7 +142,7 @@ func (s *Server[P]) ApplySetup() {
 
 func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string) {
 	s.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, State: state, At: s.Recorder.Now(), Detail: detail,
+		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, Reports: i.Reports, State: state, At: s.Recorder.Now(), Detail: detail,
 	})
 }
 

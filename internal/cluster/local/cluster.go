@@ -58,6 +58,7 @@ type Cluster struct {
 	fabric    *fabric.Fabric
 	log       io.Closer // of the fabric
 	admin     *adminTransport
+	askEtcd   func() (*http.Client, error) // the harness itself; it is made once
 
 	authorities *authorities
 	interposers interposers
@@ -95,6 +96,7 @@ func (c *Cluster) build() error {
 		Recorder: c.config.Recorder, Status: c.config.Status, Client: &http.Client{Transport: c.admin},
 		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout, Context: context.Background(),
 	}
+	c.askEtcd = sync.OnceValues(func() (*http.Client, error) { return users.EtcdClient(files.Keys) })
 	if err := sandbox.Own(etcdAdvertised.Addr()); err != nil {
 		return err
 	}
@@ -152,11 +154,10 @@ func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFaul
 
 // Start starts etcd and every server, and waits until all are ready.
 func (c *Cluster) Start(ctx context.Context) error {
-	client, err := users.EtcdClient(c.config.Files.Keys)
+	client, err := c.askEtcd()
 	if err != nil {
 		return err
 	}
-	defer client.CloseIdleConnections()
 	c.etcd, err = c.startDependency(ctx, fault.Etcd, c.config.Etcd, EtcdArguments(c.config.Files), "etcd", "https://"+etcdReal.String(), client, readyTimeout)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
-	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -135,12 +134,20 @@ func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, erro
 		}
 		errs = append(errs, err)
 	}
-	client, err := users.EtcdClient(c.config.Files.Keys)
-	if err != nil {
-		return seen, errors.Join(append(errs, err)...)
-	}
-	defer client.CloseIdleConnections()
-	id := lifecycle.Identity(cmp.Or(place.setup().HostnameOf, name))
-	seen.Advertised, err = lease.Advertised(ctx, client, etcdReal.String(), id)
+	seen.Advertised, err = c.Advertised(ctx, name)
 	return seen, errors.Join(append(errs, err)...)
+}
+
+// Advertised implements [cluster.Advertiser].
+func (c *Cluster) Advertised(ctx context.Context, name string) (string, error) {
+	s, err := c.Find(name)
+	if err != nil {
+		return "", err
+	}
+	client, err := c.askEtcd()
+	if err != nil {
+		return "", err
+	}
+	id := lifecycle.Identity(cmp.Or(s.withSetup().setup().HostnameOf, name))
+	return lease.Advertised(ctx, client, etcdReal.String(), id)
 }

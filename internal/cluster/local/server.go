@@ -58,6 +58,7 @@ func (s *server) Programs(version string) ([]lifecycle.Program[*process], error)
 		programs = append(programs, lifecycle.Program[*process]{
 			Start: func(_ context.Context, i *incarnation) (*process, error) { return s.startComponent(c, i.Version) },
 			URL:   c.URL,
+			Args:  c.Args,
 			Check: func(ctx context.Context, i *incarnation) error {
 				if n == 0 {
 					if err := s.checkVersion(ctx, c.URL, i); err != nil {
@@ -104,7 +105,8 @@ func (s *server) startComponent(c Component, version string) (*process, error) {
 
 // checkVersion refuses a binary of another version than the one that it was given for.
 func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) error {
-	version, err := lifecycle.VersionAt(ctx, s.Client, url, i.Emulates)
+	version, reports, err := lifecycle.VersionAt(ctx, s.Client, url)
+	i.Reports = reports
 	if err == nil && version != release.Of(i.Version) {
 		err = fmt.Errorf("it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", version)
 	}

@@ -64,8 +64,9 @@ func TestQueuedIsTheTimeOfWaitingOfAllThreads(t *testing.T) {
 // unrecorded is a recorder of nothing.
 type unrecorded struct{}
 
-func (unrecorded) Lifecycle(history.Lifecycle) {}
-func (unrecorded) Now() history.Time           { return 0 }
+func (unrecorded) Lifecycle(history.Lifecycle)         {}
+func (unrecorded) Configuration(history.Configuration) {}
+func (unrecorded) Now() history.Time                   { return 0 }
 
 // running is a backend whose processes run already.
 type running struct {

@@ -1,0 +1,57 @@
+package lifecycle
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+func TestConfigured(t *testing.T) {
+	const on, off = "--feature-gates=" + scenario.Gate + "=true", "--feature-gates=Other=true," + scenario.Gate + "=false"
+	own := []string{"--peer-ca-file=/keys/ca.crt", "--peer-advertise-ip=198.19.0.1", "--peer-advertise-port=6443", "--advertise-address=198.19.0.2", "--secure-port=6444"}
+	for name, c := range map[string]struct {
+		version            string
+		setup              *scenario.Setup
+		apiserver, sidecar []string
+		want               history.Configuration
+	}{
+		"switched on": {"v1.36.3", nil, append(own, on), nil, history.Configuration{
+			Proxy: history.ProxyOwn, PeerCA: "ca.crt", PeerIP: "198.19.0.1", PeerPort: "6443", AdvertiseIP: "198.19.0.2", Port: "6444",
+		}},
+		"switched off":                       {"v1.36.3", &scenario.Setup{Proxy: scenario.Off}, []string{off}, nil, history.Configuration{Proxy: history.ProxyOff, Setup: "its proxy switched off"}},
+		"without a word, on by default":      {"v1.36.3", nil, nil, nil, history.Configuration{Proxy: history.ProxyOwn}},
+		"without a word, off by default":     {"v1.35.4", nil, nil, nil, history.Configuration{Proxy: history.ProxyOff}},
+		"with the default that it emulates":  {"v1.36.3", nil, []string{"--emulated-version=1.35"}, nil, history.Configuration{Proxy: history.ProxyOff, Emulates: "1.35"}},
+		"behind a sidecar, which faces them": {"v1.36.3", nil, []string{off, "--peer-advertise-ip=1.2.3.4", "--secure-port=1"}, []string{"proxy", "--secure-port=6443"}, history.Configuration{Proxy: history.ProxySidecar, Port: "6443"}},
+		"without some group versions": {"v1.30.14", nil, []string{off, "--runtime-config=api/all=true", "--runtime-config=batch/v1=false,apps/v1=false"}, nil, history.Configuration{
+			Proxy: history.ProxyOff, Without: []string{"apps/v1", "batch/v1"},
+		}},
+		"with the host name of another": {"v1.30.14", &scenario.Setup{HostnameOf: "b"}, []string{off}, nil, history.Configuration{
+			Proxy: history.ProxyOff, Setup: "with the host name of b", SharesHost: "b",
+		}},
+	} {
+		if diff := cmp.Diff(c.want, Configured(c.version, c.setup, c.apiserver, c.sidecar)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What a process was told is recorded before it has done anything, also if it never becomes ready.
+func TestTheFlagsOfEveryProcessAreRecorded(t *testing.T) {
+	s, r, b := started(t, "exit 3")
+	b.programs[0].Args = []string{"--peer-advertise-port=1"}
+	s.Configure(&scenario.Setup{Advertise: scenario.AdvertisePort})
+	if err := s.Start(context.Background(), "v1.36.3"); err == nil {
+		t.Error("it started")
+	}
+	want := []history.Configuration{{
+		Server: "a", Incarnation: 1, At: r.Now(), Setup: "advertising a port and no address", Proxy: history.ProxyOwn, PeerPort: "1",
+	}}
+	if diff := cmp.Diff(want, r.flags); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+}
