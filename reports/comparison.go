@@ -417,6 +417,19 @@ func (c Comparison) Worse() bool {
 		slices.ContainsFunc(c.Scenarios, func(s ScenarioDiff) bool { return s.State == DiffNew || s.gained && len(c.Runs) == 0 })
 }
 
+// shown splits the runs: those that a text for people shows in full, and those of a suite in which
+// nothing changed.
+func (c Comparison) shown() (full, unchanged []Diff) {
+	for _, d := range c.Runs {
+		if len(c.Runs) == 1 || d.changed() {
+			full = append(full, d)
+		} else {
+			unchanged = append(unchanged, d)
+		}
+	}
+	return full, unchanged
+}
+
 // Tally counts the kinds of violations of all runs, or of campaigns, by state: "1 new, 3 still, 2 fixed".
 func (c Comparison) Tally() string {
 	counts := map[DiffState]int{}

@@ -34,13 +34,17 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 	}
 	t.kinds(c.Kinds)
 	measured := false
-	for _, d := range c.Runs {
+	full, unchanged := c.shown()
+	for _, d := range full {
 		fmt.Fprintf(t, "%s, %s\n", plain(d.Scenario), plain(d.Subject))
 		if c.A.Document != "run" {
 			fmt.Fprintf(t, "  A: %s\n  B: %s\n", plain(side(d.A)), plain(side(d.B)))
 		}
 		t.run(d)
 		measured = measured || len(d.Rates)+len(d.Latencies) > 0
+	}
+	for _, d := range unchanged {
+		fmt.Fprintf(t, "%s, %s: nothing changed (%s)\n", plain(d.Scenario), plain(d.Subject), d.Tally())
 	}
 	if measured {
 		fmt.Fprintln(t, chanceNote)
@@ -135,8 +139,16 @@ func WriteComparisonMarkdown(w io.Writer, c Comparison) error {
 		b.WriteString("\n")
 	}
 	markdownKinds(&b, c.Kinds)
-	for _, d := range c.Runs {
+	full, unchanged := c.shown()
+	for _, d := range full {
 		d.markdown(&b, len(c.Runs) > 1 && !d.Worse())
+	}
+	if len(unchanged) > 0 {
+		fmt.Fprintf(&b, "<details><summary>%s in which nothing changed</summary>\n\n", counted(len(unchanged), "run"))
+		for _, d := range unchanged {
+			fmt.Fprintf(&b, "- %s, %s: %s\n", cell(d.Scenario), cell(d.Subject), d.Tally())
+		}
+		b.WriteString("\n</details>\n\n")
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintf(&b, "- %s\n", cell(note))
@@ -166,11 +178,7 @@ func markdownKinds(b *strings.Builder, kinds []KindDiff) {
 func (d Diff) markdown(b *strings.Builder, folded bool) {
 	name := fmt.Sprintf("%s, %s", cell(d.Scenario), cell(d.Subject))
 	if folded {
-		counts := map[DiffState]int{}
-		for _, k := range d.Kinds {
-			counts[k.State]++
-		}
-		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n", name, tally(counts))
+		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n", name, d.Tally())
 	} else {
 		fmt.Fprintf(b, "**%s**\n\n", name)
 	}

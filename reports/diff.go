@@ -132,6 +132,20 @@ func Compare(a, b RunReport) Diff {
 	return d
 }
 
+// changed reports whether anything differs but counts, shares and latencies.
+func (d Diff) changed() bool {
+	return len(d.Verdicts) > 0 || d.Discovery != nil || slices.ContainsFunc(d.Kinds, func(k KindDiff) bool { return k.State != DiffStill })
+}
+
+// Tally counts the kinds of violations by state.
+func (d Diff) Tally() string {
+	counts := map[DiffState]int{}
+	for _, k := range d.Kinds {
+		counts[k.State]++
+	}
+	return tally(counts)
+}
+
 // Worse reports whether B has a kind of violation that A has not.
 func (d Diff) Worse() bool {
 	return slices.ContainsFunc(d.Kinds, func(k KindDiff) bool { return k.State == DiffNew })
