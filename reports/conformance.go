@@ -10,6 +10,9 @@ import (
 // others.
 const ConformanceKind = "ConformanceReport"
 
+// ControlDir is the name of the directory of control runs in that of a conformance suite.
+const ControlDir = "control"
+
 // ConformanceFile is the name of the file of a conformance report.
 const ConformanceFile = "conformance.yaml"
 
@@ -85,6 +88,7 @@ type Product struct {
 	// already, whose versions are in the report of each scenario.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+	Tested
 }
 
 // Profile is one part of what is demanded, with what the scenarios came to in it.

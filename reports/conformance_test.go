@@ -22,7 +22,7 @@ func smallConformance() ConformanceReport {
 		Metadata: ConformanceMetadata{
 			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 6345.678, SkewproofVersion: "v0.1.0", Labels: "smoke", Complete: true,
 		},
-		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local", Subject: "builtin", From: "v1.36.3", To: "v1.37.1"},
+		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Tested: testedForTests()},
 		Scenarios: []ConformanceScenario{
 			{
 				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
@@ -30,7 +30,7 @@ func smallConformance() ConformanceReport {
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
-				Core:     ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}},
+				Core:     ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2, 7}},
 				Extended: ProfileResult{Result: ResultInconclusive, Reason: "Available: too little pressure", Undecided: []string{"Available"}},
 			},
 			{

@@ -197,15 +197,19 @@ var outcomes = map[Result]invariant.Outcome{
 func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(outcomes[c.Result], string(c.Result), c.Sentence)
+	c.Product.summarize(t)
 	for _, p := range c.Profiles {
 		fmt.Fprintf(t, "%-9s %s: %d passed, %d failed, %d inconclusive, %d skipped\n", p.Name, p.Result, p.Passed, p.Failed, p.Inconclusive, p.Skipped)
 	}
 	fmt.Fprintf(t, "%-9s %s: %s that must fail\n\n", "control", c.Control.Result, counted(len(c.Control.Runs), "run"))
-	for _, s := range c.Scenarios {
+	for _, s := range c.NewFirst() {
 		if s.notRun() {
 			continue
 		}
 		fmt.Fprintf(t, "%s %-28s %s", t.sign(outcomes[s.Core.Result]), plain(s.Name), s.Core.Result)
+		if label := s.Core.Attribution(); label != "" {
+			fmt.Fprintf(t, " (%s)", label)
+		}
 		if s.Core.Reason != "" {
 			fmt.Fprintf(t, ": %s", plain(s.Core.Reason))
 		}

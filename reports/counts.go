@@ -28,8 +28,8 @@ type Count struct {
 
 func newCounts(facts *invariant.Facts) []Count {
 	counts := map[Count]int{}
-	for o, class := range facts.Classes() {
-		key := Count{Server: o.Server, Class: class, Status: o.Status, Detail: string(o.Missing)}
+	for o, handled := range facts.Handled() {
+		key := Count{Server: o.Server, Class: handled.Class, Status: o.Status, Detail: string(o.Missing)}
 		if o.Failure != history.FailureNone {
 			key.Detail = string(o.Failure)
 		}

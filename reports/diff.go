@@ -2,12 +2,7 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
-	"io"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
@@ -20,6 +15,12 @@ type Diff struct {
 	Kinds []KindDiff
 	// Verdicts are the invariants whose outcome differs, in catalogue order.
 	Verdicts []VerdictDiff
+	// Rates and Latencies are by class of requests. They differ by chance as well, and decide nothing.
+	Rates     []RateDiff
+	Latencies []LatencyDiff
+	// Discovery is what merged discovery listed otherwise; nil if nothing differs, or if a report does
+	// not say what it listed.
+	Discovery *DiscoveryDiff
 }
 
 // DiffState says what became of a kind of violation.
@@ -30,27 +31,53 @@ const (
 	DiffNew      DiffState = "new"        // B has it, A has not
 	DiffStill    DiffState = "still"      // both have it
 	DiffFixed    DiffState = "fixed"      // A has it; B was tested for it, and has not
-	DiffUntested DiffState = "not tested" // A has it; B proves nothing about its invariant
+	DiffUntested DiffState = "not tested" // A has it; B proves nothing about it
 )
 
 var diffStates = []DiffState{DiffNew, DiffStill, DiffFixed, DiffUntested}
 
+// rank is the place of the state in the order in which states are shown.
+func (s DiffState) rank() int { return slices.Index(diffStates, s) }
+
+// Outcome is the outcome whose sign and colour stand for the state.
+func (s DiffState) Outcome() invariant.Outcome {
+	switch s {
+	case DiffNew:
+		return invariant.OutcomeFail
+	case DiffFixed:
+		return invariant.OutcomePass
+	}
+	return invariant.OutcomeInconclusive
+}
+
 // KindDiff is what became of one kind of violation.
 type KindDiff struct {
 	State DiffState
-	// Signature is without its circumstances, which may differ by chance.
+	// Signature is without its circumstances, which may differ by chance. It is zero for what a
+	// campaign shows by the finding that explains it.
 	Signature invariant.Signature
-	// A and B are how many violations there were.
+	// A and B are how many violations there were; in campaigns, how many schedules showed it.
 	A, B int
 	// Label is "NEW", "known (finding N)", or "" if nobody has asked: see [Evidence.Label].
 	Label string
 	// Sentence tells one violation: of B if there is one there.
 	Sentence string
+	// title is that of the finding, where there is no signature.
+	title string
+}
+
+// Kind is the kind in a line, without its label.
+func (k KindDiff) Kind() string {
+	if k.title != "" {
+		return k.title
+	}
+	return k.Signature.String()
 }
 
 // VerdictDiff is an invariant whose outcome differs.
 type VerdictDiff struct {
 	Name string
+	// A and B are the outcomes; empty if the report does not know the invariant.
 	A, B invariant.Outcome
 }
 
@@ -94,136 +121,32 @@ func Compare(a, b RunReport) Diff {
 		d.Kinds = append(d.Kinds, *k)
 	}
 	slices.SortFunc(d.Kinds, func(x, y KindDiff) int {
-		return cmp.Or(cmp.Compare(slices.Index(diffStates, x.State), slices.Index(diffStates, y.State)), x.Signature.Compare(y.Signature))
+		return cmp.Or(cmp.Compare(x.State.rank(), y.State.rank()), x.Signature.Compare(y.Signature))
 	})
 	for _, i := range a.Invariants {
 		if o := outcomes[i.Name]; o != i.Outcome {
 			d.Verdicts = append(d.Verdicts, VerdictDiff{i.Name, i.Outcome, o})
 		}
 	}
+	d.Rates, d.Latencies, d.Discovery = compareRates(a, b), compareLatencies(a, b), compareDiscovery(a, b)
 	return d
+}
+
+// changed reports whether anything differs but counts, shares and latencies.
+func (d Diff) changed() bool {
+	return len(d.Verdicts) > 0 || d.Discovery != nil || slices.ContainsFunc(d.Kinds, func(k KindDiff) bool { return k.State != DiffStill })
+}
+
+// Tally counts the kinds of violations by state.
+func (d Diff) Tally() string {
+	counts := map[DiffState]int{}
+	for _, k := range d.Kinds {
+		counts[k.State]++
+	}
+	return tally(counts)
 }
 
 // Worse reports whether B has a kind of violation that A has not.
 func (d Diff) Worse() bool {
 	return slices.ContainsFunc(d.Kinds, func(k KindDiff) bool { return k.State == DiffNew })
 }
-
-// FindRuns returns the reports of all judged runs below a directory, which may be that of one run or
-// that of a suite, in the order of their paths. Control runs are left out.
-func FindRuns(dir string) ([]RunReport, error) {
-	var all []RunReport
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && entry.Name() == "control" && path != dir:
-			return filepath.SkipDir
-		case entry.IsDir() || entry.Name() != JSONFile:
-			return nil
-		}
-		r, err := Read(path)
-		if err != nil {
-			return err
-		}
-		for _, i := range r.Invariants {
-			if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {
-				return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew", path, filepath.Dir(path))
-			}
-		}
-		all = append(all, r)
-		return nil
-	})
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%s holds no judged run: there is no %s in it", dir, JSONFile)
-	}
-	return all, err
-}
-
-// CompareAll compares the runs of two lists that are of the same scenario and subject, the first of
-// each. unpaired names those that only one list has.
-func CompareAll(a, b []RunReport) (diffs []Diff, unpaired []string) {
-	name := func(r RunReport) string { return r.Metadata.Scenario + ", " + r.Metadata.Subject }
-	find := func(in []RunReport, r RunReport) int {
-		return slices.IndexFunc(in, func(o RunReport) bool { return name(o) == name(r) })
-	}
-	for _, r := range a {
-		if i := find(b, r); i >= 0 {
-			diffs = append(diffs, Compare(r, b[i]))
-		} else {
-			unpaired = append(unpaired, name(r)+": only in A")
-		}
-	}
-	for _, r := range b {
-		if find(a, r) < 0 {
-			unpaired = append(unpaired, name(r)+": only in B")
-		}
-	}
-	return diffs, unpaired
-}
-
-// WriteDiffs writes the diffs as text, or as Markdown for a comment.
-func WriteDiffs(w io.Writer, diffs []Diff, unpaired []string, markdown bool) error {
-	var b strings.Builder
-	for _, d := range diffs {
-		if markdown {
-			d.markdown(&b)
-		} else {
-			d.text(&b)
-		}
-	}
-	for _, u := range unpaired {
-		fmt.Fprintf(&b, "%s\n", plain(u))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// side is one run in a line.
-func side(r RunReport) string {
-	m := r.Metadata
-	versions := m.From
-	if m.To != "" && m.To != m.From {
-		versions += " → " + m.To
-	}
-	return fmt.Sprintf("%s, %s, %s, skewproof %s", r.Verdict.Outcome, versions, counted(m.Operations, "request"), m.SkewproofVersion)
-}
-
-func (d Diff) text(b *strings.Builder) {
-	fmt.Fprintf(b, "%s, %s\n  A: %s\n  B: %s\n", plain(d.Scenario), plain(d.Subject), plain(side(d.A)), plain(side(d.B)))
-	for _, k := range d.Kinds {
-		fmt.Fprintf(b, "  %-10s %s → %s  %s", k.State, grouped(k.A), grouped(k.B), plain(k.Signature.String()))
-		if k.Label != "" {
-			fmt.Fprintf(b, " [%s]", k.Label)
-		}
-		b.WriteString("\n")
-		if k.State == DiffNew {
-			fmt.Fprintf(b, "             %s\n", plain(k.Sentence))
-		}
-	}
-	for _, v := range d.Verdicts {
-		fmt.Fprintf(b, "  %s: %s → %s\n", plain(v.Name), orNone(v.A), orNone(v.B))
-	}
-	if len(d.Kinds)+len(d.Verdicts) == 0 {
-		b.WriteString("  no difference\n")
-	}
-	b.WriteString("\n")
-}
-
-func (d Diff) markdown(b *strings.Builder) {
-	escape := strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'") // a server wrote some of it
-	cell := func(s string) string { return escape.Replace(plain(s)) }
-	fmt.Fprintf(b, "**%s, %s**\n\n- A: %s\n- B: %s\n", cell(d.Scenario), cell(d.Subject), cell(side(d.A)), cell(side(d.B)))
-	for _, v := range d.Verdicts {
-		fmt.Fprintf(b, "- %s: %s → %s\n", cell(v.Name), orNone(v.A), orNone(v.B))
-	}
-	if len(d.Kinds) > 0 {
-		b.WriteString("\n| | A | B | violation | |\n|---|---:|---:|---|---|\n")
-	}
-	for _, k := range d.Kinds {
-		fmt.Fprintf(b, "| %s | %d | %d | %s | %s |\n", k.State, k.A, k.B, cell(k.Signature.String()), cell(k.Label))
-	}
-	b.WriteString("\n")
-}
-
-func orNone(o invariant.Outcome) invariant.Outcome { return cmp.Or(o, "none") }

@@ -67,20 +67,6 @@ func TestCompare(t *testing.T) {
 	if same := Compare(a, a); same.Worse() || len(same.Verdicts) > 0 {
 		t.Errorf("a run differs from itself: %+v", same)
 	}
-	for markdown, parts := range map[bool][]string{
-		false: {"quiet, builtin\n", "  new        0 → 3  Converges: ", "             it went | wrong\n", "  Converges: pass → fail\n"},
-		true:  {"**quiet, builtin**", "| new | 0 | 3 | Converges: ", "- Converges: pass → fail\n"},
-	} {
-		var out strings.Builder
-		if err := WriteDiffs(&out, []Diff{d}, []string{"slow-peer, builtin: only in A"}, markdown); err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range append(parts, "slow-peer, builtin: only in A") {
-			if !strings.Contains(out.String(), part) {
-				t.Errorf("markdown %t: want %q in\n%s", markdown, part, out.String())
-			}
-		}
-	}
 }
 
 func TestRunsOfASuiteAreComparedByScenario(t *testing.T) {
@@ -106,17 +92,9 @@ func TestRunsOfASuiteAreComparedByScenario(t *testing.T) {
 	other := full
 	other.Metadata.Scenario = "two"
 	write(filepath.Join(b, "scenarios", "two"), other)
-	ra, err := FindRuns(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rb, err := FindRuns(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	diffs, unpaired := CompareAll(ra, rb)
-	if len(diffs) != 1 || len(unpaired) != 1 || unpaired[0] != "two, "+full.Metadata.Subject+": only in B" || diffs[0].Worse() {
-		t.Errorf("%d diffs, unpaired %q", len(diffs), unpaired)
+	c := compared(t, a, b)
+	if len(c.Runs) != 1 || len(c.Notes) != 1 || c.Notes[0] != "two, "+full.Metadata.Subject+", "+full.Metadata.Backend+": only in B" || c.Worse() {
+		t.Errorf("%d diffs, notes %q", len(c.Runs), c.Notes)
 	}
 	old := t.TempDir()
 	write(old, small()) // some of its evidence has no signature

@@ -28,10 +28,11 @@ func newPage(folder, name string) *template.Template {
 	return template.Must(template.New(name+".html.tmpl").Funcs(template.FuncMap{
 		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
 		"clock": clock, "lasting": lasting, "grouped": grouped, "counted": counted, "times": times, "covered": covered,
-		"next":    func(n int) int { return n + 1 },
-		"count":   func(n uint64) string { return grouped(int(n)) },
-		"outcome": func(r Result) invariant.Outcome { return outcomes[r] },
-	}).ParseFS(assets, "assets/"+folder+"*.tmpl"))
+		"identified": identified,
+		"next":       func(n int) int { return n + 1 },
+		"count":      func(n uint64) string { return grouped(int(n)) },
+		"outcome":    func(r Result) invariant.Outcome { return outcomes[r] },
+	}).ParseFS(assets, "assets/"+folder+"*.tmpl", "assets/shared/*.tmpl"))
 }
 
 // head is the head of a page: its style and script, and a policy that forbids all others.

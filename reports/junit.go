@@ -71,6 +71,7 @@ func junit(r RunReport) reporters.JUnitTestSuite {
 			{Name: "skewproofVersion", Value: m.SkewproofVersion},
 		}},
 	}
+	suite.Properties.Properties = append(suite.Properties.Properties, m.Properties()...)
 	inconclusive := r.Verdict.Outcome == invariant.OutcomeInconclusive
 	for _, i := range r.Invariants {
 		c := testCase(r, i)

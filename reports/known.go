@@ -55,6 +55,23 @@ func (i *Invariant) explain(known findings.Catalogue) {
 	slices.SortStableFunc(i.Evidence, func(a, b Evidence) int { return cmp.Compare(a.commonness(), b.commonness()) })
 }
 
+// Unexplained are the kinds of violations that are NEW. cut is how many kinds more there are, of which
+// the report has no evidence.
+func (r RunReport) Unexplained() (seen []findings.Seen, cut int) {
+	for _, i := range r.Invariants {
+		for _, e := range i.Evidence {
+			if e.New {
+				seen = append(seen, findings.Seen{
+					Signature: e.Signature, Grade: i.Grade, Sentence: e.Sentence,
+					Scenario: r.Metadata.Scenario, From: r.Metadata.From, To: r.Metadata.To, Reproduce: r.Reproduce,
+				})
+			}
+		}
+		cut += max(0, i.Kinds-len(i.Evidence))
+	}
+	return seen, cut
+}
+
 // mostTold is how many kinds of violations of one invariant a reader is told in full.
 const mostTold = 8
 
@@ -217,4 +234,50 @@ func (r RunReport) attribution() string {
 		are = "is"
 	}
 	return fmt.Sprintf(" %s %s NEW; the others are known: %s%s.", counted(r.Verdict.New, "violation"), are, noun, conjunction(numbers))
+}
+
+// Attribution says in short what explains the violations of a profile: "NEW: 3; findings 2, 7"; "" if
+// nothing was violated, or nobody has asked.
+func (p ProfileResult) Attribution() string {
+	var words []string
+	if p.New > 0 {
+		words = append(words, "NEW: "+grouped(p.New))
+	}
+	if len(p.Findings) > 0 {
+		words = append(words, p.FindingWords())
+	}
+	return strings.Join(words, "; ")
+}
+
+// FindingWords names the findings: "finding 2", "findings 2, 7".
+func (p ProfileResult) FindingWords() string {
+	words := make([]string, len(p.Findings))
+	for i, n := range p.Findings {
+		words[i] = fmt.Sprint(n)
+	}
+	if len(words) == 1 {
+		return "finding " + words[0]
+	}
+	return "findings " + strings.Join(words, ", ")
+}
+
+// newFirst orders what is NEW before what is known, and that before the rest. Else the order stays.
+func newFirst[T any](all []T, core func(T) ProfileResult) []T {
+	rank := func(x T) int {
+		switch p := core(x); {
+		case p.New > 0:
+			return 0
+		case p.Result == ResultFailed && !p.OnlyKnown:
+			return 1
+		case p.Result == ResultFailed:
+			return 2
+		}
+		return 3
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(x, y T) int { return cmp.Compare(rank(x), rank(y)) })
+}
+
+// NewFirst are the scenarios, those with NEW violations first, then those that failed otherwise.
+func (c ConformanceReport) NewFirst() []ConformanceScenario {
+	return newFirst(c.Scenarios, func(s ConformanceScenario) ProfileResult { return s.Core })
 }

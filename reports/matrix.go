@@ -57,6 +57,7 @@ type MatrixMetadata struct {
 	Backend string `json:"backend"`
 	// Complete is false when it was ended before every run had its turn.
 	Complete bool `json:"complete"`
+	Tested
 }
 
 // MatrixInvariant is one column.

@@ -21,10 +21,10 @@ func smallMatrix() VersionMatrix {
 		{"NoFalseNotFound", invariant.GradeCore, "No request is told that a resource does not exist."}, {"Available", invariant.GradeExtended, "No request fails."},
 	}
 	crashed, skipped := ProfileResult{Result: ResultInconclusive, Reason: "exit code 3: a crashed"}, ProfileResult{Result: ResultSkipped, Reason: "no such subject"}
-	passed, failed := ProfileResult{Result: ResultPassed}, ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}}
+	passed, failed := ProfileResult{Result: ResultPassed}, ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2}}
 	m := VersionMatrix{
 		APIVersion: APIVersion, Kind: MatrixKind, Invariants: invariants,
-		Metadata: MatrixMetadata{StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", Backend: "local", Complete: true},
+		Metadata: MatrixMetadata{StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", Backend: "local", Complete: true, Tested: testedForTests()},
 		Pairs:    []VersionPair{{From: "v1.35.4", To: "v1.36.3"}, {From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake"}},
 		Cells: []MatrixCell{
 			{Scenario: "quiet", Subject: "builtin", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "pass"}, DurationSeconds: 80, Directory: "1-quiet-builtin", Reproduce: "skewproof run quiet"},

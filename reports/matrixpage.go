@@ -45,9 +45,19 @@ func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
 				part.Told = append(part.Told, c)
 			}
 		}
+		part.Cells = newFirst(part.Cells, MatrixCell.attributed)
+		part.Told = newFirst(part.Told, MatrixCell.attributed)
 		d.Parts = append(d.Parts, part)
 	}
 	return writePage(w, matrixPage, d)
+}
+
+// attributed is the result that tells what is NEW. A negative control says nothing of the subject.
+func (c MatrixCell) attributed() ProfileResult {
+	if c.AsItMust() {
+		return ProfileResult{}
+	}
+	return c.Core
 }
 
 // AsItMust reports whether the cell is the negative control and failed.
@@ -66,6 +76,7 @@ func (c MatrixCell) Page() string {
 func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
 	t.verdict(outcomes[m.Result], string(m.Result), m.Sentence)
+	m.Metadata.summarize(t)
 	for n, i := range m.Invariants {
 		beyond := ""
 		if i.Grade != invariant.GradeCore {
@@ -83,8 +94,8 @@ func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
 		for i := range m.Invariants {
 			t.WriteString(column(i))
 		}
-		t.WriteString("\n")
-		for _, c := range m.Cells {
+		t.WriteString("  known or NEW\n")
+		for _, c := range newFirst(m.Cells, MatrixCell.attributed) {
 			if c.Pair == n {
 				t.cell(c)
 			}
@@ -101,6 +112,9 @@ func (t *terminal) cell(c MatrixCell) {
 	fmt.Fprintf(t, "  %-26s %-10s %s", plain(c.Scenario), plain(c.Subject), t.paint(outcomes[c.Core.Result], result))
 	for _, v := range c.Verdicts {
 		t.WriteString(t.paint(v, mark(v)))
+	}
+	if label := c.Core.Attribution(); label != "" {
+		fmt.Fprintf(t, "  %s", label)
 	}
 	t.WriteString("\n")
 	switch {

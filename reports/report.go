@@ -60,6 +60,10 @@ type RunReport struct {
 	Pressure []invariant.Pressure `json:"pressure,omitempty"`
 	// Counts are the operations by server, class and status, in that order.
 	Counts []Count `json:"counts"`
+	// Latencies are by class and way, in that order.
+	Latencies []Latency `json:"latencies"`
+	// Discovery is what merged discovery listed at last; absent if it was not read.
+	Discovery *MergedDiscovery `json:"discovery,omitempty"`
 	// Reproduce is the command line that repeats the run; empty when the backend gave none.
 	Reproduce string `json:"reproduce"`
 	// Environment is what the run depended on: kernel, processors, versions of tools; one fact each.
@@ -95,6 +99,7 @@ type Metadata struct {
 	Error string `json:"error,omitempty"`
 	// SkewproofVersion is the version of the program that wrote the report.
 	SkewproofVersion string `json:"skewproofVersion"`
+	Tested
 }
 
 // Verdict is what all invariants together come to.
@@ -166,6 +171,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			From: h.Run.From, To: h.Run.To, Seed: h.Run.Seed, RequestsPerSecond: h.Run.QPS,
 			StartedAt: h.Run.StartedAt.UTC(), DurationSeconds: seconds(end), Operations: len(h.Operations),
 			Complete: h.End.Complete, Error: h.End.Error, SkewproofVersion: opts.Version,
+			Tested: Tested{Label: h.Run.Label, Binaries: h.Run.Binaries},
 		},
 		Invariants:  newInvariants(verdicts, opts.Findings),
 		Steps:       newSteps(h, end),
@@ -173,6 +179,8 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Effects:     newEffects(h, end),
 		Pressure:    facts.Pressures(),
 		Counts:      newCounts(facts),
+		Latencies:   newLatencies(facts),
+		Discovery:   newMergedDiscovery(h),
 		Reproduce:   h.Run.Reproduce,
 		Environment: h.Run.Environment,
 	}

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -46,6 +47,14 @@ func documents() map[string]history.Document {
 
 // smallRun is a run in which every part of a report occurs once: a is new, b and c are old; b→a is cut, c is restarted, and b
 // answers 404 for what a serves.
+// testedForTests is a patched binary beside a released one.
+func testedForTests() Tested {
+	return Tested{Label: "retry 404s", Binaries: []history.Binary{
+		{Component: "kube-apiserver", Version: older, Says: "Kubernetes " + older, SHA256: strings.Repeat("0a", 32)},
+		{Component: "kube-apiserver", Version: newer, Says: "Kubernetes " + newer + "-dirty", SHA256: strings.Repeat("1b", 32), Own: true},
+	}}
+}
+
 func smallRun() *history.History {
 	h := &history.History{
 		Run: history.Run{
@@ -59,7 +68,7 @@ func smallRun() *history.History {
 			},
 			About: []string{"NoFalseNotFound"}, Pressure: history.Pressure{Operations: 10, Skewed: 5}, Bounds: history.DefaultBounds,
 			Reproduce:   "skewproof run restart-during-partition --backend local --subject builtin --from v1.36.3 --to v1.37.1 --seed 7",
-			Environment: []string{"linux 6.12 amd64, 2 processors", "go1.26"},
+			Environment: []string{"linux 6.12 amd64, 2 processors", "go1.26"}, Label: testedForTests().Label, Binaries: testedForTests().Binaries,
 		},
 		Documents: documents(),
 		End:       history.End{At: at(20), Complete: true},

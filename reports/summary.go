@@ -66,6 +66,7 @@ func plain(s string) string {
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
+	r.Metadata.summarize(t)
 	width := 0
 	for _, i := range r.Invariants {
 		width = max(width, len(i.Name))

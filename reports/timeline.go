@@ -153,7 +153,7 @@ func bucketWidth(end time.Duration) time.Duration {
 
 func outcomesOverTime(facts *invariant.Facts, width time.Duration) map[string][]Bucket {
 	counts := map[string]map[int64]*Bucket{}
-	for o, class := range facts.Classes() {
+	for o, handled := range facts.Handled() {
 		slice := int64(o.End / width)
 		if counts[o.Server] == nil {
 			counts[o.Server] = map[int64]*Bucket{}
@@ -161,7 +161,7 @@ func outcomesOverTime(facts *invariant.Facts, width time.Duration) map[string][]
 		if counts[o.Server][slice] == nil {
 			counts[o.Server][slice] = &Bucket{StartSeconds: seconds(time.Duration(slice) * width)}
 		}
-		counts[o.Server][slice].add(o, class)
+		counts[o.Server][slice].add(o, handled.Class)
 	}
 	out := map[string][]Bucket{}
 	for server, ofServer := range counts {

@@ -60,6 +60,27 @@ func replace(files []file) (err error) {
 	return syncDir(filepath.Dir(files[0].path))
 }
 
+// WriteNew writes a file that must not exist yet, whole or not at all. The error says what to do.
+func WriteNew(path string, content []byte) error {
+	staged, err := stage(file{path, content})
+	if err == nil {
+		err = os.Link(staged, path) // unlike a rename, it never takes the place of a file
+	}
+	if staged != "" {
+		err = errors.Join(err, ignoreMissing(os.Remove(staged)))
+	}
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("write %s: it exists, and is not written over; choose another name, or remove it", path)
+	case err != nil:
+		return fmt.Errorf("write %s: %w%s", path, err, wayOut(err))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// Write writes a file, whole or not at all. One that exists is replaced. The error says what to do.
+func Write(path string, content []byte) error { return replace([]file{{path, content}}) }
+
 // stage writes and syncs a temporary file beside the one it will replace, on the same file system.
 func stage(f file) (name string, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+".*")

@@ -59,11 +59,7 @@ func registerReal(flags *pflag.FlagSet, s *run.Spec, only string) {
 	registerQPS(flags, s, only)
 	flags.StringVar(&s.Etcd, "etcd", "", "etcd version"+only)
 	show(flags, "etcd", binaries.DefaultEtcd)
-	if s.Binaries == nil {
-		s.Binaries = binaries.Overrides{}
-	}
-	flags.Var(s.Binaries, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated. $"+binaries.OverrideEnv+
-		" can name some too, separated by commas"+only)
+	suite.RegisterBinaries(flags, s, only)
 }
 
 func registerQPS(flags *pflag.FlagSet, s *run.Spec, only string) {

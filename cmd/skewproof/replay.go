@@ -69,7 +69,7 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 }
 
 func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error {
-	foreign := map[string][]string{backendSim: {"lenient", "qps", "etcd", "binary"}, backendLocal: {"trace"}}
+	foreign := map[string][]string{backendSim: {"lenient", "qps", "etcd", "binary", "label"}, backendLocal: {"trace"}}
 	if _, ok := foreign[f.backend]; !ok {
 		return usage("--backend %q: want %s or %s", f.backend, backendSim, backendLocal)
 	}

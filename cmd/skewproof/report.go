@@ -6,13 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 )
 
 // rendered are the documents that reports are rendered from, by the names of their files, in the
@@ -29,25 +30,98 @@ var rendered = []struct {
 
 func newJudge() *cobra.Command {
 	var j run.Judging
+	var drafts string
 	cmd := &cobra.Command{
-		Use:   "judge DIR",
-		Short: "Judge a saved run again, with no cluster, and write its reports anew",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := run.OpenDir(args[0])
-			if err != nil {
-				return err
+		Use:   "judge DIR...",
+		Short: "Judge saved runs again, with no cluster, and write their reports anew",
+		Long: `Judge a saved run again, with no cluster, and write its reports anew; or all runs of a suite, but for its control runs. The reports of the suite
+itself stay as they are.
+
+With --write-known what is NEW becomes findings of one's own, in a file that --known=FILE takes: a draft for each kind of violation, whose predicate
+takes what was seen and no more. A comment in it names the fields that only a person can write.
+
+Exit code 1: a run failed (with --known: by something NEW); 2: else, a run proved nothing.`,
+		Example: `  skewproof judge _out/quiet --write-known own.yaml
+  skewproof judge _out/quiet --known=own.yaml`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			switch _, err := os.Lstat(drafts); { // before anything is judged
+			case drafts != "" && err == nil:
+				return usage("--write-known %s: it exists, and is not written over; choose another name, or remove it", drafts)
+			case drafts == "" && cmd.Flags().Changed("write-known"):
+				return usage("--write-known is empty: name the file to write")
 			}
-			report, err := dir.Judge(j, console(cmd))
-			if err != nil || j.Known != "" && report.OnlyKnown() {
-				return err
+			var dirs []run.Dir
+			for _, word := range words {
+				some, err := run.OpenDirs(word)
+				if err != nil {
+					return err
+				}
+				dirs = append(dirs, some...)
 			}
-			return outcomeError(report.Verdict.Outcome)
+			return judgeAll(cmd, dirs, j, drafts)
 		},
 	}
 	cmd.Flags().BoolVar(&j.Strict, "strict", false, "let invariants beyond the KEP count as well")
+	cmd.Flags().StringVar(&drafts, "write-known", "", "write findings that explain what is NEW to this file, which must not exist yet")
 	suite.RegisterKnown(cmd.Flags(), &j.Known)
 	return cmd
+}
+
+// judgeAll judges runs, and drafts findings of what is NEW in them. The exit code is that of the worst.
+func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts string) error {
+	var seen []findings.Seen
+	worst, more, next := invariant.OutcomePass, 0, 0
+	for _, dir := range dirs {
+		if len(dirs) > 1 {
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", dir)
+		}
+		report, err := dir.Judge(j, console(cmd))
+		if err != nil {
+			return err
+		}
+		some, cut := report.Unexplained()
+		seen, more = append(seen, some...), more+cut
+		known, err := j.Findings(report.Metadata.Subject)
+		if err != nil {
+			return err
+		}
+		next = max(next, known.Next())
+		outcome := report.Verdict.Outcome
+		if j.Known != "" && report.OnlyKnown() {
+			outcome = invariant.OutcomePass
+		}
+		if outcome == invariant.OutcomeFail || worst == invariant.OutcomePass {
+			worst = outcome
+		}
+	}
+	if drafts != "" {
+		if err := writeKnown(cmd, drafts, seen, more, next); err != nil {
+			return err
+		}
+	}
+	return outcomeError(worst)
+}
+
+// writeKnown drafts findings. more is how many kinds there are of which no evidence was kept.
+func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, first int) error {
+	if len(seen) == 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "skewproof: nothing is NEW: %s is not written\n", path)
+		return nil
+	}
+	if err := reports.WriteNew(path, findings.Draft(seen, first)); err != nil {
+		return notRun(err)
+	}
+	drafted, err := findings.ReadFile(path)
+	if err != nil {
+		return notRun(fmt.Errorf("read what was written: %w", err))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "skewproof: %d findings are drafted in %s; its comments name the fields to fill in\n", len(drafted), path)
+	if more > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "skewproof: %d kinds more have no evidence in the reports, which show %d of each invariant: these stay NEW\n",
+			more, invariant.MaxEvidence)
+	}
+	return nil
 }
 
 // newReports is 'skewproof report', with 'skewproof report merge'.
@@ -116,46 +190,4 @@ func matrixAgain(dir string, c run.Console) error {
 		return err
 	}
 	return resultError(m.Result, suite.RenderMatrix(m, dir, c))
-}
-
-func newDiff() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "diff A B",
-		Short: "Compare two judged runs, or two suites scenario by scenario: what is fixed, still there, or new",
-		Long: `Compare two judged runs, or all runs of two suites that are of the same scenario and subject. A violation is known again by its signature,
-whatever the circumstances: it is new if only B has it, fixed if only A has it and B was tested for it.
-
-Exit code 0: B has no kind of violation that A has not; 1: it has; 3: there is nothing to compare.`,
-		Example: `  skewproof run rolling-upgrade --out _out/before
-  skewproof run rolling-upgrade --binary kube-apiserver@v1.37.1=PATH --out _out/after
-  skewproof diff _out/before _out/after -o markdown`,
-		Args: args(cobra.ExactArgs(2)),
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			if output != "text" && output != "markdown" {
-				return &exitError{exitUsage, fmt.Errorf("--output %q: want text or markdown", output)}
-			}
-			a, err := reports.FindRuns(dirs[0])
-			if err != nil {
-				return err
-			}
-			b, err := reports.FindRuns(dirs[1])
-			if err != nil {
-				return err
-			}
-			diffs, unpaired := reports.CompareAll(a, b)
-			if err := reports.WriteDiffs(cmd.OutOrStdout(), diffs, unpaired, output == "markdown"); err != nil {
-				return err
-			}
-			switch {
-			case len(diffs) == 0:
-				return fmt.Errorf("no scenario and subject is in both %s and %s", dirs[0], dirs[1])
-			case slices.ContainsFunc(diffs, reports.Diff.Worse):
-				return &exitError{code: exitFail}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, or markdown for a comment")
-	return cmd
 }

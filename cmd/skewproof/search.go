@@ -18,6 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -28,7 +29,7 @@ type searchFlags struct {
 	options search.Options
 	shard   string
 	out     string
-	known   bool
+	known   string
 	// given tells which flags the command line has.
 	given func(name string) bool
 }
@@ -49,7 +50,7 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 	flags.StringVar(&f.spec.Policy, "policy", "reference", "what the proxies of all servers do: a preset, or none for the feature switched off")
 	flags.StringVar(&f.shard, "shard", "", "search part I of N, as I/N; 'skewproof report merge' puts the parts together")
 	flags.BoolVar(&f.options.Strict, "strict", false, "let invariants beyond the KEP count as well")
-	flags.BoolVar(&f.known, "known", false, "exit with 0 if the findings of docs/findings.md explain everything that was found")
+	suite.RegisterKnown(flags, &f.known)
 }
 
 // registerRandom declares the flags of searches of random schedules.
@@ -73,6 +74,10 @@ func (f *searchFlags) complete(progress io.Writer) error {
 			return usage("--shard %q: want I/N, such as 1/8", f.shard)
 		}
 		f.options.Shard, f.options.Shards = i, n
+	}
+	var err error
+	if f.options.Findings, err = (run.Judging{Known: f.known}).Findings(f.spec.Policy); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	f.options.Version, f.options.Machine = run.Version(), strings.Join(run.Machine(), ", ")
 	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
@@ -112,7 +117,7 @@ func (f *searchFlags) run(ctx context.Context, kind string, out, progress io.Wri
 		return err
 	}
 	c := s.Run(ctx)
-	if err := finish(dir, c, out); err == nil || !f.known || !c.OnlyKnown() {
+	if err := finish(dir, c, out); err == nil || f.known == "" || !c.OnlyKnown() {
 		return err
 	}
 	return nil

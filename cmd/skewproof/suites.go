@@ -80,6 +80,7 @@ was left out, or was all that was run.`,
 	flags.StringSliceVar(&s.Subjects, "subjects", scenario.Subjects, "subjects, separated by commas")
 	flags.StringSliceVar(&s.Pairs, "pairs", suite.MatrixPairs(), "pairs of versions as FROM..TO, separated by commas")
 	suite.RegisterKnown(flags, &s.Spec.Known)
+	suite.RegisterBinaries(flags, &s.Spec, "")
 	registerQPS(flags, &s.Spec, "")
 	registerParallel(flags, &s.Parallel)
 	flags.StringVar(&s.Out, "out", "", "directory for the tables and all runs (default _out/matrix-BACKEND-TIME)")

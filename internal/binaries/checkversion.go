@@ -18,15 +18,52 @@ const versionTimeout = 30 * time.Second
 // checkVersion asks the binary for its version. Build metadata in the answer is ignored (SemVer
 // 2.0.0, section 10): distributions add it.
 func checkVersion(ctx context.Context, ref Ref, path string) error {
-	output, err := versionOutput(ctx, ref.Component, path)
+	says, got, err := version(ctx, ref.Component, path)
+	if err == nil && semver.Canonical(got) != string(ref.Version) {
+		err = fmt.Errorf("its --version says %q, not %s", says, ref.Version)
+	}
+	return err
+}
+
+// StandsFor reports whether a binary that says a version may be used for another. A build of changed
+// source is a pre-release to SemVer ("v1.37.1-dirty", "v1.37.2-rc.0.12+8f3c2d1"): it may stand for any
+// version of its minor. Another release may not: it is a wrong path rather than a patch. Build metadata
+// is ignored.
+func StandsFor(version, says string) bool {
+	return semver.Canonical(says) == version || semver.Prerelease(says) != "" && semver.MajorMinor(says) == semver.MajorMinor(version)
+}
+
+// checkOwnVersion is checkVersion for a binary of the user's own. It returns what the binary says.
+func checkOwnVersion(ctx context.Context, ref Ref, path string) (says string, err error) {
+	says, got, err := version(ctx, ref.Component, path)
+	switch {
+	case err != nil, StandsFor(string(ref.Version), got):
+		return says, err
+	case got == "":
+		return says, fmt.Errorf("its --version says %q, not %s", says, ref.Version)
+	case semver.MajorMinor(got) == semver.MajorMinor(string(ref.Version)):
+		return says, fmt.Errorf("its --version says %q, not %s: it is another release; give it as %s@%s", says, ref.Version, ref.Component, semver.Canonical(got))
+	default:
+		return says, fmt.Errorf("its --version says %q, not %s: it is of another minor version", says, ref.Version)
+	}
+}
+
+// Says returns the first line of what a binary says of its version, such as "Kubernetes v1.37.1".
+func Says(ctx context.Context, b Binary) (string, error) {
+	says, _, err := version(ctx, b.Component, b.Path)
 	if err != nil {
-		return fmt.Errorf("ask it for its --version: %w", err)
+		return "", fmt.Errorf("%s %s, %s: %w", b.Component, b.Version, b.Path, err)
 	}
-	got := versionIn(ref.Component, output)
-	if semver.Canonical(got) != string(ref.Version) {
-		return fmt.Errorf("its --version says %q, not %s", firstLine(output), ref.Version)
+	return says, nil
+}
+
+// version is the first line that the binary says of its version, and the version in it.
+func version(ctx context.Context, c Component, path string) (says, version string, err error) {
+	output, err := versionOutput(ctx, c, path)
+	if err != nil {
+		return "", "", fmt.Errorf("ask it for its --version: %w", err)
 	}
-	return nil
+	return firstLine(output), versionIn(c, output), nil
 }
 
 func versionOutput(ctx context.Context, c Component, path string) (string, error) {

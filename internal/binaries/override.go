@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // OverrideEnv is the environment variable that [OverridesFromEnv] reads.
@@ -71,6 +73,17 @@ func (o Overrides) String() string {
 // Type is what a usage text calls the value.
 func (o Overrides) Type() string { return "COMPONENT@VERSION=PATH" }
 
+// Of returns those of the overrides that are for these binaries.
+func (o Overrides) Of(refs []Ref) Overrides {
+	some := Overrides{}
+	for _, ref := range refs {
+		if path, ok := o[ref]; ok {
+			some[ref] = path
+		}
+	}
+	return some
+}
+
 // Check returns an error if the file given for a binary does not exist or may not be executed; nil
 // if none is given. The version of the file is checked when it is used.
 func (o Overrides) Check(ref Ref) error {
@@ -101,20 +114,27 @@ func unusable(ref Ref, path string, err error) error {
 	return fmt.Errorf("%s: %w: the binary given for it, %s, cannot be used: %w", ref, ErrUnavailable, path, err)
 }
 
-func useOverride(ctx context.Context, ref Ref, path string) (Binary, error) {
+func useOverride(ctx context.Context, ref Ref, path string, p progress) (Binary, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Binary{}, fmt.Errorf("%w: find the working directory: %w", ErrUnavailable, err)
 	}
-	info, err := executable(path)
+	b := Binary{
+		Component: ref.Component, Version: string(ref.Version), Platform: platform(), Path: path, Origin: OriginPath, How: "given by the user",
+	}
+	says := ""
+	_, err = executable(path)
 	if err == nil {
-		err = checkVersion(ctx, ref, path)
+		says, err = checkOwnVersion(ctx, ref, path)
+	}
+	if err == nil {
+		b.SHA256, b.Size, err = hashFile(path)
 	}
 	if err != nil {
 		return Binary{}, unusable(ref, path, err)
 	}
-	return Binary{
-		Component: ref.Component, Version: string(ref.Version), Platform: platform(),
-		Path: path, Origin: OriginPath, How: "given by the user", Size: info.Size(),
-	}, nil
+	if semver.Canonical(versionIn(ref.Component, says)) != string(ref.Version) {
+		p.say("the binary given for it says %q: it is taken, since it is a build of the same minor version", says)
+	}
+	return b, nil
 }

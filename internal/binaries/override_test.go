@@ -2,7 +2,9 @@ package binaries
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +59,10 @@ func TestGetOverride(t *testing.T) {
 		{"as it should be", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.36.3\n", 0o755, ""},
 		{"etcd", Etcd, "v3.6.8", string(script(Etcd, "v3.6.8")), 0o755, ""},
 		{"a distribution's build", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.36.3+k3s1\n", 0o755, ""},
-		{"another version", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.36.30\n", 0o755, `says "Kubernetes v1.36.30", not v1.36.3`},
+		{"a patched build", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.36.3-dirty\n", 0o755, ""},
+		{"a build after the release", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.36.4-rc.0.12+8f3c2d1\n", 0o755, ""},
+		{"another version", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.36.30\n", 0o755, `says "Kubernetes v1.36.30", not v1.36.3: it is another release`},
+		{"a patched build of another minor", KubeAPIServer, testVersion, "#!/bin/sh\necho Kubernetes v1.37.3-dirty\n", 0o755, "another minor version"},
 		{"another program", KubeAPIServer, testVersion, "#!/bin/sh\necho hello\n", 0o755, `says "hello"`},
 		{"etcd for kube-apiserver", KubeAPIServer, testVersion, string(script(Etcd, "v3.6.8")), 0o755, "not v1.36.3"},
 		{"fails", KubeAPIServer, testVersion, "#!/bin/sh\necho broken >&2; exit 3\n", 0o755, "exit status 3: broken"},
@@ -81,7 +86,9 @@ func TestGetOverride(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Path != path || b.Origin != OriginPath || b.Size != int64(len(tc.text)) {
+			says, err := Says(t.Context(), b)
+			if b.Path != path || b.Origin != OriginPath || b.Size != int64(len(tc.text)) ||
+				b.SHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(tc.text))) || err != nil || says == "" {
 				t.Errorf("got %+v", b)
 			}
 			checkNothingLeft(t, s.Dir)

@@ -44,7 +44,7 @@ type Binary struct {
 	Path      string    `json:"-"`        // absolute
 	Origin    Origin    `json:"origin"`   // in the cache's record of it: where it came from first
 	How       string    `json:"how"`      // one line for people: the URL, or the module that it was built from
-	SHA256    string    `json:"sha256"`   // hex; "" for one of the user's own
+	SHA256    string    `json:"sha256"`   // hex
 	Size      int64     `json:"size"`     // bytes
 	Fetched   time.Time `json:"fetched"`  // when it entered the cache; zero for one of the user's own
 }
@@ -98,7 +98,7 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 		return Binary{}, err
 	}
 	if path, ok := s.Overrides[ref]; ok {
-		return useOverride(ctx, ref, path)
+		return useOverride(ctx, ref, path, s.progress(ref))
 	}
 	dir, err := s.dir()
 	if err != nil {

@@ -53,9 +53,26 @@ type Run struct {
 	Bounds      Bounds    `json:"bounds"`
 	Reproduce   string    `json:"reproduce"` // the command line that repeats the run
 	Environment []string  `json:"environment,omitempty"`
+	// Label is what the user calls what is tested; empty if no name was given.
+	Label string `json:"label,omitempty"`
+	// Binaries are the programs that the run started, where they are files: on the backend local.
+	Binaries []Binary `json:"binaries,omitempty"`
 	// External is true if skewproof did not start the servers. It has neither their logs nor any
 	// knowledge of their processes then.
 	External bool `json:"external,omitempty"`
+}
+
+// Binary identifies a program that a run started.
+type Binary struct {
+	// Component is "kube-apiserver" or "etcd", and Version the release that it stands for in the run.
+	Component string `json:"component"`
+	Version   string `json:"version"`
+	// Says is the first line of what it prints with --version.
+	Says string `json:"says"`
+	// SHA256 is that of the file, in hex.
+	SHA256 string `json:"sha256"`
+	// Own is true if the user gave the file (--binary).
+	Own bool `json:"own,omitempty"`
 }
 
 // Server is one apiserver of the run, as it was first started.

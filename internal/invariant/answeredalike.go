@@ -22,6 +22,8 @@ var answeredAlike = Invariant{
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked; Proxy transport between " +
 		"apiservers and authn: it is handled there as the request of the user who sent it",
 	judge:    judgeAnsweredAlike,
+	answers:  anyAnswer,
+	unknown:  "no server that serves the resource was asked the same",
 	pressure: []pressure{skewed},
 }
 
@@ -38,7 +40,7 @@ func judgeAnsweredAlike(f *Facts) *tally {
 		case rulingTolerated:
 			excused[why]++
 		}
-		if t.rule(r) {
+		if t.rule(o, r) {
 			such := ""
 			if d := direct.byForm[formOf(o.op)]; d != nil {
 				such = "; to such requests they gave " + d.words()

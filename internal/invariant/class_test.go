@@ -40,7 +40,8 @@ func TestClasses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []Class
-			for op, class := range NewFacts(c.story.h).Classes() {
+			for op, handled := range NewFacts(c.story.h).Handled() {
+				class := handled.Class
 				if op != &c.story.h.Operations[0] {
 					t.Errorf("operation %+v is not that of the history", op)
 				}
@@ -54,7 +55,7 @@ func TestClasses(t *testing.T) {
 }
 
 func TestClassesCanBeLeftEarly(t *testing.T) {
-	for op := range NewFacts(tell().ask(41, "a", gadgets, 200).ask(40, "b", gadgets, 200).h).Classes() {
+	for op := range NewFacts(tell().ask(41, "a", gadgets, 200).ask(40, "b", gadgets, 200).h).Handled() {
 		if op.Server != "b" {
 			t.Errorf("the first is that of %s", op.Server)
 		}

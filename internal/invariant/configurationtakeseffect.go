@@ -34,7 +34,7 @@ func judgeConfigurationTakesEffect(f *Facts) *tally {
 		switch {
 		case s.refused && s.Setup != "":
 			refused++
-			t.rule(rulingRight)
+			t.rule(nil, rulingRight)
 		case s.refused:
 		default:
 			t.ruleLeases(s)
@@ -99,14 +99,14 @@ func (t *tally) ruleLeases(s *setting) {
 		}
 		flag, want := s.wrongAddress(l.Advertised)
 		if flag == "" {
-			t.rule(rulingRight)
+			t.rule(nil, rulingRight)
 			continue
 		}
 		if l.Advertised == "" && w.to-w.from < t.facts.bounds.Staleness {
-			t.rule(rulingTolerated)
+			t.rule(nil, rulingTolerated)
 			continue
 		}
-		t.rule(rulingWrong)
+		t.rule(nil, rulingWrong)
 		wrong := "its lease contradicts " + flag
 		switch {
 		case flag == flagGate:
@@ -128,9 +128,9 @@ func (t *tally) ruleVersion(s *setting) {
 	switch want := s.emulates(); {
 	case s.reports == "" || want == "" || len(s.ready) == 0:
 	case s.reports == want && s.Emulates != "":
-		t.rule(rulingRight)
+		t.rule(nil, rulingRight)
 	case s.reports != want:
-		t.rule(rulingWrong)
+		t.rule(nil, rulingWrong)
 		const wrong = "another version at /version than it is to emulate"
 		t.contradict(s, s.ready[0].from, wrong, wrong, fmt.Sprintf("said at /version that it emulates %s, and should emulate %s", s.reports, want))
 	}
@@ -153,10 +153,10 @@ func (t *tally) ruleSwitchedOff(s *setting) {
 			})
 		})
 		if len(served) == 0 {
-			t.rule(rulingRight)
+			t.rule(nil, rulingRight)
 			continue
 		}
-		t.rule(rulingWrong)
+		t.rule(nil, rulingWrong)
 		const wrong = "a group version that is switched off in its own discovery"
 		t.contradict(s, piece.from, wrong, wrong, fmt.Sprintf("served %s, which %s switches off", strings.Join(served, ", "), flagWithout))
 	}
@@ -192,15 +192,15 @@ func (t *tally) ruleOff(o *observation) {
 		has := o.asked.servedAt(o.op.Start).doc.resources()
 		i := slices.IndexFunc(doc.Resources, func(r history.Resource) bool { return !has[r.GVR] })
 		if i < 0 {
-			t.rule(rulingRight)
+			t.rule(nil, rulingRight)
 			return
 		}
-		t.rule(rulingWrong)
+		t.rule(nil, rulingWrong)
 		const wrong = "merged discovery with the feature off"
 		t.violate(o, o.situation, wrong, wrong, fmt.Sprintf("listed %s, which it does not serve itself, with the feature switched off", doc.Resources[i].GVR))
 		return
 	}
-	t.rule(rulingRight)
+	t.rule(nil, rulingRight)
 }
 
 // tempt notes whether a server with the feature on passed a request on, or answered one itself that
@@ -232,9 +232,9 @@ func (f *Facts) free(s *setting, p peer, o *observation) bool {
 func (t *tally) ruleOn(s *setting, tempted []*observation, passing bool) {
 	switch {
 	case passing:
-		t.rule(rulingRight)
+		t.rule(nil, rulingRight)
 	case len(tempted) >= passesNothingOn:
-		t.rule(rulingWrong)
+		t.rule(nil, rulingWrong)
 		const wrong = "passes nothing on with the feature on"
 		first := tempted[0]
 		b := breach{

@@ -215,16 +215,33 @@ const (
 	ClassUnknown    Class = "unknown"    // what was served changed meanwhile or is unknown
 )
 
-// Classes yields every operation of the history with its class, in time order. Callers must not
-// change the operations.
-func (f *Facts) Classes() iter.Seq2[*history.Operation, Class] {
-	return func(yield func(*history.Operation, Class) bool) {
+// Handled says who could have served a request, and who handled it.
+type Handled struct {
+	Class Class
+	Way   Way
+}
+
+// Handled yields every operation of the history with its class and way, in time order. Callers must
+// not change the operations.
+func (f *Facts) Handled() iter.Seq2[*history.Operation, Handled] {
+	return func(yield func(*history.Operation, Handled) bool) {
 		for _, o := range f.observations {
-			if !yield(o.op, o.class()) {
+			if !yield(o.op, Handled{o.class(), o.way()}) {
 				return
 			}
 		}
 	}
+}
+
+// way says who handled the request, by the servers' own logs.
+func (o *observation) way() Way {
+	switch {
+	case o.forwarded():
+		return WayPassedOn
+	case len(o.hops) > 0:
+		return WayAnswered
+	}
+	return WayUnknown
 }
 
 func (o *observation) class() Class {

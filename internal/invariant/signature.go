@@ -199,13 +199,7 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	since := f.changesSince(o)
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
-		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o),
-	}
-	switch {
-	case o.forwarded():
-		out.Way = WayPassedOn
-	case len(o.hops) > 0:
-		out.Way = WayAnswered
+		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
 	}
 	out.Reach, out.Obstacle = f.reachOf(o, s, candidates)
 	if out.Obstacle != ObstacleNone {

@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // Dir is the directory of one run: its manifest, history, logs and reports.
@@ -94,6 +95,31 @@ func OpenDir(dir string) (Dir, error) {
 		return "", fmt.Errorf("open run %s: %w", dir, err)
 	}
 	return d, nil
+}
+
+// OpenDirs opens the directory of a run that is over, or all such directories in that of a suite, but
+// for control runs, in the order of their paths.
+func OpenDirs(dir string) ([]Dir, error) {
+	if _, err := os.Stat(Dir(dir).History()); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		d, err := OpenDir(dir)
+		return []Dir{d}, err
+	}
+	var all []Dir
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("look for runs: %w", err)
+		case entry.IsDir() && entry.Name() == reports.ControlDir && path != dir:
+			return filepath.SkipDir
+		case !entry.IsDir() && path == Dir(filepath.Dir(path)).History():
+			all = append(all, Dir(filepath.Dir(path)))
+		}
+		return nil
+	})
+	if err == nil && len(all) == 0 {
+		_, err = OpenDir(dir) // says why there is none
+	}
+	return all, err
 }
 
 // isDirectory refuses a file in the place of the directory.

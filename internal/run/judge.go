@@ -59,8 +59,8 @@ type Judging struct {
 	Known  string
 }
 
-// findings are those that can explain violations of the subject.
-func (j Judging) findings(subject string) (findings.Catalogue, error) {
+// Findings are those that can explain violations of the subject.
+func (j Judging) Findings(subject string) (findings.Catalogue, error) {
 	known := findings.For(subject)
 	if j.Known == "" || j.Known == KnownOnly {
 		return known, nil
@@ -76,7 +76,7 @@ func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 	if err != nil {
 		return reports.RunReport{}, err
 	}
-	known, err := j.findings(h.Run.Subject)
+	known, err := j.Findings(h.Run.Subject)
 	if err != nil {
 		return reports.RunReport{}, err
 	}

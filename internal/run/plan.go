@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/mod/semver"
 
@@ -87,7 +89,7 @@ func (s Spec) plan() (*Plan, error) {
 			return nil, err
 		}
 	}
-	if _, err := (Judging{Known: s.Known}).findings(s.Subject); err != nil {
+	if _, err := (Judging{Known: s.Known}).Findings(s.Subject); err != nil {
 		return nil, err
 	}
 	p.backend = b.make()
@@ -157,7 +159,24 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	case s.Servers < chosen.MinServers || s.Servers > servers:
 		return fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", s.Servers, chosen.Name, chosen.MinServers, servers, s.Backend)
 	}
+	if err := checkLabel(s.Label); err != nil {
+		return err
+	}
 	return CheckQPS(s.QPS)
+}
+
+// maxLabel bounds a label, in bytes: it is shown in a line.
+const maxLabel = 200
+
+// checkLabel refuses a label that is no line of text.
+func checkLabel(label string) error {
+	switch {
+	case len(label) > maxLabel:
+		return Usagef("--label has %d bytes: want a short name of what is tested, of at most %d", len(label), maxLabel)
+	case !utf8.ValidString(label) || strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return Usagef("--label %q: want one line of text, without control characters", label)
+	}
+	return nil
 }
 
 // CheckQPS refuses a rate that no load can have.
@@ -207,7 +226,7 @@ func (p *Plan) describe() history.Run {
 	run := history.Run{
 		Scenario: p.Scenario.Name, Sentence: p.Scenario.Happens, Backend: s.Backend, Subject: s.Subject, From: s.From, To: s.To,
 		Seed: *s.Seed, QPS: s.QPS, About: slices.Clone(p.Scenario.About), Pressure: p.Schedule.Pressure, Bounds: p.Schedule.Bounds,
-		Reproduce: s.Command(),
+		Reproduce: s.Command(), Label: s.Label,
 	}
 	for _, server := range p.Schedule.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: server.Name, Version: server.Version})

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -22,6 +23,7 @@ type programs struct {
 	apiservers map[string]string // version → path
 	etcd       string
 	provenance []string
+	identities []history.Binary
 }
 
 // get gets the binaries of a run: from the user, the cache, a download or a build.
@@ -38,10 +40,19 @@ func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (p
 			return "", BinaryError(err)
 		}
 		from := b.How + ", sha256:" + b.SHA256
-		if b.Origin == binaries.OriginPath {
-			from = "a binary of the user's own"
+		own := b.Origin == binaries.OriginPath
+		if own {
+			from = "a binary of the user's own, sha256:" + b.SHA256
 		}
 		got.provenance = append(got.provenance, fmt.Sprintf("%s %s: %s", c, version, from))
+		says, err := binaries.Says(ctx, b)
+		if err != nil {
+			return "", err
+		}
+		identity := history.Binary{Component: string(c), Version: version, Says: says, SHA256: b.SHA256, Own: own}
+		if !slices.Contains(got.identities, identity) { // two releases may be one binary with other flags
+			got.identities = append(got.identities, identity)
+		}
 		return b.Path, nil
 	}
 	for _, v := range versions {
@@ -54,21 +65,22 @@ func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (p
 }
 
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
-// wait for that.
-func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) error {
+// wait for that, and says which they are.
+func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Binary, error) {
 	var versions []string
-	var all Spec
+	all := Spec{Binaries: binaries.Overrides{}}
 	for _, p := range plans {
 		if p.Spec.Backend == scenario.BackendLocal {
-			versions, all = append(versions, p.Schedule.Versions()...), p.Spec
+			versions, all.Etcd = append(versions, p.Schedule.Versions()...), p.Spec.Etcd
+			maps.Copy(all.Binaries, p.Spec.Binaries)
 		}
 	}
 	if len(versions) == 0 {
-		return nil
+		return nil, nil
 	}
 	slices.Sort(versions)
-	_, err := all.get(ctx, slices.Compact(versions), progress)
-	return err
+	got, err := all.get(ctx, slices.Compact(versions), progress)
+	return got.identities, err
 }
 
 // BinaryError gives an error of [binaries.Store.Get] its kind.
@@ -90,12 +102,15 @@ func OverridesOf(own binaries.Overrides) (binaries.Overrides, error) {
 	return all, nil
 }
 
-// used are the binaries that a run on the backend local is made of.
-func (s Spec) used() (all []binaries.Ref) {
+// Used are the binaries that a run on the backend local is made of.
+func (s Spec) Used() (all []binaries.Ref) {
 	for _, b := range []struct {
 		component binaries.Component
 		version   string
-	}{{binaries.KubeAPIServer, release.Of(s.From)}, {binaries.KubeAPIServer, release.Of(s.To)}, {binaries.Etcd, s.Etcd}} {
+	}{
+		{binaries.KubeAPIServer, release.Of(cmp.Or(s.From, DefaultFrom))}, {binaries.KubeAPIServer, release.Of(cmp.Or(s.To, DefaultTo))},
+		{binaries.Etcd, cmp.Or(s.Etcd, binaries.DefaultEtcd)},
+	} {
 		if ref, err := binaries.NewRef(b.component, b.version); err == nil && !slices.Contains(all, ref) {
 			all = append(all, ref)
 		}
@@ -106,7 +121,7 @@ func (s Spec) used() (all []binaries.Ref) {
 // checkBinaries refuses a binary that no server of the run would be: who gives one wants to see
 // that one tested.
 func (s Spec) checkBinaries() error {
-	used := s.used()
+	used := s.Used()
 	for ref, path := range s.Binaries {
 		if !slices.Contains(used, ref) {
 			var has []string
@@ -131,7 +146,7 @@ func (s *Spec) takeEnvironment() error {
 	if err != nil {
 		return err
 	}
-	used := s.used()
+	used := s.Used()
 	maps.DeleteFunc(all, func(ref binaries.Ref, _ string) bool { return !slices.Contains(used, ref) })
 	s.Binaries = all
 	return nil

@@ -60,6 +60,8 @@ type Spec struct {
 	// Known, if not empty, lets the run pass if findings explain everything that failed: those of
 	// docs/findings.md, and if it is not [KnownOnly], those in the file of that name.
 	Known string `json:"known,omitempty"`
+	// Label is what reports call what is tested, such as the name of a patch: one line.
+	Label string `json:"label,omitempty"`
 	// OnlyReads leaves out of the plan what changes, configures or harms the servers.
 	OnlyReads bool `json:"onlyReads,omitempty"`
 	// Keep holds the cluster after the verdict, until the run is interrupted.
@@ -131,6 +133,7 @@ func (s Spec) flags() []flag {
 	for _, ref := range slices.SortedFunc(refs(s.Binaries), compareRefs) {
 		add("binary", named(ref)+"="+s.Binaries[ref])
 	}
+	add("label", s.Label)
 	switch s.Known {
 	case "":
 	case KnownOnly:
@@ -169,7 +172,7 @@ func (s Spec) Words() []string {
 		words = slices.Clone(s.Own.Command)
 	}
 	for _, f := range s.flags() {
-		if f.name == "keep" || s.Own != nil && !slices.Contains([]string{"backend", "etcd", "qps", "binary"}, f.name) {
+		if f.name == "keep" || s.Own != nil && !slices.Contains([]string{"backend", "etcd", "qps", "binary", "label"}, f.name) {
 			continue
 		}
 		words = append(words, "--"+f.name)

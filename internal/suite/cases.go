@@ -142,7 +142,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	}
 	k = &Case{
 		Name: "negative control " + s.Name + " on " + subject, Labels: append([]string{LabelControl}, labels(s)...), Spec: spec,
-		plan: plan, Limit: limitOf(plan.Schedule), dir: filepath.Join("control", s.Name),
+		plan: plan, Limit: limitOf(plan.Schedule), dir: filepath.Join(reports.ControlDir, s.Name),
 	}
 	k.Control = &reports.ControlRun{
 		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants, CarriedOut: reports.CarriedOut{Reproduce: spec.Command()},

@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/spf13/pflag"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
@@ -73,6 +74,7 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 	flags.Var(&c.Controls, "controls", "negative control: each scenario once more on what it must fail on (each), or the quickest for each invariant (few)")
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	RegisterKnown(flags, &s.Known)
+	RegisterBinaries(flags, s, "")
 	flags.StringVar(&c.Product.Name, "product", "", "what the report calls the proxy that is tested (default: by subject)")
 	flags.StringVar(&c.Product.Version, "product-version", "", "its version")
 	flags.StringVar(&c.Product.URL, "product-url", "", "where to read about it")
@@ -83,6 +85,17 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 func RegisterKnown(flags *pflag.FlagSet, known *string) {
 	flags.StringVar(known, "known", "", "exit with 0 if findings explain everything that failed: those of docs/findings.md, and with --known=FILE those in that file as well")
 	flags.Lookup("known").NoOptDefVal = run.KnownOnly
+}
+
+// RegisterBinaries declares the flags that name the programs that are tested. If only is set, the help
+// says that --binary is for that backend.
+func RegisterBinaries(flags *pflag.FlagSet, s *run.Spec, only string) {
+	if s.Binaries == nil {
+		s.Binaries = binaries.Overrides{}
+	}
+	flags.Var(s.Binaries, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated. $"+binaries.OverrideEnv+
+		" can name some too, separated by commas"+only)
+	flags.StringVar(&s.Label, "label", "", "what reports call what is tested, such as the name of a patch")
 }
 
 // RegisterExisting declares the flags that say where servers are that run already.
@@ -231,6 +244,7 @@ func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began t
 		Scenarios: []reports.ConformanceScenario{},
 		Control:   reports.ConformanceControl{Runs: []reports.ControlRun{}, Unproven: slices.Clone(unproven)},
 	}
+	r.Product.Tested = reports.Tested{Label: c.Spec.Label, Binaries: c.Binaries}
 	r.Product.Backend, r.Product.Subject = c.Spec.Backend, c.tested()
 	if c.Spec.Backend != scenario.BackendExisting {
 		r.Product.From, r.Product.To = cmp.Or(c.Spec.From, run.DefaultFrom), cmp.Or(c.Spec.To, run.DefaultTo)

@@ -17,6 +17,7 @@ func junitOf(cases []*Case, c reports.ConformanceReport) ([]byte, error) {
 		Name: "skewproof conformance", Package: "conformance", Time: float64(c.Metadata.DurationSeconds),
 		Timestamp: c.Metadata.StartedAt.Format("2006-01-02T15:04:05"),
 	}
+	suite.Properties.Properties = c.Product.Properties()
 	red, known := false, false
 	for _, k := range cases {
 		known = known || k.Spec.Known != ""

@@ -2,11 +2,13 @@ package suite
 
 import (
 	"encoding/xml"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/onsi/ginkgo/v2/reporters"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -69,5 +71,29 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 				t.Errorf("%d failures and %d errors, want %d and %d, and that it says %q: %v:\n%s", got.Failures, got.Errors, c.failures, c.errors, why, c.told, junit)
 			}
 		})
+	}
+}
+
+// The binaries of a suite, and its label, are properties of its JUnit file, whatever stands in them.
+func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
+	const hostile = "<b>\x1b\"]]></property>"
+	c := reports.ConformanceReport{Result: reports.ResultPassed}
+	c.Product.Tested = reports.Tested{Label: hostile, Binaries: []history.Binary{{Component: "kube-apiserver", Version: "v1.37.1", Says: hostile, SHA256: "0a1b"}}}
+	junit, err := junitOf([]*Case{scenarioThat(reports.ResultPassed, "", 1)}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got reporters.JUnitTestSuites
+	if err := xml.Unmarshal(junit, &got); err != nil {
+		t.Fatal(err)
+	}
+	properties := map[string]string{}
+	for _, p := range got.TestSuites[0].Properties.Properties {
+		properties[p.Name] = p.Value
+	}
+	shown := strings.ReplaceAll(hostile, "\x1b", "\uFFFD") // XML has no such character
+	want := map[string]string{"label": shown, "kube-apiserver v1.37.1": shown, "kube-apiserver v1.37.1 sha256": "0a1b"}
+	if !maps.Equal(properties, want) || len(got.TestSuites) != 1 {
+		t.Errorf("properties %q, want %q", properties, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -89,7 +90,7 @@ func (m *Matrix) Run(ctx context.Context) (reports.VersionMatrix, error) {
 	}
 	table := reports.NewMatrix(reports.MatrixMetadata{
 		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(), Backend: m.Spec.Backend,
-		Complete: complete && ctx.Err() == nil,
+		Tested: reports.Tested{Label: m.Spec.Label, Binaries: m.Binaries}, Complete: complete && ctx.Err() == nil,
 	}, pairs, done)
 	table.Reproduce, table.Environment = m.Reproduce, run.Machine()
 	return table, RenderMatrix(table, m.Out, m.Console)
@@ -139,6 +140,9 @@ func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 			return nil, run.Usagef("--subjects %q: there are %s", subject, strings.Join(run.SimulatedSubjects, ", "))
 		}
 	}
+	if err := m.checkBinaries(pairs); err != nil {
+		return nil, err
+	}
 	trouble := "no pair, scenario or subject is named"
 	for n, pair := range pairs {
 		for _, name := range m.Scenarios {
@@ -151,6 +155,7 @@ func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 				c.MustFail = subject == scenario.SubjectNone && chosen.Control.Subject == subject
 				spec := m.Spec
 				spec.Scenario, spec.Subject, spec.From, spec.To = name, subject, pair.From, pair.To
+				spec.Binaries = m.Spec.Binaries.Of(spec.Used())
 				err := ownServers(spec)
 				if err == nil {
 					c.plan, err = spec.Plan()
@@ -171,6 +176,20 @@ func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 		trouble = cells[0].Core.Reason
 	}
 	return nil, run.Usagef("nothing of this matrix can be run: %s", trouble)
+}
+
+// checkBinaries refuses a binary that no pair of versions has: nothing would test it.
+func (m *Matrix) checkBinaries(pairs []reports.VersionPair) error {
+	var used []binaries.Ref
+	for _, pair := range pairs {
+		used = append(used, run.Spec{From: pair.From, To: pair.To}.Used()...)
+	}
+	for ref, path := range m.Spec.Binaries {
+		if !slices.Contains(used, ref) {
+			return run.Usagef("--binary %s@%s=%s: no pair of versions has it; name one with --pairs", ref.Component, ref.Version, path)
+		}
+	}
+	return nil
 }
 
 // plansOf are the plans of the cells that can be run.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	// Reproduce is the command line that repeats the suite, for the report.
 	Reproduce string
 	Console   run.Console
+	// Binaries are the programs that the runs start. Prepare fills them in.
+	Binaries []history.Binary
 }
 
 // Prepare makes the directory, gets the binaries that the runs need, and warns if the machine is
@@ -47,7 +50,7 @@ func (o *Options) Prepare(ctx context.Context, name string, plans []*run.Plan) (
 	if o.Out, err = run.FreshDir(o.Out, "reports"); err != nil {
 		return err
 	}
-	if err := run.Fetch(ctx, plans, o.Console.Progress); err != nil {
+	if o.Binaries, err = run.Fetch(ctx, plans, o.Console.Progress); err != nil {
 		_ = os.Remove(o.Out) // nothing was run
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -28,6 +29,8 @@ type Options struct {
 	Shard, Shards int
 	// Strict lets extended invariants count like core ones.
 	Strict bool
+	// Findings explain violations; nil: those of the repository that are about the policy.
+	Findings findings.Catalogue
 	// Progress, if set, is called once a second.
 	Progress func(Progress)
 	// ShrinkRuns bounds the runs to shrink one violation; 0 is DefaultShrinkRuns, below 0 nothing is
@@ -103,7 +106,11 @@ func newSearch(spec Spec, o Options, method reports.Method, source func() source
 	if err != nil {
 		return nil, err
 	}
-	return &Search{spec: spec, options: o.withDefaults(), method: method, source: source, setup: setup}, o.check()
+	full := o.withDefaults()
+	if full.Findings == nil {
+		full.Findings = findings.For(spec.Policy)
+	}
+	return &Search{spec: spec, options: full, method: method, source: source, setup: setup}, o.check()
 }
 
 // batch is how many schedules a worker claims at once. It runs all of them, so that no seed is left

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -168,7 +169,7 @@ func TestAReproOfASearchCanBeReplayed(t *testing.T) {
 		if HashText(result.Hash) != r.Hash {
 			t.Errorf("%s: the trace's hash is %s, and was %s", f.ViolationKind, HashText(result.Hash), r.Hash)
 		}
-		if !slices.ContainsFunc(violations(r.Spec.Policy, verdicts), func(v Violation) bool { return v.ViolationKind == f.ViolationKind }) {
+		if !slices.ContainsFunc(violations(findings.For(r.Spec.Policy), verdicts), func(v Violation) bool { return v.ViolationKind == f.ViolationKind }) {
 			t.Errorf("%s is not seen any more", f.ViolationKind)
 		}
 	}

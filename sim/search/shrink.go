@@ -10,6 +10,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -17,12 +18,14 @@ import (
 // DefaultShrinkRuns bounds by default the runs to shrink one case. Most need less than two hundred.
 const DefaultShrinkRuns = 1000
 
-// Shrink looks for the smallest case with the violation want: fewer requests, steps, servers and
+// Shrink looks for the smallest case with the violation want, as known explains it: fewer requests, steps, servers and
 // resources, simpler faults, rounder times, a tape of zeros. It ends after so many runs, or with
 // ctx, and returns the smallest case that it has found. It is an error if the given case does not
 // have the violation on the given tape. The result is deterministic unless ctx ends.
-func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, runs int) (*Repro, error) {
-	s := &shrinker{ctx: ctx, want: want, left: runs}
+func Shrink(
+	ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, known findings.Catalogue, runs int,
+) (*Repro, error) {
+	s := &shrinker{ctx: ctx, want: want, known: known, left: runs}
 	var err error
 	if s.invariant, err = invariantNamed(want.Invariant); err != nil {
 		return nil, err
@@ -54,6 +57,7 @@ func Shrink(ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint3
 type shrinker struct {
 	ctx       context.Context
 	want      reports.CampaignFinding
+	known     findings.Catalogue
 	invariant invariant.Invariant
 	sim       *sim.Simulator // of best's spec
 	left      int            // runs
@@ -95,7 +99,7 @@ func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 		return false
 	}
 	verdict := s.invariant.Judge(invariant.NewFacts(result.History))
-	for _, v := range violations(c.spec.Policy, []invariant.Verdict{verdict}) {
+	for _, v := range violations(s.known, []invariant.Verdict{verdict}) {
 		if v.ViolationKind == s.want.ViolationKind {
 			s.best, s.found, s.hash = c, v, result.Hash
 			s.taken++
@@ -258,7 +262,7 @@ func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
 	if err != nil {
 		return
 	}
-	repro, err := Shrink(ctx, s.spec, *c, on, *f, runs)
+	repro, err := Shrink(ctx, s.spec, *c, on, *f, s.options.Findings, runs)
 	if err != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -63,7 +64,7 @@ func tried(t *testing.T, spec Spec, c sim.Case, seed uint64) ([]Violation, [tape
 	if err != nil {
 		t.Fatal(err)
 	}
-	return violations(spec.Policy, invariant.Judge(result.History)), drawn.Recorded()
+	return violations(findings.For(spec.Policy), invariant.Judge(result.History)), drawn.Recorded()
 }
 
 func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
@@ -74,7 +75,7 @@ func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
 		if v.Signature.Invariant != "NoFalseNotFound" {
 			continue
 		}
-		r, err := Shrink(t.Context(), spec, burdened(), on, wanted(v), DefaultShrinkRuns)
+		r, err := Shrink(t.Context(), spec, burdened(), on, wanted(v), findings.For(spec.Policy), DefaultShrinkRuns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestShrinkKeepsToItsBounds(t *testing.T) {
 	if len(all) == 0 {
 		t.Fatal("nothing is violated")
 	}
-	r, err := Shrink(t.Context(), spec, burdened(), on, wanted(all[0]), 0)
+	r, err := Shrink(t.Context(), spec, burdened(), on, wanted(all[0]), findings.For(spec.Policy), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,16 +117,16 @@ func TestShrinkKeepsToItsBounds(t *testing.T) {
 	}
 	other := wanted(all[0])
 	other.ViolationKind = reports.ViolationKind{Signature: invariant.Signature{Wrong: "it is Monday"}}
-	if _, err := Shrink(t.Context(), spec, burdened(), on, other, 10); err == nil {
+	if _, err := Shrink(t.Context(), spec, burdened(), on, other, findings.For(spec.Policy), 10); err == nil {
 		t.Error("a violation that there is not was shrunk")
 	}
 	other.Invariant = "NoSuch"
-	if _, err := Shrink(t.Context(), spec, burdened(), on, other, 10); err == nil {
+	if _, err := Shrink(t.Context(), spec, burdened(), on, other, findings.For(spec.Policy), 10); err == nil {
 		t.Error("an invariant that there is not was accepted")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Shrink(ended, spec, burdened(), on, wanted(all[0]), 10); err == nil {
+	if r, err := Shrink(ended, spec, burdened(), on, wanted(all[0]), findings.For(spec.Policy), 10); err == nil {
 		t.Errorf("it was run though it was to end: %v", r)
 	}
 }

@@ -17,9 +17,8 @@ type Violation struct {
 	Sentence, Cause string
 }
 
-// violations lists the violations of a run of a policy, each kind once.
-func violations(policy string, verdicts []invariant.Verdict) []Violation {
-	known := findings.For(policy)
+// violations lists the violations of a run, each kind once. known explains some.
+func violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violation {
 	var all []Violation
 	for i := range verdicts {
 		v := &verdicts[i]

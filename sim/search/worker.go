@@ -81,7 +81,7 @@ func (w *worker) one(seed uint64) {
 	var found []Violation
 	if judged {
 		verdicts = invariant.Judge(result.History)
-		found = violations(w.search.spec.Policy, verdicts)
+		found = violations(w.search.options.Findings, verdicts)
 	}
 	w.note(func(n *counts) {
 		n.run(result)

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -103,11 +104,12 @@ func (s *server) startComponent(c Component, version string) (*process, error) {
 	return startProcess(name, binary, c.Args, c.Log, s.host.Start)
 }
 
-// checkVersion refuses a binary of another version than the one that it was given for.
+// checkVersion refuses a binary of another version than the one that it was given for; see
+// [binaries.StandsFor].
 func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) error {
 	version, reports, err := lifecycle.VersionAt(ctx, s.Client, url)
 	i.Reports = reports
-	if err == nil && version != release.Of(i.Version) {
+	if err == nil && !binaries.StandsFor(release.Of(i.Version), version) {
 		err = fmt.Errorf("it says that it is %s; give the right binary, or remove the cached one with 'skewproof binaries prune'", version)
 	}
 	return err

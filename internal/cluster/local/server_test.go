@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -165,5 +166,25 @@ func TestQueuedGrowsWhereProcessorsAreWanted(t *testing.T) {
 		case <-deadline:
 			t.Fatalf("%d threads on %d processors have waited %s in a minute", threads, runtime.NumCPU(), queued("/proc", os.Getpid())-before)
 		}
+	}
+}
+
+// A server that says another version than the one that it runs as would make every verdict worthless.
+// A build of changed source is taken for its minor, as --binary takes it.
+func TestServersOfAnotherVersionAreRefused(t *testing.T) {
+	c := &Cluster{}
+	s := ready(t, c, shell(t, "exec sleep 1000"))
+	for says, refused := range map[string]bool{
+		"v1.37.1": false, "v1.37.1+k3s1": false, "v1.37.1-dirty": false, "v1.37.2-rc.0.12+8f3c2d1": false,
+		"v1.37.2": true, "v1.36.3": true, "v1.36.3-dirty": true, "v0.0.0-master+$Format:%H$": true, "": true,
+	} {
+		answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": says})
+		}))
+		s.Client = answers.Client()
+		if err := s.checkVersion(t.Context(), answers.URL, &incarnation{Version: "v1.37.1"}); (err != nil) != refused {
+			t.Errorf("%q: %v", says, err)
+		}
+		answers.Close()
 	}
 }

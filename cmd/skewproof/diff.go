@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// The formats of a comparison, the default first.
+const (
+	formatText     = "text"
+	formatMarkdown = "markdown"
+	formatHTML     = "html"
+)
+
+var formats = []string{formatText, formatMarkdown, formatHTML}
+
+func newDiff() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two runs, suites, matrices or searches: what is fixed, still there, or new",
+		Long: `Compare two judged runs, two conformance suites, two matrices or two campaigns of 'skewproof explore': the directories that they left, or the
+documents in them alone (report.json, conformance.yaml, matrix.json, campaign.json). Two directories of runs are compared run by run.
+
+A violation is known again by its signature, whatever the circumstances: it is new if only B has it, fixed if only A has it and B was tested for
+it. Verdicts, shares of answers, latencies and merged discovery are shown beside. A latency is a timing on a machine that does other things as well:
+it is shown, and never decides the exit code.
+
+Runs are compared that are of one scenario, subject and backend; campaigns, that ran the same schedules. Anything else is refused.
+
+Exit code 0: B has no kind of violation that A has not; 1: it has; 3: there is nothing to compare.`,
+		Example: `  skewproof run rolling-upgrade --out _out/before
+  skewproof run rolling-upgrade --binary kube-apiserver@v1.37.1=PATH --label my-patch --out _out/after
+  skewproof diff _out/before _out/after -o markdown
+  skewproof diff _out/before _out/after -o html --output diff.html`,
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			switch {
+			case !slices.Contains(formats, format):
+				return usage("--format %q: want %s", format, strings.Join(formats, ", "))
+			case cmd.Flags().Changed("output") && output == "":
+				return usage("--output is empty; leave it out for the standard output")
+			}
+			a, err := reports.Open(paths[0])
+			if err != nil {
+				return err
+			}
+			b, err := reports.Open(paths[1])
+			if err != nil {
+				return err
+			}
+			comparison, err := reports.CompareAll(a, b)
+			if err != nil {
+				return err
+			}
+			if err := writeComparison(cmd.OutOrStdout(), output, format, comparison); err != nil {
+				return err
+			}
+			if comparison.Worse() {
+				return &exitError{code: exitFail}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&format, "format", "o", formatText, "text, markdown (for a comment) or html (a page)")
+	cmd.Flags().StringVar(&output, "output", "", "write to this file, which is replaced if it exists, instead of the standard output")
+	return cmd
+}
+
+// writeComparison writes to a file, or to out if none is named.
+func writeComparison(out io.Writer, file, format string, c reports.Comparison) error {
+	var b bytes.Buffer
+	var err error
+	switch format {
+	case formatHTML:
+		err = reports.WriteComparisonHTML(&b, c, run.Version())
+	case formatMarkdown:
+		err = reports.WriteComparisonMarkdown(&b, c)
+	default:
+		err = reports.WriteComparisonText(&b, c)
+	}
+	switch {
+	case err != nil:
+		return err
+	case file != "":
+		return reports.Write(file, b.Bytes())
+	}
+	_, err = out.Write(b.Bytes())
+	return err
+}

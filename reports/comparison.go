@@ -1,0 +1,501 @@
+package reports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// Comparison is what changed from A to B: two runs, two conformance suites, two matrices, or two
+// campaigns.
+type Comparison struct {
+	A, B Compared
+	// Scenarios are the scenarios of suites that failed in A or in B, what is new first; Passed is how
+	// many did not fail in either.
+	Scenarios []ScenarioDiff
+	Passed    int
+	// Runs are the runs that both have, what is new first.
+	Runs []Diff
+	// Kinds are the kinds of violations that campaigns found, what is new first.
+	Kinds []KindDiff
+	// Notes say what could not be compared.
+	Notes []string
+}
+
+// Compared is one side of a comparison: what a directory or a file holds.
+type Compared struct {
+	// Path is as it was given; Document is "run", "directory of runs", "conformance report", "version matrix" or
+	// "campaign".
+	Path, Document string
+	// Facts say what it is, one in a line.
+	Facts []string
+
+	runs      []RunReport
+	scenarios []comparedScenario
+	campaign  *Campaign
+	// about is what must be the same on both sides: the backend and the subject of a suite.
+	about string
+}
+
+// comparedScenario is the verdict of a suite on one scenario.
+type comparedScenario struct {
+	name           string
+	core, extended ProfileResult
+}
+
+// ScenarioDiff is what became of a scenario of a suite.
+type ScenarioDiff struct {
+	// Name is that of the scenario; in a matrix, with the subject and the versions.
+	Name  string
+	State DiffState
+	// A and B are what it came to in the profile core.
+	A, B ProfileResult
+	// gained is true if B has violations of a finding that A has not, or NEW ones and A has none.
+	gained bool
+}
+
+// Open reads one side of a comparison: the directory that a run, a suite or a search left, or one of
+// the files report.json, conformance.yaml, matrix.json and campaign.json alone.
+func Open(path string) (Compared, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Compared{}, fmt.Errorf("compare: %w", err)
+	}
+	c := Compared{Path: path}
+	for _, document := range []struct {
+		name string
+		read func(*Compared, string) error
+	}{
+		{CampaignJSON, (*Compared).readCampaign}, {ConformanceFile, (*Compared).readConformance}, {MatrixJSON, (*Compared).readMatrix},
+		{JSONFile, (*Compared).readRun},
+	} {
+		file := path
+		switch {
+		case info.IsDir():
+			file = filepath.Join(path, document.name)
+		case filepath.Base(path) != document.name:
+			continue
+		}
+		err := document.read(&c, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return c, err
+	}
+	if !info.IsDir() {
+		return c, fmt.Errorf("compare: %s is no file that can be compared; give %s, %s, %s or %s, or the directory that it is in", path, JSONFile,
+			ConformanceFile, MatrixJSON, CampaignJSON)
+	}
+	c.Document = "directory of runs"
+	c.runs, err = FindRuns(path)
+	c.Facts = []string{counted(len(c.runs), "run")}
+	return c, err
+}
+
+func (c *Compared) readRun(file string) error {
+	r, err := Read(file)
+	if err == nil {
+		err = hasSignatures(r, file)
+	}
+	c.Document, c.runs = "run", []RunReport{r}
+	c.Facts = append([]string{side(r)}, r.Metadata.lines()...)
+	return err
+}
+
+// lines are what the versions do not tell.
+func (t Tested) lines() (lines []string) {
+	if t.Label != "" {
+		lines = append(lines, "label: "+t.Label)
+	}
+	for _, b := range t.Own() {
+		lines = append(lines, identified(b))
+	}
+	return lines
+}
+
+func (c *Compared) readConformance(file string) error {
+	r, err := ReadConformance(file)
+	if err != nil {
+		return err
+	}
+	c.Document, c.about = "conformance report", r.Product.Backend+", "+r.Product.Subject
+	c.Facts = append([]string{fmt.Sprintf("%s: %s, %s → %s, skewproof %s", r.Result, r.Sentence, r.Product.From, r.Product.To, r.Metadata.SkewproofVersion)},
+		r.Product.lines()...)
+	for _, s := range r.Scenarios {
+		c.scenarios = append(c.scenarios, comparedScenario{s.Name, s.Core, s.Extended})
+		if !r.Metadata.Strict {
+			c.scenarios[len(c.scenarios)-1].extended = ProfileResult{}
+		}
+	}
+	return c.runsBeside(file)
+}
+
+func (c *Compared) readMatrix(file string) error {
+	m, err := ReadMatrix(file)
+	if err != nil {
+		return err
+	}
+	c.Document, c.about = "version matrix", m.Metadata.Backend
+	c.Facts = append([]string{fmt.Sprintf("%s: %s, skewproof %s", m.Result, m.Sentence, m.Metadata.SkewproofVersion)}, m.Metadata.lines()...)
+	for _, cell := range m.Cells {
+		if cell.Subject != subjectNone { // it must fail
+			name := cell.Scenario + ", " + cell.Subject + ", " + m.Pairs[cell.Pair].String()
+			c.scenarios = append(c.scenarios, comparedScenario{name, cell.Core, ProfileResult{}})
+		}
+	}
+	err = c.runsBeside(file)
+	c.runs = slices.DeleteFunc(c.runs, func(r RunReport) bool { return r.Metadata.Subject == subjectNone })
+	return err
+}
+
+// runsBeside reads the runs of a suite, if what was given is its directory and has them.
+func (c *Compared) runsBeside(file string) (err error) {
+	if c.Path == file {
+		return nil
+	}
+	if c.runs, err = FindRuns(c.Path); errors.Is(err, errNoRun) {
+		return nil
+	}
+	return err
+}
+
+func (c *Compared) readCampaign(file string) error {
+	campaign, err := ReadCampaign(file)
+	if err != nil {
+		return err
+	}
+	c.Document, c.campaign = "campaign", campaign
+	c.Facts = []string{fmt.Sprintf("%s: %s", campaign.Verdict.Outcome, sentence(campaign.Verdict.Sentence)),
+		fmt.Sprintf("%s, %s schedules, skewproof %s", campaign.Spec, grouped(int(campaign.Schedules)), campaign.SkewproofVersion)}
+	return nil
+}
+
+// errNoRun is the error of a directory without any judged run.
+var errNoRun = errors.New("holds no judged run")
+
+// FindRuns returns the reports of all judged runs below a directory, which may be that of one run or
+// that of a suite, in the order of their paths. Control runs are left out.
+func FindRuns(dir string) ([]RunReport, error) {
+	var all []RunReport
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ControlDir && path != dir:
+			return filepath.SkipDir
+		case entry.IsDir() || entry.Name() != JSONFile:
+			return nil
+		}
+		r, err := Read(path)
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+		return hasSignatures(r, path)
+	})
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s %w: there is no %s in it", dir, errNoRun, JSONFile)
+	}
+	return all, err
+}
+
+// hasSignatures refuses a report whose violations could not be known again.
+func hasSignatures(r RunReport, path string) error {
+	for _, i := range r.Invariants {
+		if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {
+			return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew", path, filepath.Dir(path))
+		}
+	}
+	return nil
+}
+
+// CompareAll compares two sides. It is an error if they cannot be compared, or have nothing in common.
+func CompareAll(a, b Compared) (Comparison, error) {
+	c := Comparison{A: a, B: b}
+	suites := len(a.scenarios) > 0 && len(b.scenarios) > 0
+	switch {
+	case (a.campaign == nil) != (b.campaign == nil), (len(a.scenarios) > 0) != (len(b.scenarios) > 0), suites && a.Document != b.Document:
+		return c, fmt.Errorf("%s is a %s and %s a %s: compare two of one kind", a.Path, a.Document, b.Path, b.Document)
+	case suites && a.about != b.about:
+		return c, fmt.Errorf("%s is of %s and %s of %s: compare suites of one backend and one subject", a.Path, a.about, b.Path, b.about)
+	case a.campaign != nil:
+		return c, c.campaigns(a.campaign, b.campaign)
+	}
+	pairs, onlyA, onlyB := paired(a.runs, b.runs)
+	for _, p := range pairs {
+		c.Runs = append(c.Runs, Compare(p[0], p[1]))
+	}
+	slices.SortStableFunc(c.Runs, func(x, y Diff) int { return cmp.Compare(x.worst(), y.worst()) })
+	if !suites {
+		c.only(onlyA, onlyB)
+		if len(c.Runs) == 0 {
+			return c, fmt.Errorf("no scenario is in both %s (%s) and %s (%s) on one backend, with one subject", a.Path, some(a.runs), b.Path, some(b.runs))
+		}
+		return c, nil
+	}
+	return c, c.suites()
+}
+
+// worst is the rank of the first kind of violations; of a run without any, it is the last.
+func (d Diff) worst() int {
+	if len(d.Kinds) == 0 {
+		return len(diffStates)
+	}
+	return d.Kinds[0].State.rank()
+}
+
+// only notes what one side has.
+func (c *Comparison) only(a, b []string) {
+	for _, name := range a {
+		c.Notes = append(c.Notes, name+": only in A")
+	}
+	for _, name := range b {
+		c.Notes = append(c.Notes, name+": only in B")
+	}
+}
+
+// named is what a run is known again by, without its versions.
+func named(r RunReport) string {
+	m := r.Metadata
+	return m.Scenario + ", " + m.Subject + ", " + cmp.Or(m.Backend, "no backend")
+}
+
+// some names the first runs, for an error.
+func some(runs []RunReport) string {
+	var names []string
+	for _, r := range runs[:min(3, len(runs))] {
+		names = append(names, named(r))
+	}
+	if len(runs) > len(names) {
+		names = append(names, "…")
+	}
+	return strings.Join(names, "; ")
+}
+
+// paired finds the runs that are of the same scenario, subject and backend: first those of the same
+// versions as well, then, in their order, the others.
+func paired(a, b []RunReport) (pairs [][2]RunReport, onlyA, onlyB []string) {
+	takenA, takenB := make([]bool, len(a)), make([]bool, len(b))
+	for _, exact := range []bool{true, false} {
+		for i, x := range a {
+			for j, y := range b {
+				same := named(x) == named(y) && (!exact || x.Metadata.From == y.Metadata.From && x.Metadata.To == y.Metadata.To)
+				if same && !takenA[i] && !takenB[j] {
+					takenA[i], takenB[j] = true, true
+					pairs = append(pairs, [2]RunReport{x, y})
+				}
+			}
+		}
+	}
+	for i, x := range a {
+		if !takenA[i] {
+			onlyA = append(onlyA, named(x))
+		}
+	}
+	for j, y := range b {
+		if !takenB[j] {
+			onlyB = append(onlyB, named(y))
+		}
+	}
+	return pairs, onlyA, onlyB
+}
+
+// suites compares the verdicts on scenarios.
+func (c *Comparison) suites() error {
+	both := 0
+	var onlyA, onlyB []string
+	for _, x := range c.A.scenarios {
+		i := slices.IndexFunc(c.B.scenarios, func(y comparedScenario) bool { return y.name == x.name })
+		if i < 0 {
+			onlyA = append(onlyA, x.name)
+			continue
+		}
+		both++
+		if d := compareScenario(x, c.B.scenarios[i]); d.State != "" {
+			c.Scenarios = append(c.Scenarios, d)
+		} else {
+			c.Passed++
+		}
+	}
+	for _, y := range c.B.scenarios {
+		if !slices.ContainsFunc(c.A.scenarios, func(x comparedScenario) bool { return x.name == y.name }) {
+			onlyB = append(onlyB, y.name)
+		}
+	}
+	c.only(onlyA, onlyB)
+	slices.SortStableFunc(c.Scenarios, func(x, y ScenarioDiff) int { return cmp.Compare(x.State.rank(), y.State.rank()) })
+	if both == 0 {
+		return fmt.Errorf("no scenario is in both %s and %s", c.A.Path, c.B.Path)
+	}
+	return nil
+}
+
+// compareScenario has no state if the scenario failed on neither side.
+func compareScenario(a, b comparedScenario) ScenarioDiff {
+	d := ScenarioDiff{Name: a.name, A: a.core, B: b.core}
+	failed := func(s comparedScenario) bool {
+		return s.core.Result == ResultFailed || s.extended.Result == ResultFailed
+	}
+	switch {
+	case failed(a) && failed(b):
+		d.State = DiffStill
+		d.gained = b.core.New > 0 && a.core.New == 0 ||
+			slices.ContainsFunc(b.core.Findings, func(n int) bool { return !slices.Contains(a.core.Findings, n) })
+	case failed(b):
+		d.State, d.gained = DiffNew, true
+	case failed(a) && b.core.Result == ResultPassed:
+		d.State = DiffFixed
+	case failed(a):
+		d.State = DiffUntested
+	}
+	return d
+}
+
+// campaigns compares what two searches found.
+func (c *Comparison) campaigns(a, b *Campaign) error {
+	scope := func(x *Campaign) string { // without what may differ: the policy
+		s := x.Spec
+		return fmt.Sprintf("%s schedules of %s and %s, %s, %s, %s requests, %d events, from seed %d, %d of %d shards", x.Method, s.From, s.To,
+			counted(s.Servers, "server"), counted(s.Resources, "resource"), grouped(s.Requests), x.Events(), x.FirstSeed, len(x.Shards), x.Of)
+	}
+	if scope(a) != scope(b) || len(a.Shards) < a.Of && a.Shards[0].Index != b.Shards[0].Index {
+		return fmt.Errorf("%s and %s searched different schedules, so that what one lacks says nothing: %s; %s", c.A.Path, c.B.Path, scope(a), scope(b))
+	}
+	find := func(in *Campaign, f CampaignFinding) *CampaignFinding {
+		for i := range in.Findings {
+			if o := &in.Findings[i]; o.ViolationKind == f.ViolationKind && (f.Finding != 0 || o.Invariant == f.Invariant) {
+				return o
+			}
+		}
+		return nil
+	}
+	kind := func(f CampaignFinding) KindDiff {
+		k := KindDiff{Signature: f.ViolationKind.Signature, Sentence: f.Sentence, Label: "NEW", title: f.Title}
+		if f.Finding != 0 {
+			k.Label = fmt.Sprintf("known (finding %d)", f.Finding)
+		}
+		return k
+	}
+	for _, f := range b.Findings {
+		k := kind(f)
+		k.State, k.B = DiffNew, int(f.Schedules)
+		if before := find(a, f); before != nil {
+			k.State, k.A = DiffStill, int(before.Schedules)
+		}
+		c.Kinds = append(c.Kinds, k)
+	}
+	for _, f := range a.Findings {
+		if find(b, f) != nil {
+			continue
+		}
+		k := kind(f)
+		k.State, k.A = DiffFixed, int(f.Schedules)
+		if ran := b.FirstSeed + b.Schedules*uint64(max(1, b.Of))/uint64(max(1, len(b.Shards))); f.Seed >= ran {
+			k.State = DiffUntested
+		}
+		c.Kinds = append(c.Kinds, k)
+	}
+	slices.SortStableFunc(c.Kinds, func(x, y KindDiff) int { return cmp.Compare(x.State.rank(), y.State.rank()) })
+	if a.Schedules != b.Schedules {
+		c.Notes = append(c.Notes, fmt.Sprintf("A ran %s schedules and B %s: what only one of them found may be due to that", grouped(int(a.Schedules)), grouped(int(b.Schedules))))
+	}
+	return nil
+}
+
+// Worse reports whether B has something that A has not: a kind of violation, or, in a suite whose runs
+// are not there, a scenario that failed otherwise.
+func (c Comparison) Worse() bool {
+	return slices.ContainsFunc(c.Runs, Diff.Worse) ||
+		slices.ContainsFunc(c.Kinds, func(k KindDiff) bool { return k.State == DiffNew }) ||
+		slices.ContainsFunc(c.Scenarios, func(s ScenarioDiff) bool { return s.State == DiffNew || s.gained && len(c.Runs) == 0 })
+}
+
+// shown splits the runs: those that a text for people shows in full, and those of a suite in which
+// nothing changed.
+func (c Comparison) shown() (full, unchanged []Diff) {
+	for _, d := range c.Runs {
+		if len(c.Runs) == 1 || d.changed() {
+			full = append(full, d)
+		} else {
+			unchanged = append(unchanged, d)
+		}
+	}
+	return full, unchanged
+}
+
+// Tally counts the kinds of violations of all runs, or of campaigns, by state: "1 new, 3 still, 2 fixed".
+func (c Comparison) Tally() string {
+	counts := map[DiffState]int{}
+	for _, k := range c.Kinds {
+		counts[k.State]++
+	}
+	for _, r := range c.Runs {
+		for _, k := range r.Kinds {
+			counts[k.State]++
+		}
+	}
+	return tally(counts)
+}
+
+// TallyScenarios counts the scenarios by state.
+func (c Comparison) TallyScenarios() string {
+	counts := map[DiffState]int{}
+	for _, s := range c.Scenarios {
+		counts[s.State]++
+	}
+	words := tally(counts)
+	if c.Passed > 0 {
+		words += fmt.Sprintf(", %d did not fail in either", c.Passed)
+	}
+	return words
+}
+
+func tally(counts map[DiffState]int) string {
+	var words []string
+	for _, s := range diffStates {
+		if n := counts[s]; n > 0 || s != DiffUntested {
+			words = append(words, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Verdict says in a sentence what the comparison came to.
+func (c Comparison) Verdict() string {
+	words := "B has no kind of violation that A has not"
+	if c.Worse() {
+		words = "B has something that A has not"
+	}
+	if len(c.Kinds)+len(c.Runs) > 0 {
+		words += ". Kinds of violations: " + c.Tally()
+	}
+	if len(c.A.scenarios) > 0 {
+		words += ". Scenarios: " + c.TallyScenarios()
+	}
+	return words + "."
+}
+
+// Outcome is the outcome whose sign and colour stand for the comparison.
+func (c Comparison) Outcome() invariant.Outcome {
+	if c.Worse() {
+		return invariant.OutcomeFail
+	}
+	return invariant.OutcomePass
+}
+
+// side is one run in a line.
+func side(r RunReport) string {
+	m := r.Metadata
+	versions := m.From
+	if m.To != "" && m.To != m.From {
+		versions += " → " + m.To
+	}
+	return fmt.Sprintf("%s, %s, %s, skewproof %s", r.Verdict.Outcome, versions, counted(m.Operations, "request"), m.SkewproofVersion)
+}

@@ -1,0 +1,57 @@
+package reports
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// Latency is how long requests of one class took that were handled in one way. On real processes it is
+// a timing on a machine that does other things as well.
+type Latency struct {
+	// Class says who could have served the requests, and Way who handled them: "answered" by the asked
+	// server itself, "passed on" to a peer, or empty if no server has recorded them.
+	Class invariant.Class `json:"class"`
+	Way   invariant.Way   `json:"way,omitempty"`
+	// Requests is how many there were, whatever the answer.
+	Requests int `json:"requests"`
+	// Measured is how many of them succeeded and were neither watches nor upgrades. P50Seconds and
+	// P99Seconds are over these; 0 if there is none.
+	Measured   int     `json:"measured"`
+	P50Seconds Seconds `json:"p50Seconds,omitempty"`
+	P99Seconds Seconds `json:"p99Seconds,omitempty"`
+}
+
+func newLatencies(facts *invariant.Facts) []Latency {
+	took := map[invariant.Handled][]time.Duration{}
+	requests := map[invariant.Handled]int{}
+	for o, handled := range facts.Handled() {
+		requests[handled]++
+		whole := o.Failure == history.FailureNone && o.Status >= 200 && o.Status < http.StatusMultipleChoices
+		if whole && o.Verb != "watch" && o.Client != history.ClientSocket {
+			took[handled] = append(took[handled], o.End-o.Start)
+		}
+	}
+	out := []Latency{}
+	for handled, n := range requests { // in any order
+		l := Latency{Class: handled.Class, Way: handled.Way, Requests: n, Measured: len(took[handled])}
+		if all := took[handled]; len(all) > 0 {
+			slices.Sort(all)
+			l.P50Seconds, l.P99Seconds = seconds(percentile(all, 50)), seconds(percentile(all, 99))
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b Latency) int {
+		return cmp.Or(cmp.Compare(order(a.Class), order(b.Class)), cmp.Compare(a.Way, b.Way))
+	})
+	return out
+}
+
+// percentile is the least of the sorted lengths of time that p percent of them do not exceed.
+func percentile(sorted []time.Duration, p int) time.Duration {
+	return sorted[(len(sorted)*p+99)/100-1]
+}

@@ -1,0 +1,63 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Tested identifies what was tested beyond its version: two builds may have one version.
+type Tested struct {
+	// Label is what the user calls it; empty if no name was given.
+	Label string `json:"label,omitempty"`
+	// Binaries are the programs that were started, where they are files: on the backend "local".
+	Binaries []history.Binary `json:"binaries,omitempty"`
+}
+
+// Own are the binaries that the user gave.
+func (t Tested) Own() (own []history.Binary) {
+	for _, b := range t.Binaries {
+		if b.Own {
+			own = append(own, b)
+		}
+	}
+	return own
+}
+
+// identified is a binary in a line: "kube-apiserver v1.37.1: Kubernetes v1.37.1-dirty, sha256:…".
+func identified(b history.Binary) string {
+	line := fmt.Sprintf("%s %s: %s, sha256:%s", b.Component, b.Version, b.Says, b.SHA256)
+	if b.Own {
+		line += " (given by the user)"
+	}
+	return line
+}
+
+// Properties identify what was tested in JUnit XML.
+func (t Tested) Properties() (all []reporters.JUnitProperty) {
+	if t.Label != "" {
+		all = append(all, reporters.JUnitProperty{Name: "label", Value: t.Label})
+	}
+	for _, b := range t.Binaries {
+		name := b.Component + " " + b.Version
+		all = append(all, reporters.JUnitProperty{Name: name, Value: b.Says}, reporters.JUnitProperty{Name: name + " sha256", Value: b.SHA256})
+	}
+	return all
+}
+
+// summarize names in a terminal what the version does not tell: the label, and binaries of the user's
+// own.
+func (t Tested) summarize(w io.Writer) {
+	if t.Label != "" {
+		fmt.Fprintf(w, "tested: %s\n", plain(t.Label))
+	}
+	for _, b := range t.Own() {
+		fmt.Fprintln(w, plain(identified(b)))
+	}
+	if t.Label != "" || len(t.Own()) > 0 {
+		fmt.Fprintln(w)
+	}
+}
