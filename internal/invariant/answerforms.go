@@ -54,7 +54,8 @@ func formOf(op *history.Operation) form {
 		query = values.Encode()
 	}
 	return form{
-		op.Verb, key{op.GVR, op.Subresource}, op.Client == history.ClientSocket, op.Accept, op.ContentType, query, op.Namespace != "", op.Name != "",
+		op.Verb, key{op.GVR, op.Subresource}, op.Client == history.ClientSocket, op.Accept, op.ContentType, query,
+		op.Namespace != "", op.Name != "",
 	}
 }
 
