@@ -100,6 +100,8 @@ type Hop struct {
 	Status int `json:"status,omitempty"`
 	// User is the user it saw.
 	User string `json:"user,omitempty"`
+	// Unauthenticated is what it wrote if it could not authenticate the sender.
+	Unauthenticated string `json:"unauthenticated,omitempty"`
 	// Rerouted is true when the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
 }
@@ -135,7 +137,7 @@ func newEvidence(e invariant.Evidence) Evidence {
 	for _, h := range e.Hops {
 		out.Hops = append(out.Hops, Hop{
 			Request: h.Operation, Server: h.Server, StartSeconds: seconds(h.Start), DurationSeconds: seconds(h.End - h.Start),
-			Status: h.Status, User: h.User, Rerouted: h.Rerouted,
+			Status: h.Status, User: h.User, Unauthenticated: h.Unauthenticated, Rerouted: h.Rerouted,
 		})
 	}
 	if l := e.Lifecycle; l != nil {

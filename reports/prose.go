@@ -153,6 +153,9 @@ func (h Hop) Account() string {
 	if h.Status != 0 {
 		s += ", answered " + strconv.Itoa(h.Status)
 	}
+	if h.Unauthenticated != "" {
+		s += " (" + h.Unauthenticated + ")"
+	}
 	return s + " after " + lasting(h.DurationSeconds)
 }
 

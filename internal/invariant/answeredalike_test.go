@@ -142,6 +142,7 @@ func TestAnsweredAlike(t *testing.T) {
 		{"404 for the resource, which is for others", across(direct(200), 404), none},
 		{"404, and of what is cut off", across(direct(200, named), 404, named, unsaid, failed(history.FailureReset)), unknown},
 		{"canceled", across(direct(200), 405, failed(history.FailureCanceled)), none},
+		{"canceled, and forbidden", across(direct(201, creating), 403, creating, denied, failed(history.FailureCanceled)), none},
 		{"the document of a version", direct(200).ask(40, "b", versionOf(gadgets).GVR, 405, admin), none},
 		{"the asked server knows that it was deleted", across(tell(name).served("b", 25, newDoc).served("b", 30, oldDoc).ask(20, "a", gadgets, 200, admin), 405), unknown},
 		{"under too little pressure", across(direct(200), 200).need(history.Pressure{Skewed: 2}),
@@ -171,7 +172,7 @@ func TestAnsweredAlikeOfCustomResources(t *testing.T) {
 		{"refused while it is being deleted", refused(defined(20).served("a", 65, newDoc)), none},
 		{"refused long before it is deleted", refused(defined(20).served("a", 75, newDoc)), wrong("405")},
 		{"something else was being defined", refused(defined(20).served("a", 55, doc("more", line(pods), line(widgets), line(custom), line(gadgets)))), wrong("405")},
-		{"what is built in comes with a process", tell(name).served("a", 55, newDoc).ask(70, "a", gadgets, 201, verb("create")).ask(60, "b", gadgets, 405, verb("create")), wrong("405")},
+		{"what is built in comes with a process", blank(name).start("a", 0, oldDoc).start("b", 0, oldDoc).served("a", 55, newDoc).ask(70, "a", gadgets, 201, verb("create")).ask(60, "b", gadgets, 405, verb("create")), wrong("405")},
 
 		{"an upgrade that ends at once", upgraded(defined(20)), wrong("101 and then no stream")},
 		{"an upgrade that breaks off at once", upgraded(defined(20), failed(history.FailureReset)), wrong("101 and then no stream")},
