@@ -36,10 +36,11 @@ var noFalseNotFound = Invariant{
 }
 
 // servedOrNot reports whether only a server of the resource can give such an answer, or it denies
-// that there is one.
+// that there is one. Media types are negotiated by the handler of a resource, behind routing.
 func servedOrNot(op *history.Operation) bool {
 	switch op.Status {
-	case http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity:
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity,
+		http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
 		return true
 	}
 	return op.Status != 0 && op.Status < http.StatusBadRequest
