@@ -22,6 +22,15 @@ import (
 // idleTimeout is when idle connections are closed, as in a kube-apiserver.
 const idleTimeout = 90 * time.Second
 
+// maxStreams is how many requests a client may send at a time by one connection, and streamWindow is
+// how many bytes of one of their bodies, or of an answer of another server, wait here for a reader.
+// Both are a kube-apiserver's (k8s.io/apiserver, secure_serving.go, and the default of
+// --http2-max-streams-per-connection).
+const (
+	maxStreams   = 100
+	streamWindow = 256 << 10
+)
+
 // How long shutdown waits for handlers to return after their contexts ended, for connections to
 // send the rest of the answers, and for handlers to return after their connections were closed.
 const (
@@ -58,7 +67,12 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    1 << 20,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second,
+			// Uploads that nobody reads must leave room for the others of their connection.
+			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: maxStreams * streamWindow,
+			MaxReadFrameSize: streamWindow,
+		},
 		ErrorLog:          stdlog.New(serverLog{log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       withConnection,
