@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	stdlog "log"
 	"log/slog"
 	"net"
@@ -73,10 +72,10 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: maxStreams * streamWindow,
 			MaxReadFrameSize: streamWindow,
 		},
-		ErrorLog:          stdlog.New(serverLog{log}, "", 0),
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       withConnection,
-		ConnState:         d.connected,
+		ErrorLog:    stdlog.New(serverLog{log}, "", 0),
+		BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: withConnection,
+		ConnState:   d.connected,
 		TLSConfig: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			NextProtos:         []string{"h2", "http/1.1"},
@@ -248,41 +247,4 @@ func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Ha
 			routed.ServeHTTP(w, r)
 		}
 	})
-}
-
-// bodyTimeout is how long a client may take to send a request's body, as the --request-timeout of a
-// kube-apiserver. Without it, a slow client could hold memory and a request at a peer for ever.
-const bodyTimeout = time.Minute
-
-// limitBodyTime sets a deadline for reading the body, except for long-running requests: an upload
-// through a proxy subresource may take any time. An Upgrade header does not avoid the deadline.
-func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || longRunning(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		control := http.NewResponseController(w)
-		if err := control.SetReadDeadline(time.Now().Add(within)); err != nil {
-			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
-			return
-		}
-		r.Body = &timedBody{r.Body, control}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// timedBody removes the deadline at the end of the body: the answer may take longer, and net/http
-// keeps reading to notice when the client leaves.
-type timedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
