@@ -148,53 +148,52 @@ func TestBodyTimeoutEndsTheRequest(t *testing.T) {
 	}
 }
 
-// On the paths of streams, a client must not hold a request by sending nothing. Once the answer has
-// begun, it may: bytes then go both ways at any pace.
+// On the paths of streams, a client must not hold a request by sending nothing.
 func TestStreamsHaveADeadlineUntilTheyAreAnswered(t *testing.T) {
+	const path = "/api/v1/namespaces/n/pods/p/proxy/upload"
 	for _, http2 := range []bool{false, true} {
-		for _, answered := range []bool{false, true} {
-			read := make(chan error, 1)
-			s := httptest.NewUnstartedServer(withInfo(limitBodyTime(20*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if answered {
-					_ = http.NewResponseController(w).EnableFullDuplex() // of HTTP/1.1
-					w.WriteHeader(http.StatusOK)
-					_ = http.NewResponseController(w).Flush()
-				}
-				_, err := io.ReadAll(r.Body)
-				read <- err
-			}))))
-			s.EnableHTTP2 = http2
-			s.StartTLS()
-			body, client := io.Pipe()
-			r, err := http.NewRequest(http.MethodPost, s.URL+"/api/v1/namespaces/n/pods/p/proxy/upload", body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.ContentLength = 100
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				if answer, err := s.Client().Do(r); err == nil {
-					_, _ = io.Copy(io.Discard, answer.Body)
-					_ = answer.Body.Close()
-				}
-			}()
-			if answered {
-				_, _ = client.Write(make([]byte, 50))
-				time.AfterFunc(100*time.Millisecond, func() { // several times the deadline
-					_, _ = client.Write(make([]byte, 50))
-					_ = client.Close()
-				})
-				if err := <-read; err != nil {
-					t.Errorf("HTTP/2 %t, after the answer had begun: reading ended with %v", http2, err)
-				}
-			} else if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("HTTP/2 %t, without an answer: reading ended with %v, want %v", http2, err, os.ErrDeadlineExceeded)
-			}
-			_ = client.Close()
-			<-done
-			s.Close()
+		read := make(chan error, 1)
+		s := httptest.NewUnstartedServer(withInfo(limitBodyTime(10*time.Millisecond, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(r.Body)
+			read <- err
+		}))))
+		s.EnableHTTP2 = http2
+		s.StartTLS()
+		body, client := io.Pipe()
+		r, err := http.NewRequest(http.MethodPost, s.URL+path, body)
+		if err != nil {
+			t.Fatal(err)
 		}
+		r.ContentLength = 100
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if answer, err := s.Client().Do(r); err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+		select {
+		case err := <-read:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("HTTP/2 %t: reading ended with %v, want %v", http2, err, os.ErrDeadlineExceeded)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("HTTP/2 %t: a request whose body does not come is held", http2)
+		}
+		_ = client.Close()
+		<-done
+		s.Close()
+	}
+	// Once the answer has begun, bytes go both ways at any pace.
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	withInfo(limitBodyTime(time.Minute, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints) // is no answer
+		_, _ = io.ReadFull(r.Body, make([]byte, 2))
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.ReadAll(r.Body)
+	}))).ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader("body")))
+	if len(w.set) != 3 || w.set[1].IsZero() || !w.set[2].IsZero() {
+		t.Errorf("deadlines %v, want one, one after the first bytes, and none after the answer began", w.set)
 	}
 }
 

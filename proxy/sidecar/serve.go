@@ -59,10 +59,10 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	}
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
-	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is none on
-	// writing, because watches last; the local server ends other requests after its --request-timeout.
+	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has none on
+	// writing, because watches last; see limitWriteTime.
 	d.server = &http.Server{
-		Handler:           withInfo(limitBodyTime(bodyTimeout, d.counted(handler))),
+		Handler:           withInfo(limitWriteTime(writeTimeout, limitBodyTime(bodyTimeout, d.counted(handler)))),
 		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    1 << 20,
@@ -71,6 +71,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 			// Uploads that nobody reads must leave room for the others of their connection.
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: maxStreams * streamWindow,
 			MaxReadFrameSize: streamWindow,
+			WriteByteTimeout: writeTimeout, // a client may also stop reading the connection
 		},
 		ErrorLog:    stdlog.New(serverLog{log}, "", 0),
 		BaseContext: func(net.Listener) context.Context { return base },

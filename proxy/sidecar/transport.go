@@ -102,7 +102,7 @@ func (t *transport) new(http2 bool) *http.Transport {
 		Protocols:           protocols,
 		// Of HTTP/1.1 only: over HTTP/2, requests with bodies have GetBody, and need not wait.
 		ExpectContinueTimeout: expect,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: t.ping, PingTimeout: pingAnswer},
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: t.ping, PingTimeout: pingAnswer, MaxReceiveBufferPerStream: streamWindow},
 	}
 }
 
