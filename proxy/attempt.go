@@ -26,11 +26,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		allowed = 0 // a hundred users of exec who wait for a slow node must not block anybody's GET
 	}
 	began := f.h.now()
-	name := ""
-	if u, ok := f.h.config.User(ctx); ok {
-		name = u.GetName()
-	}
-	leave, ok := f.h.inFlight.enter(d.Peer, name, allowed)
+	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
 	if !ok {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/skewproof/skewproof/proxy/internal/replay"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
@@ -25,6 +26,7 @@ type forwarding struct {
 	header   http.Header
 	target   url.URL // all but the host
 	body     *replay.Body
+	user     user.Info
 }
 
 // forward sends the request to one peer after another until one answers or the table gives up.
@@ -56,7 +58,8 @@ func (e *exchange) forward(d Decision) {
 		}
 	}
 	f.header = header
-	u, _ := e.h.config.User(e.r.Context())
+	u, _ := e.h.config.User(e.r.Context()) // peerHeader has refused a request without
+	f.user = u
 	f.body = replay.New(e.r, replay.Options{Bound: replay.Bound, Budget: e.h.bodies, Caller: u.GetName(), Now: e.h.now})
 	defer f.body.Close()
 	if wire.ReadFirst(e.r, u, f.stream) && f.body.Prefetch() != nil {
