@@ -185,3 +185,34 @@ func TestInformationalAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Certificates change on disk while callers write. New connections use the new ones; requests on the
+// old ones end there.
+func TestCertificatesRotateUnderLoad(t *testing.T) {
+	p := newPair(t)
+	served := behindKubeFilters(t, p.b, nil)
+	behindKubeFilters(t, p.a, nil)
+	alice := p.user("alice")
+	var failed, sent atomic.Int64
+	stop := make(chan struct{})
+	ended := flood(4, stop, func() {
+		n := sent.Add(1)
+		if code, err := p.atA.write(alice, "/apis/new.example/v2/novelties", fmt.Sprint(n), make([]byte, 1<<(n%19))); err != nil || code != http.StatusOK {
+			failed.Add(1)
+			t.Logf("write %d: %d, %v", n, code, err)
+		}
+	})
+	for range 3 * keepRetired {
+		for _, name := range []string{"a", "b"} {
+			p.frontCA.issue(subject{name: "front-proxy-client"}).write(t, p.dir, "front-proxy-client-"+name)
+			p.ca.issue(subject{name: "kube-apiserver", dns: []string{peerServerName, "localhost"}}).write(t, p.dir, "serving-"+name)
+		}
+		before := sent.Load()
+		await(t, "more writes have been sent", func() bool { return sent.Load() > before+8 })
+	}
+	close(stop)
+	ended()
+	if n, twice := served.written(); failed.Load() > 0 || int64(n) != sent.Load() || len(twice) > 0 {
+		t.Errorf("of %d writes %d failed, %d were carried out, and %v repeatedly", sent.Load(), failed.Load(), n, twice)
+	}
+}
