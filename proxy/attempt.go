@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
@@ -27,11 +26,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		allowed = 0 // a hundred users of exec who wait for a slow node must not block anybody's GET
 	}
 	began := f.h.now()
-	name := ""
-	if u, ok := f.h.config.User(ctx); ok {
-		name = u.GetName()
-	}
-	leave, ok := f.h.inFlight.enter(d.Peer, name, allowed)
+	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
 	if !ok {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
 		return false
@@ -59,7 +54,9 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		result.Err, result.Outcome = err, outcomeOf(err, watch)
 		trouble := troubleOf(err, result.Outcome)
 		endAttempt(span, result, trouble)
-		if f.clientFailed(result) {
+		if f.clientFailed() {
+			f.h.observer.Attempted(f.r.Context(), f.request, result)
+			f.blameClient()
 			return true
 		}
 		f.reportFailure(d)
@@ -78,6 +75,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	result.Answered = true
 	endAttempt(span, result, "")
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
+	f.body.Answered()
 	f.answer(answer)
 	return true
 }
@@ -115,17 +113,9 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 	out.Close = false
 	out.TransferEncoding = nil
 	out.Trailer = nil // RFC 9110, 6.5.1, allows it; no Kubernetes client sends trailers
-	out.Body, out.GetBody, out.ContentLength = nil, nil, 0
-	if f.body == nil {
-		return out, nil
-	}
-	reader, err := f.body.open()
-	if err != nil {
+	if err := f.body.Attach(out); err != nil {
 		return nil, fmt.Errorf("send the request's body to a peer: %w", err)
 	}
-	out.Body, out.ContentLength = reader, f.r.ContentLength
-	// With GetBody a transport can repeat a request that a closing connection did not take.
-	out.GetBody = func() (io.ReadCloser, error) { return f.body.open() }
 	return out, nil
 }
 
@@ -156,14 +146,15 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	return nil, context.Cause(out.Context())
 }
 
-// clientFailed answers a request whose attempt failed because of the client, and reports whether it
-// did. The peer is not to blame then, and no other peer is tried.
-func (f *forwarding) clientFailed(result AttemptResult) bool {
-	gone, body := f.r.Context().Err(), f.body.clientErr()
-	if gone == nil && body == nil {
-		return false
-	}
-	f.h.observer.Attempted(f.r.Context(), f.request, result)
+// clientFailed reports whether a request failed because of the client. No peer is to blame then, and
+// no other peer is tried.
+func (f *forwarding) clientFailed() bool {
+	return f.r.Context().Err() != nil || f.body.ClientErr() != nil
+}
+
+// blameClient answers a request that failed because of the client.
+func (f *forwarding) blameClient() {
+	gone, body := f.r.Context().Err(), f.body.ClientErr()
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(gone, context.DeadlineExceeded):
@@ -175,7 +166,6 @@ func (f *forwarding) clientFailed(result AttemptResult) bool {
 	default:
 		f.fail(apierrors.NewBadRequest("the request's body could not be read"))
 	}
-	return true
 }
 
 // deadline ends an attempt if the peer does nothing for too long. It does not count the time in
@@ -204,7 +194,7 @@ func (d *deadline) expire() {
 	if d.ended {
 		return
 	}
-	waiting, idle := d.of.body.idle(d.of.h.now())
+	waiting, idle := d.of.body.Idle(d.of.h.now())
 	if waiting {
 		idle = 0
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 // alarm is a clock whose only timer rings when told.
@@ -129,7 +131,7 @@ func TestAttemptTimeout(t *testing.T) {
 				defer close(ended)
 				r.Body.Read(b)
 			}()
-			until(t, "the client to be waited for", func() bool { waiting, _ := r.Body.(*bodyReader).body.idle(epoch); return waiting })
+			until(t, "the client to be waited for", r.Body.(*replay.Reader).Waiting)
 			pass(5 * time.Second) // nothing came, because the client does not send
 			if r.Context().Err() != nil {
 				t.Error("given up while the client was sending")

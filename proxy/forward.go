@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/skewproof/skewproof/proxy/internal/replay"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
@@ -23,7 +25,8 @@ type forwarding struct {
 	stream   bool   // the answer may last for ever
 	header   http.Header
 	target   url.URL // all but the host
-	body     *body
+	body     *replay.Body
+	user     user.Info
 }
 
 // forward sends the request to one peer after another until one answers or the table gives up.
@@ -55,11 +58,14 @@ func (e *exchange) forward(d Decision) {
 		}
 	}
 	f.header = header
-	bound := 0
-	if e.policy.Routing.Attempts > 1 {
-		bound = replayBound
+	u, _ := e.h.config.User(e.r.Context()) // peerHeader has refused a request without
+	f.user = u
+	f.body = replay.New(e.r, replay.Options{Bound: replay.Bound, Budget: e.h.bodies, Caller: u.GetName(), Now: e.h.now})
+	defer f.body.Close()
+	if wire.ReadFirst(e.r, u, f.stream) && f.body.Prefetch() != nil {
+		f.blameClient()
+		return
 	}
-	f.body = newBody(e.r, bound, e.h.now)
 
 	ctx, span := e.h.tracer.request(e.r, e.request)
 	defer span.End()
@@ -73,7 +79,7 @@ func (e *exchange) forward(d Decision) {
 }
 
 func (f *forwarding) next() Decision {
-	if f.body.replayable() {
+	if f.body.Replayable() {
 		return f.decide()
 	}
 	d := Decision{Action: Unavailable, Reason: ReasonNotRepeatable}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+
+	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 // front is the handler as a TLS server that clients ask.
@@ -80,7 +82,7 @@ func TestForwardPreservesRequest(t *testing.T) {
 			"delete with options":  {"DELETE", gadgetsPath + "/x", `{"propagationPolicy":"Foreground"}`, "application/json", ""},
 			"table":                {"GET", gadgetsPath, "", "", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"},
 			"head":                 {"HEAD", gadgetsPath, "", "", ""},
-			"longer than is kept":  {"POST", gadgetsPath, strings.Repeat("0123456789", replayBound/4), "application/json", ""},
+			"longer than is kept":  {"POST", gadgetsPath, strings.Repeat("0123456789", replay.Bound/4), "application/json", ""},
 			"a trailing slash":     {"GET", gadgetsPath + "/", "", "", ""},
 			"an empty body is one": {"POST", gadgetsPath, "", "application/json", ""},
 		} {

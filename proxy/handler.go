@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 // Config configures a [Handler]. Store, Local and Transport are required; each other field says
@@ -30,6 +32,11 @@ type Config struct {
 	// (RoutingPolicy.DialTimeout). Requests have the scheme https and the peer's address as host.
 	// Another transport should call the hooks of [net/http/httptrace] or return a [NotDeliveredError].
 	// Otherwise a request without a connection counts as possibly delivered.
+	//
+	// It should send two kinds of requests on connections that no other request uses at that time, as
+	// HTTP/1.1 does: those of anonymous users, because a kube-apiserver closes an HTTP/2 connection
+	// after them, and those with a Body and no GetBody, which cannot be sent again if a connection is
+	// closed for the sake of another request.
 	Transport http.RoundTripper
 
 	// UpgradeTransport sends requests for another protocol (WebSocket, SPDY). It must use HTTP/1.1,
@@ -90,6 +97,7 @@ type Handler struct {
 	log      *slog.Logger
 
 	inFlight  inFlight
+	bodies    *replay.Budget
 	documents [roots]documentCache
 }
 
@@ -141,6 +149,6 @@ func New(c Config) (*Handler, error) {
 	}
 	return &Handler{
 		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
-		tracer: newTracer(c.TracerProvider), log: c.Logger,
+		tracer: newTracer(c.TracerProvider), log: c.Logger, bodies: replay.NewBudget(),
 	}, nil
 }

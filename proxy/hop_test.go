@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 // mentionsHop reports where a request says anything of the hop.
@@ -173,7 +175,7 @@ func TestRefusal(t *testing.T) {
 			io.Copy(io.Discard, r.Body)
 			return says(503, "not here", RefusedHeader, "true"), nil
 		}))
-		got := s.ask("POST", gadgetsPath, strings.Repeat("x", replayBound+1))
+		got := s.ask("POST", gadgetsPath, strings.Repeat("x", replay.Bound+1))
 		if got.Code != 503 || got.Header().Get("Retry-After") == "" {
 			t.Errorf("%d %v, want a 503 after which the client may try again", got.Code, got.Header())
 		}

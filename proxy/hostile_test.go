@@ -210,7 +210,7 @@ func TestBodyNeverEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.WriteString(conn, "POST "+gadgetsPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+	io.WriteString(conn, "POST "+gadgetsPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nhalf")
 	<-asked
 	conn.Close()
 	<-ended

@@ -1,50 +1,69 @@
 package proxy
 
-import "sync"
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/skewproof/skewproof/proxy/internal/share"
+)
 
 // inFlight counts the requests to each peer that wait for its headers. The zero value is empty.
 type inFlight struct {
 	mu    sync.Mutex
-	peers map[ServerID]int
-	users map[tenant]int
+	peers map[ServerID]*share.Pool
 }
 
-type tenant struct {
-	peer ServerID
-	user string
-}
-
-// share: one user may have 1/share of a peer's requests, so that slow ones do not block others.
-const share = 4
+// reserve is the part of a peer's requests, 1/reserve more, that only the control plane may use.
+const reserve = 4
 
 // enter counts one more request of a user to a peer until leave is called. ok is false if allowed
-// requests are in flight already, or the user has its share of them. Zero allowed: no bound.
-func (f *inFlight) enter(peer ServerID, user string, allowed int) (leave func(), ok bool) {
+// requests are in flight already, or the user has its share of them (see [share.Pool]), so that slow
+// ones do not block others. Zero allowed: no bound.
+func (f *inFlight) enter(peer ServerID, u user.Info, allowed int) (leave func(), ok bool) {
 	if allowed <= 0 {
 		return func() {}, true
+	}
+	if controlPlane(u) {
+		allowed += allowed / reserve
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.peers == nil {
-		f.peers, f.users = map[ServerID]int{}, map[tenant]int{}
+		f.peers = map[ServerID]*share.Pool{}
 	}
-	who := tenant{peer, user}
-	if f.peers[peer] >= allowed || f.users[who] >= max(1, allowed/share) {
+	pool := f.peers[peer]
+	if pool == nil {
+		pool = &share.Pool{}
+	}
+	if !pool.Take(u.GetName(), 1, allowed) {
 		return nil, false
 	}
-	f.peers[peer]++
-	f.users[who]++
-	return sync.OnceFunc(func() { f.leave(who) }), true
+	f.peers[peer] = pool
+	return sync.OnceFunc(func() { f.leave(peer, u.GetName()) }), true
 }
 
-// leave deletes counts that reach zero, because peers and users come and go.
-func (f *inFlight) leave(who tenant) {
+// leave deletes pools that nobody uses, because peers come and go.
+func (f *inFlight) leave(peer ServerID, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.peers[who.peer]--; f.peers[who.peer] <= 0 {
-		delete(f.peers, who.peer)
+	pool := f.peers[peer]
+	pool.Give(name, 1)
+	if pool.Used() == 0 {
+		delete(f.peers, peer)
 	}
-	if f.users[who]--; f.users[who] <= 0 {
-		delete(f.users, who)
+}
+
+// controlPlane reports whether a cluster needs a user's requests to work. These users have priority
+// levels of their own in a kube-apiserver (k8s.io/apiserver, apis/flowcontrol/bootstrap: exempt,
+// system, leader-election, workload-high).
+func controlPlane(u user.Info) bool {
+	switch u.GetName() {
+	case user.APIServerUser, user.KubeControllerManager, user.KubeScheduler:
+		return true
 	}
+	return slices.ContainsFunc(u.GetGroups(), func(group string) bool {
+		return group == user.SystemPrivilegedGroup || group == user.NodesGroup || group == "system:serviceaccounts:kube-system"
+	})
 }

@@ -1,14 +1,18 @@
 package proxy
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // One user may have two of eight requests in flight until the headers of the answers arrive.
@@ -55,16 +59,16 @@ func TestInFlightIsBounded(t *testing.T) {
 	start(gadgetsPath + "?watch=1")
 	close(held)
 	running.Wait()
-	if n, users := len(s.inFlight.peers), len(s.inFlight.users); n != 0 || users != 0 {
-		t.Errorf("%d peers and %d users have requests in flight, want none", n, users)
+	if n := len(s.inFlight.peers); n != 0 {
+		t.Errorf("%d peers have requests in flight, want none", n)
 	}
 }
 
 func TestInFlightSharePerUser(t *testing.T) {
 	var f inFlight
 	var leave func()
-	enter := func(peer ServerID, user string) bool {
-		l, ok := f.enter(peer, user, 8)
+	enter := func(peer ServerID, name string) bool {
+		l, ok := f.enter(peer, &user.DefaultInfo{Name: name}, 8)
 		if ok {
 			leave = l
 		}
@@ -127,5 +131,89 @@ func TestInFlightIsReleasedByAborts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a answered", "a answered", "a answered"}, s.seen.outcomes()); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+}
+
+// Callers who announce a body and do not send it occupy no peer.
+func TestBodiesThatDoNotComeOccupyNoPeer(t *testing.T) {
+	policy := Reference()
+	policy.Routing.InFlight = 8
+	s := newShell(t, policy, capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+		return says(200, "peer"), nil
+	}), func(c *Config) {
+		alice := c.User
+		c.User = func(ctx context.Context) (user.Info, bool) {
+			if u, ok := apirequest.UserFrom(ctx); ok {
+				return u, true
+			}
+			return alice(ctx)
+		}
+	})
+	var running sync.WaitGroup
+	begun := make(chan struct{}, 80) // a request is being read, or has ended
+	body, client := io.Pipe()
+	for i := range 40 {
+		r := httptest.NewRequest("POST", gadgetsPath, io.MultiReader(readerFunc(func([]byte) (int, error) {
+			begun <- struct{}{}
+			return 0, io.EOF
+		}), body))
+		r.ContentLength = 100
+		r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "slow-" + string(rune('a'+i%16)), Groups: []string{"x"}}))
+		running.Go(func() {
+			defer func() { begun <- struct{}{} }()
+			s.serve(r)
+		})
+		<-begun
+	}
+	if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "peer" {
+		t.Errorf("%d %s, want the peer's answer", got.Code, got.Body)
+	}
+	client.CloseWithError(io.ErrUnexpectedEOF)
+	running.Wait()
+}
+
+// Whoever else has requests at a peer, another user gets a place, and the control plane gets one
+// even if all are taken.
+func TestControlPlaneHasPlacesOfItsOwn(t *testing.T) {
+	var f inFlight
+	fill := func(name string, groups ...string) (n int) {
+		for {
+			if _, ok := f.enter("a", &user.DefaultInfo{Name: name, Groups: groups}, 40); !ok {
+				return n
+			}
+			n++
+		}
+	}
+	for i := range 4 {
+		fill("greedy-" + string(rune('a'+i)))
+	}
+	if fill("modest") == 0 {
+		t.Error("after four greedy users, another gets no place")
+	}
+	for i := range 40 {
+		fill("one-of-many-" + string(rune('a'+i)))
+	}
+	for name, c := range map[string]struct {
+		groups []string
+		want   bool
+	}{
+		"nobody":                         {[]string{"system:authenticated", "system:node", "system:serviceaccounts:kube-systems"}, false},
+		"system:kube-proxy":              {nil, false},
+		"system:kube-scheduler":          {nil, true},
+		"system:kube-controller-manager": {nil, true},
+		"system:node:n":                  {[]string{"system:nodes"}, true},
+		"admin":                          {[]string{"system:masters"}, true},
+		"system:serviceaccount:kube-system:coredns": {[]string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}, true},
+	} {
+		leave, ok := f.enter("a", &user.DefaultInfo{Name: name, Groups: c.groups}, 40)
+		if ok != c.want {
+			t.Errorf("%s, when all places are taken, gets one: %t, want %t", name, ok, c.want)
+		}
+		if ok {
+			leave()
+		}
 	}
 }

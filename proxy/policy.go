@@ -124,7 +124,8 @@ type RoutingPolicy struct {
 	WriteTimeout time.Duration
 
 	// InFlight bounds the requests, streams excepted, that wait for the answer of one peer. One user
-	// may have a quarter of them. Zero: no bound.
+	// may have a quarter of what others have left, and the control plane (system:masters, nodes,
+	// kube-system) a quarter more. A short body is read before its request counts. Zero: no bound.
 	InFlight int
 }
 

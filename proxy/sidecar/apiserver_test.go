@@ -32,6 +32,7 @@ type apiserver struct {
 	front  *x509.CertPool
 
 	mu        sync.Mutex
+	filters   http.Handler // what requests get to first; nil: serve
 	resources []schema.GroupVersionResource
 	tokens    map[string]authenticationv1.UserInfo
 	leases    map[string]*coordinationv1.Lease
@@ -60,7 +61,15 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 		t: t, name: name, front: pool(front), resources: resources, started: "1000.5",
 		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string),
 	}
-	a.server = httptest.NewUnstartedServer(http.HandlerFunc(a.serve))
+	a.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var filters http.Handler
+		a.set(func() { filters = a.filters })
+		if filters == nil {
+			filters = http.HandlerFunc(a.serve)
+		}
+		filters.ServeHTTP(w, r)
+	}))
+	useKubeWindows(t, a.server.Config)
 	a.restart()
 	a.server.TLS = &tls.Config{
 		ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving.tls(t)},

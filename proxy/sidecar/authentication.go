@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -149,7 +148,7 @@ func fromPeer(r *http.Request) bool {
 }
 
 func isAnonymous(u user.Info) bool {
-	return u.GetName() == user.Anonymous || slices.Contains(u.GetGroups(), user.AllUnauthenticated)
+	return wire.Anonymous(u)
 }
 
 // closeConnectionAfter ends an HTTP/2 connection after this request, because an unauthenticated

@@ -1,10 +1,8 @@
 package sidecar
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -15,12 +13,16 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/replay"
+	"github.com/skewproof/skewproof/proxy/internal/share"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
@@ -36,20 +38,25 @@ type local struct {
 	log       *slog.Logger
 	proxy     *httputil.ReverseProxy
 	failing   atomic.Bool // the last request got no answer
+	bodies    *replay.Budget
+	alone     share.Pool // of aloneBound, by user
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log *slog.Logger) *local {
 	rt = boundHeaders{rt}
-	l := &local{upstream: upstream, transport: rt, names: names, log: log}
+	l := &local{upstream: upstream, transport: rt, names: names, log: log, bodies: replay.NewBudget()}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:      func(p *httputil.ProxyRequest) { l.direct(p.Out, p.In) },
 		Transport:    rt,
 		BufferPool:   &copyBuffers{pool: sync.Pool{New: func() any { return new([copyBufferSize]byte) }}},
 		ErrorHandler: l.unavailable,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		ModifyResponse: func(*http.Response) error {
+		ModifyResponse: func(answer *http.Response) error {
 			if l.failing.Load() && l.failing.Swap(false) {
 				log.Info("the local kube-apiserver answers again")
+			}
+			if body, ok := answer.Request.Context().Value(bodyKey{}).(*replay.Body); ok {
+				body.Answered()
 			}
 			return nil
 		},
@@ -58,50 +65,61 @@ func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log 
 }
 
 func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength > 0 && r.ContentLength <= replayBound {
-		if r = replayable(r); r == nil {
-			panic(http.ErrAbortHandler) // the client did not send the whole body
+	u, ok := apirequest.UserFrom(r.Context())
+	if !ok {
+		u = &user.DefaultInfo{} // unreachable behind authentication
+	}
+	body := replay.New(r, replay.Options{Bound: replay.Bound, Budget: l.bodies, Caller: u.GetName(), Now: time.Now})
+	if body == nil {
+		l.send(w, r, u)
+		return
+	}
+	defer body.Close()
+	if wire.ReadFirst(r, u, longRunning(r)) && body.Prefetch() != nil {
+		l.unavailable(w, r, errClientBody)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
+	if err := body.Attach(r); err != nil {
+		l.unavailable(w, r, err)
+		return
+	}
+	l.send(w, r, u)
+}
+
+// aloneBound bounds the requests that occupy a connection to the local server each, streams
+// excepted. A kube-apiserver itself serves 600 at a time by default.
+const aloneBound = 1000
+
+func (l *local) send(w http.ResponseWriter, r *http.Request, u user.Info) {
+	if needsOwnConnection(r) && !longRunning(r) {
+		if !l.alone.Take(u.GetName(), 1, aloneBound) {
+			answerError(w, r, apierrors.NewTooManyRequests("too many requests of this user are in flight", 1))
+			return
 		}
-	} else if r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody {
-		body := &clientBody{ReadCloser: r.Body}
-		r = r.WithContext(context.WithValue(r.Context(), clientBodyKey{}, body))
-		r.Body = body
+		defer l.alone.Give(u.GetName(), 1)
+		w = withoutContinue{w}
 	}
 	l.proxy.ServeHTTP(w, r)
 }
 
-// replayBound is the length in bytes up to which a body is read before it is sent on.
-const replayBound = 64 << 10
+// withoutContinue does not pass the local server's 100 on: net/http sends one when the body is
+// read, if the client expects it.
+type withoutContinue struct{ http.ResponseWriter }
 
-// replayable gives a request a body that the transport can send again if a connection is closed (a
-// restart, GOAWAY) before the server looked at the request. It returns nil if the body cannot be
-// read.
-func replayable(r *http.Request) *http.Request {
-	body := make([]byte, r.ContentLength)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
-		return nil
+func (w withoutContinue) WriteHeader(code int) {
+	if code != http.StatusContinue {
+		w.ResponseWriter.WriteHeader(code)
 	}
-	again := *r
-	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	again.Body = io.NopCloser(bytes.NewReader(body))
-	return &again
 }
 
-// clientBody remembers whether reading from the client failed.
-type clientBody struct {
-	io.ReadCloser
-	failed atomic.Bool
-}
+// Unwrap is for [http.ResponseController].
+func (w withoutContinue) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-type clientBodyKey struct{}
+// bodyKey is the context key of the request's *replay.Body.
+type bodyKey struct{}
 
-func (b *clientBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		b.failed.Store(true)
-	}
-	return n, err
-}
+var errClientBody = errors.New("the client did not send the request's body")
 
 // direct turns in, a caller's request, into out, the request for the local server. Impersonation
 // headers pass, because the local server judges them; the path and the query pass byte for byte. It
@@ -162,7 +180,7 @@ func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 		answerError(w, r, refused)
 		return
 	}
-	if body, ok := r.Context().Value(clientBodyKey{}).(*clientBody); ok && body.failed.Load() {
+	if body, ok := r.Context().Value(bodyKey{}).(*replay.Body); err == errClientBody || ok && body.ClientErr() != nil {
 		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // not the local server's fault
 		return
 	}

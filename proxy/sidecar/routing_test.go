@@ -19,6 +19,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 func TestEveryServerServesTheUnion(t *testing.T) {
@@ -223,7 +224,7 @@ func TestBodiesArriveUnchanged(t *testing.T) {
 		if server == nil {
 			server = p.b
 		}
-		for _, size := range []int{0, 1, replayBound, replayBound + 1, 1 << 20} {
+		for _, size := range []int{0, 1, replay.Bound, replay.Bound + 1, 1 << 20} {
 			for _, announced := range []bool{true, false} {
 				sent := bytes.Repeat([]byte("0123456789abcde\n"), size/16+1)[:size]
 				var body io.Reader = bytes.NewReader(sent)

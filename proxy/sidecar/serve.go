@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	stdlog "log"
 	"log/slog"
 	"net"
@@ -21,6 +20,15 @@ import (
 
 // idleTimeout is when idle connections are closed, as in a kube-apiserver.
 const idleTimeout = 90 * time.Second
+
+// maxStreams is how many requests a client may send at a time by one connection, and streamWindow is
+// how many bytes of one of their bodies, or of an answer of another server, wait here for a reader.
+// Both are a kube-apiserver's (k8s.io/apiserver, secure_serving.go, and the default of
+// --http2-max-streams-per-connection).
+const (
+	maxStreams   = 100
+	streamWindow = 256 << 10
+)
 
 // How long shutdown waits for handlers to return after their contexts ended, for connections to
 // send the rest of the answers, and for handlers to return after their connections were closed.
@@ -51,18 +59,24 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	}
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
-	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go). There is none on
-	// writing, because watches last; the local server ends other requests after its --request-timeout.
+	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has none on
+	// writing, because watches last; see limitWriteTime.
 	d.server = &http.Server{
-		Handler:           withInfo(limitBodyTime(bodyTimeout, d.counted(handler))),
+		Handler:           withInfo(limitWriteTime(writeTimeout, limitBodyTime(bodyTimeout, d.counted(handler)))),
 		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    1 << 20,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second},
-		ErrorLog:          stdlog.New(serverLog{log}, "", 0),
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       withConnection,
-		ConnState:         d.connected,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second,
+			// Uploads that nobody reads must leave room for the others of their connection.
+			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: maxStreams * streamWindow,
+			MaxReadFrameSize: streamWindow,
+			WriteByteTimeout: writeTimeout, // a client may also stop reading the connection
+		},
+		ErrorLog:    stdlog.New(serverLog{log}, "", 0),
+		BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: withConnection,
+		ConnState:   d.connected,
 		TLSConfig: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			NextProtos:         []string{"h2", "http/1.1"},
@@ -234,41 +248,4 @@ func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Ha
 			routed.ServeHTTP(w, r)
 		}
 	})
-}
-
-// bodyTimeout is how long a client may take to send a request's body, as the --request-timeout of a
-// kube-apiserver. Without it, a slow client could hold memory and a request at a peer for ever.
-const bodyTimeout = time.Minute
-
-// limitBodyTime sets a deadline for reading the body, except for long-running requests: an upload
-// through a proxy subresource may take any time. An Upgrade header does not avoid the deadline.
-func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || longRunning(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		control := http.NewResponseController(w)
-		if err := control.SetReadDeadline(time.Now().Add(within)); err != nil {
-			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
-			return
-		}
-		r.Body = &timedBody{r.Body, control}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// timedBody removes the deadline at the end of the body: the answer may take longer, and net/http
-// keeps reading to notice when the client leaves.
-type timedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }

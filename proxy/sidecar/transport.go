@@ -3,6 +3,7 @@ package sidecar
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy/connections"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // peerServerName is the name that serving certificates of peers must have (KEP-4020;
@@ -80,6 +82,12 @@ func (t *transport) new(http2 bool) *http.Transport {
 	if t.dial == 0 {
 		dialer.Timeout, handshake = 30*time.Second, 10*time.Second
 	}
+	idle, expect := idleTimeout, time.Duration(0)
+	if !http2 {
+		// A kube-apiserver closes idle connections after idleTimeout. A write that it finds on such a
+		// connection at that moment cannot be repeated.
+		idle, expect = idleTimeout/3, expectTimeout
+	}
 	config := t.config()
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -90,18 +98,52 @@ func (t *transport) new(http2 bool) *http.Transport {
 		TLSHandshakeTimeout: handshake,
 		DisableCompression:  true, // the client's own Accept-Encoding decides
 		MaxIdleConnsPerHost: 100,
-		IdleConnTimeout:     idleTimeout,
+		IdleConnTimeout:     idle,
 		Protocols:           protocols,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: t.ping, PingTimeout: pingAnswer},
+		// Of HTTP/1.1 only: over HTTP/2, requests with bodies have GetBody, and need not wait.
+		ExpectContinueTimeout: expect,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: t.ping, PingTimeout: pingAnswer, MaxReceiveBufferPerStream: streamWindow},
 	}
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	current := t.current.Load()
-	if r.Header.Get("Upgrade") != "" || throughProxy(r) {
+	switch {
+	case !repeatable(r) && !throughProxy(r):
+		return current.http1.RoundTrip(expecting(r))
+	case r.Header.Get("Upgrade") != "" || throughProxy(r) || byAnonymous(r):
 		return current.http1.RoundTrip(r)
 	}
 	return current.http2.RoundTrip(r)
+}
+
+// needsOwnConnection reports whether a request must not share a connection with others, because a
+// kube-apiserver may close an HTTP/2 connection: after a request of an anonymous caller (see
+// [wire.Anonymous]) and, with --goaway-chance, after any. It then ignores requests that came later,
+// and the client sends them again on another connection, if it can.
+func needsOwnConnection(r *http.Request) bool { return byAnonymous(r) || !repeatable(r) }
+
+func byAnonymous(r *http.Request) bool {
+	u, ok := apirequest.UserFrom(r.Context())
+	return ok && wire.Anonymous(u)
+}
+
+// repeatable reports whether the request can be sent again from its beginning.
+func repeatable(r *http.Request) bool {
+	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
+}
+
+// expectTimeout is how long a body waits for the server to ask for it. A server that is busy may
+// put the request into a queue first.
+const expectTimeout = 10 * time.Second
+
+// expecting makes the body wait until the server reads it, which a kube-apiserver does after
+// authorization. So nobody has to receive what the caller may not send.
+func expecting(r *http.Request) *http.Request {
+	waits := *r
+	waits.Header = maps.Clone(r.Header)
+	waits.Header["Expect"] = []string{"100-continue"}
+	return &waits
 }
 
 // throughProxy reports whether a pod, a service or a node answers. It may send more headers than an

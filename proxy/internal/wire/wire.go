@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -28,6 +30,19 @@ func LongRunning(info *apirequest.RequestInfo) bool {
 		return true
 	}
 	return false
+}
+
+// Anonymous reports whether a kube-apiserver takes a user for unauthenticated. It ends an HTTP/2
+// connection after a request of such a user (k8s.io/apiserver, endpoints/filters, isAnonymousUser).
+func Anonymous(u user.Info) bool {
+	return u.GetName() == user.Anonymous || slices.Contains(u.GetGroups(), user.AllUnauthenticated)
+}
+
+// ReadFirst reports whether a short body is read before the request is sent on, so that a slow
+// client occupies nobody but this server. It is not if the client waits to be told to send it (RFC
+// 9110, 10.1.1), nor if nothing is known of the caller, nor if the answer may last for ever.
+func ReadFirst(r *http.Request, caller user.Info, stream bool) bool {
+	return !stream && !Anonymous(caller) && !httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
 
 // KeepFromRepeating lower-cases the headers that make net/http repeat a request that may have been

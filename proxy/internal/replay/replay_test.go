@@ -1,4 +1,4 @@
-package proxy
+package replay
 
 import (
 	"errors"
@@ -26,8 +26,8 @@ func TestBodyReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			content := strings.Repeat("0123456789", 20)[:c.length]
-			b := newBody(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), bound, time.Now)
-			one, err := b.open()
+			b := New(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), Options{Bound: bound, Now: time.Now})
+			one, err := b.Open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,13 +40,13 @@ func TestBodyReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 			one.Close()
-			if _, err := one.Read(make([]byte, 1)); err != errBodyClosed {
+			if _, err := one.Read(make([]byte, 1)); err != ErrClosed {
 				t.Errorf("reading on after Close: %v", err)
 			}
-			if got := b.replayable(); got != c.again {
+			if got := b.Replayable(); got != c.again {
 				t.Fatalf("replayable: %v, want %v", got, c.again)
 			}
-			two, err := b.open()
+			two, err := b.Open()
 			if !c.again {
 				if err == nil {
 					t.Error("opened a body of which the beginning is lost")
@@ -64,27 +64,27 @@ func TestBodyReplay(t *testing.T) {
 }
 
 func TestBodyTooLongToReplay(t *testing.T) {
-	b := newBody(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), 3, time.Now)
-	early, err := b.open()
+	b := New(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), Options{Bound: 3, Now: time.Now})
+	early, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := b.open()
+	late, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(early); err != nil || string(got) != "0123456789" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if got, err := io.ReadAll(late); err != errBodySpent {
-		t.Errorf("read %q, %v, want %v: never the middle of a body as its beginning", got, err, errBodySpent)
+	if got, err := io.ReadAll(late); err != ErrSpent {
+		t.Errorf("read %q, %v, want %v: never the middle of a body as its beginning", got, err, ErrSpent)
 	}
 }
 
 func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 	reader, writer := io.Pipe()
-	b := newBody(httptest.NewRequest("POST", "/", reader), 3, time.Now)
-	given, err := b.open()
+	b := New(httptest.NewRequest("POST", "/", reader), Options{Bound: 3, Now: time.Now})
+	given, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +98,10 @@ func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 		writer.Write([]byte("longer than kept"))
 		writer.Close()
 	}()
-	if err := <-ended; err != errBodyClosed {
-		t.Errorf("the closed reader got %v, want %v", err, errBodyClosed)
+	if err := <-ended; err != ErrClosed {
+		t.Errorf("the closed reader got %v, want %v", err, ErrClosed)
 	}
-	next, err := b.open()
+	next, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,22 +112,22 @@ func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 
 func TestBodyClientError(t *testing.T) {
 	failure := errors.New("malformed")
-	b := newBody(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), 3, time.Now)
-	if b.clientErr() != nil {
+	b := New(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), Options{Bound: 3, Now: time.Now})
+	if b.ClientErr() != nil {
 		t.Error("an error before anything was read")
 	}
-	r, err := b.open()
+	r, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(r); err != failure {
 		t.Errorf("read %v, want %v", err, failure)
 	}
-	if b.clientErr() != failure {
-		t.Errorf("the client's error is %v, want %v", b.clientErr(), failure)
+	if b.ClientErr() != failure {
+		t.Errorf("the client's error is %v, want %v", b.ClientErr(), failure)
 	}
-	var none *body
-	if newBody(httptest.NewRequest("POST", "/", nil), 3, time.Now) != nil || !none.replayable() || none.clientErr() != nil {
+	var none *Body
+	if New(httptest.NewRequest("POST", "/", nil), Options{Bound: 3, Now: time.Now}) != nil || !none.Replayable() || none.ClientErr() != nil {
 		t.Error("a request without a body has one")
 	}
 }

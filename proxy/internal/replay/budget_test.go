@@ -1,0 +1,107 @@
+package replay
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func bodyOf(budget *Budget, caller, content string) *Body {
+	return New(httptest.NewRequest("POST", "/", strings.NewReader(content)), Options{Bound: Bound, Budget: budget, Caller: caller, Now: time.Now})
+}
+
+// One caller may keep a quarter of the budget. Its other bodies arrive all the same, but cannot be
+// sent again. Another caller's can.
+func TestBudgetIsShared(t *testing.T) {
+	const size, n = 1 << 10, 64
+	budget := &Budget{Bytes: n * size}
+	content := strings.Repeat("x", size)
+	repeatable := func(caller string) (bool, *Body) {
+		b := bodyOf(budget, caller, content)
+		if err := b.Prefetch(); err != nil {
+			t.Fatal(err)
+		}
+		var r http.Request
+		if err := b.Attach(&r); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r.Body)
+		if err != nil || string(got) != content {
+			t.Fatalf("%d bytes arrived, error %v", len(got), err)
+		}
+		return r.GetBody != nil, b
+	}
+	kept := 0
+	var bodies []*Body
+	for range n {
+		again, b := repeatable("greedy")
+		if again {
+			kept++
+		}
+		bodies = append(bodies, b)
+	}
+	if kept < n/5 || kept > n/4+1 {
+		t.Errorf("%d of %d bodies of one caller can be sent again, want a quarter", kept, n)
+	}
+	again, b := repeatable("modest")
+	if !again {
+		t.Error("the body of another caller cannot be sent again")
+	}
+	for _, b := range append(bodies, b) {
+		b.Close()
+		b.Close() // a second time does nothing
+	}
+	if budget.Used() != 0 || budget.pool.Callers() != 0 {
+		t.Errorf("%d bytes of %d callers are still counted", budget.Used(), budget.pool.Callers())
+	}
+}
+
+// What is kept grows with what has arrived, not with what was announced.
+func TestBudgetIsTakenForWhatArrived(t *testing.T) {
+	budget := NewBudget()
+	for _, arrived := range []int{0, 1, 600, 5000, Bound - 1} {
+		reader, writer := io.Pipe()
+		r := httptest.NewRequest("POST", "/", reader)
+		r.ContentLength = Bound
+		b := New(r, Options{Bound: Bound, Budget: budget, Caller: "a", Now: time.Now})
+		ended := make(chan error, 1)
+		go func() { ended <- b.Prefetch() }()
+		if _, err := io.WriteString(writer, strings.Repeat("x", arrived)); err != nil {
+			t.Fatal(err)
+		}
+		if most := max(512, 4*(arrived+1)); budget.Used() > most {
+			t.Errorf("of %d announced bytes %d have arrived, and %d are taken, want at most %d", Bound, arrived, budget.Used(), most)
+		}
+		writer.Close()
+		if err := <-ended; err != io.ErrUnexpectedEOF {
+			t.Errorf("a body that ends early: %v, want %v", err, io.ErrUnexpectedEOF)
+		}
+		b.Close()
+	}
+}
+
+// After the answer, nothing is kept for a request that is read slowly.
+func TestAnsweredKeepsNothing(t *testing.T) {
+	budget := NewBudget()
+	b := bodyOf(budget, "a", "content")
+	if err := b.Prefetch(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	b.Answered() // before the whole body was sent
+	if got, err := io.ReadAll(r); string(got) != "tent" || err != nil {
+		t.Errorf("the rest of the body is %q, error %v", got, err)
+	}
+	if b.Answered(); budget.Used() != 0 {
+		t.Errorf("%d bytes are kept after the answer", budget.Used())
+	}
+}

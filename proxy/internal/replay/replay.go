@@ -1,0 +1,324 @@
+// Package replay lets several attempts read a request's body from its beginning.
+package replay
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/skewproof/skewproof/proxy/internal/share"
+)
+
+// Bound is how many bytes of a request's body are kept for another attempt. A longer body cannot be
+// sent again once more than this was read.
+const Bound = 64 << 10
+
+var (
+	// ErrClosed is the error of reading from a reader, or a body, that was closed.
+	ErrClosed = errors.New("read from a request body that was closed")
+	// ErrSpent means that the beginning of the body is no longer kept.
+	ErrSpent = errors.New("too much of the request's body was read for it to be sent again")
+)
+
+// Budget bounds the bytes that all bodies together keep, and each caller's part of them. It is safe
+// for concurrent use.
+type Budget struct {
+	Bytes int
+	pool  share.Pool
+}
+
+// NewBudget returns a budget of 64 MiB: the short bodies of 1,024 requests.
+func NewBudget() *Budget { return &Budget{Bytes: 64 << 20} }
+
+// Used returns how many bytes are kept now.
+func (b *Budget) Used() int { return b.pool.Used() }
+
+// Options say how much of a body is kept, and for whom.
+type Options struct {
+	Bound  int // in bytes
+	Budget *Budget
+	Caller string
+	Now    func() time.Time
+}
+
+// Body is a request's body that several attempts can read from its beginning, as long as it is
+// short and the budget allows it. What is kept grows with what has arrived, because a client can
+// announce a body and not send it.
+//
+// A transport may still read in a goroutine after its RoundTrip has failed. So each attempt has its
+// own reader. A reader that was closed while it waited leaves what it read to the next reader.
+//
+// The nil Body is that of a request without one. Its methods but Open may be called.
+type Body struct {
+	Options
+	from   io.Reader
+	length int64
+	turn   sync.Mutex // held while waiting for the client, which may take long
+
+	waiting atomic.Bool // for the client
+	mu      sync.Mutex  // guards what follows; taken after turn
+	read    int         // bytes from the client
+	last    time.Time   // when bytes last came; zero: never
+	kept    []byte
+	taken   int // of the budget
+	newest  *Reader
+	spent   bool  // the beginning is no longer kept
+	err     error // of reading from the client
+}
+
+// New returns the body of a request; nil if it has none. The caller must close it.
+func New(r *http.Request, o Options) *Body {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	if r.ContentLength > int64(o.Bound) {
+		o.Bound = 0
+	}
+	return &Body{Options: o, from: r.Body, length: r.ContentLength}
+}
+
+// Prefetch reads a body that is short by its announced length, before a peer or a connection is
+// occupied. It does nothing with a body of another length. If the caller has no share of the budget
+// left, it stops, and the rest is read on demand. Its error is the client's. It must not be called
+// while a reader reads.
+func (b *Body) Prefetch() error {
+	if b == nil || b.length < 0 || b.length > int64(b.Bound) {
+		return nil
+	}
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	for {
+		b.mu.Lock()
+		if len(b.kept) == int(b.length) {
+			b.err = io.EOF
+		}
+		if b.err != nil || len(b.kept) == cap(b.kept) && !b.grow(1) {
+			defer b.mu.Unlock()
+			return clientErr(b.err)
+		}
+		room := b.kept[len(b.kept):cap(b.kept)]
+		b.mu.Unlock()
+		n, err := b.from.Read(room)
+		b.mu.Lock()
+		b.kept = b.kept[:len(b.kept)+n]
+		b.arrived(n, err)
+		b.mu.Unlock()
+	}
+}
+
+// arrived notes what came from the client.
+func (b *Body) arrived(n int, err error) {
+	b.read += n
+	b.err = err
+	if err == io.EOF && b.length >= 0 && int64(b.read) < b.length {
+		b.err = io.ErrUnexpectedEOF // a reader that is not net/http's
+	}
+	if n > 0 {
+		b.last = b.Now()
+	}
+}
+
+// grow makes room for n more bytes to keep, and reports whether the budget allows it.
+func (b *Body) grow(n int) bool {
+	have := cap(b.kept)
+	want := max(512, 4*have)
+	if b.length >= 0 {
+		want = min(want, int(b.length))
+	}
+	want = max(want, len(b.kept)+n)
+	if want > have {
+		if b.Budget != nil && !b.Budget.pool.Take(b.Caller, want-have, b.Budget.Bytes) {
+			return false
+		}
+		b.taken += want - have
+		b.kept = append(make([]byte, 0, want), b.kept...)
+	}
+	return true
+}
+
+// drop forgets what is kept.
+func (b *Body) drop() {
+	b.spent, b.kept = true, nil
+	if b.Budget != nil && b.taken > 0 {
+		b.Budget.pool.Give(b.Caller, b.taken)
+	}
+	b.taken = 0
+}
+
+// Answered drops what is kept if the last reader has read all of it: there is no other attempt.
+func (b *Body) Answered() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.newest == nil || b.newest.at == b.read {
+		b.drop()
+	}
+}
+
+// Close drops what is kept. Readers then fail.
+func (b *Body) Close() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop()
+}
+
+// Attach makes a request send the body from its beginning. The request has GetBody only if the
+// whole body is kept. A transport should send others on a connection that it does not share: if a
+// connection is closed for the sake of another request, it cannot repeat these.
+func (b *Body) Attach(r *http.Request) error {
+	if b == nil {
+		r.Body, r.GetBody, r.ContentLength = nil, nil, 0
+		return nil
+	}
+	reader, err := b.Open()
+	if err != nil {
+		return err
+	}
+	r.Body, r.GetBody = reader, nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == io.EOF && !b.spent {
+		r.GetBody = func() (io.ReadCloser, error) { return b.Open() }
+	}
+	return nil
+}
+
+// Replayable reports whether the body can be read again from its beginning.
+func (b *Body) Replayable() bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.spent
+}
+
+// ClientErr is the error of reading from the client, nil if there was none.
+func (b *Body) ClientErr() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return clientErr(b.err)
+}
+
+func clientErr(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// forever is the idle time of a body of which nothing has come.
+const forever = time.Duration(1<<63 - 1)
+
+// Idle returns whether a reader waits for the client, and how long the client has sent nothing.
+func (b *Body) Idle(now time.Time) (waiting bool, idle time.Duration) {
+	if b == nil {
+		return false, forever
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last.IsZero() {
+		return b.waiting.Load(), forever
+	}
+	return b.waiting.Load(), now.Sub(b.last)
+}
+
+// Open returns a reader that begins at the first byte. Its error is ErrSpent.
+func (b *Body) Open() (*Reader, error) {
+	if !b.Replayable() {
+		return nil, ErrSpent
+	}
+	r := &Reader{body: b}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.newest = r
+	return r, nil
+}
+
+// Reader reads a body once. It implements io.ReadCloser.
+type Reader struct {
+	body   *Body
+	at     int
+	closed atomic.Bool
+}
+
+// Waiting reports whether a reader of this body waits for the client.
+func (r *Reader) Waiting() bool { return r.body.waiting.Load() }
+
+func (r *Reader) Read(p []byte) (int, error) {
+	if n, err, known := r.kept(p); known {
+		return n, err
+	}
+	b := r.body
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	if n, err, known := r.kept(p); known { // another reader may have read them
+		return n, err
+	}
+	b.waiting.Store(true)
+	n, err := b.from.Read(p)
+	b.waiting.Store(false)
+	return r.took(p[:n], err)
+}
+
+// kept reads bytes that came earlier. known is false if the client must be asked.
+func (r *Reader) kept(p []byte) (n int, err error, known bool) {
+	b := r.body
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case r.closed.Load():
+		return 0, ErrClosed, true
+	case !b.spent && r.at < b.read:
+		n = copy(p, b.kept[r.at:])
+		r.at += n
+		return n, nil, true
+	case r.at < b.read: // the beginning was dropped before this reader read it
+		return 0, ErrSpent, true
+	case b.err != nil:
+		return 0, b.err, true
+	}
+	return 0, nil, false
+}
+
+// took stores what came from the client.
+func (r *Reader) took(p []byte, err error) (int, error) {
+	b := r.body
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.arrived(len(p), err)
+	err = b.err
+	switch {
+	case b.spent:
+	case (b.read <= b.Bound || r.closed.Load()) && b.grow(len(p)):
+		b.kept = append(b.kept, p...)
+	default:
+		b.drop()
+	}
+	if r.closed.Load() {
+		return 0, ErrClosed
+	}
+	r.at += len(p)
+	if len(p) > 0 && err == io.EOF {
+		err = nil // the next Read returns it
+	}
+	return len(p), err
+}
+
+// Close ends this reader at once, even while a Read waits. It does not close the client's body: the
+// server does that, and it would wait for the rest of the body.
+func (r *Reader) Close() error {
+	r.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,57 @@
+// Package share divides a capacity among callers, so that no caller can use up what others need.
+package share
+
+import "sync"
+
+// left is how many times a caller's part must still be free for the caller to take more. So a caller
+// gets at most a quarter of what those before it have left, and four that take all they can leave a
+// third to others. (This is the "dynamic threshold" of shared switch buffers, Choudhury and Hahne,
+// 1998.)
+const left = 3
+
+// Pool counts what callers have taken. The zero value is unused. It is safe for concurrent use.
+type Pool struct {
+	mu   sync.Mutex
+	used int
+	by   map[string]int
+}
+
+// Take takes n units for a caller, and reports whether the capacity and the caller's share allow
+// it. A caller that has nothing gets n units as long as that many are free.
+func (p *Pool) Take(caller string, n, capacity int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.used+n > capacity || left*p.by[caller] >= capacity-p.used {
+		return false
+	}
+	if p.by == nil {
+		p.by = map[string]int{}
+	}
+	p.used += n
+	p.by[caller] += n
+	return true
+}
+
+// Give gives n units back that the caller has taken. It deletes callers that have nothing left.
+func (p *Pool) Give(caller string, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used -= n
+	if p.by[caller] -= n; p.by[caller] <= 0 {
+		delete(p.by, caller)
+	}
+}
+
+// Used returns how many units are taken.
+func (p *Pool) Used() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// Callers returns how many callers have taken something.
+func (p *Pool) Callers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.by)
+}

@@ -1,0 +1,203 @@
+package sidecar
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// bodyTimeout is how long a client may take to send a request's body, as the --request-timeout of a
+// kube-apiserver. Without it, a slow client could hold memory and a request at a peer for ever.
+const bodyTimeout = time.Minute
+
+// limitBodyTime sets a deadline for reading the body. An upload through a proxy subresource may take
+// any time; there the deadline is for the next bytes, and only until the answer begins, which proves
+// that the caller may do this. An Upgrade header does not avoid the deadline.
+func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), within: within, renew: longRunning(r)}
+		if err := body.begin(); err != nil {
+			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
+			return
+		}
+		r.Body = body
+		if body.renew {
+			w = &answering{w, body}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// timedBody is a body with a deadline. It removes the deadline at the end of the body: the answer
+// may take longer, and net/http keeps reading to notice when the client leaves.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	within  time.Duration
+	renew   bool // with every bytes that come, until lift
+
+	mu     sync.Mutex
+	lifted bool
+}
+
+func (b *timedBody) begin() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lifted {
+		return nil
+	}
+	return b.control.SetReadDeadline(time.Now().Add(b.within))
+}
+
+// lift removes the deadline for good.
+func (b *timedBody) lift() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.lifted {
+		b.lifted = true
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == io.EOF:
+		b.lift()
+	case b.renew && n > 0:
+		_ = b.begin()
+	}
+	return n, err
+}
+
+// answering lifts the deadline of a body when the answer begins.
+type answering struct {
+	http.ResponseWriter
+	body *timedBody
+}
+
+func (w *answering) WriteHeader(code int) {
+	if code >= 200 {
+		w.body.lift()
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *answering) Write(p []byte) (int, error) {
+	w.body.lift()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *answering) Flush() {
+	w.body.lift()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // without it, net/http flushes later
+}
+
+// Hijack takes over the connection, which ends its deadlines (net/http, Hijacker).
+func (w *answering) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.body.lift()
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+func (w *answering) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// writeTimeout is how long a client may take to read one part of an answer, of at most writePart
+// bytes. Only the time counts in which there is something to read: a watch without events lasts.
+// HTTP/2 clients could otherwise hold an answer at no cost, by a window of zero.
+const (
+	writeTimeout = 30 * time.Second
+	writePart    = 32 << 10
+)
+
+// limitWriteTime ends answers that the client does not read. Upgraded connections are exempt: they
+// hold two small buffers, and a terminal may be paused.
+func limitWriteTime(within time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paced := &pacedWriter{ResponseWriter: w, within: within}
+		if r.ProtoMajor == 1 { // the deadline of the request before, see end
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		}
+		defer paced.end()
+		next.ServeHTTP(paced, r)
+	})
+}
+
+// pacedWriter bounds the time of each write.
+type pacedWriter struct {
+	http.ResponseWriter
+	within   time.Duration
+	timer    *time.Timer
+	wrote    bool
+	hijacked bool
+
+	mu      sync.Mutex // held by the timer while it uses the ResponseWriter
+	writing bool
+}
+
+// timed runs a write. If it takes too long, it fails, and so does all that follows.
+func (w *pacedWriter) timed(write func() (int, error)) (int, error) {
+	w.wrote = true
+	w.set(true)
+	defer w.set(false) // from now on, the timer does nothing, even if it has rung
+	if w.timer == nil {
+		w.timer = time.AfterFunc(w.within, w.expire)
+	} else {
+		w.timer.Reset(w.within)
+	}
+	defer w.timer.Stop()
+	return write()
+}
+
+func (w *pacedWriter) set(writing bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writing = writing
+}
+
+func (w *pacedWriter) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writing {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(-time.Second))
+	}
+}
+
+func (w *pacedWriter) Write(p []byte) (n int, err error) {
+	for first := true; first || len(p) > 0 && err == nil; first = false {
+		part, m := p[:min(len(p), writePart)], 0
+		m, err = w.timed(func() (int, error) { return w.ResponseWriter.Write(part) })
+		n += m
+		p = p[len(part):]
+	}
+	return n, err
+}
+
+func (w *pacedWriter) Flush() { _ = w.FlushError() }
+
+// FlushError is for [http.ResponseController].
+func (w *pacedWriter) FlushError() error {
+	_, err := w.timed(func() (int, error) { return 0, http.NewResponseController(w.ResponseWriter).Flush() })
+	return err
+}
+
+func (w *pacedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.hijacked = err == nil
+	return conn, rw, err
+}
+
+// end sets a deadline for what net/http sends after the handler.
+func (w *pacedWriter) end() {
+	if w.wrote && !w.hijacked {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.within))
+	}
+}
+
+func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
