@@ -31,8 +31,8 @@ type Comparison struct {
 
 // Compared is one side of a comparison: what a directory or a file holds.
 type Compared struct {
-	// Path is as it was given; Document is "run", "directory of runs", "conformance report", "version matrix" or
-	// "campaign".
+	// Path is as it was given; Document is "run", "directory of runs", "conformance report", "version
+	// matrix" or "campaign".
 	Path, Document string
 	// Facts say what it is, one in a line.
 	Facts []string
@@ -126,8 +126,11 @@ func (c *Compared) readConformance(file string) error {
 		return err
 	}
 	c.Document, c.about = "conformance report", r.Product.Backend+", "+r.Product.Subject
-	c.Facts = append([]string{fmt.Sprintf("%s: %s, %s → %s, skewproof %s", r.Result, r.Sentence, r.Product.From, r.Product.To, r.Metadata.SkewproofVersion)},
-		r.Product.lines()...)
+	c.Facts = []string{fmt.Sprintf("%s: %s", r.Result, r.Sentence), c.about}
+	if r.Product.From != "" { // servers that ran already are of any versions
+		c.Facts = append(c.Facts, r.Product.From+" → "+r.Product.To)
+	}
+	c.Facts = append(append(c.Facts, "skewproof "+r.Metadata.SkewproofVersion), r.Product.lines()...)
 	for _, s := range r.Scenarios {
 		c.scenarios = append(c.scenarios, comparedScenario{s.Name, s.Core, s.Extended})
 		if !r.Metadata.Strict {
@@ -210,13 +213,15 @@ func FindRuns(dir string) ([]RunReport, error) {
 func hasSignatures(r RunReport, path string) error {
 	for _, i := range r.Invariants {
 		if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {
-			return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew", path, filepath.Dir(path))
+			return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew",
+				path, filepath.Dir(path))
 		}
 	}
 	return nil
 }
 
-// CompareAll compares two sides. It is an error if they cannot be compared, or have nothing in common.
+// CompareAll compares two sides. It is an error if they cannot be compared, or have nothing in
+// common.
 func CompareAll(a, b Compared) (Comparison, error) {
 	c := Comparison{A: a, B: b}
 	suites := len(a.scenarios) > 0 && len(b.scenarios) > 0
@@ -236,7 +241,8 @@ func CompareAll(a, b Compared) (Comparison, error) {
 	if !suites {
 		c.only(onlyA, onlyB)
 		if len(c.Runs) == 0 {
-			return c, fmt.Errorf("no scenario is in both %s (%s) and %s (%s) on one backend, with one subject", a.Path, some(a.runs), b.Path, some(b.runs))
+			return c, fmt.Errorf("no scenario is in both %s (%s) and %s (%s) on one backend, with one subject",
+				a.Path, some(a.runs), b.Path, some(b.runs))
 		}
 		return c, nil
 	}
@@ -366,7 +372,8 @@ func (c *Comparison) campaigns(a, b *Campaign) error {
 			counted(s.Servers, "server"), counted(s.Resources, "resource"), grouped(s.Requests), x.Events(), x.FirstSeed, len(x.Shards), x.Of)
 	}
 	if scope(a) != scope(b) || len(a.Shards) < a.Of && a.Shards[0].Index != b.Shards[0].Index {
-		return fmt.Errorf("%s and %s searched different schedules, so that what one lacks says nothing: %s; %s", c.A.Path, c.B.Path, scope(a), scope(b))
+		return fmt.Errorf("%s and %s searched different schedules, so that what one lacks says nothing: %s; %s",
+			c.A.Path, c.B.Path, scope(a), scope(b))
 	}
 	find := func(in *Campaign, f CampaignFinding) *CampaignFinding {
 		for i := range in.Findings {
@@ -404,13 +411,14 @@ func (c *Comparison) campaigns(a, b *Campaign) error {
 	}
 	slices.SortStableFunc(c.Kinds, func(x, y KindDiff) int { return cmp.Compare(x.State.rank(), y.State.rank()) })
 	if a.Schedules != b.Schedules {
-		c.Notes = append(c.Notes, fmt.Sprintf("A ran %s schedules and B %s: what only one of them found may be due to that", grouped(int(a.Schedules)), grouped(int(b.Schedules))))
+		c.Notes = append(c.Notes, fmt.Sprintf("A ran %s schedules and B %s: what only one of them found may be due to that",
+			grouped(int(a.Schedules)), grouped(int(b.Schedules))))
 	}
 	return nil
 }
 
-// Worse reports whether B has something that A has not: a kind of violation, or, in a suite whose runs
-// are not there, a scenario that failed otherwise.
+// Worse reports whether B has something that A has not: a kind of violation, or, in a suite whose
+// runs are not there, a scenario that failed otherwise.
 func (c Comparison) Worse() bool {
 	return slices.ContainsFunc(c.Runs, Diff.Worse) ||
 		slices.ContainsFunc(c.Kinds, func(k KindDiff) bool { return k.State == DiffNew }) ||
@@ -430,7 +438,8 @@ func (c Comparison) shown() (full, unchanged []Diff) {
 	return full, unchanged
 }
 
-// Tally counts the kinds of violations of all runs, or of campaigns, by state: "1 new, 3 still, 2 fixed".
+// Tally counts the kinds of violations of all runs, or of campaigns, by state: "1 new, 3 still, 2
+// fixed".
 func (c Comparison) Tally() string {
 	counts := map[DiffState]int{}
 	for _, k := range c.Kinds {

@@ -157,8 +157,10 @@ func WriteComparisonMarkdown(w io.Writer, c Comparison) error {
 	return err
 }
 
-var markdownEscapes = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "@", "@\u200b",
-	"#", `\#`, "!", `\!`, `\`, `\\`, "~", `\~`)
+var markdownEscapes = strings.NewReplacer(
+	"|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "@", "@\u200b",
+	"#", `\#`, "!", `\!`, `\`, `\\`, "~", `\~`,
+)
 
 // cell is text in Markdown that stays text, and notifies nobody: a server wrote some of it.
 func cell(s string) string { return markdownEscapes.Replace(plain(s)) }
@@ -193,14 +195,15 @@ func (d Diff) markdown(b *strings.Builder, folded bool) {
 		fmt.Fprintf(b, "Merged discovery: %d only in A, %d only in B.\n\n", len(x.OnlyA), len(x.OnlyB))
 	}
 	if len(d.Rates)+len(d.Latencies) > 0 {
-		fmt.Fprintf(b, "<details><summary>requests and latency</summary>\n\n%s\n\n| requests | | number | passed on | ok | 404 object | 404 resource | 503 | other |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n", chanceNote)
+		fmt.Fprintf(b, "<details><summary>requests and latency</summary>\n\n%s\n\n", chanceNote)
+		b.WriteString("| requests | | number | passed on | ok | 404 object | 404 resource | 503 | other |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
 		for _, r := range d.Rates {
 			for _, s := range []struct {
 				name string
 				Shares
 			}{{"A", r.A}, {"B", r.B}} {
-				fmt.Fprintf(b, "| %s | %s | %d | %d | %s | %s | %s | %s | %s |\n", cell(r.Class), s.name, s.Requests, s.PassedOn, s.Share(s.OK), s.Share(s.NoObject), s.Share(s.NotFound),
-					s.Share(s.Unavailable), s.Share(s.Other))
+				fmt.Fprintf(b, "| %s | %s | %d | %d | %s | %s | %s | %s | %s |\n", cell(r.Class), s.name, s.Requests, s.PassedOn,
+					s.Share(s.OK), s.Share(s.NoObject), s.Share(s.NotFound), s.Share(s.Unavailable), s.Share(s.Other))
 			}
 		}
 		b.WriteString("\n| latency, p50 / p99 | A | B |\n|---|---:|---:|\n")

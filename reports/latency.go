@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Latency is how long requests of one class took that were handled in one way. On real processes it is
-// a timing on a machine that does other things as well.
+// Latency is how long requests of one class took that were handled in one way. On real processes it
+// is a timing on a machine that does other things as well.
 type Latency struct {
 	// Class says who could have served the requests, and Way who handled them: "answered" by the asked
 	// server itself, "passed on" to a peer, or empty if no server has recorded them.

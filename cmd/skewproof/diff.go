@@ -26,12 +26,13 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two runs, suites, matrices or searches: what is fixed, still there, or new",
-		Long: `Compare two judged runs, two conformance suites, two matrices or two campaigns of 'skewproof explore': the directories that they left, or the
-documents in them alone (report.json, conformance.yaml, matrix.json, campaign.json). Two directories of runs are compared run by run.
+		Long: `Compare two judged runs, two conformance suites, two matrices or two campaigns of 'skewproof explore': the directories that they
+left, or the documents in them alone (report.json, conformance.yaml, matrix.json, campaign.json). Two directories of runs are compared
+run by run.
 
-A violation is known again by its signature, whatever the circumstances: it is new if only B has it, fixed if only A has it and B was tested for
-it. Verdicts, shares of answers, latencies and merged discovery are shown beside. A latency is a timing on a machine that does other things as well:
-it is shown, and never decides the exit code.
+A violation is known again by its signature, whatever the circumstances: it is new if only B has it, fixed if only A has it and B was
+tested for it. Verdicts, shares of answers, latencies and merged discovery are shown beside. A latency is a timing on a machine that does
+other things as well: it is shown, and never decides the exit code.
 
 Runs are compared that are of one scenario, subject and backend; campaigns, that ran the same schedules. Anything else is refused.
 

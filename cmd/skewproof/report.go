@@ -34,11 +34,11 @@ func newJudge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge DIR...",
 		Short: "Judge saved runs again, with no cluster, and write their reports anew",
-		Long: `Judge a saved run again, with no cluster, and write its reports anew; or all runs of a suite, but for its control runs. The reports of the suite
-itself stay as they are.
+		Long: `Judge a saved run again, with no cluster, and write its reports anew; or all runs of a suite, but for its control runs. The reports of
+the suite itself stay as they are.
 
-With --write-known what is NEW becomes findings of one's own, in a file that --known=FILE takes: a draft for each kind of violation, whose predicate
-takes what was seen and no more. A comment in it names the fields that only a person can write.
+With --write-known what is NEW becomes findings of one's own, in a file that --known=FILE takes: a draft for each kind of violation, whose
+predicate takes what was seen and no more. A comment in it names the fields that only a person can write.
 
 Exit code 1: a run failed (with --known: by something NEW); 2: else, a run proved nothing.`,
 		Example: `  skewproof judge _out/quiet --write-known own.yaml

@@ -87,8 +87,8 @@ func RegisterKnown(flags *pflag.FlagSet, known *string) {
 	flags.Lookup("known").NoOptDefVal = run.KnownOnly
 }
 
-// RegisterBinaries declares the flags that name the programs that are tested. If only is set, the help
-// says that --binary is for that backend.
+// RegisterBinaries declares the flags that name the programs that are tested. If only is set, the
+// help says that --binary is for that backend.
 func RegisterBinaries(flags *pflag.FlagSet, s *run.Spec, only string) {
 	if s.Binaries == nil {
 		s.Binaries = binaries.Overrides{}

@@ -61,8 +61,8 @@ versions: %s
 grade: %s
 disclosure: %s
 scenarios: %s
-`, APIVersion, Kind, number, quoted(one.Signature.Core().String()), quoted(cmp.Or(one.Sentence, "not told")), quoted(listed(versions)), one.Grade,
-		PrivateFirst, flow(unique(scenarios)))
+`, APIVersion, Kind, number, quoted(one.Signature.Core().String()), quoted(cmp.Or(one.Sentence, "not told")), quoted(listed(versions)),
+		one.Grade, PrivateFirst, flow(unique(scenarios)))
 	if one.Reproduce != "" {
 		fmt.Fprintf(b, "reproduce: %s\n", quoted(one.Reproduce))
 	}
@@ -82,9 +82,10 @@ scenarios: %s
 // exactly is the predicate that takes this signature. Only a setup of more parts is taken as well.
 func exactly(s invariant.Signature) Match {
 	return Match{
-		Invariants: []string{s.Invariant}, Mechanisms: []invariant.Mechanism{s.Mechanism}, Roles: []invariant.Role{s.Roles}, Answers: []string{s.Answer},
-		Ways: []invariant.Way{s.Way}, Reach: []invariant.Reach{s.Reach}, Wrong: []string{s.Wrong}, Obstacles: []invariant.Obstacle{s.Obstacle},
-		Before: []invariant.Obstacle{s.Before}, Changes: []invariant.Change{s.Change}, Since: []invariant.Since{s.Since}, Setups: []string{s.Setup},
+		Invariants: []string{s.Invariant}, Mechanisms: []invariant.Mechanism{s.Mechanism}, Roles: []invariant.Role{s.Roles},
+		Answers: []string{s.Answer}, Ways: []invariant.Way{s.Way}, Reach: []invariant.Reach{s.Reach}, Wrong: []string{s.Wrong},
+		Obstacles: []invariant.Obstacle{s.Obstacle}, Before: []invariant.Obstacle{s.Before}, Changes: []invariant.Change{s.Change},
+		Since: []invariant.Since{s.Since}, Setups: []string{s.Setup},
 	}
 }
 
