@@ -80,6 +80,8 @@ func TestAnsweredAlike(t *testing.T) {
 			want{outcome: OutcomePass, checked: 11}},
 		{"404 for objects, and few answers of others", tell(name).askEvery(20, 28, "a", gadgets, 200, named).askEvery(40, 49, "b", gadgets, 404, named, missingObject),
 			want{outcome: OutcomePass, checked: 10}},
+		{"404 for objects, always, of few", tell(name).askEvery(20, 29, "a", gadgets, 200, named).askEvery(40, 48, "b", gadgets, 404, named, missingObject),
+			want{outcome: OutcomePass, checked: 9}},
 		{"404 for objects, as elsewhere once", tell(name).askEvery(20, 29, "a", gadgets, 200, named).ask(30, "a", gadgets, 404, named, missingObject).
 			askEvery(40, 49, "b", gadgets, 404, named, missingObject), want{outcome: OutcomePass, checked: 10}},
 		{"a conflict", across(direct(201, creating), 409, creating), right},
@@ -128,6 +130,8 @@ func TestAnsweredAlike(t *testing.T) {
 
 		{"an upgrade", across(direct(101, watching(5), socket, took(5)), 101, watching(5), socket, took(5)), right},
 		{"an upgrade that is none", across(direct(101, watching(5), socket, took(5)), 200, watching(5), socket, took(5)), wrong("200 where servers that serve it answer 101")},
+		{"an upgrade that is none, for an object that is missing elsewhere", across(direct(404, named, socket, missingObject), 200, named, socket),
+			wrong("200 where servers that serve it carry it out")},
 		{"an upgrade that nobody asked for", across(direct(200, watching(5), took(5)), 101, watching(5), took(5)), wrong("101 " + carried)},
 		{"an upgrade that carries nothing that can be read", across(direct(101, watching(5), socket, took(5)), 101, watching(5), socket, failed(history.FailureOther)),
 			wrong("101 and then no stream")},
