@@ -117,7 +117,7 @@ func TestAbandonedRequestsCostNobodyElse(t *testing.T) {
 			var abandoning sync.WaitGroup
 			for range 16 {
 				abandoning.Go(func() {
-					for range 100 {
+					for i := 0; i < 100 || arrived.Load() < 100 && i < 1000; i++ {
 						ctx, cancel := context.WithCancel(t.Context())
 						ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
 							time.AfterFunc(5*time.Millisecond, cancel) // about when the other server has it

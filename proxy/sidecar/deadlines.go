@@ -27,6 +27,7 @@ func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
 			return
 		}
+		defer body.end()
 		r.Body = body
 		if body.renew {
 			w = &answering{w, body}
@@ -54,6 +55,14 @@ func (b *timedBody) begin() error {
 		return nil
 	}
 	return b.control.SetReadDeadline(time.Now().Add(b.within))
+}
+
+// end keeps the body from using the ResponseWriter when the handler has returned: a transport may
+// still read the body then, and net/http would panic.
+func (b *timedBody) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lifted = true
 }
 
 // lift removes the deadline for good.
