@@ -46,7 +46,7 @@ func (e *exchange) forward(d Decision) {
 		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
-	header, err := e.h.peerHeader(e.r, f.protocol, e.policy.Quirks.TrustAnyHop)
+	header, err := e.h.peerHeader(e.r, f.protocol, e.policy.Quirks)
 	if err != nil {
 		e.fail(err)
 		return
@@ -105,8 +105,8 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 // kube-apiserver removes the Authorization header when it has authenticated a request
 // (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees it either.
 // Impersonation headers are passed on: the peer checks whether this user may use them.
-func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool) (http.Header, error) {
-	listed, err := connectionOptions(r.Header, trustAnyHop)
+func (h *Handler) peerHeader(r *http.Request, protocol string, quirks Quirks) (http.Header, error) {
+	listed, err := connectionOptions(r.Header, quirks.TrustAnyHop)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +123,14 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, trustAnyHop bool)
 	wire.KeepFromRepeating(header)
 	if u, ok := h.config.User(r.Context()); !ok {
 		return nil, apierrors.NewInternalError(errNobody)
+	} else if protocol != "" && quirks.UpgradesWithoutIdentity {
+		// The peer authenticates this server, and not the user.
 	} else if err := h.identity.set(header, u); err == errNobody {
 		return nil, apierrors.NewInternalError(err)
 	} else if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}
 	}
-	if trustAnyHop {
+	if quirks.TrustAnyHop {
 		// Upstream adds its own value, and then obeys a Connection header that names HopHeader.
 		if !slices.Contains(listed, HopHeader) {
 			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")

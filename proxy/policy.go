@@ -231,4 +231,10 @@ type Quirks struct {
 	// Discovery shows what it lists now (upstream: localDiscoveryCacheTicker). Without it, so does
 	// routing.
 	LocalByInterval bool
+
+	// UpgradesWithoutIdentity passes on a request for an upgrade (WebSocket, SPDY) without the user's
+	// identity headers. The peer sees the front-proxy certificate alone, and answers 401. (Upstream:
+	// the round tripper that adds the headers is not asked. UpgradeAwareHandler takes the connection
+	// from it, and writes the request itself.)
+	UpgradesWithoutIdentity bool
 }

@@ -102,6 +102,8 @@ func Upstream134() Policy {
 			LastErrorOnly:      true,
 			EmptyIsDocument:    true,
 			LocalByInterval:    true,
+
+			UpgradesWithoutIdentity: true,
 		},
 	}
 }
@@ -111,7 +113,7 @@ func Alpha128() Policy {
 	return Policy{
 		Name:      "alpha-1.28",
 		Knowledge: KnowledgePolicy{StorageVersions: true},
-		Quirks:    Quirks{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true},
+		Quirks:    Quirks{TrustAnyHop: true, AllMustResolve: true, PlainErrors: true, EncodeQuery: true, UpgradesWithoutIdentity: true},
 	}
 }
 

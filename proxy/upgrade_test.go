@@ -9,11 +9,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
+	upstreamproxy "k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/authentication/user"
+	proxyutil "k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/client-go/transport"
 
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
@@ -105,6 +109,53 @@ func TestUpgradeHalfClose(t *testing.T) {
 			rest, err := io.ReadAll(r)
 			if want := "got \"early and late\", <nil>\n"; err != nil || string(rest) != want {
 				t.Errorf("after half of the connection was closed: read %q, %v, want %q", rest, err, want)
+			}
+		})
+	}
+}
+
+// Released servers pass on the user with every request but one for an upgrade. The handler and the
+// round tripper of the real upstream code show it, put together as peerproxy puts them together.
+func TestUpgradesWithoutIdentity(t *testing.T) {
+	alice := &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}
+	released := func(far *httptest.Server) http.Handler {
+		to := transportTo(t, far, false)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			location := &url.URL{Scheme: "https", Host: address(far), Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+			request, cancel := proxyutil.NewRequestForProxy(location, r)
+			defer cancel()
+			asAlice := transport.NewAuthProxyRoundTripper(alice.Name, alice.UID, alice.Groups, alice.Extra, to)
+			upstreamproxy.NewUpgradeAwareHandler(location, asAlice, true, false, nil).ServeHTTP(w, request)
+		})
+	}
+	preset := func(p Policy) func(far *httptest.Server) http.Handler {
+		return func(far *httptest.Server) http.Handler {
+			return newShell(t, p, execs(address(far)), transportTo(t, far, true),
+				func(c *Config) { c.UpgradeTransport = transportTo(t, far, false) }, by(alice)).Handler
+		}
+	}
+	for name, c := range map[string]struct {
+		handler func(far *httptest.Server) http.Handler
+		want    string
+	}{
+		"released":  {released, ""},
+		"preset":    {preset(Upstream137()), ""},
+		"reference": {preset(Reference()), "alice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			far := peerServer(t, true, switching(t, "SPDY/3.1", func(net.Conn, *bufio.Reader) {}))
+			near := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.Header.Del("X-Remote-User") // as the filter of authentication does
+				c.handler(far).ServeHTTP(w, r)
+			}))
+			t.Cleanup(near.Close)
+			_, answered := dial(t, near, spdy("GET"))
+			answer, err := http.ReadResponse(answered, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := answer.Header.Get("X-Was-For"); answer.StatusCode != http.StatusSwitchingProtocols || got != c.want {
+				t.Errorf("%d, and the peer was asked for %q, want 101 and %q", answer.StatusCode, got, c.want)
 			}
 		})
 	}

@@ -388,8 +388,5 @@ func (x *exchange) seenAs() string {
 	if x.parent == nil {
 		return x.op.User
 	}
-	if user := x.request.Header.Get("X-Remote-User"); user != "" {
-		return user
-	}
-	return "system:anonymous"
+	return x.request.Header.Get("X-Remote-User")
 }

@@ -156,9 +156,12 @@ func (s *Simulator) dialNowhere(x *exchange) {
 	s.giveUpAfter(x, dialTimeout, errDial)
 }
 
-// unauthorized answers what a server does that does not believe its peer's certificate, and reports whether it did.
+// unauthorized answers as a server does that cannot tell who asks, and reports whether it did. That
+// server does not trust the certificate of its peer, or the peer names no user: the authority of
+// clients has not signed a peer's certificate.
 func (s *Simulator) unauthorized(x *exchange) bool {
-	if x.link.obstacle != scenario.NotAllowed || s.setup.believes() {
+	trusted := x.link.obstacle != scenario.NotAllowed || s.setup.believes()
+	if trusted && (x.parent == nil || x.request.Header.Get("X-Remote-User") != "") {
 		return false
 	}
 	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`

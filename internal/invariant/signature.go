@@ -54,7 +54,7 @@ const (
 	MechanismResource      Mechanism = "whole resource"   // of which the asked server has nothing
 	MechanismSubresource   Mechanism = "subresource"      // of a resource that the asked server has
 	MechanismWatch         Mechanism = "watch"            // that began, or got no answer
-	MechanismUpgrade       Mechanism = "upgrade"          // to WebSocket or SPDY; that began, or got no answer
+	MechanismUpgrade       Mechanism = "upgrade"          // to WebSocket or SPDY; that began, or got no answer or 401
 	MechanismForgedHop     Mechanism = "forged hop"       // the client itself set the header of the hop
 	MechanismDiscovery     Mechanism = "merged discovery" // /api and /apis, aggregated
 	MechanismGroupDocument Mechanism = "group document"   // /apis/GROUP and /apis/GROUP/VERSION
@@ -217,11 +217,14 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 // mechanism is the part that the request tests. An error says nothing of what would have come after
 // it: neither of a watch nor of an upgrade.
 func (f *Facts) mechanism(o *observation) Mechanism {
-	m := f.requested(o)
-	if (m == MechanismWatch || m == MechanismUpgrade) && o.op.Status >= http.StatusBadRequest {
+	switch m := f.requested(o); {
+	case m == MechanismUpgrade && o.op.Status == http.StatusUnauthorized: // upgrades carry identities in their own way
+		return m
+	case (m == MechanismWatch || m == MechanismUpgrade) && o.op.Status >= http.StatusBadRequest:
 		return MechanismResource
+	default:
+		return m
 	}
-	return m
 }
 
 // requested is the part that the request tests, whatever the answer.

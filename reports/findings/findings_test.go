@@ -46,6 +46,7 @@ func TestEveryFileSaysWhatPeopleAskFor(t *testing.T) {
 // A signature that a finding explains, and near ones that it must not.
 func TestPredicatesAreNarrow(t *testing.T) {
 	const notFound, unavailable = "NoFalseNotFound", "UnavailableOnPeerFailure"
+	const otherAnswers = "401 where servers give this user other answers at that time"
 	type change func(*invariant.Signature)
 	whole := invariant.Signature{
 		Invariant: notFound, Mechanism: invariant.MechanismResource, Roles: invariant.RoleOlder, Answer: "404 resource",
@@ -63,6 +64,7 @@ func TestPredicatesAreNarrow(t *testing.T) {
 	}
 	var (
 		subresource = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismSubresource }
+		upgraded    = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismUpgrade }
 		itself      = func(s *invariant.Signature) { s.Roles, s.Reach = invariant.RoleItself, invariant.ReachNobody }
 		passedOn    = func(s *invariant.Signature) { s.Way = invariant.WayPassedOn }
 		same        = func(s *invariant.Signature) { s.Roles = invariant.RoleSame }
@@ -132,6 +134,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"it goes round", 0, with(whole, of("NoLoop"), passedOn, wrong("came back"))},
 		{"learned late, soon after a restart", 24, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 		{"never learned, long after a restart", 0, with(whole, changed(invariant.ChangeCapable))},
+		{"an upgrade without a user", 25, with(whole, of("AnsweredAlike"), upgraded, passedOn, status("401"), wrong(otherAnswers))},
+		{"the same of a request without an upgrade", 0, with(whole, of("AnsweredAlike"), passedOn, status("401"), wrong(otherAnswers))},
+		{"an upgrade that the asked server refuses", 0, with(whole, of("AnsweredAlike"), upgraded, status("401"), wrong(otherAnswers))},
+		{"an upgrade that is answered plainly", 0, with(whole, of("AnsweredAlike"), upgraded, passedOn, status("200"), wrong("200 where servers that serve it answer 101"))},
 		{"half an address has no effect", 30, with(flags, wrong("its lease contradicts --peer-advertise-ip"), setUp("asked server: advertising an address and no port"))},
 		{"the other half", 30, with(flags, wrong("its lease contradicts --peer-advertise-port"), setUp("asked server: advertising a port and no address"))},
 		{"a whole address has no effect", 0, with(flags, wrong("its lease contradicts --peer-advertise-ip"))},
