@@ -20,18 +20,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// apiserver is a fake kube-apiserver: it trusts identity headers only with a front-proxy
-// certificate, serves some resources, reviews tokens, and records its requests.
+// apiserver is a kube-apiserver with the real filters of k8s.io/apiserver (see filtered). What is
+// behind the filters is a stand-in: it serves some resources, reviews tokens, and records its
+// requests.
 type apiserver struct {
 	t      *testing.T
 	name   string
 	server *httptest.Server
-	front  *x509.CertPool
 
 	mu        sync.Mutex
+	front     *x509.CertPool                   // of front proxies
+	hint      *x509.CertPool                   // named to clients; nil: none
+	headers   identityNames                    // where identities are read from
+	forbids   func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
 	resources []schema.GroupVersionResource
 	tokens    map[string]authenticationv1.UserInfo
 	leases    map[string]*coordinationv1.Lease
@@ -44,25 +49,29 @@ type apiserver struct {
 	events    chan string // for watches
 }
 
-// kubeconfigToken is the token in the kubeconfigs of these tests.
-const kubeconfigToken = "the-kubeconfigs-own"
+// kubeconfigToken is the token in the kubeconfigs of these tests, and kubeconfigUser its user.
+const (
+	kubeconfigToken = "the-kubeconfigs-own"
+	kubeconfigUser  = "system:sidecar"
+)
 
 // seen is a received request, except requests of the sidecar itself.
 type seen struct {
-	method, path, query, user, uid string
+	method, path, query, user, uid string // the caller, before impersonation
 	groups                         []string
-	header                         http.Header
-	body                           []byte // of what is served
+	extra                          map[string][]string
+	header                         http.Header // as it was received
+	body                           []byte      // of what is served
 }
 
 func newAPIServer(t *testing.T, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
 	a := &apiserver{
-		t: t, name: name, front: pool(front), resources: resources, started: "1000.5",
+		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
 		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string),
 	}
-	a.server = httptest.NewUnstartedServer(http.HandlerFunc(a.serve))
+	a.server = httptest.NewUnstartedServer(a.filtered(http.HandlerFunc(a.serve)))
 	a.restart()
-	a.server.TLS = &tls.Config{
+	config := &tls.Config{
 		ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving.tls(t)},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			a.mu.Lock()
@@ -73,6 +82,13 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 			return nil, nil // the one above
 		},
 	}
+	a.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		current := config.Clone()
+		current.NextProtos, current.ClientCAs = []string{"h2", "http/1.1"}, a.hint
+		return current, nil
+	}}
 	a.server.EnableHTTP2 = true
 	a.server.StartTLS()
 	t.Cleanup(a.server.Close)
@@ -112,28 +128,15 @@ func (a *apiserver) lease(name string) *coordinationv1.Lease {
 	return a.leases[name].DeepCopy()
 }
 
-// trusted reports whether the caller has a front-proxy certificate.
-func (a *apiserver) trusted(r *http.Request) bool {
-	if len(r.TLS.PeerCertificates) == 0 || r.TLS.PeerCertificates[0].Subject.CommonName != "front-proxy-client" {
-		return false
-	}
-	_, err := r.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: a.front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return err == nil
-}
-
 func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
-	byToken := r.Header.Get("Authorization") == "Bearer "+kubeconfigToken
-	if !byToken && (!a.trusted(r) || r.Header.Get("X-Remote-User") == "") {
-		a.status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
-		return
-	}
+	caller := callerOf(r)
 	s := seen{
-		method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, user: r.Header.Get("X-Remote-User"), uid: r.Header.Get("X-Remote-Uid"),
-		groups: r.Header["X-Remote-Group"], header: r.Header.Clone(),
+		method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, user: caller.user.GetName(), uid: caller.user.GetUID(),
+		groups: caller.user.GetGroups(), extra: caller.user.GetExtra(), header: caller.header,
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if byToken {
+	if s.user == kubeconfigUser {
 		a.byToken++
 	} else if s.user != selfUser.Name {
 		a.seen = append(a.seen, s)
@@ -154,10 +157,6 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "/version":
 		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
 	case path == "/api" || path == "/apis" || path == "/apis/":
-		if slices.Contains(s.groups, "system:unauthenticated") {
-			a.status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
-			return
-		}
 		a.write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.document(strings.TrimSuffix(path, "/")))
 	case path == "/apis/authentication.k8s.io/v1/tokenreviews":
 		a.review(w, r)
