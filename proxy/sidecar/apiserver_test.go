@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -158,12 +159,20 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
 	case path == "/api" || path == "/apis" || path == "/apis/":
 		a.write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.document(strings.TrimSuffix(path, "/")))
+	case path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
+		effective, _ := apirequest.UserFrom(r.Context())
+		a.write(w, "application/json", authenticationv1.SelfSubjectReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
+			Status:   authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfoOf(effective)},
+		})
 	case path == "/apis/authentication.k8s.io/v1/tokenreviews":
 		a.review(w, r)
 	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
 		a.serveLease(w, r)
 	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
 		a.list(w, r, []any{})
+	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
+		a.status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
 	case a.serves(path) && strings.HasSuffix(path, "/exec"):
 		a.upgrade(w, r)
 	case a.serves(path) && r.URL.Query().Get("watch") == "true":
@@ -206,7 +215,9 @@ func (a *apiserver) document(path string) apidiscoveryv2.APIGroupDiscoveryList {
 			ObjectMeta: metav1.ObjectMeta{Name: r.Group},
 			Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: r.Version, Resources: []apidiscoveryv2.APIResourceDiscovery{{
 				Resource: r.Resource, Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch", "create"},
-				Subresources: []apidiscoveryv2.APISubresourceDiscovery{{Subresource: "exec", Verbs: []string{"get", "create"}}},
+				Subresources: []apidiscoveryv2.APISubresourceDiscovery{
+					{Subresource: "exec", Verbs: []string{"get", "create"}}, {Subresource: "proxy", Verbs: []string{"get", "create"}},
+				},
 			}}}},
 		})
 	}

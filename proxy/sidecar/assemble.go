@@ -37,6 +37,7 @@ type sidecar struct {
 	store     *proxy.Store
 	access    *accessObserver
 	probe     *probe
+	own       *ownCredentials
 	sources   *peers.Sources
 	publisher *peers.Publisher // nil if the peers are given by --peer
 	serverTLS *serverTLS
@@ -110,7 +111,13 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if len(names.uid) > 0 {
 		written.UID = names.uid[0]
 	}
-	local := newLocal(s.upstream, s.toLocal, names, s.log)
+	if err := s.clients(names); err != nil {
+		return err
+	}
+	if err := registry.Register(s.own.refused); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
+	local := newLocal(s.upstream, asserted{s.toLocal, s.own}, names, s.log)
 	handler, err := proxy.New(proxy.Config{
 		Store:           s.store,
 		Local:           local,
@@ -122,9 +129,6 @@ func (s *sidecar) assemble(ctx context.Context) error {
 		Logger:          s.log,
 	})
 	if err != nil {
-		return err
-	}
-	if err := s.clients(names); err != nil {
 		return err
 	}
 	if err := s.knowledge(written, peerMetrics, proxyMetrics.Fetched, names); err != nil {
@@ -160,6 +164,7 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 		client: &http.Client{Transport: asSelf{http1{s.toProbe}, names}},
 		changed: func() {
 			s.store.Observe(proxy.LocalLost{At: time.Now()}) // the new process may be of another version
+			s.own.suspect()
 			s.sources.RefreshLocal()
 		},
 	}
@@ -193,6 +198,7 @@ func (s *sidecar) checks() checks {
 			"proxy-peers-synced", func() bool { return s.store.Table().Synced() },
 			"not every source of knowledge about peers has delivered its first list yet",
 		},
+		{"proxy-local-credentials", func() bool { return !s.own.lost() }, errOwnCredentials.Error()},
 	}
 	if s.publisher != nil {
 		own = append(own, check{
@@ -214,7 +220,12 @@ func (s *sidecar) report() PeersReport {
 
 // clients makes the clients by which the sidecar itself uses the API of the local server.
 func (s *sidecar) clients(names identityNames) (err error) {
-	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}}
+	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}, QPS: -1}
+	asserting, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
+	}
+	s.own = newOwnCredentials(asserting.AuthenticationV1().SelfSubjectReviews(), s.log)
 	if s.Kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)

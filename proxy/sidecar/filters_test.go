@@ -85,6 +85,14 @@ func infoOf(u authenticationv1.UserInfo) *user.DefaultInfo {
 	return info
 }
 
+func userInfoOf(u user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: map[string]authenticationv1.ExtraValue{}}
+	for key, values := range u.GetExtra() {
+		info.Extra[key] = values
+	}
+	return info
+}
+
 // authorize allows what RBAC allows by default, and all resources.
 func (a *apiserver) authorize(_ context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
 	a.mu.Lock()

@@ -166,6 +166,11 @@ func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // not the local server's fault
 		return
 	}
+	if errors.Is(err, errOwnCredentials) { // logged by ownCredentials
+		w.Header().Set("Retry-After", "1") // safe: the request was not carried out
+		answerError(w, r, apierrors.NewServiceUnavailable("the local kube-apiserver does not accept the proxy's credentials"))
+		return
+	}
 	level := slog.LevelDebug // warn only once: the access log and the metrics count
 	if !l.failing.Swap(true) {
 		level = slog.LevelWarn

@@ -13,6 +13,7 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy/connections"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // peerServerName is the name that serving certificates of peers must have (KEP-4020;
@@ -109,7 +110,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // Framer.readMetaFrame). So these requests do not share connections with others.
 func throughProxy(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
-	return ok && (info.Verb == "proxy" || info.Subresource == "proxy")
+	return ok && wire.ThroughProxy(info)
 }
 
 // http1 sends by HTTP/1.1.
@@ -139,13 +140,17 @@ func (t *transports) closeIdle() {
 	t.http1.CloseIdleConnections()
 }
 
-// clientTLS returns the TLS client configuration with the present certificate and authorities.
+// clientTLS returns the TLS client configuration with the present certificate and authorities. The
+// certificate is always sent, also if the server's CA hint does not name its issuer. By
+// [tls.Config.Certificates] Go would send none then, and the server would take the request for
+// anonymous instead of refusing it.
 func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config {
+	certificate := c.proxyClient.current.Load()
 	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		RootCAs:      ca.pool(),
-		ServerName:   serverName,
-		Certificates: []tls.Certificate{*c.proxyClient.current.Load()},
+		MinVersion:           tls.VersionTLS12,
+		RootCAs:              ca.pool(),
+		ServerName:           serverName,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil },
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package wire has what the handler, the sources and the sidecar do alike: header sizes, forbidden
-// headers, long-running requests and TLS alerts.
+// headers, requests of some kinds, and TLS alerts.
 package wire
 
 import (
@@ -28,6 +28,11 @@ func LongRunning(info *apirequest.RequestInfo) bool {
 		return true
 	}
 	return false
+}
+
+// ThroughProxy reports whether a pod, a service or a node answers, and not the API server.
+func ThroughProxy(info *apirequest.RequestInfo) bool {
+	return info.Verb == "proxy" || info.Subresource == "proxy"
 }
 
 // KeepFromRepeating lower-cases the headers that make net/http repeat a request that may have been
