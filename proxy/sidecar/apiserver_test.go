@@ -33,21 +33,23 @@ type apiserver struct {
 	name   string
 	server *httptest.Server
 
-	mu        sync.Mutex
-	front     *x509.CertPool                   // of front proxies
-	hint      *x509.CertPool                   // named to clients; nil: none
-	headers   identityNames                    // where identities are read from
-	forbids   func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
-	resources []schema.GroupVersionResource
-	tokens    map[string]authenticationv1.UserInfo
-	leases    map[string]*coordinationv1.Lease
-	unready   bool
-	noReviews bool
-	process   *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
-	started   string           // the start time of its process
-	seen      []seen
-	byToken   int         // requests with the kubeconfig's credentials
-	events    chan string // for watches
+	mu          sync.Mutex
+	front       *x509.CertPool                   // of front proxies
+	hint        *x509.CertPool                   // named to clients; nil: none
+	unpublished bool                             // there is no ConfigMap yet
+	headers     *identityNames                   // where identities are read from
+	forbids     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
+	resources   []schema.GroupVersionResource
+	tokens      map[string]authenticationv1.UserInfo
+	leases      map[string]*coordinationv1.Lease
+	unready     bool
+	noReviews   bool
+	process     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
+	started     string           // the start time of its process
+	seen        []seen
+	byToken     int         // requests with the kubeconfig's credentials
+	events      chan string // for watches
+	maps        chan string // for watches of ConfigMaps
 }
 
 // kubeconfigToken is the token in the kubeconfigs of these tests, and kubeconfigUser its user.
@@ -68,7 +70,7 @@ type seen struct {
 func newAPIServer(t *testing.T, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
 	a := &apiserver{
 		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
-		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string),
+		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string), maps: make(chan string),
 	}
 	a.server = httptest.NewUnstartedServer(a.filtered(http.HandlerFunc(a.serve)))
 	a.restart()
@@ -159,6 +161,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
 	case path == "/api" || path == "/apis" || path == "/apis/":
 		a.write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.document(strings.TrimSuffix(path, "/")))
+	case path == "/api/v1/namespaces/kube-system/configmaps":
+		items := []any{a.authenticationConfig()}
+		if a.unpublished {
+			items = nil
+		}
+		a.list(w, r, items)
 	case path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
 		effective, _ := apirequest.UserFrom(r.Context())
 		a.write(w, "application/json", authenticationv1.SelfSubjectReview{
@@ -276,6 +284,9 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
+		if strings.HasSuffix(r.URL.Path, "/configmaps") {
+			a.stream(w, r, a.maps)
+		}
 		a.wait(r)
 		return
 	}
@@ -283,10 +294,30 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/customresourcedefinitions"):
 		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
+	case strings.HasSuffix(r.URL.Path, "/configmaps"):
+		kind, version = "ConfigMapList", "v1"
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
 		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
 	}
 	a.write(w, "application/json", map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+}
+
+// authenticationConfig is the ConfigMap with the server's flags.
+func (a *apiserver) authenticationConfig() map[string]any {
+	list := func(names []string) string {
+		text, err := json.Marshal(names)
+		if err != nil {
+			a.t.Error(err)
+		}
+		return string(text)
+	}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": authenticationConfig, "namespace": "kube-system", "resourceVersion": "1"},
+		"data": map[string]string{
+			"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": list(a.headers.user), "requestheader-uid-headers": list(a.headers.uid),
+			"requestheader-group-headers": list(a.headers.group), "requestheader-extra-headers-prefix": list(a.headers.extra),
+		},
+	}
 }
 
 // wait waits, without the lock, until the caller leaves or the test ends.
@@ -304,11 +335,16 @@ func (a *apiserver) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Served-By", a.name)
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
+	a.stream(w, r, a.events)
+}
+
+// stream sends events, without the lock, until the caller leaves or the test ends.
+func (a *apiserver) stream(w http.ResponseWriter, r *http.Request, events chan string) {
 	a.mu.Unlock()
 	defer a.mu.Lock()
 	for {
 		select {
-		case event := <-a.events:
+		case event := <-events:
 			fmt.Fprintln(w, event)
 			_ = http.NewResponseController(w).Flush()
 		case <-r.Context().Done():

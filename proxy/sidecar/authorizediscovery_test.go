@@ -41,7 +41,7 @@ func TestStatusesThatOpenTheGate(t *testing.T) {
 	opens := []int{http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}
 	merged := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "merged") })
 	for code := 200; code < 600; code++ {
-		gate := &discoveryAuthorizer{proxy: merged, merges: true, local: newLocal(&url.URL{Scheme: "https", Host: "local.test"}, answersWith(code), standardNames, slog.New(slog.DiscardHandler))}
+		gate := &discoveryAuthorizer{proxy: merged, merges: true, local: newLocal(&url.URL{Scheme: "https", Host: "local.test"}, answersWith(code), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))}
 		got := httptest.NewRecorder()
 		gate.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/apis", nil))
 		want := slices.Contains(opens, code)

@@ -92,7 +92,7 @@ func TestAbortedBodyIsABadRequest(t *testing.T) {
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return nil, err
-	}), standardNames, slog.New(slog.DiscardHandler))
+	}), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))
 	for _, err := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, common, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(err)))

@@ -32,13 +32,13 @@ var hopHeaders = []string{folded(proxy.HopHeader), folded(proxy.HopHeaderPublish
 type local struct {
 	upstream  *url.URL
 	transport http.RoundTripper
-	names     identityNames
+	names     *headerNames
 	log       *slog.Logger
 	proxy     *httputil.ReverseProxy
 	failing   atomic.Bool // the last request got no answer
 }
 
-func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log *slog.Logger) *local {
+func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *slog.Logger) *local {
 	rt = boundHeaders{rt}
 	l := &local{upstream: upstream, transport: rt, names: names, log: log}
 	l.proxy = &httputil.ReverseProxy{
@@ -118,10 +118,9 @@ func (l *local) direct(out, in *http.Request) {
 	out.Header.Del("Authorization")
 	wire.KeepFromRepeating(out.Header) // needed because a short body can be sent again
 	dropHop(out.Header)
-	if u, ok := apirequest.UserFrom(in.Context()); ok {
-		l.names.set(out, u)
-	} else {
-		l.names.drop(out.Header) // unreachable behind authentication: fail closed
+	l.names.drop(out.Header)
+	if u, ok := apirequest.UserFrom(in.Context()); ok { // always, behind authentication
+		l.names.own.set(out, u)
 	}
 }
 

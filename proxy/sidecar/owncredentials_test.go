@@ -56,7 +56,7 @@ func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
 func TestServerThatIgnoresIdentityHeadersIsNoticed(t *testing.T) {
 	a, r := one(t)
 	a.set(func() {
-		a.headers = identityNames{user: []string{"X-Other-User"}, group: []string{"X-Other-Group"}, extra: []string{"X-Other-Extra-"}}
+		a.headers = &identityNames{user: []string{"X-Other-User"}, group: []string{"X-Other-Group"}, extra: []string{"X-Other-Extra-"}}
 	})
 	a.restart() // flags change with the process
 	await(t, "it is not ready", func() bool { return strings.Contains(r.onAdmin("/readyz").body, "[-]proxy-local-credentials") })
