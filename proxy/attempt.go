@@ -65,7 +65,9 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		if f.clientFailed(result) {
 			return true
 		}
-		f.reportFailure(d)
+		if watch.tried(err) {
+			f.reportFailure(d)
+		}
 		f.failed(ctx, result, trouble)
 		return false
 	}

@@ -137,12 +137,16 @@ func dropHop(h http.Header) {
 	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders refuses requests with more headers than the local server takes. They would break the
-// HTTP/2 connection, which all requests share.
+// boundHeaders refuses requests with more headers than the local server takes, which would break the
+// HTTP/2 connection that all requests share, and requests that no transport sends.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := wire.CheckHeaderSize(r.URL, r.Header, r.Trailer); err != nil {
+	err := wire.CheckSendable(r)
+	if err == nil {
+		err = wire.CheckHeaderSize(r.URL, r.Header, r.Trailer)
+	}
+	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper must
 		}
