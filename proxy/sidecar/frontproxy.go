@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	clienttransport "k8s.io/client-go/transport"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // frontProxies trusts the identity headers of callers whose client certificate is signed by the
@@ -197,6 +199,9 @@ func notCarriedByHeaders(u user.Info) string {
 				return fmt.Sprintf("the %s contains control characters", part.what)
 			}
 		}
+	}
+	if one, other := wire.KeysThatDifferInCase(u.GetExtra()); other != "" {
+		return fmt.Sprintf("the keys %q and %q of extra attributes differ in case only", one, other)
 	}
 	return ""
 }
