@@ -11,12 +11,15 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 var (
 	errNoAnswerInTime = errors.New("no headers of an answer within the time for one attempt")
 	errBusy           = errors.New("too many requests to this peer are in flight")
 	errRefused        = errors.New("the peer does not serve this resource")
+	errUnauthorized   = errors.New("the peer answered 401: it does not accept this server's front-proxy certificate")
 )
 
 // try makes one attempt and reports whether the client has its answer.
@@ -59,13 +62,23 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 			f.blameClient()
 			return true
 		}
-		f.reportFailure(d)
+		if watch.tried(err) {
+			f.reportFailure(d)
+		}
 		f.failed(ctx, result, trouble)
 		return false
 	}
 	defer answer.Body.Close()
-	f.h.store.Observe(PeerAnswered{ID: d.Peer})
 	result.Code = answer.StatusCode
+	if f.refusesUs(answer) {
+		const trouble = "it does not accept this server's credentials"
+		result.Outcome, result.Err, result.Unauthorized = Refused, errUnauthorized, true
+		endAttempt(span, result, trouble)
+		f.reportFailure(d)
+		f.failed(ctx, result, trouble)
+		return false
+	}
+	f.h.store.Observe(PeerAnswered{ID: d.Peer})
 	if f.policy.Routing.RefuseAtHop && result.Code == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
 		result.Outcome, result.Err = Refused, errRefused
 		endAttempt(span, result, errRefused.Error())
@@ -78,6 +91,14 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	f.body.Answered()
 	f.answer(answer)
 	return true
+}
+
+// refusesUs reports whether an answer says that the peer does not accept this server's credentials.
+// The peer authenticates this server and believes what it says of the client, so a 401 says nothing
+// about the client's credentials, which the client would discard. Only a pod, service or node may
+// mean the client.
+func (f *forwarding) refusesUs(answer *http.Response) bool {
+	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
 // failed records an attempt that brought no answer.

@@ -69,7 +69,8 @@ const (
 	NotDelivered Outcome = iota
 	// Undecided: the peer may have carried the request out before the connection broke or timed out.
 	Undecided
-	// Refused: the peer said that it does not serve the request, and did not carry it out.
+	// Refused: the peer said that it does not serve the request, or does not accept this server's
+	// credentials, and did not carry it out.
 	Refused
 )
 

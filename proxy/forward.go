@@ -46,6 +46,10 @@ func (e *exchange) forward(d Decision) {
 		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
+	if err := wire.CheckSendable(e.r); err != nil {
+		e.fail(err)
+		return
+	}
 	header, err := e.h.peerHeader(e.r, f.protocol, e.policy.Quirks)
 	if err != nil {
 		e.fail(err)

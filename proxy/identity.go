@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // IdentityHeaders names the headers in which a front proxy tells a server the user; the server's
@@ -86,6 +88,9 @@ func (n identityHeaders) set(h http.Header, u user.Info) error {
 		return err
 	}
 	extra := u.GetExtra()
+	if one, other := wire.KeysThatDifferInCase(extra); other != "" {
+		return fmt.Errorf("the user's extra keys %q and %q cannot be sent to a peer unchanged: header names have no case", one, other)
+	}
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		if err := add("extra "+key, http.CanonicalHeaderKey(n.ExtraPrefix+escapeExtraKey(key)), extra[key]...); err != nil {
 			return err

@@ -232,3 +232,26 @@ func FuzzIdentity(f *testing.F) {
 		}
 	})
 }
+
+// Header names have no case: two such keys would arrive as one, with the values of both.
+func TestExtraKeysThatDifferInCaseAreRefused(t *testing.T) {
+	names, err := newIdentityHeaders(IdentityHeaders{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		extra   map[string][]string
+		refused bool
+	}{
+		{map[string][]string{"scopes": {"a"}, "Scopes": {"b"}}, true},
+		{map[string][]string{"example.com/a": {"a"}, "example.com/A": {"b"}}, true},
+		{map[string][]string{"ké": {"a"}, "Ké": {"b"}, "x": {"c"}}, true},
+		{map[string][]string{"Scopes": {"b"}}, false},
+		{map[string][]string{"scopes": {"a"}, "scope": {"b"}, "scopes2": {"c"}}, false},
+		{map[string][]string{"a-b": {"a"}, "a_b": {"b"}}, false},
+	} {
+		if err := names.set(http.Header{}, &user.DefaultInfo{Name: "alice", Extra: c.extra}); (err != nil) != c.refused {
+			t.Errorf("%v: %v; want refused %t", c.extra, err, c.refused)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func NewMetrics() *Metrics {
 		noPeer: one("aggregator_discovery_nopeer_requests_total",
 			"Requests for the local server's own discovery (profile=nopeer)."),
 		decisions: vec("skewproof_proxy_decisions_total", "Decisions about requests, by action and reason.", "action", "reason"),
-		attempts:  vec("skewproof_proxy_attempts_total", "Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused.", "outcome"),
+		attempts:  vec("skewproof_proxy_attempts_total", "Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused; unauthorized if the peer did not accept this server's certificate.", "outcome"),
 		failovers: one("skewproof_proxy_failovers_total", "Attempts at another peer after one had failed."),
 		ejections: one("skewproof_proxy_ejections_total", "How often a failure made the server avoid a peer for a while."),
 	}
@@ -87,6 +87,8 @@ func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
 		return
 	case a.Busy:
 		m.attempts.WithLabelValues("busy").Inc()
+	case a.Unauthorized:
+		m.attempts.WithLabelValues("unauthorized").Inc()
 	default:
 		m.attempts.WithLabelValues(a.Outcome.String()).Inc()
 	}

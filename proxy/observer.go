@@ -33,6 +33,8 @@ type AttemptResult struct {
 
 	// Busy: the request was not sent, because too many to this peer are in flight.
 	Busy bool
+	// Unauthorized: the peer did not accept this server's credentials.
+	Unauthorized bool
 
 	// Duration is how long the attempt took, by the handler's clock.
 	Duration time.Duration

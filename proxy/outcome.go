@@ -138,6 +138,12 @@ func (a *attemptTrace) end() {
 	a.ended = true
 }
 
+// tried reports whether a connection to the peer was tried before an error. A transport refuses some
+// requests before that, such as those with invalid headers, and the peer is not to blame.
+func (a *attemptTrace) tried(err error) bool {
+	return a.delivery() != untraced || wire.Is[*net.OpError](err) || wire.Is[NotDeliveredError](err)
+}
+
 func (a *attemptTrace) delivery() delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -206,8 +206,9 @@ type Quirks struct {
 	TrustAnyHop bool
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, addresses
-	// included. It also forwards more headers than a peer takes, which fails. Without it, the answer
-	// is a metav1.Status without addresses, and too many headers are answered with 431.
+	// included. It also forwards more headers than a peer takes, which fails, and passes on a peer's
+	// 401 for this server's own credentials. Without it, the answer is a metav1.Status without
+	// addresses, too many headers are answered with 431, and such a 401 is a failed attempt.
 	PlainErrors bool
 
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.

@@ -145,6 +145,7 @@ func TestFailover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, c.policy, known, transportFunc(func(r *http.Request) (*http.Response, error) {
 				if err := c.fail[strings.TrimSuffix(r.URL.Host, ".test:6443")]; err != nil {
+					traced(r.Context(), err == reset) // as net/http does
 					return nil, err
 				}
 				return says(201, ""), nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,9 @@ var roots = []string{"/api", "/apis"}
 // RoundTrip is the way to every peer. Whoever sends an exchange's request on finds in it what the
 // peer got.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil { // as net/http does
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
 	answer, takes, err := w.reply(r)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -54,8 +55,11 @@ func timedOut(err error) bool {
 type statusError int
 
 func (e statusError) Error() string {
-	if e >= 300 && e < 400 {
+	switch {
+	case e >= 300 && e < 400:
 		return fmt.Sprintf("it answered %d, and redirects are not followed", int(e))
+	case e == http.StatusUnauthorized:
+		return "it answered 401: it does not accept this server's front-proxy certificate"
 	}
 	return fmt.Sprintf("it answered %d", int(e))
 }

@@ -55,7 +55,8 @@ type AccessRecord struct {
 // AccessAttempt is one attempt at a peer.
 type AccessAttempt struct {
 	Peer string `json:"peer"`
-	// Outcome is "answered", "not-delivered", "undecided" or "refused".
+	// Outcome is "answered", "not-delivered", "undecided", "refused", or "unauthorized" if the peer did
+	// not accept this server's credentials.
 	Outcome string `json:"outcome"`
 }
 
@@ -130,6 +131,9 @@ func (o *accessObserver) Attempted(ctx context.Context, _ proxy.Request, a proxy
 	if a.Answered {
 		attempt.Outcome = "answered"
 		request.Peer = attempt.Peer
+	}
+	if a.Unauthorized {
+		attempt.Outcome = "unauthorized"
 	}
 	request.Attempts = append(request.Attempts, attempt)
 }

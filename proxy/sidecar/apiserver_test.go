@@ -20,58 +20,71 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// apiserver is a fake kube-apiserver: it trusts identity headers only with a front-proxy
-// certificate, serves some resources, reviews tokens, and records its requests.
+// apiserver is a kube-apiserver with the real filters of k8s.io/apiserver (see filtered). What is
+// behind the filters is a stand-in: it serves some resources, reviews tokens, and records its
+// requests.
 type apiserver struct {
 	t      *testing.T
 	name   string
 	server *httptest.Server
-	front  *x509.CertPool
 
-	mu        sync.Mutex
-	filters   http.Handler // what requests get to first; nil: serve
-	resources []schema.GroupVersionResource
-	tokens    map[string]authenticationv1.UserInfo
-	leases    map[string]*coordinationv1.Lease
-	unready   bool
-	noReviews bool
-	process   *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
-	started   string           // the start time of its process
-	seen      []seen
-	byToken   int         // requests with the kubeconfig's credentials
-	events    chan string // for watches
+	mu          sync.Mutex
+	filters     http.Handler                     // replaces the usual filters; nil: those
+	front       *x509.CertPool                   // of front proxies
+	hint        *x509.CertPool                   // named to clients; nil: none
+	unpublished bool                             // there is no ConfigMap yet
+	headers     *identityNames                   // where identities are read from
+	forbids     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
+	resources   []schema.GroupVersionResource
+	tokens      map[string]authenticationv1.UserInfo
+	leases      map[string]*coordinationv1.Lease
+	unready     bool
+	noReviews   bool
+	process     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
+	started     string           // the start time of its process
+	seen        []seen
+	byToken     int         // requests with the kubeconfig's credentials
+	events      chan string // for watches
+	maps        chan string // for watches of ConfigMaps
 }
 
-// kubeconfigToken is the token in the kubeconfigs of these tests.
-const kubeconfigToken = "the-kubeconfigs-own"
+// kubeconfigToken is the token in the kubeconfigs of these tests, and kubeconfigUser its user.
+const (
+	kubeconfigToken = "the-kubeconfigs-own"
+	kubeconfigUser  = "system:sidecar"
+)
 
 // seen is a received request, except requests of the sidecar itself.
 type seen struct {
-	method, path, query, user, uid string
+	method, path, query, user, uid string // the caller, before impersonation
 	groups                         []string
-	header                         http.Header
-	body                           []byte // of what is served
+	extra                          map[string][]string
+	header                         http.Header // as it was received
+	body                           []byte      // of what is served
 }
 
 func newAPIServer(t *testing.T, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
 	a := &apiserver{
-		t: t, name: name, front: pool(front), resources: resources, started: "1000.5",
-		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string),
+		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
+		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string), maps: make(chan string),
 	}
+	usual := a.filtered(http.HandlerFunc(a.serve))
 	a.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var filters http.Handler
 		a.set(func() { filters = a.filters })
 		if filters == nil {
-			filters = http.HandlerFunc(a.serve)
+			filters = usual
 		}
 		filters.ServeHTTP(w, r)
 	}))
 	useKubeWindows(t, a.server.Config)
 	a.restart()
-	a.server.TLS = &tls.Config{
+	config := &tls.Config{
 		ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving.tls(t)},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			a.mu.Lock()
@@ -82,6 +95,13 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 			return nil, nil // the one above
 		},
 	}
+	a.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		current := config.Clone()
+		current.NextProtos, current.ClientCAs = []string{"h2", "http/1.1"}, a.hint
+		return current, nil
+	}}
 	a.server.EnableHTTP2 = true
 	a.server.StartTLS()
 	t.Cleanup(a.server.Close)
@@ -121,28 +141,15 @@ func (a *apiserver) lease(name string) *coordinationv1.Lease {
 	return a.leases[name].DeepCopy()
 }
 
-// trusted reports whether the caller has a front-proxy certificate.
-func (a *apiserver) trusted(r *http.Request) bool {
-	if len(r.TLS.PeerCertificates) == 0 || r.TLS.PeerCertificates[0].Subject.CommonName != "front-proxy-client" {
-		return false
-	}
-	_, err := r.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: a.front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return err == nil
-}
-
 func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
-	byToken := r.Header.Get("Authorization") == "Bearer "+kubeconfigToken
-	if !byToken && (!a.trusted(r) || r.Header.Get("X-Remote-User") == "") {
-		a.status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
-		return
-	}
+	caller := callerOf(r)
 	s := seen{
-		method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, user: r.Header.Get("X-Remote-User"), uid: r.Header.Get("X-Remote-Uid"),
-		groups: r.Header["X-Remote-Group"], header: r.Header.Clone(),
+		method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, user: caller.user.GetName(), uid: caller.user.GetUID(),
+		groups: caller.user.GetGroups(), extra: caller.user.GetExtra(), header: caller.header,
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if byToken {
+	if s.user == kubeconfigUser {
 		a.byToken++
 	} else if s.user != selfUser.Name {
 		a.seen = append(a.seen, s)
@@ -163,17 +170,27 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "/version":
 		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
 	case path == "/api" || path == "/apis" || path == "/apis/":
-		if slices.Contains(s.groups, "system:unauthenticated") {
-			a.status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
-			return
-		}
 		a.write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.document(strings.TrimSuffix(path, "/")))
+	case path == "/api/v1/namespaces/kube-system/configmaps":
+		items := []any{a.authenticationConfig()}
+		if a.unpublished {
+			items = nil
+		}
+		a.list(w, r, items)
+	case path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
+		effective, _ := apirequest.UserFrom(r.Context())
+		a.write(w, "application/json", authenticationv1.SelfSubjectReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
+			Status:   authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfoOf(effective)},
+		})
 	case path == "/apis/authentication.k8s.io/v1/tokenreviews":
 		a.review(w, r)
 	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
 		a.serveLease(w, r)
 	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
 		a.list(w, r, []any{})
+	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
+		a.status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
 	case a.serves(path) && strings.HasSuffix(path, "/exec"):
 		a.upgrade(w, r)
 	case a.serves(path) && r.URL.Query().Get("watch") == "true":
@@ -216,7 +233,9 @@ func (a *apiserver) document(path string) apidiscoveryv2.APIGroupDiscoveryList {
 			ObjectMeta: metav1.ObjectMeta{Name: r.Group},
 			Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: r.Version, Resources: []apidiscoveryv2.APIResourceDiscovery{{
 				Resource: r.Resource, Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch", "create"},
-				Subresources: []apidiscoveryv2.APISubresourceDiscovery{{Subresource: "exec", Verbs: []string{"get", "create"}}},
+				Subresources: []apidiscoveryv2.APISubresourceDiscovery{
+					{Subresource: "exec", Verbs: []string{"get", "create"}}, {Subresource: "proxy", Verbs: []string{"get", "create"}},
+				},
 			}}}},
 		})
 	}
@@ -275,6 +294,9 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
+		if strings.HasSuffix(r.URL.Path, "/configmaps") {
+			a.stream(w, r, a.maps)
+		}
 		a.wait(r)
 		return
 	}
@@ -282,10 +304,30 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/customresourcedefinitions"):
 		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
+	case strings.HasSuffix(r.URL.Path, "/configmaps"):
+		kind, version = "ConfigMapList", "v1"
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
 		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
 	}
 	a.write(w, "application/json", map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+}
+
+// authenticationConfig is the ConfigMap with the server's flags.
+func (a *apiserver) authenticationConfig() map[string]any {
+	list := func(names []string) string {
+		text, err := json.Marshal(names)
+		if err != nil {
+			a.t.Error(err)
+		}
+		return string(text)
+	}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": authenticationConfig, "namespace": "kube-system", "resourceVersion": "1"},
+		"data": map[string]string{
+			"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": list(a.headers.user), "requestheader-uid-headers": list(a.headers.uid),
+			"requestheader-group-headers": list(a.headers.group), "requestheader-extra-headers-prefix": list(a.headers.extra),
+		},
+	}
 }
 
 // wait waits, without the lock, until the caller leaves or the test ends.
@@ -303,11 +345,16 @@ func (a *apiserver) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Served-By", a.name)
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
+	a.stream(w, r, a.events)
+}
+
+// stream sends events, without the lock, until the caller leaves or the test ends.
+func (a *apiserver) stream(w http.ResponseWriter, r *http.Request, events chan string) {
 	a.mu.Unlock()
 	defer a.mu.Lock()
 	for {
 		select {
-		case event := <-a.events:
+		case event := <-events:
 			fmt.Fprintln(w, event)
 			_ = http.NewResponseController(w).Flush()
 		case <-r.Context().Done():

@@ -37,6 +37,8 @@ type sidecar struct {
 	store     *proxy.Store
 	access    *accessObserver
 	probe     *probe
+	own       *ownCredentials
+	headers   *headerNames
 	sources   *peers.Sources
 	publisher *peers.Publisher // nil if the peers are given by --peer
 	serverTLS *serverTLS
@@ -110,7 +112,13 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if len(names.uid) > 0 {
 		written.UID = names.uid[0]
 	}
-	local := newLocal(s.upstream, s.toLocal, names, s.log)
+	if err := s.clients(names); err != nil {
+		return err
+	}
+	if err := registry.Register(s.own.refused); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
+	local := newLocal(s.upstream, asserted{s.toLocal, s.own}, s.headers, s.log)
 	handler, err := proxy.New(proxy.Config{
 		Store:           s.store,
 		Local:           local,
@@ -124,9 +132,6 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.clients(names); err != nil {
-		return err
-	}
 	if err := s.knowledge(written, peerMetrics, proxyMetrics.Fetched, names); err != nil {
 		return err
 	}
@@ -134,15 +139,15 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	debug := debugPeers(s.report)
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
-	served := newAuthentication(s.Options, s.credentials, tokens, atFront(permitted, own, local, debug), s.log)
-	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, served}, s.serverTLS.config, s.log)
+	served := newAuthentication(s.Options, s.credentials, s.headers, tokens, atFront(permitted, own, local, debug), s.log)
+	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.serverTLS.config, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
 	s.admin = newAdminServer(registry, withLocal, debug)
 	return nil
 }
 
 // knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
-func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names identityNames) error {
+func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
 		Store: s.store, Dynamic: s.untyped, Static: s.static, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
@@ -160,6 +165,7 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 		client: &http.Client{Transport: asSelf{http1{s.toProbe}, names}},
 		changed: func() {
 			s.store.Observe(proxy.LocalLost{At: time.Now()}) // the new process may be of another version
+			s.own.suspect()
 			s.sources.RefreshLocal()
 		},
 	}
@@ -193,6 +199,8 @@ func (s *sidecar) checks() checks {
 			"proxy-peers-synced", func() bool { return s.store.Table().Synced() },
 			"not every source of knowledge about peers has delivered its first list yet",
 		},
+		{"proxy-request-headers", s.headers.compared, "it is not known yet by which headers the local kube-apiserver reads identities"},
+		{"proxy-local-credentials", func() bool { return !s.own.lost() }, errOwnCredentials.Error()},
 	}
 	if s.publisher != nil {
 		own = append(own, check{
@@ -213,8 +221,14 @@ func (s *sidecar) report() PeersReport {
 }
 
 // clients makes the clients by which the sidecar itself uses the API of the local server.
-func (s *sidecar) clients(names identityNames) (err error) {
-	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}}
+func (s *sidecar) clients(names *identityNames) (err error) {
+	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}, QPS: -1}
+	asserting, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
+	}
+	s.headers = &headerNames{own: names, client: asserting, log: s.log}
+	s.own = newOwnCredentials(asserting.AuthenticationV1().SelfSubjectReviews(), s.log)
 	if s.Kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)
@@ -235,7 +249,7 @@ func (s *sidecar) clients(names identityNames) (err error) {
 // asSelf sends requests with the sidecar's own identity.
 type asSelf struct {
 	idleCloser
-	names identityNames
+	names *identityNames
 }
 
 // idleCloser is a transport that [http.Client.CloseIdleConnections] reaches.

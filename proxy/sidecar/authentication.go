@@ -39,16 +39,16 @@ import (
 type authentication struct {
 	callers  authenticator.Request
 	proxies  *frontProxies
-	identity identityNames
+	identity *headerNames
 	next     http.Handler
 	log      *slog.Logger
 }
 
 // newAuthentication makes the chain of a kube-apiserver (see the package's documentation).
-func newAuthentication(o *Options, c *credentials, tokens authenticator.Token, next http.Handler, log *slog.Logger) *authentication {
-	names := o.identityNames()
+func newAuthentication(o *Options, c *credentials, identity *headerNames, tokens authenticator.Token, next http.Handler, log *slog.Logger) *authentication {
+	names := identity.own
 	a := &authentication{
-		identity: names,
+		identity: identity,
 		next:     next,
 		log:      log,
 		proxies: &frontProxies{ca: c.requestHeaderCA, allowed: o.RequestHeaderNames, headers: headerrequest.NewDynamic(

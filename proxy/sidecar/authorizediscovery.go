@@ -40,10 +40,9 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode < 500 && answer.StatusCode != http.StatusUnauthorized &&
-		answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
+	if provesAuthorization(answer.StatusCode) {
 		answer.Body.Close()
-		g.proxy.ServeHTTP(w, r) // after 404 and 406 too: a peer may serve the path
+		g.proxy.ServeHTTP(w, r)
 		return
 	}
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Cache-Control", "X-Content-Type-Options",
@@ -54,6 +53,18 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	}
 	w.WriteHeader(answer.StatusCode)
 	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // fails only with the connection
+}
+
+// provesAuthorization reports whether a kube-apiserver sends a status for discovery only after it has
+// authorized the caller: its handlers do, and none of the filters before them. The 4xx of the list
+// say that this server has no such document, which a peer may have. All others may come earlier, such
+// as 400 for a timeout that cannot be parsed (k8s.io/apiserver, WithRequestDeadline).
+func provesAuthorization(status int) bool {
+	switch status {
+	case http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable:
+		return true
+	}
+	return false
 }
 
 // mayBeMerged reports whether the proxy may answer the request with merged discovery. A peer gets

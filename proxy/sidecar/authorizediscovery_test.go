@@ -2,12 +2,54 @@ package sidecar
 
 import (
 	"context"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/proxy"
 )
+
+// A kube-apiserver answers some requests before it authenticates the caller, here one with a timeout
+// that is none. Such an answer must not show merged discovery to everybody.
+func TestAnswersBeforeAuthorizationDoNotShowMergedDiscovery(t *testing.T) {
+	p := newPair(t)
+	for name, by := range map[string]*http.Client{"nobody": p.client(nil, true), "alice": p.user("alice")} {
+		for _, path := range []string{"/apis", "/apis/", "/api", "/openapi/v3", "/apis/new.example", "/apis/new.example/v2"} {
+			for _, query := range []string{"?timeout=x", "?timeout=5"} {
+				got := p.atA.get(by, path+query)
+				if got.code != http.StatusBadRequest || strings.Contains(got.body, "novelties") || strings.Contains(got.body, `"new.example"`) {
+					t.Errorf("%s at %s%s: %d %s; want the local server's 400", name, path, query, got.code, got.body)
+				}
+			}
+		}
+	}
+}
+
+type answersWith int
+
+func (code answersWith) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(code), Header: http.Header{"Retry-After": {"7"}}, Body: io.NopCloser(strings.NewReader("the local server's"))}, nil
+}
+
+// The gate opens only for statuses that a kube-apiserver sends after authorization.
+func TestStatusesThatOpenTheGate(t *testing.T) {
+	opens := []int{http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}
+	merged := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "merged") })
+	for code := 200; code < 600; code++ {
+		gate := &discoveryAuthorizer{proxy: merged, merges: true, local: newLocal(&url.URL{Scheme: "https", Host: "local.test"}, answersWith(code), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))}
+		got := httptest.NewRecorder()
+		gate.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/apis", nil))
+		want := slices.Contains(opens, code)
+		if opened := got.Body.String() == "merged"; opened != want || !want && (got.Code != code || got.Header().Get("Retry-After") != "7") {
+			t.Errorf("%d: opened %t, answered %d; want opened %t, else the local server's answer", code, opened, got.Code, want)
+		}
+	}
+}
 
 // The authorizer must ask the local server whenever the handler would answer with a merged
 // document. So both must read hop headers in the same way.

@@ -100,7 +100,7 @@ func TestAbortedBodyIsABadRequest(t *testing.T) {
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return nil, err
-	}), standardNames, slog.New(slog.DiscardHandler))
+	}), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))
 	for _, err := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, common, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(err)))
@@ -203,7 +203,7 @@ func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 	const requests = 2200
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(*http.Request) (*http.Response, error) {
 		return nil, io.ErrUnexpectedEOF
-	}), standardNames, slog.New(slog.DiscardHandler))
+	}), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

@@ -23,6 +23,12 @@
 // space at their ends (RFC 9110, 5.5), so that the group " system:masters" would arrive as
 // "system:masters".
 //
+// A server that believes the sidecar's front-proxy certificate would believe a client's own identity
+// headers too. So headers of all names by which the sidecar or any kube-apiserver of the cluster
+// reads identities are removed from requests. The servers' names are in the ConfigMap
+// kube-system/extension-apiserver-authentication. Until the sidecar has read it, requests are
+// answered with 503; if it has names that the sidecar's flags lack, the sidecar does not start.
+//
 // # What it serves
 //
 // Everything is served by the local server or by a peer, with these exceptions. /readyz, /livez and

@@ -41,6 +41,17 @@ func kubeAPIServer(w http.ResponseWriter, r *http.Request) {
 		document("")
 	case r.URL.Path == "/api/v1/pods":
 		fmt.Fprintf(w, "pods for %s", r.Header.Get("X-Remote-User"))
+	case r.URL.Path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":%q}}}`, r.Header.Get("X-Remote-User"))
+	case r.URL.Query().Get("sendInitialEvents") != "":
+		http.Error(w, "this server has no streaming lists", http.StatusUnprocessableEntity)
+	case r.URL.Path == "/api/v1/namespaces/kube-system/configmaps" && r.URL.Query().Get("watch") == "":
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{
+			"metadata":{"name":"extension-apiserver-authentication","namespace":"kube-system","resourceVersion":"1"},
+			"data":{"requestheader-client-ca-file":"a certificate","requestheader-username-headers":"[\"X-Remote-User\"]",
+				"requestheader-group-headers":"[\"X-Remote-Group\"]","requestheader-extra-headers-prefix":"[\"X-Remote-Extra-\"]"}}]}`)
 	case r.URL.Query().Get("watch") != "": // of CustomResourceDefinitions and APIServices, which never change here
 		http.NewResponseController(w).Flush()
 		<-r.Context().Done()

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	clienttransport "k8s.io/client-go/transport"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // frontProxies trusts the identity headers of callers whose client certificate is signed by the
@@ -108,36 +110,55 @@ func withConnection(ctx context.Context, _ net.Conn) context.Context {
 // written with the first of each.
 type identityNames struct{ user, uid, group, extra []string }
 
-func (o *Options) identityNames() identityNames {
-	return identityNames{user: o.RequestHeaderUsername, uid: o.RequestHeaderUID, group: o.RequestHeaderGroup, extra: o.RequestHeaderExtraPrefix}
+func (o *Options) identityNames() *identityNames {
+	return &identityNames{user: o.RequestHeaderUsername, uid: o.RequestHeaderUID, group: o.RequestHeaderGroup, extra: o.RequestHeaderExtraPrefix}
 }
 
 // standardNames are dropped also if others are configured, as in a kube-apiserver.
-var standardNames = identityNames{
+var standardNames = &identityNames{
 	user: []string{"X-Remote-User"}, uid: []string{"X-Remote-Uid"}, group: []string{"X-Remote-Group"}, extra: []string{"X-Remote-Extra-"},
 }
 
-// drop deletes all identity headers, in every spelling that a server may read as one of them: in
+// match reports whether a header is one of these, in any spelling that a server may read as such: in
 // any case, and with underscores for hyphens.
-func (n identityNames) drop(h http.Header) {
-	maps.DeleteFunc(h, func(key string, _ []string) bool { return n.match(key) || standardNames.match(key) })
-}
-
-func (n identityNames) match(key string) bool {
-	key = folded(key)
-	is := func(name string) bool { return key == folded(name) }
-	begins := func(prefix string) bool { return strings.HasPrefix(key, folded(prefix)) }
+func (n *identityNames) match(key string) bool {
+	key = textproto.TrimString(key)
+	is := func(name string) bool { return len(key) == len(name) && beginsFolded(key, name) }
+	begins := func(prefix string) bool { return beginsFolded(key, prefix) }
 	return slices.ContainsFunc(n.user, is) || slices.ContainsFunc(n.uid, is) || slices.ContainsFunc(n.group, is) ||
 		slices.ContainsFunc(n.extra, begins)
+}
+
+// beginsFolded reports whether a key begins with a prefix, as folded would say.
+func beginsFolded(key, prefix string) bool {
+	if len(key) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if foldedByte(key[i]) != foldedByte(prefix[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func foldedByte(c byte) byte {
+	switch {
+	case c == '_':
+		return '-'
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 func folded(key string) string {
 	return strings.ReplaceAll(strings.ToLower(textproto.TrimString(key)), "_", "-")
 }
 
-// set writes the identity, with client-go's values and escaping, under the configured names.
-func (n identityNames) set(r *http.Request, u user.Info) {
-	n.drop(r.Header)
+// set writes the identity, with client-go's values and escaping, under the configured names, to a
+// request without identity headers.
+func (n *identityNames) set(r *http.Request, u user.Info) {
 	bare := &http.Request{Header: http.Header{}}
 	clienttransport.SetAuthProxyHeaders(bare, u.GetName(), u.GetUID(), u.GetGroups(), u.GetExtra())
 	for key, values := range bare.Header {
@@ -178,6 +199,9 @@ func notCarriedByHeaders(u user.Info) string {
 				return fmt.Sprintf("the %s contains control characters", part.what)
 			}
 		}
+	}
+	if one, other := wire.KeysThatDifferInCase(u.GetExtra()); other != "" {
+		return fmt.Sprintf("the keys %q and %q of extra attributes differ in case only", one, other)
 	}
 	return ""
 }

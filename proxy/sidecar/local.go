@@ -34,7 +34,7 @@ var hopHeaders = []string{folded(proxy.HopHeader), folded(proxy.HopHeaderPublish
 type local struct {
 	upstream  *url.URL
 	transport http.RoundTripper
-	names     identityNames
+	names     *headerNames
 	log       *slog.Logger
 	proxy     *httputil.ReverseProxy
 	failing   atomic.Bool // the last request got no answer
@@ -42,7 +42,7 @@ type local struct {
 	alone     share.Pool // of aloneBound, by user
 }
 
-func newLocal(upstream *url.URL, rt http.RoundTripper, names identityNames, log *slog.Logger) *local {
+func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *slog.Logger) *local {
 	rt = boundHeaders{rt}
 	l := &local{upstream: upstream, transport: rt, names: names, log: log, bodies: replay.NewBudget()}
 	l.proxy = &httputil.ReverseProxy{
@@ -136,10 +136,9 @@ func (l *local) direct(out, in *http.Request) {
 	out.Header.Del("Authorization")
 	wire.KeepFromRepeating(out.Header) // needed because a short body can be sent again
 	dropHop(out.Header)
-	if u, ok := apirequest.UserFrom(in.Context()); ok {
-		l.names.set(out, u)
-	} else {
-		l.names.drop(out.Header) // unreachable behind authentication: fail closed
+	l.names.drop(out.Header)
+	if u, ok := apirequest.UserFrom(in.Context()); ok { // always, behind authentication
+		l.names.own.set(out, u)
 	}
 }
 
@@ -156,12 +155,16 @@ func dropHop(h http.Header) {
 	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders refuses requests with more headers than the local server takes. They would break the
-// HTTP/2 connection, which all requests share.
+// boundHeaders refuses requests with more headers than the local server takes, which would break the
+// HTTP/2 connection that all requests share, and requests that no transport sends.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := wire.CheckHeaderSize(r.URL, r.Header, r.Trailer); err != nil {
+	err := wire.CheckSendable(r)
+	if err == nil {
+		err = wire.CheckHeaderSize(r.URL, r.Header, r.Trailer)
+	}
+	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper must
 		}
@@ -182,6 +185,11 @@ func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if body, ok := r.Context().Value(bodyKey{}).(*replay.Body); err == errClientBody || ok && body.ClientErr() != nil {
 		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // not the local server's fault
+		return
+	}
+	if errors.Is(err, errOwnCredentials) { // logged by ownCredentials
+		w.Header().Set("Retry-After", "1") // safe: the request was not carried out
+		answerError(w, r, apierrors.NewServiceUnavailable("the local kube-apiserver does not accept the proxy's credentials"))
 		return
 	}
 	level := slog.LevelDebug // warn only once: the access log and the metrics count

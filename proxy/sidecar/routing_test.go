@@ -259,7 +259,7 @@ func TestIdempotencyKeyRepeatsNothing(t *testing.T) {
 		}
 	}))
 	defer far.Close()
-	l := newLocal(mustURL(t, far.URL), far.Client().Transport, standardNames, slog.New(slog.DiscardHandler))
+	l := newLocal(mustURL(t, far.URL), far.Client().Transport, &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))
 	ask := func(method string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, common, strings.NewReader("a body"))
 		r.Header.Set("Idempotency-Key", "1")
@@ -294,7 +294,7 @@ func TestShortBodyCanBeSentAgain(t *testing.T) {
 		body, err := io.ReadAll(again)
 		sent = append(sent, string(half), string(body))
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, err
-	}), standardNames, slog.New(slog.DiscardHandler))
+	}), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))
 	l.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, common, strings.NewReader("a whole body")))
 	if want := []string{"a w", "a whole body"}; !slices.Equal(sent, want) {
 		t.Errorf("sent %q, want %q", sent, want)

@@ -151,7 +151,7 @@ func expecting(r *http.Request) *http.Request {
 // Framer.readMetaFrame). So these requests do not share connections with others.
 func throughProxy(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
-	return ok && (info.Verb == "proxy" || info.Subresource == "proxy")
+	return ok && wire.ThroughProxy(info)
 }
 
 // http1 sends by HTTP/1.1.
@@ -181,13 +181,17 @@ func (t *transports) closeIdle() {
 	t.http1.CloseIdleConnections()
 }
 
-// clientTLS returns the TLS client configuration with the present certificate and authorities.
+// clientTLS returns the TLS client configuration with the present certificate and authorities. The
+// certificate is always sent, also if the server's CA hint does not name its issuer. By
+// [tls.Config.Certificates] Go would send none then, and the server would take the request for
+// anonymous instead of refusing it.
 func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config {
+	certificate := c.proxyClient.current.Load()
 	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		RootCAs:      ca.pool(),
-		ServerName:   serverName,
-		Certificates: []tls.Certificate{*c.proxyClient.current.Load()},
+		MinVersion:           tls.VersionTLS12,
+		RootCAs:              ca.pool(),
+		ServerName:           serverName,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil },
 	}
 }
 

@@ -1,11 +1,12 @@
 // Package wire has what the handler, the sources and the sidecar do alike: header sizes, forbidden
-// headers, long-running requests and TLS alerts.
+// headers, requests of some kinds, and TLS alerts.
 package wire
 
 import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -45,6 +46,11 @@ func ReadFirst(r *http.Request, caller user.Info, stream bool) bool {
 	return !stream && !Anonymous(caller) && !httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
 
+// ThroughProxy reports whether a pod, a service or a node answers, and not the API server.
+func ThroughProxy(info *apirequest.RequestInfo) bool {
+	return info.Verb == "proxy" || info.Subresource == "proxy"
+}
+
 // KeepFromRepeating lower-cases the headers that make net/http repeat a request that may have been
 // carried out (Request.isReplayable): Kubernetes does not honour them.
 func KeepFromRepeating(h http.Header) {
@@ -75,6 +81,38 @@ func DropTokenProtocols(h http.Header) {
 		return
 	}
 	h[name] = []string{strings.Join(kept, ", ")}
+}
+
+// CheckSendable returns a Status of 400 for a request that no HTTP transport sends: HTTP/2 servers
+// accept methods and names of trailers that are no tokens (RFC 9110, 9.1 and 5.1), and clients refuse
+// them. It says nothing about the server that the request is for.
+func CheckSendable(r *http.Request) error {
+	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens
+		return apierrors.NewBadRequest("the request's method is not valid")
+	}
+	for name := range r.Trailer {
+		if !httpguts.ValidTrailerHeader(name) || !httpguts.ValidHeaderFieldName(name) {
+			return apierrors.NewBadRequest("the name of a trailer is not valid")
+		}
+	}
+	return nil
+}
+
+// KeysThatDifferInCase returns two keys of extra attributes that differ in the case of letters only,
+// or nothing. Header names have no case (RFC 9110, 5.1), so the reader would take them for one key.
+func KeysThatDifferInCase(extra map[string][]string) (one, other string) {
+	if len(extra) < 2 {
+		return "", ""
+	}
+	seen := make(map[string]string, len(extra))
+	for _, key := range slices.Sorted(maps.Keys(extra)) {
+		folded := strings.ToLower(key)
+		if before, ok := seen[folded]; ok {
+			return before, key
+		}
+		seen[folded] = key
+	}
+	return "", ""
 }
 
 // Tokens yields the non-empty elements of comma-separated lists, without spaces around them.

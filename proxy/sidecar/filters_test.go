@@ -1,0 +1,139 @@
+package sidecar
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	endpointfilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	serverfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/component-base/tracing"
+)
+
+// filtered puts the filters of a kube-apiserver before a handler, in its order (k8s.io/apiserver,
+// pkg/server, DefaultBuildHandlerChain), except those that only measure. Their parts are the real
+// ones; the tokens and the authorizer are the stand-in's.
+func (a *apiserver) filtered(handler http.Handler) http.Handler {
+	long := serverfilters.BasicLongRunningRequestCheck(sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	handler = endpointfilters.WithAuthorization(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
+	handler = serverfilters.WithMaxInFlightLimit(handler, 400, 200, long)
+	handler = impersonation.WithImpersonation(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
+	handler = withCaller(handler)
+	handler = endpointfilters.WithTracing(handler, tracing.NewNoopTracerProvider())
+	handler = endpointfilters.WithAuthentication(handler, authenticator.RequestFunc(a.authenticate), endpointfilters.Unauthorized(scheme.Codecs), nil, nil)
+	handler = endpointfilters.WithWarningRecorder(handler)
+	handler = serverfilters.WithTimeoutForNonLongRunningRequests(handler, long)
+	handler = endpointfilters.WithRequestDeadline(handler, nil, nil, long, scheme.Codecs, time.Minute)
+	handler = endpointfilters.WithCacheControl(handler)
+	handler = serverfilters.WithHTTPLogging(handler)
+	handler = endpointfilters.WithRequestInfo(handler, infos)
+	handler = endpointfilters.WithRequestReceivedTimestamp(handler)
+	handler = serverfilters.WithPanicRecovery(handler, infos)
+	handler = endpointfilters.WithAuditInit(handler)
+	return withReceived(handler)
+}
+
+// authenticate is a kube-apiserver's chain (pkg/kubeapiserver/authenticator).
+func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
+	a.mu.Lock()
+	front, names := a.front, a.headers
+	a.mu.Unlock()
+	proxies := func() (x509.VerifyOptions, bool) {
+		return x509.VerifyOptions{Roots: front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
+	}
+	tokens := authenticator.TokenFunc(a.token)
+	known := group.NewAuthenticatedGroupAdder(union.New(
+		headerrequest.NewDynamicVerifyOptionsSecure(proxies, headerrequest.StaticStringSlice{"front-proxy-client"},
+			headerrequest.StaticStringSlice(names.user), headerrequest.StaticStringSlice(names.uid),
+			headerrequest.StaticStringSlice(names.group), headerrequest.StaticStringSlice(names.extra)),
+		bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens)))
+	return union.NewFailOnError(known, anonymous.NewAuthenticator(nil)).AuthenticateRequest(r)
+}
+
+func (a *apiserver) token(_ context.Context, token string) (*authenticator.Response, bool, error) {
+	if token == kubeconfigToken {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: kubeconfigUser, Groups: []string{user.SystemPrivilegedGroup}}}, true, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u, ok := a.tokens[token]
+	return &authenticator.Response{User: infoOf(u)}, ok, nil
+}
+
+func infoOf(u authenticationv1.UserInfo) *user.DefaultInfo {
+	info := &user.DefaultInfo{Name: u.Username, UID: u.UID, Groups: u.Groups, Extra: map[string][]string{}}
+	for key, values := range u.Extra {
+		info.Extra[key] = values
+	}
+	return info
+}
+
+func userInfoOf(u user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: map[string]authenticationv1.ExtraValue{}}
+	for key, values := range u.GetExtra() {
+		info.Extra[key] = values
+	}
+	return info
+}
+
+// authorize allows what RBAC allows by default, and all resources.
+func (a *apiserver) authorize(_ context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
+	a.mu.Lock()
+	forbids := a.forbids
+	a.mu.Unlock()
+	groups := at.GetUser().GetGroups()
+	allowed := true
+	switch {
+	case slices.Contains(groups, user.SystemPrivilegedGroup):
+	case forbids != nil && forbids(at):
+		allowed = false
+	case at.GetAPIGroup() == "authorization.k8s.io" || at.GetAPIGroup() == "authentication.k8s.io": // system:basic-user
+		allowed = slices.Contains(groups, user.AllAuthenticated) && strings.HasPrefix(at.GetResource(), "self")
+	case !at.IsResourceRequest() && !slices.Contains([]string{"/readyz", "/livez", "/healthz", "/version"}, at.GetPath()): // system:discovery
+		allowed = slices.Contains(groups, user.AllAuthenticated) && at.GetPath() != "/metrics" && at.GetVerb() == "get"
+	}
+	if allowed {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, a.name + " says so", nil
+}
+
+// received is a request as it came, and caller is who sent it.
+type received struct {
+	user   user.Info
+	header http.Header
+}
+
+type receivedKey struct{}
+
+func withReceived(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), receivedKey{}, &received{header: r.Header.Clone()})))
+	})
+}
+
+func withCaller(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		callerOf(r).user, _ = apirequest.UserFrom(r.Context())
+		next.ServeHTTP(w, r)
+	})
+}
+
+func callerOf(r *http.Request) *received { return r.Context().Value(receivedKey{}).(*received) }

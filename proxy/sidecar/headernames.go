@@ -1,0 +1,185 @@
+package sidecar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/skewproof/skewproof/proxy/peers"
+)
+
+// authenticationConfig is the ConfigMap in kube-system in which every kube-apiserver publishes its
+// --requestheader flags (pkg/controlplane/controller/clusterauthenticationtrust). It has the flags of
+// all servers, also of former ones: a server adds its own and removes none.
+const authenticationConfig = "extension-apiserver-authentication"
+
+// headerNames are the headers from which the sidecar, its local server or a peer may read an
+// identity. A header that the local server reads and the sidecar does not remove lets any client be
+// anybody: the server trusts it because of the sidecar's front-proxy certificate. So nothing is
+// served before the names have been compared with those that the servers publish, and a sidecar
+// that does not know all of them refuses to start. Names that are published later are removed from
+// requests at once. It is safe for concurrent use.
+type headerNames struct {
+	own       *identityNames
+	published atomic.Pointer[identityNames] // by the servers; nil until it is known and agrees
+	client    kubernetes.Interface
+	log       *slog.Logger
+}
+
+// compared reports whether the names have been compared, and agree.
+func (n *headerNames) compared() bool { return n.published.Load() != nil }
+
+// drop deletes the headers of all these names, and of the standard names, in every spelling.
+func (n *headerNames) drop(h http.Header) {
+	published := n.published.Load()
+	maps.DeleteFunc(h, func(key string, _ []string) bool {
+		return n.own.match(key) || standardNames.match(key) || published != nil && published.match(key)
+	})
+}
+
+// Run watches the ConfigMap until ctx ends. It returns an error if the names disagree when they are
+// first compared. While the ConfigMap cannot be read it goes on trying: the local server may not
+// have started or may not have written it.
+func (n *headerNames) Run(ctx context.Context) error {
+	informer := coreinformers.NewFilteredConfigMapInformer(n.client, peers.Namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, authenticationConfig).String()
+	})
+	failed := ""
+	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		if err.Error() != failed && !n.compared() {
+			failed = err.Error()
+			n.log.Warn("could not read the ConfigMap with the servers' --requestheader flags; requests are answered with 503 until then",
+				"configMap", peers.Namespace+"/"+authenticationConfig, "error", err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	changed := func(o any) {
+		if m, ok := o.(*corev1.ConfigMap); ok && m.Name == authenticationConfig {
+			if err := n.compare(m.Data); err != nil {
+				cancel(err)
+			}
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }}); err != nil {
+		return err
+	}
+	informer.RunWithContext(ctx)
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// compare compares the names with published ones. It returns an error if they disagree and never
+// agreed before. Later, published names that are new only add to the removed headers.
+func (n *headerNames) compare(data map[string]string) error {
+	published, err := readNames(data)
+	if err == nil {
+		err = n.own.disagreement(published)
+	}
+	if err != nil {
+		err = fmt.Errorf("compare the --requestheader flags with those in the ConfigMap %s/%s: %w", peers.Namespace, authenticationConfig, err)
+		if !n.compared() {
+			return err
+		}
+		n.log.Error("the published --requestheader flags have changed: headers of all published names are removed, but the proxy will not start again with its flags",
+			"error", err)
+	}
+	if before := n.published.Load(); before != nil { // a name that was read once may still be
+		published = published.with(before)
+	}
+	n.published.Store(published)
+	return nil
+}
+
+// readNames reads the data of the ConfigMap. What can be read is returned also with an error.
+func readNames(data map[string]string) (*identityNames, error) {
+	names := &identityNames{}
+	var wrong problems
+	if data["requestheader-client-ca-file"] == "" {
+		wrong.addf("requestheader-client-ca-file is missing, so the local kube-apiserver believes no identity headers: start it with --requestheader-client-ca-file")
+	}
+	for key, list := range map[string]*[]string{
+		"requestheader-username-headers": &names.user, "requestheader-uid-headers": &names.uid,
+		"requestheader-group-headers": &names.group, "requestheader-extra-headers-prefix": &names.extra,
+	} {
+		if data[key] == "" {
+			continue // UIDs are optional; of others, the comparison says what is missing
+		}
+		if err := json.Unmarshal([]byte(data[key]), list); err != nil {
+			wrong.addf("%s: %w", key, err)
+		}
+	}
+	return names, errors.Join(wrong...)
+}
+
+// disagreement returns how names differ dangerously from published ones: a server may read a name
+// that these lack, or no server reads the name by which these are written. A UID may get lost: old
+// servers remove the published names of its headers.
+func (n *identityNames) disagreement(published *identityNames) error {
+	var wrong problems
+	for _, list := range []struct {
+		flag           string
+		own, published []string
+		optional       bool
+	}{
+		{"--requestheader-username-headers", n.user, published.user, false},
+		{"--requestheader-uid-headers", n.uid, published.uid, true},
+		{"--requestheader-group-headers", n.group, published.group, false},
+		{"--requestheader-extra-headers-prefix", n.extra, published.extra, false},
+	} {
+		has := func(names []string, name string) bool {
+			return slices.ContainsFunc(names, func(each string) bool { return strings.EqualFold(each, name) })
+		}
+		for _, name := range list.published {
+			if !has(list.own, name) {
+				wrong.addf("a kube-apiserver reads %q, and the proxy has no such name, so a client could pretend to be anybody: "+
+					"add it to the proxy's %s (or remove it from the ConfigMap, if no server has this flag any more)", name, list.flag)
+			}
+		}
+		if !list.optional && !has(list.published, list.own[0]) {
+			wrong.addf("the proxy writes %q, which no kube-apiserver reads (they read %q): give the servers and the proxy the same %s",
+				list.own[0], list.published, list.flag)
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// with returns the names of both.
+func (n *identityNames) with(other *identityNames) *identityNames {
+	return &identityNames{
+		user: slices.Concat(n.user, other.user), uid: slices.Concat(n.uid, other.uid),
+		group: slices.Concat(n.group, other.group), extra: slices.Concat(n.extra, other.extra),
+	}
+}
+
+// afterComparison answers 503 until the names have been compared.
+func afterComparison(names *headerNames, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !names.compared() {
+			w.Header().Set("Retry-After", "1")
+			answerError(w, r, apierrors.NewServiceUnavailable("the proxy does not know yet by which headers the local kube-apiserver reads identities"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

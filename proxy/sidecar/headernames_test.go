@@ -1,0 +1,127 @@
+package sidecar
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// forwarding are the names of a server that also believes headers which many proxies write.
+var forwarding = &identityNames{
+	user: []string{"X-Forwarded-User", "X-Remote-User"}, uid: []string{"X-Remote-Uid"},
+	group: []string{"X-Forwarded-Groups", "X-Remote-Group"}, extra: []string{"X-Forwarded-Extra-", "X-Remote-Extra-"},
+}
+
+// asRoot are the headers by which a client would be root at such a server, in several spellings.
+var asRoot = []string{
+	"X-Forwarded-User", "root", "x-forwarded-user", "root", "X_Forwarded_User", "root", "X-Forwarded-Groups", "system:masters",
+	"x_forwarded-GROUPS", "system:masters", "X-Forwarded-Extra-Scopes", "all",
+}
+
+func TestRefusesToStartIfTheServerReadsOtherHeaders(t *testing.T) {
+	w := newWorld(t)
+	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
+	a.headers = forwarding
+	o := w.options("a", a)
+	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"}
+	o.Listener, o.AdminListener = listen(t), listen(t)
+	err := Run(t.Context(), o)
+	if err == nil {
+		t.Fatal("it ran and stopped without an error")
+	}
+	for _, name := range []string{
+		`"X-Forwarded-User"`, `"X-Forwarded-Groups"`, `"X-Forwarded-Extra-"`, "--requestheader-username-headers", "ConfigMap kube-system/" + authenticationConfig,
+	} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+}
+
+// The names are published after the sidecar has started, and change while it runs.
+func TestPublishedHeadersAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
+	a.unpublished = true
+	o := w.options("a", a)
+	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"}
+	r := w.run(o)
+	nobody := r.client(nil, true)
+	got := r.get(nobody, common, asRoot...)
+	if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || len(a.identities(common)) != 0 {
+		t.Errorf("before the names are published: %d %s", got.code, got.body)
+	}
+	if got := r.onAdmin("/readyz"); !strings.Contains(got.body, "[-]proxy-request-headers failed") {
+		t.Errorf("readiness: %s", got.body)
+	}
+	publish := func(event string) {
+		a.mu.Lock()
+		object, err := json.Marshal(map[string]any{"type": event, "object": a.authenticationConfig()})
+		a.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.maps <- string(object)
+	}
+	publish("ADDED")
+	r.awaitReady()
+	a.set(func() { a.headers = forwarding })
+	publish("MODIFIED")
+	// left are the headers that the server receives of those which the client has sent.
+	left := func() (names []string) {
+		r.get(nobody, common, asRoot...)
+		s, _ := a.last(common)
+		for name := range s.header {
+			if strings.HasPrefix(folded(name), "x-forwarded-") && name != "X-Forwarded-For" {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	await(t, "the new names are removed", func() bool { return len(left()) == 0 })
+	before := len(a.identities(common))
+	got = r.get(nobody, common, asRoot...)
+	if users := a.identities(common)[before:]; got.code != http.StatusOK || !slices.Equal(users, []string{"system:anonymous"}) {
+		t.Errorf("%d %s: served as %q", got.code, got.body, users)
+	}
+}
+
+func TestHeaderNamesDisagree(t *testing.T) {
+	set := func(key, value string) func(map[string]string) {
+		return func(m map[string]string) { m["requestheader-"+key] = value }
+	}
+	for name, c := range map[string]struct {
+		change func(map[string]string)
+		want   string // in the error, "" for none
+	}{
+		"the same":               {func(map[string]string) {}, ""},
+		"in another case":        {set("username-headers", `["x-remote-USER"]`), ""},
+		"no UIDs":                {set("uid-headers", ""), ""},
+		"a longer name":          {set("username-headers", `["X-Remote-User","X-Remote-User2"]`), `"X-Remote-User2"`},
+		"a shorter name":         {set("username-headers", `["X-Remote-User","X-Remote-Use"]`), `"X-Remote-Use"`},
+		"an underscore":          {set("username-headers", `["X-Remote-User","X_Remote_User"]`), `"X_Remote_User"`},
+		"another UID":            {set("uid-headers", `["X-Remote-Uid","X-Uid"]`), `"X-Uid"`},
+		"another group":          {set("group-headers", `["X-Remote-Group","X-Group"]`), `"X-Group"`},
+		"a wider prefix":         {set("extra-headers-prefix", `["X-Remote-Extra-","X-Remote-"]`), `"X-Remote-"`},
+		"a narrower prefix":      {set("extra-headers-prefix", `["X-Remote-Extra-A-"]`), `"X-Remote-Extra-A-"`},
+		"not the one written":    {set("username-headers", `[]`), `the proxy writes "X-Remote-User"`},
+		"no groups":              {set("group-headers", ""), `the proxy writes "X-Remote-Group"`},
+		"no JSON":                {set("group-headers", "X-Remote-Group"), "requestheader-group-headers: invalid"},
+		"no front proxies there": {set("client-ca-file", ""), "--requestheader-client-ca-file"},
+	} {
+		data := map[string]string{
+			"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": `["X-Remote-User"]`, "requestheader-uid-headers": `["X-Remote-Uid"]`,
+			"requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+		}
+		c.change(data)
+		names := &headerNames{own: standardNames}
+		switch err := names.compare(data); {
+		case c.want == "" && (err != nil || !names.compared()):
+			t.Errorf("%s: %v, compared %t; want no error", name, err, names.compared())
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || names.compared()):
+			t.Errorf("%s: %v, compared %t; want an error with %s", name, err, names.compared(), c.want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+)
+
+const (
+	// credentialsEvery is how often the sidecar asks whether its credentials are accepted, and
+	// credentialsRetry how often while they are not.
+	credentialsEvery   = 30 * time.Second
+	credentialsRetry   = time.Second
+	credentialsTimeout = 5 * time.Second
+)
+
+// errOwnCredentials means that the local server does not accept the sidecar's own credentials.
+var errOwnCredentials = errors.New("the local kube-apiserver does not accept the proxy's front-proxy certificate and identity headers: " +
+	"compare its --requestheader flags with --proxy-client-cert-file and with the proxy's own")
+
+// acceptance is whether the local server takes the sidecar for whom it says it is.
+type acceptance int
+
+const (
+	acceptanceUnknown acceptance = iota // the server did not answer, or does not serve the question
+	accepted
+	refused
+)
+
+// ownCredentials watches whether the local server accepts the front-proxy certificate and identity
+// headers. It asks the server whom it takes the sidecar for (SelfSubjectReview). The status of other
+// answers does not tell: without a certificate the request is anonymous's, whom the server may let
+// in; and a 401 may come from an aggregated API server or from a pod. It is safe for concurrent use.
+type ownCredentials struct {
+	reviews authenticationclient.SelfSubjectReviewInterface // with the sidecar's asserted identity
+	log     *slog.Logger
+	refused prometheus.Counter // requests that were answered with 503 because of it
+
+	state     atomic.Int32 // the last known acceptance
+	suspected atomic.Bool
+	mu        sync.Mutex // held while asking
+	asked     time.Time  // when the last question began
+	last      acceptance // its answer
+}
+
+func newOwnCredentials(reviews authenticationclient.SelfSubjectReviewInterface, log *slog.Logger) *ownCredentials {
+	return &ownCredentials{reviews: reviews, log: log, refused: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "skewproof_proxy_local_credentials_refused_total",
+		Help: "Requests that were answered with 503 because the local kube-apiserver does not accept the proxy's own credentials.",
+	})}
+}
+
+// lost reports whether the last known answer was that the credentials are not accepted.
+func (o *ownCredentials) lost() bool { return acceptance(o.state.Load()) == refused }
+
+// Run asks until ctx ends.
+func (o *ownCredentials) Run(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, credentialsRetry, true, func(ctx context.Context) (bool, error) {
+		now := time.Now()
+		o.mu.Lock()
+		due := acceptance(o.state.Load()) != accepted || now.Sub(o.asked) >= credentialsEvery
+		o.mu.Unlock()
+		if o.suspected.Swap(false) || due {
+			o.askedSince(ctx, now)
+		}
+		return false, nil
+	})
+}
+
+// suspect makes Run ask at once: the local server may have other flags.
+func (o *ownCredentials) suspect() { o.suspected.Store(true) }
+
+// askedSince returns the answer to a question that began after a time. Callers that wait at the same
+// time share one question.
+func (o *ownCredentials) askedSince(ctx context.Context, since time.Time) acceptance {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.asked.After(since) {
+		return o.last
+	}
+	o.asked = time.Now()
+	var err error
+	o.last, err = o.ask(ctx)
+	if o.last == acceptanceUnknown {
+		o.log.Debug("could not find out whether the local kube-apiserver accepts the proxy's credentials", "error", err)
+		return o.last
+	}
+	switch before := acceptance(o.state.Swap(int32(o.last))); {
+	case o.last == refused && before != refused:
+		o.log.Error("requests are answered with 503", "error", err)
+	case o.last == accepted && before == refused:
+		o.log.Info("the local kube-apiserver accepts the proxy's credentials again")
+	}
+	return o.last
+}
+
+// ask asks once. The error says why the credentials are refused, or why that is unknown.
+func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
+	// Not the caller's context: others wait for the answer too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), credentialsTimeout)
+	defer cancel()
+	review, err := o.reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err): // system:masters may ask
+		return refused, fmt.Errorf("%w: %w", errOwnCredentials, err)
+	case apierrors.IsNotFound(err):
+		return accepted, nil // before v1.28 it is not served, which only authorized callers learn
+	case err != nil:
+		return acceptanceUnknown, err
+	}
+	if name := review.Status.UserInfo.Username; name != selfUser.Name {
+		return refused, fmt.Errorf("%w: it takes the proxy for %q instead of %q", errOwnCredentials, name, selfUser.Name)
+	}
+	return accepted, nil
+}
+
+// asserted sends requests whose identity headers the local server believes because of the front-proxy
+// certificate. If it does not, they fail with errOwnCredentials: the client must not take a 401 for
+// its own credentials, and nothing may run as somebody else.
+type asserted struct {
+	http.RoundTripper
+	own *ownCredentials
+}
+
+func (t asserted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.own.lost() {
+		if r.Body != nil {
+			_ = r.Body.Close() // a RoundTripper must
+		}
+		t.own.refused.Inc()
+		return nil, errOwnCredentials
+	}
+	answer, err := t.RoundTripper.RoundTrip(r)
+	if err != nil || answer.StatusCode != http.StatusUnauthorized {
+		return answer, err
+	}
+	switch now := t.own.askedSince(r.Context(), time.Now()); {
+	case now == accepted, now == acceptanceUnknown && throughProxy(r):
+		return answer, nil // an aggregated API server, a pod, a service or a node means the client
+	}
+	_ = answer.Body.Close()
+	t.own.refused.Inc()
+	return nil, errOwnCredentials
+}
