@@ -121,7 +121,7 @@ func behindKubeFilters(t *testing.T, a *apiserver, adjust func(*kubeAPIServer)) 
 	if adjust != nil {
 		adjust(k)
 	}
-	filtered := k.filtered(a.front, http.HandlerFunc(a.serve))
+	filtered := k.filtered(a.front, a.filtered(http.HandlerFunc(a.serve)))
 	a.set(func() { a.filters = filtered })
 	return k
 }
