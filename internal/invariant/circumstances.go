@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -12,16 +13,24 @@ import (
 // The circumstances of a violation: the fields of a Signature that Core leaves out.
 
 var obstacles = []Obstacle{
-	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleNone,
+	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleEtcd,
+	ObstacleNone,
 }
 
 func stronger(a, b Obstacle) Obstacle {
 	return obstacles[min(slices.Index(obstacles, a), slices.Index(obstacles, b))]
 }
 
-// obstacle is the strongest that was in the way from one server to another in w.
-func (f *Facts) obstacle(from, to string, w window) Obstacle {
-	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return !s.up || s.phase != phaseReady }))
+// obstacle is the strongest that was in the way from the asked server to another in w. A failed fetch
+// of discovery keeps no request from a peer: a server that lacks knowledge answers 404, or with a
+// document.
+func (f *Facts) obstacle(o *observation, to string, w window) Obstacle {
+	var not []Obstacle
+	if o.op.Status == 0 || o.op.Status >= http.StatusInternalServerError {
+		not = []Obstacle{ObstacleBrokenOff, ObstacleDiscovery}
+	}
+	link := f.linkObstacle(o.op.Server, to, w, not...)
+	return stronger(link, f.processObstacle(to, w, func(s span) bool { return !s.up || s.phase != phaseReady }))
 }
 
 // obstacleBefore is the same of a time that is over. Starts and ends of processes are changes.
@@ -47,23 +56,32 @@ func (f *Facts) processObstacle(of string, w window, is func(span) bool) Obstacl
 	return ObstacleNone
 }
 
-func (f *Facts) linkObstacle(from, to string, w window) Obstacle {
+// linkObstacle is the strongest on a link in w, but for those that do not count.
+func (f *Facts) linkObstacle(from, to string, w window, not ...Obstacle) Obstacle {
 	strongest := ObstacleNone
 	for _, fault := range f.linkFaults(link{from, to}, w.widen(settle)) {
-		switch {
-		case fault.Kind == history.FaultMisconfiguration:
-			strongest = stronger(strongest, ObstacleConfiguration)
-		case fault.Kind == history.FaultProxyOff:
-			strongest = stronger(strongest, ObstacleProxyOff)
-		case fault.Kind == history.FaultBreakDiscovery && strings.Contains(fault.Detail, "break"):
-			strongest = stronger(strongest, ObstacleBrokenOff)
-		case fault.Kind == history.FaultBreakDiscovery:
-			strongest = stronger(strongest, ObstacleDiscovery)
-		case fault.Blocks || !delaying[fault.Kind]:
-			strongest = stronger(strongest, ObstacleLink)
+		if o := obstacleOf(fault); !slices.Contains(not, o) {
+			strongest = stronger(strongest, o)
 		}
 	}
 	return strongest
+}
+
+func obstacleOf(fault history.Fault) Obstacle {
+	switch {
+	case fault.Kind == history.FaultMisconfiguration:
+		return ObstacleConfiguration
+	case fault.Kind == history.FaultProxyOff:
+		return ObstacleProxyOff
+	case fault.Kind == history.FaultBreakDiscovery && strings.Contains(fault.Detail, "break"):
+		return ObstacleBrokenOff
+	case fault.Kind == history.FaultBreakDiscovery:
+		return ObstacleDiscovery
+	case fault.Blocks || !delaying[fault.Kind]:
+		return ObstacleLink
+	default:
+		return ObstacleNone
+	}
 }
 
 // changesSince is since when a change counts for a violation: changeLasts before the asked server
@@ -107,9 +125,8 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 		first := l.Incarnation == 1 && (l.State == history.StateStarting || l.State == history.StateReady)
 		pause := l.State == history.StatePaused || l.State == history.StateResumed
 		switch {
-		case l.At < from || l.At > o.op.Start || pause:
-		case first && (l.Server != o.op.Server || !f.hinderedFrom(l.At, o.op.Server, candidates)):
-			// Every run begins with that.
+		case f.learned(l) < from || l.At > o.op.End || pause:
+		case first && !f.hinderedFrom(l.At, o.op.Server, candidates): // every run begins with that
 		case l.Server == o.op.Server:
 			return ChangeAsked
 		case serves(l.Server):
@@ -128,11 +145,24 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 	}
 }
 
-// hinderedFrom reports whether something kept a server that became ready at that time from learning
-// of the servers that could serve the request.
+// learned is until when servers learn of a change of a process: of a start, as late as it took.
+func (f *Facts) learned(l history.Lifecycle) history.Time {
+	if l.State == history.StateReady {
+		if life, ok := f.byName[l.Server].lifetimeOf(l.Incarnation); ok {
+			return max(l.At, life.learned())
+		}
+	}
+	return l.At
+}
+
+// hinderedFrom reports whether something kept the asked server, when some server had become ready,
+// from learning of the servers that could serve the request; for discovery, of any server.
 func (f *Facts) hinderedFrom(ready history.Time, asked string, candidates []Candidate) bool {
+	if len(candidates) == 0 {
+		return f.anyObstacle(window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
+	}
 	return slices.ContainsFunc(candidates, func(c Candidate) bool {
-		return f.linkObstacle(asked, c.Server, window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
+		return f.obstacleBefore(asked, c.Server, window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
 	})
 }
 

@@ -43,10 +43,10 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 	return t
 }
 
-// ruleTrust rules on one operation, and says what was trusted wrongly, without and with names. The invariant
-// applies if a server got the operation over an untrusted link, or if the asked server could have
-// forwarded it over one. If no server has recorded the operation, or all that could have answered
-// it were out of reach, entries are missing and it is unjudgeable.
+// ruleTrust rules on one operation. A violation is told twice: wrong names no server, cause does.
+// The invariant applies if a server got the operation over an untrusted link, or if the asked
+// server could have forwarded it over one. The operation is unjudgeable if log entries are missing:
+// no server has recorded it, or every server that could have answered it was out of reach.
 func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 	paths, _ := chains(o.op.Server, o.hops)
 	for i, path := range paths {
@@ -72,8 +72,9 @@ func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 	}
 }
 
-// wrongTrust says which trust a hop shows that must not be, without and with names, or "". A server that must not trust a
-// front-proxy certificate rejects the request (401) or handles it as anonymous.
+// wrongTrust says what a hop trusted that it must not trust, or "": wrong without names of servers,
+// cause with them. A server that must not trust a front-proxy certificate rejects the request (401)
+// or handles it as anonymous.
 func (f *Facts) wrongTrust(o *observation, h history.Hop, from, to string) (wrong, cause string) {
 	for _, fault := range f.faults[link{from, to}] {
 		switch {

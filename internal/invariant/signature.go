@@ -17,16 +17,17 @@ import (
 // violations are grouped, and is the same on every backend: it has no name of a server, no time and
 // no seed in it. Two violations with one signature are shown as one evidence item.
 //
-// Invariant, Mechanism, Roles, Answer, Way, Reach and Wrong say what was asked and what was wrong;
-// Obstacle, Before, Change, Setup and Since say under which circumstances. An empty field means that
-// it does not apply, or that the history does not say.
+// Invariant, Mechanism, Roles, Answer, Way, Reach, Wrong and Target say what was asked and what was
+// wrong; Obstacle, Before, Change, Setup, Since, Started and Elsewhere say under which circumstances.
+// An empty field means that it does not apply, or that the history does not say.
 type Signature struct {
 	Invariant string    `json:"invariant"`
 	Mechanism Mechanism `json:"mechanism"`
 	// Roles compares the version of the asked server with those of the servers that could have
 	// served the request.
 	Roles Role `json:"roles,omitempty"`
-	// Answer is the status and what it is about: "404 resource", "503", "no answer (timeout)".
+	// Answer is the status and what it is about: "404 resource", "503 no connection", "no answer
+	// (timeout)".
 	Answer string `json:"answer,omitempty"`
 	// Way says who handled the request.
 	Way Way `json:"way,omitempty"`
@@ -34,9 +35,12 @@ type Signature struct {
 	Reach Reach `json:"reach,omitempty"`
 	// Wrong is what the invariant itself tells apart: "same resources in another order".
 	Wrong string `json:"wrong,omitempty"`
+	// Target is the state of the server that the request was passed on to.
+	Target Target `json:"target,omitempty"`
 	// Obstacle is what kept the asked server from those that were out of reach.
 	Obstacle Obstacle `json:"obstacle,omitempty"`
-	// Before is what had been in the way shortly before, if nothing is at the time.
+	// Before is what had been in the way shortly before, if nothing is at the time; "etcd" if a serving
+	// server was cut off from etcd, at the time or before, so that its address was unknown.
 	Before Obstacle `json:"before,omitempty"`
 	// Change is what had come or gone shortly before the asked server first answered so.
 	Change Change `json:"change,omitempty"`
@@ -44,6 +48,10 @@ type Signature struct {
 	Setup string `json:"setup,omitempty"`
 	// Since says how long nothing had changed.
 	Since Since `json:"since,omitempty"`
+	// Started says whether the servers that could have served the request became ready shortly before.
+	Started Started `json:"started,omitempty"`
+	// Elsewhere is what kept the asked server from the others.
+	Elsewhere Obstacle `json:"elsewhere,omitempty"`
 }
 
 // Mechanism is the part of the Mixed Version Proxy that a request tests.
@@ -114,6 +122,7 @@ const (
 	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail otherwise
 	ObstacleProcess       Obstacle = "process"       // the peer is down, paused, starting or stopping
 	ObstacleLink          Obstacle = "link"          // a fault on the connection
+	ObstacleEtcd          Obstacle = "etcd"          // the peer is cut off from etcd; not in Obstacle
 )
 
 // Change is what had come or gone within changeLasts before a violation, or since the first fault
@@ -145,7 +154,7 @@ const changeLasts = 30 * time.Second
 // String is the signature in a line, for people.
 func (s Signature) String() string {
 	words := []string{string(s.Mechanism)}
-	for _, more := range []string{s.Wrong, s.Answer, string(s.Way), roleWords[s.Roles], string(s.Reach), obstacleWords[s.Obstacle]} {
+	for _, more := range []string{s.Wrong, s.Answer, string(s.Way), targetWords(s.Target), roleWords[s.Roles], string(s.Reach), obstacleWords[s.Obstacle]} {
 		if more != "" {
 			words = append(words, more)
 		}
@@ -162,6 +171,12 @@ func (s Signature) String() string {
 	if s.Since == SinceRecent {
 		words = append(words, "soon after a disturbance")
 	}
+	if s.Started != StartedLong {
+		words = append(words, "the serving servers started "+string(s.Started))
+	}
+	if s.Elsewhere != ObstacleNone {
+		words = append(words, "another server: "+obstacleWords[s.Elsewhere])
+	}
 	return s.Invariant + ": " + strings.Join(words, ", ")
 }
 
@@ -173,7 +188,7 @@ var (
 	obstacleWords = map[Obstacle]string{
 		ObstacleConfiguration: "misconfigured", ObstacleProxyOff: "its proxy off", ObstacleBrokenOff: "its discovery breaking off",
 		ObstacleDiscovery: "its discovery failing", ObstacleProcess: "its process not there",
-		ObstacleLink: "its link faulty",
+		ObstacleLink: "its link faulty", ObstacleEtcd: "cut off from etcd",
 	}
 	changeWords = map[Change]string{
 		ChangeAsked: "after the asked server restarted", ChangeCapable: "after a serving server restarted",
@@ -181,12 +196,13 @@ var (
 	}
 )
 
-// Compare orders signatures by their fields, in the order of the struct.
+// Compare orders signatures by their fields.
 func (s Signature) Compare(o Signature) int {
 	return cmp.Or(cmp.Compare(s.Invariant, o.Invariant), cmp.Compare(s.Mechanism, o.Mechanism), cmp.Compare(s.Roles, o.Roles),
 		cmp.Compare(s.Answer, o.Answer), cmp.Compare(s.Way, o.Way), cmp.Compare(s.Reach, o.Reach), cmp.Compare(s.Wrong, o.Wrong),
 		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change),
-		cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since))
+		cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since), cmp.Compare(s.Target, o.Target),
+		cmp.Compare(s.Started, o.Started), cmp.Compare(s.Elsewhere, o.Elsewhere))
 }
 
 // signature computes the signature of a violation in the response to o, which was sent in situation
@@ -200,6 +216,10 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
 		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
+		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since),
+	}
+	if out.Started == StartedLately && out.Elsewhere == ObstacleNone { // long enough ago to be known by then
+		out.Started = StartedLong
 	}
 	out.Reach, out.Obstacle = f.reachOf(o, s, candidates)
 	if out.Obstacle != ObstacleNone {
@@ -207,6 +227,9 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	}
 	for _, c := range candidates {
 		out.Before = stronger(out.Before, f.obstacleBefore(o.op.Server, c.Server, window{since, o.op.End}))
+		if c.Server != o.op.Server {
+			out.Before = stronger(out.Before, f.etcdObstacle(c.Server, window{since, o.op.End}))
+		}
 	}
 	if out.Mechanism == MechanismDiscovery { // every server takes part in it
 		out.Before = f.anyObstacle(window{since, o.op.End})
@@ -292,8 +315,25 @@ func answerKind(op *history.Operation) string {
 		return "404 " + string(op.Missing)
 	case op.Status == http.StatusNotModified: // the client has that document
 		return "200"
+	case op.Status == http.StatusServiceUnavailable:
+		return "503" + upstreamsReason(op)
 	default:
 		return fmt.Sprint(op.Status)
+	}
+}
+
+// upstreamsReason tells apart why upstream's proxy answers 503, by its own words; "" for any other
+// 503. Source: k8s.io/apiserver, pkg/util/peerproxy, WrapHandler and responder.Error.
+func upstreamsReason(op *history.Operation) string {
+	switch {
+	case strings.HasPrefix(op.Message, "Error getting ip and port info"):
+		return " no address"
+	case strings.HasPrefix(op.Message, "error trying to reach service"):
+		return " no connection"
+	case op.Client == history.ClientSocket && op.Body == history.BodyText: // the transport's error as it is
+		return " no connection"
+	default:
+		return ""
 	}
 }
 
@@ -305,16 +345,20 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 			return ReachNobody, ObstacleNone
 		}
 		others++
-		if c.Reachable {
+		w := f.untilBound(o)
+		kept := ObstacleNone
+		if !c.Reachable {
+			kept = f.obstacle(o, c.Server, w)
+		}
+		if kept == ObstacleNone {
 			reachable++
 			continue
 		}
-		w := f.untilBound(o)
 		until := window{w.from, max(w.from, w.to-1)} // a fault may end with the run, and so with the answer
 		if _, blocks := f.inTheWay(o.op.Server, c.Server, w.widen(settle)); covers(blocks, until) {
 			closed++
 		}
-		obstacle = stronger(obstacle, f.obstacle(o.op.Server, c.Server, w))
+		obstacle = stronger(obstacle, kept)
 	}
 	switch {
 	case others == 0 && len(s.lost) > 0:
@@ -339,5 +383,6 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 // Core is the signature without the circumstances: what differs only in them is one kind of defect.
 func (s Signature) Core() Signature {
 	s.Obstacle, s.Before, s.Change, s.Setup, s.Since = ObstacleNone, ObstacleNone, ChangeNone, "", SinceLong
+	s.Started, s.Elsewhere = StartedLong, ObstacleNone
 	return s
 }

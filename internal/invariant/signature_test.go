@@ -42,7 +42,7 @@ func TestSignatures(t *testing.T) {
 		{"by the log, the asked server answered", old().ask(60, "b", gadgets, 404).hop("b", 0, 9, false),
 			with(func(s *Signature) { s.Way = WayAnswered })},
 		{"by the log, a peer answered", old().ask(60, "b", gadgets, 404).hop("b", 0, 9, false).hop("a", 1, 8, true),
-			with(func(s *Signature) { s.Way = WayPassedOn })},
+			with(func(s *Signature) { s.Way, s.Target = WayPassedOn, TargetServes })},
 		{"a subresource of a resource that the asked server has", old().ask(60, "b", pods, 404, sub("resize")),
 			with(func(s *Signature) { s.Mechanism = MechanismSubresource })},
 		{"a watch that is denied is like any other request", old().ask(60, "b", gadgets, 404, verb("watch")), denied},
@@ -194,6 +194,79 @@ func TestACrashTellsTheDesignOfItsServer(t *testing.T) {
 		v := verdictOf(t, tell().state("b", 50, history.StateCrashed).runs("b", version).h, "NoCrash")
 		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
 			t.Errorf("%s: %+v, want the setup %q", version, v.Evidence, want)
+		}
+	}
+}
+
+// TestSignaturesTellTheTarget asks b, which passes the request on to c.
+func TestSignaturesTellTheTarget(t *testing.T) {
+	type change = func(*history.Operation)
+	refused := func(o *history.Operation) { o.Message = "error trying to reach service: connection refused" }
+	for name, c := range map[string]struct {
+		story     *story
+		invariant string
+		status    int
+		with      []change
+		want      Target
+	}{
+		"it never served it":                {tell(), "NoFalseNotFound", 404, nil, TargetNever},
+		"it served it before it restarted":  {tell().served("c", 2, newDoc).stop("c", 30).start("c", 32, oldDoc), "NoFalseNotFound", 404, nil, TargetRestarted},
+		"it served it, and no longer does":  {tell().served("c", 2, newDoc).served("c", 40, oldDoc), "NoFalseNotFound", 404, nil, TargetDropped},
+		"it serves it":                      {tell().served("c", 2, newDoc), "NoFalseNotFound", 404, nil, TargetServes},
+		"it is out of reach":                {tell().served("c", 2, newDoc).cut("b", "c", 60, 61), "Available", 503, []change{refused}, TargetOutOfReach},
+		"it is without etcd":                {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 500, nil, TargetNoEtcd},
+		"it is without etcd, and says so":   {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 503, nil, TargetServes},
+		"it has etcd again, and a new link": {tell().served("c", 2, newDoc).cut("c", "etcd", 40, 45), "Available", 500, nil, TargetServes},
+	} {
+		h := c.story.ask(60, "b", gadgets, c.status, c.with...).hop("b", 0, 9, false).hop("c", 1, 8, true).h
+		v := verdictOf(t, h, c.invariant)
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != c.want {
+			t.Errorf("%s: %+v, want the target %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
+// TestSignaturesTellAStart asks b for what a serves. A start takes a second, so that peers may learn
+// of it in the second after it; no stricter bound than the stories' is tolerated then.
+func TestSignaturesTellAStart(t *testing.T) {
+	slow := func() *story { // from 30 s to 50 s
+		return tell().stop("a", 28).state("a", 30, history.StateStarting).state("a", 50, history.StateReady).served("a", 50, newDoc)
+	}
+	for name, c := range map[string]struct {
+		story     *story
+		started   Started
+		elsewhere Obstacle
+	}{
+		"no later than the start took": {slow().ask(65, "b", gadgets, 404), StartedJust, ObstacleNone},
+		"later":                        {slow().ask(72, "b", gadgets, 404), StartedLong, ObstacleNone},
+		"later, while another server was out of reach":   {slow().cut("b", "c", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleLink},
+		"later, while another server was paused":         {slow().pause("c", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleProcess},
+		"later, while another server was without etcd":   {slow().cut("c", "etcd", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleEtcd},
+		"a second one had been serving it all the time":  {slow().served("c", 2, newDoc).ask(65, "b", gadgets, 404), StartedLong, ObstacleNone},
+		"another server was out of reach, long after it": {tell().cut("b", "c", 40, 80).ask(72, "b", gadgets, 404), StartedLong, ObstacleLink},
+	} {
+		v := verdictOf(t, c.story.h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Started != c.started || v.Evidence[0].Signature.Elsewhere != c.elsewhere {
+			t.Errorf("%s: %+v, want %q and %q", name, v.Evidence, c.started, c.elsewhere)
+		}
+	}
+}
+
+// TestSignaturesTellUpstreamsReasons tells apart by upstream's own words why it answers 503.
+func TestSignaturesTellUpstreamsReasons(t *testing.T) {
+	for name, c := range map[string]struct {
+		op   history.Operation
+		want string
+	}{
+		"no connection":    {history.Operation{Message: "error trying to reach service: EOF\n"}, "503 no connection"},
+		"no address":       {history.Operation{Message: "Error getting ip and port info of the remote server while proxying"}, "503 no address"},
+		"of an upgrade":    {history.Operation{Client: history.ClientSocket, Body: history.BodyText, Message: "EOF\n"}, "503 no connection"},
+		"another, of that": {history.Operation{Client: history.ClientSocket, Body: history.BodyStatus, Message: "apiserver is shutting down"}, "503"},
+		"another":          {history.Operation{Body: history.BodyText, Message: "apiserver is shutting down"}, "503"},
+	} {
+		c.op.Status = 503
+		if got := answerKind(&c.op); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -91,6 +91,9 @@ type Match struct {
 	Before     []invariant.Obstacle  `json:"before,omitempty"`
 	Changes    []invariant.Change    `json:"changes,omitempty"`
 	Since      []invariant.Since     `json:"since,omitempty"`
+	Targets    []invariant.Target    `json:"targets,omitempty"`
+	Started    []invariant.Started   `json:"started,omitempty"`
+	Elsewhere  []invariant.Obstacle  `json:"elsewhere,omitempty"`
 	// Setups are parts of the setup, of which it must have one.
 	Setups []string `json:"setups,omitempty"`
 }
@@ -109,6 +112,9 @@ func (m Match) Takes(s invariant.Signature) bool {
 		in(len(m.Before), slices.Contains(m.Before, s.Before)) &&
 		in(len(m.Changes), slices.Contains(m.Changes, s.Change)) &&
 		in(len(m.Since), slices.Contains(m.Since, s.Since)) &&
+		in(len(m.Targets), slices.Contains(m.Targets, s.Target)) &&
+		in(len(m.Started), slices.Contains(m.Started, s.Started)) &&
+		in(len(m.Elsewhere), slices.Contains(m.Elsewhere, s.Elsewhere)) &&
 		in(len(m.Setups), slices.ContainsFunc(m.Setups, func(part string) bool {
 			return part != "" && strings.Contains(s.Setup, part) || part == "" && s.Setup == ""
 		}))

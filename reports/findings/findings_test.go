@@ -71,6 +71,9 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		forged      = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismForgedHop }
 		status      = func(text string) change { return func(s *invariant.Signature) { s.Answer = text } }
 		changed     = func(c invariant.Change) change { return func(s *invariant.Signature) { s.Change = c } }
+		target      = func(of invariant.Target) change { return func(s *invariant.Signature) { s.Target = of } }
+		started     = func(ago invariant.Started) change { return func(s *invariant.Signature) { s.Started = ago } }
+		elsewhere   = func(o invariant.Obstacle) change { return func(s *invariant.Signature) { s.Elsewhere = o } }
 		setUp       = func(text string) change { return func(s *invariant.Signature) { s.Setup = text } }
 		of          = func(name string) change { return func(s *invariant.Signature) { s.Invariant = name } }
 		wrong       = func(text string) change { return func(s *invariant.Signature) { s.Wrong = text } }
@@ -91,7 +94,14 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"404 while it is cut, after another server restarted", 1, with(whole, cut, changed(invariant.ChangeOther))},
 		{"404 once it is whole again", 1, with(whole, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
 		{"the same for 503", 1, with(whole, cut, of(unavailable), wrong("404 rather than 503"), changed(invariant.ChangeOther))},
-		{"the same, said by a peer", 22, with(whole, cut, passedOn, changed(invariant.ChangeOther))},
+		{"the same, said by a peer that served it before it restarted", 22, with(whole, cut, passedOn, target(invariant.TargetRestarted), changed(invariant.ChangeOther))},
+		{"said by a peer without the subresource", 22, with(whole, subresource, passedOn, target(invariant.TargetPart))},
+		{"said by a peer that serves it", 0, with(whole, passedOn, target(invariant.TargetServes), changed(invariant.ChangeOther))},
+		{"said by a peer that never served it", 0, with(whole, passedOn, target(invariant.TargetNever), changed(invariant.ChangeCapable))},
+		{"404 while it and another are out of reach", 1, with(whole, cut, elsewhere(invariant.ObstacleProcess))},
+		{"404 while another is out of reach", 0, with(whole, elsewhere(invariant.ObstacleProcess))},
+		{"404 for a peer without etcd, after another server restarted", 1, with(whole, before(invariant.ObstacleEtcd), changed(invariant.ChangeOther))},
+		{"404 for a peer without etcd", 0, with(whole, before(invariant.ObstacleEtcd))},
 		{"the same with 500", 0, with(whole, cut, status("500"), changed(invariant.ChangeOther))},
 		{"merged discovery forgets likewise", 1, with(document, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
 		{"merged discovery forgets without a reason", 0, document},
@@ -102,8 +112,19 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a subresource between servers of one version", 0, with(whole, subresource, same)},
 		{"a subresource with 500", 0, with(whole, subresource, status("500"))},
 		{"a subresource whose object is denied", 0, with(whole, subresource, status("404 object"))},
-		{"503 though another peer is there", 3, with(whole, of("Available"), status("503"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
-		{"503 though all are there", 0, with(whole, of("Available"), status("503"))},
+		{"503 though another peer is there", 3, with(whole, of("Available"), status("503 no connection"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
+		{"503 from a peer that is out of reach", 3, with(whole, of("Available"), passedOn, target(invariant.TargetOutOfReach), status("503 no connection"), reach(invariant.ReachSome, invariant.ObstacleLink))},
+		{"503 from a peer that is there", 0, with(whole, of("Available"), passedOn, target(invariant.TargetServes), status("503 no connection"), reach(invariant.ReachSome, invariant.ObstacleLink))},
+		{"503 for a reason of its own", 0, with(whole, of("Available"), status("503"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
+		{"503 though all are there", 0, with(whole, of("Available"), status("503 no connection"))},
+		{"503 for want of an address, though another peer is there", 35, with(whole, of("Available"), status("503 no address"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
+		{"503 for want of an address, though all are there", 0, with(whole, of("Available"), status("503 no address"))},
+		{"500 from a peer without etcd", 36, with(whole, of("Available"), passedOn, target(invariant.TargetNoEtcd), status("500"))},
+		{"500 from a peer with etcd", 0, with(whole, of("Available"), passedOn, target(invariant.TargetServes), status("500"))},
+		{"an answer that breaks off at its beginning", 37, with(whole, of("Available"), status("no answer (reset)"), reach(invariant.ReachSome, invariant.ObstacleLink))},
+		{"a broken connection without a fault", 0, with(whole, of("Available"), status("no answer (reset)"))},
+		{"no answer in time though another peer is there", 4, with(whole, of("Available"), status("no answer (timeout)"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
+		{"no answer in time though all are there", 0, with(whole, of("Available"), status("no answer (timeout)"))},
 		{"500 though another peer is there", 0, with(whole, of("Available"), status("500"), reach(invariant.ReachSome, invariant.ObstacleProcess))},
 		{"no answer from a peer that stands still", 4, with(whole, of(unavailable), wrong("no answer in time"), status("no answer (timeout)"), reach(invariant.ReachNone, invariant.ObstacleProcess))},
 		{"500 from a peer that stands still", 0, with(whole, of(unavailable), wrong("500 rather than 503"), status("500"), reach(invariant.ReachNone, invariant.ObstacleProcess))},
@@ -132,8 +153,6 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"refused by a peer that runs", 0, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"))},
 		{"it goes round, of what was deleted", 23, with(whole, of("NoLoop"), passedOn, wrong("came back"), changed(invariant.ChangeDeletion))},
 		{"it goes round", 0, with(whole, of("NoLoop"), passedOn, wrong("came back"))},
-		{"learned late, soon after a restart", 24, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
-		{"never learned, long after a restart", 0, with(whole, changed(invariant.ChangeCapable))},
 		{"an upgrade without a user", 25, with(whole, of("AnsweredAlike"), upgraded, passedOn, status("401"), wrong(otherAnswers))},
 		{"the same of a request without an upgrade", 0, with(whole, of("AnsweredAlike"), passedOn, status("401"), wrong(otherAnswers))},
 		{"an upgrade that the asked server refuses", 0, with(whole, of("AnsweredAlike"), upgraded, status("401"), wrong(otherAnswers))},
@@ -147,6 +166,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"the feature has no effect with all flags", 0, with(flags, wrong("passes nothing on with the feature on"))},
 		{"no address with kubeadm's flags", 0, with(flags, wrong("no address in its lease"), setUp("asked server: with the flags of kubeadm"))},
 		{"v1.34 passes nothing on", 8, with(flags, wrong("passes nothing on with the feature on"), setUp("asked server: proxy of v1.34"))},
+		{"learned no later than the start took", 24, with(whole, changed(invariant.ChangeCapable), started(invariant.StartedJust))},
+		{"learned later than that", 0, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
+		{"learned later than that, while another is out of reach", 35, with(whole, changed(invariant.ChangeCapable), started(invariant.StartedLately), elsewhere(invariant.ObstacleLink))},
+		{"another is out of reach, and nothing was started", 0, with(whole, changed(invariant.ChangeOther), elsewhere(invariant.ObstacleLink))},
 		{"soon after, though nothing was restarted", 0, with(whole, func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 	} {
 		f, known := All().Explain(c.s)
@@ -241,35 +264,10 @@ func TestEveryFindingIsNeeded(t *testing.T) {
 	for _, f := range All() {
 		for i, m := range f.Matches {
 			s := invariant.Signature{Invariant: m.Invariants[0], Mechanism: m.Mechanisms[0]}
-			first := func(to *string, from []string) {
-				if len(from) > 0 {
-					*to = from[0]
-				}
-			}
-			first(&s.Answer, m.Answers)
-			first(&s.Wrong, m.Wrong)
-			first(&s.Setup, m.Setups)
-			if len(m.Roles) > 0 {
-				s.Roles = m.Roles[0]
-			}
-			if len(m.Ways) > 0 {
-				s.Way = m.Ways[0]
-			}
-			if len(m.Reach) > 0 {
-				s.Reach = m.Reach[0]
-			}
-			if len(m.Obstacles) > 0 {
-				s.Obstacle = m.Obstacles[0]
-			}
-			if len(m.Before) > 0 {
-				s.Before = m.Before[0]
-			}
-			if len(m.Changes) > 0 {
-				s.Change = m.Changes[0]
-			}
-			if len(m.Since) > 0 {
-				s.Since = m.Since[0]
-			}
+			s.Answer, s.Wrong, s.Setup = first(m.Answers), first(m.Wrong), first(m.Setups)
+			s.Roles, s.Way, s.Reach = first(m.Roles), first(m.Ways), first(m.Reach)
+			s.Obstacle, s.Before, s.Elsewhere = first(m.Obstacles), first(m.Before), first(m.Elsewhere)
+			s.Change, s.Since, s.Target, s.Started = first(m.Changes), first(m.Since), first(m.Targets), first(m.Started)
 			if got, ok := All().Explain(s); !ok || got.Number != f.Number {
 				t.Errorf("finding %d, match %d: %s is explained by finding %d", f.Number, i+1, s, got.Number)
 			}
@@ -278,4 +276,12 @@ func TestEveryFindingIsNeeded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// first is the first value that a field of a predicate takes, or the empty one.
+func first[T any](of []T) (value T) {
+	if len(of) > 0 {
+		value = of[0]
+	}
+	return value
 }

@@ -1,11 +1,13 @@
 package mutants
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
 	catalogued "github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
@@ -56,49 +58,101 @@ func TestUpstreamsDefectsMaskNoOthers(t *testing.T) {
 	}
 }
 
+// restartedPeersServeNothing is a defect that looks like finding 24 at first: 404 for a whole
+// resource, soon after the server that serves it has restarted. But it lasts.
+var restartedPeersServeNothing = mutant{
+	wrong: "A server takes the document of a peer that has restarted for empty.",
+	plant: func(acted func()) sim.Defects {
+		restarted := lives[map[proxy.ServerID]int]{}
+		return sim.Defects{Local: restarted.begin, Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
+			seen := restarted[self]
+			if *seen == nil {
+				*seen = map[proxy.ServerID]int{}
+			}
+			for _, e := range events {
+				if e, ok := e.(proxy.PeerAppeared); ok {
+					(*seen)[e.ID]++
+				}
+			}
+			return results(events, func(r *proxy.FetchResult) bool {
+				if (*seen)[r.ID] > 1 && r.Roots[proxy.RootGroups].Failed == "" {
+					acted()
+					r.Roots[proxy.RootGroups] = proxy.RootResult{}
+				}
+				return true
+			})
+		}}
+	},
+}
+
+// TestLateKnowledgeMasksNoLostKnowledge plants a defect whose 404s come soon after a restart, with
+// every server in reach. Those that are later than the start took must be NEW: finding 24 is about
+// knowledge that is late, and no other.
+func TestLateKnowledgeMasksNoLostKnowledge(t *testing.T) {
+	released := search.Spec{Policy: "upstream-1.37", From: spec.From, To: spec.To, Servers: spec.Servers, Resources: spec.Resources}
+	for s := range newSignatures(t, released, restartedPeersServeNothing, unmasked) {
+		undisturbed := s.Before == invariant.ObstacleNone && s.Obstacle == invariant.ObstacleNone && s.Elsewhere == invariant.ObstacleNone
+		if s.Invariant == "NoFalseNotFound" && s.Mechanism == invariant.MechanismResource && undisturbed &&
+			s.Change == invariant.ChangeCapable && s.Since == invariant.SinceRecent {
+			return
+		}
+	}
+	t.Errorf("no 404 soon after a restart is NEW within %d schedules. %s", unmasked, restartedPeersServeNothing.wrong)
+}
+
 // newIn runs schedules with a planted defect. It returns the kinds of violations that are NEW,
 // beside those given; with some given, it ends with the first.
 func newIn(t *testing.T, of search.Spec, m mutant, schedules int, beside ...invariant.Signature) []invariant.Signature {
 	t.Helper()
-	cases, err := search.NewGenerator(of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	setup, err := of.Setup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.plant != nil {
-		setup.Defects = m.plant(func() {})
-	}
-	if m.setup != nil {
-		setup = m.setup(setup, func() {})
-	}
-	simulator := sim.New(setup)
-	defer simulator.Close()
-	known := catalogued.For(of.Policy)
 	var found []invariant.Signature
-	for seed := uint64(firstSeed); seed < firstSeed+uint64(schedules); seed++ {
-		c, own := cases.Case(seed)
-		result, err := simulator.Run(c, own, sim.Options{Run: history.Run{Bounds: search.Bounds}})
+	for s := range newSignatures(t, of, m, schedules) {
+		if slices.Contains(found, s.Core()) || slices.Contains(beside, s.Core()) {
+			continue
+		}
+		if found = append(found, s.Core()); len(beside) > 0 {
+			break
+		}
+	}
+	return found
+}
+
+// newSignatures runs schedules with a planted defect. It yields the signatures of violations that
+// are NEW, with their circumstances, as they come.
+func newSignatures(t *testing.T, of search.Spec, m mutant, schedules int) iter.Seq[invariant.Signature] {
+	return func(yield func(invariant.Signature) bool) {
+		cases, err := search.NewGenerator(of)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !result.Suspect {
-			continue
+		setup, err := of.Setup()
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, v := range invariant.Judge(result.History) {
-			for _, e := range v.Evidence {
-				kind := e.Signature.Core()
-				if _, ok := known.Explain(e.Signature); ok || slices.Contains(found, kind) || slices.Contains(beside, kind) {
-					continue
-				}
-				found = append(found, kind)
-				if len(beside) > 0 {
-					return found
+		if m.plant != nil {
+			setup.Defects = m.plant(func() {})
+		}
+		if m.setup != nil {
+			setup = m.setup(setup, func() {})
+		}
+		simulator := sim.New(setup)
+		defer simulator.Close()
+		known := catalogued.For(of.Policy)
+		for seed := uint64(firstSeed); seed < firstSeed+uint64(schedules); seed++ {
+			c, own := cases.Case(seed)
+			result, err := simulator.Run(c, own, sim.Options{Run: history.Run{Bounds: search.Bounds}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !result.Suspect {
+				continue
+			}
+			for _, v := range invariant.Judge(result.History) {
+				for _, e := range v.Evidence {
+					if _, ok := known.Explain(e.Signature); !ok && !yield(e.Signature) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return found
 }

@@ -1,0 +1,88 @@
+package invariant
+
+import (
+	"net/http"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Target is the state of the server that a request was passed on to: whether it served the resource
+// by its own documents, and what kept it from an answer. An empty Target means that the request was
+// not passed on, or that the history does not say.
+type Target string
+
+// The targets.
+const (
+	TargetNone       Target = ""
+	TargetServes     Target = "serves it"
+	TargetOutOfReach Target = "serves it, out of reach"       // something was on the link to it, or its process was not there
+	TargetNoEtcd     Target = "serves it, without etcd"       // its link to etcd was faulty, and it answered 500
+	TargetRestarted  Target = "served it before it restarted" // an earlier process of the target did
+	TargetDropped    Target = "no longer serves it"           // the same process did
+	TargetPart       Target = "serves it without the subresource"
+	TargetNever      Target = "never served it"
+)
+
+// target is the state of the last server that the operation was passed on to.
+func (f *Facts) target(o *observation) Target {
+	if !o.forwarded() || o.resource == nil || o.resource.key == (key{}) {
+		return TargetNone
+	}
+	hop := o.hops[len(o.hops)-1]
+	s := f.byName[hop.Server]
+	if s == nil || s == o.asked {
+		return TargetNone
+	}
+	then := window{hop.Start, hop.Start}
+	switch {
+	case o.resource.during(s, then).claim == claimYes:
+		return f.servingTarget(o, s)
+	case o.op.Subresource != "" && f.resource(key{GVR: o.op.GVR}).during(s, then).claim == claimYes:
+		return TargetPart
+	default:
+		return s.servedBefore(o.resource.key, hop.Start)
+	}
+}
+
+func (f *Facts) servingTarget(o *observation, s *server) Target {
+	if store, _ := f.reach(s.name, etcd, o.window); store != reachOpen && o.op.Status == http.StatusInternalServerError {
+		return TargetNoEtcd
+	}
+	if there, _ := f.reach(o.op.Server, s.name, o.window); there != reachOpen {
+		return TargetOutOfReach
+	}
+	return TargetServes
+}
+
+// servedBefore says which process of a server that does not serve a resource at that time served it
+// last.
+func (s *server) servedBefore(k key, at history.Time) Target {
+	known := false
+	now := s.servedAt(at).incarnation
+	for i := s.servedIndex(at); i >= 0; i-- {
+		piece := s.served[i]
+		if piece.doc == nil {
+			continue
+		}
+		known = true
+		switch {
+		case !piece.doc.lists[k]:
+		case piece.incarnation == now:
+			return TargetDropped
+		default:
+			return TargetRestarted
+		}
+	}
+	if !known {
+		return TargetNone
+	}
+	return TargetNever
+}
+
+// targetWords are those of a target in a signature, for people.
+func targetWords(t Target) string {
+	if t == TargetNone {
+		return ""
+	}
+	return "its target " + string(t)
+}
