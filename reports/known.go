@@ -218,3 +218,16 @@ func (r RunReport) attribution() string {
 	}
 	return fmt.Sprintf(" %s %s NEW; the others are known: %s%s.", counted(r.Verdict.New, "violation"), are, noun, conjunction(numbers))
 }
+
+// attributionOf is the attribution of a headline about the invariant. If the invariant does not
+// count, it says so, since what counts is known or NEW for itself.
+func (r RunReport) attributionOf(i Invariant) string {
+	if r.Decides(i) {
+		return r.attribution()
+	}
+	beyond := " This is beyond the KEP"
+	if known := i.Evidence[0].Known; known != nil { // of the evidence that the headline tells
+		beyond += fmt.Sprintf(" (finding %d)", known.Finding)
+	}
+	return beyond + "; the KEP is violated too." + r.attribution()
+}
