@@ -24,16 +24,17 @@ func headline(r RunReport) string {
 	}
 }
 
-// worst is the failed invariant for the headline, which counts. It has violations that are NEW, or
-// that the fewest scenarios show; of such invariants the scenario tests it if possible.
+// worst is the failed invariant for the headline: one that counts, or that the scenario tests. It has
+// violations that are NEW, or that the fewest scenarios show; of such invariants, it counts and the
+// scenario tests it if possible.
 func worst(r RunReport) (Invariant, bool) {
 	var found Invariant
 	ok := false
 	for _, i := range r.Invariants {
-		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) {
+		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) && !i.About {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(i.commonness(), found.commonness()), -truth(i.About, found.About)) < 0 {
+		if !ok || cmp.Or(cmp.Compare(i.commonness(), found.commonness()), -truth(r.Decides(i), r.Decides(found)), -truth(i.About, found.About)) < 0 {
 			found, ok = i, true
 		}
 	}
@@ -71,9 +72,9 @@ func failureSentence(r RunReport, i Invariant) string {
 		}
 	}
 	if largest.answers() {
-		return answersSentence(r, largest) + r.attribution()
+		return answersSentence(r, largest) + r.attributionOf(i)
 	}
-	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence), r.attribution())
+	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence), r.attributionOf(i))
 }
 
 // answers reports whether the evidence is about wrong answers to requests that a server could

@@ -281,3 +281,16 @@ func newFirst[T any](all []T, core func(T) ProfileResult) []T {
 func (c ConformanceReport) NewFirst() []ConformanceScenario {
 	return newFirst(c.Scenarios, func(s ConformanceScenario) ProfileResult { return s.Core })
 }
+
+// attributionOf is the attribution of a headline about the invariant. If the invariant does not
+// count, it says so, since what counts is known or NEW for itself.
+func (r RunReport) attributionOf(i Invariant) string {
+	if r.Decides(i) {
+		return r.attribution()
+	}
+	beyond := " This is beyond the KEP"
+	if known := i.Evidence[0].Known; known != nil { // of the evidence that the headline tells
+		beyond += fmt.Sprintf(" (finding %d)", known.Finding)
+	}
+	return beyond + "; the KEP is violated too." + r.attribution()
+}

@@ -65,6 +65,11 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 				if code != want || report.Metadata.Backend != "sim" || !report.Metadata.Complete {
 					t.Errorf("exit code %d, want %d:\n%s", code, want, out)
 				}
+				if own := ownViolations(report); subject == "builtin" && len(own) > 0 && !slices.ContainsFunc(own, func(told string) bool {
+					return strings.Contains(report.Verdict.Sentence, told)
+				}) {
+					t.Errorf("the headline tells none of what the scenario is about and quiet does not show (%q): %s", own, report.Verdict.Sentence)
+				}
 				for _, i := range report.Invariants {
 					if subject == s.Control.Subject && slices.Contains(s.Control.Invariants, i.Name) && i.Outcome != invariant.OutcomeFail {
 						t.Errorf("%s is %s, and its control must violate it", i.Name, i.Outcome)
@@ -77,6 +82,19 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ownViolations are those of invariants that the scenario is about, but for finding 2, which is all
+// that quiet shows: words of which a headline about one of them has some.
+func ownViolations(r reports.RunReport) (words []string) {
+	for _, i := range r.Invariants {
+		for _, e := range i.Evidence {
+			if i.About && (e.Known == nil || e.Known.Finding != 2) {
+				words = append(words, i.Name+" was violated", fmt.Sprintf(" to %d request", e.Count))
+			}
+		}
+	}
+	return words
 }
 
 // What is left of a scenario on servers that are somebody else's still proves something, at their rate: the reference passes it under enough pressure, and
