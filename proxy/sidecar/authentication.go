@@ -94,7 +94,7 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case err != nil || !ok:
 		a.log.Debug("could not authenticate a request", "path", r.URL.Path, "error", err)
-		closeConnectionAfter(w, r)
+		closeConnectionAfter(w, r, isProxy)
 		refuse(apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
@@ -105,7 +105,7 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if isAnonymous(answer.User) {
-		closeConnectionAfter(w, r)
+		closeConnectionAfter(w, r, isProxy)
 	}
 	ctx := apirequest.WithUser(r.Context(), answer.User)
 	if isProxy {
@@ -153,9 +153,10 @@ func isAnonymous(u user.Info) bool {
 
 // closeConnectionAfter ends an HTTP/2 connection after this request, because an unauthenticated
 // client can keep one busy at little cost (CVE-2023-44487). A kube-apiserver does the same
-// (UnauthenticatedHTTP2DOSMitigation).
-func closeConnectionAfter(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor == 2 {
+// (UnauthenticatedHTTP2DOSMitigation). A peer has proved who it is, and all its callers share its
+// connection: closing that would fail requests of others.
+func closeConnectionAfter(w http.ResponseWriter, r *http.Request, fromPeer bool) {
+	if r.ProtoMajor == 2 && !fromPeer {
 		w.Header().Set("Connection", "close")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 const common = "/apis/both.example/v1/commons"
@@ -257,6 +258,19 @@ func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 	for range 3 {
 		if !reused(alice) {
 			t.Error("alice had to connect again")
+		}
+	}
+	// All callers of a peer share its connection, so one of them must not cost the others theirs.
+	peer := r.client(&r.proxies, true)
+	for name, headers := range map[string][]string{
+		"an anonymous caller": {"X-Remote-User", user.Anonymous, "X-Remote-Group", user.AllUnauthenticated},
+		"no caller":           {"Authorization", "Bearer bad"},
+	} {
+		reused(peer, headers...)
+		for range 3 {
+			if !reused(peer, headers...) {
+				t.Errorf("a peer that asks for %s had to connect again", name)
+			}
 		}
 	}
 }
