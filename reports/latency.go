@@ -32,7 +32,7 @@ func newLatencies(facts *invariant.Facts) []Latency {
 	for o, handled := range facts.Handled() {
 		requests[handled]++
 		whole := o.Failure == history.FailureNone && o.Status >= 200 && o.Status < http.StatusMultipleChoices
-		if whole && o.Verb != "watch" && o.Client != history.ClientSocket {
+		if whole && o.Verb != "watch" && !o.AsksForUpgrade() {
 			took[handled] = append(took[handled], o.End-o.Start)
 		}
 	}

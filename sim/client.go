@@ -83,7 +83,7 @@ func newTemplate(r *workload.Request) *template {
 	maps.Copy(header, r.ForgedHeader())
 	t.request = &http.Request{Method: r.Method(), URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
 	if r.Upgrade {
-		maps.Copy(header, socketHeader)
+		maps.Copy(header, upgradeHeader(r.Protocol))
 		t.request.ProtoMajor, t.request.ProtoMinor = 1, 1
 	}
 	info, err := workload.RequestInfo.NewRequestInfo(t.request)

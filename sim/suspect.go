@@ -115,7 +115,7 @@ func (op *operation) odd() bool {
 	case http.StatusSwitchingProtocols:
 		return !op.asked.Upgrade
 	case http.StatusOK:
-		return op.asked.Upgrade || op.Verb == "create"
+		return op.asked.Upgrade && op.asked.Protocol == "" || op.Verb == "create"
 	case 0, http.StatusCreated, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity:
 		return false
 	case http.StatusForbidden:

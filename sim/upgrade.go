@@ -18,6 +18,14 @@ var socketHeader = http.Header{
 	"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"c2tld3Byb29mIHNrZXdwcg=="},
 }
 
+// upgradeHeader is what a client sends that wants an upgrade to a protocol; "" is WebSocket.
+func upgradeHeader(protocol string) http.Header {
+	if protocol == "" {
+		return socketHeader
+	}
+	return http.Header{"Connection": {"Upgrade"}, "Upgrade": {protocol}}
+}
+
 // switching is the head of the answer to that.
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 

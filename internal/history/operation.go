@@ -69,15 +69,21 @@ const (
 	PurposeSweep Purpose = "sweep" // part of a visit to everything that discovery lists
 )
 
-// ClientSocket in Operation.Client is the client that asks for an upgrade to WebSocket.
-const ClientSocket = "websocket"
+// The clients in Operation.Client that ask for an upgrade.
+const (
+	ClientSocket = "websocket" // to WebSocket (RFC 6455)
+	ClientSPDY   = "spdy"      // to SPDY/3.1, as kubectl did before WebSocket for exec, attach and port-forward
+)
+
+// AsksForUpgrade reports whether the client asked for the connection to be upgraded.
+func (o *Operation) AsksForUpgrade() bool { return o.Client == ClientSocket || o.Client == ClientSPDY }
 
 // Operation is one request as its client saw it.
 type Operation struct {
 	// ID is unique in the run. It is sent as the Audit-ID, by which Hops are joined.
 	ID          string  `json:"id"`
 	Purpose     Purpose `json:"purpose"`
-	Client      string  `json:"client"` // which client sent it, such as "dynamic" or [ClientSocket]
+	Client      string  `json:"client"` // which client sent it, such as "dynamic", [ClientSocket] or [ClientSPDY]
 	User        string  `json:"user"`   // the user as whom it was sent
 	Server      string  `json:"server"` // the server to which it was sent
 	Verb        string  `json:"verb"`

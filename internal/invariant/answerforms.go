@@ -37,7 +37,7 @@ func class(op *history.Operation) string {
 type form struct {
 	verb string
 	key
-	upgrade                    bool
+	transport                  string // the client that asks for an upgrade; "" for a plain request
 	accept, contentType, query string
 	namespaced, named          bool
 }
@@ -54,9 +54,17 @@ func formOf(op *history.Operation) form {
 		query = values.Encode()
 	}
 	return form{
-		op.Verb, key{op.GVR, op.Subresource}, op.Client == history.ClientSocket, op.Accept, op.ContentType, query,
+		op.Verb, key{op.GVR, op.Subresource}, transportOf(op), op.Accept, op.ContentType, query,
 		op.Namespace != "", op.Name != "",
 	}
+}
+
+// transportOf is the client if it asked for an upgrade, and "" for any other.
+func transportOf(op *history.Operation) string {
+	if op.AsksForUpgrade() {
+		return op.Client
+	}
+	return ""
 }
 
 // answers counts the answers to requests of one form, by class.
@@ -78,7 +86,7 @@ func (a *answers) add(class string) {
 func (k form) dependent(class string) bool {
 	switch class {
 	case "200", "201":
-		return !k.upgrade
+		return k.transport != history.ClientSocket // 200 means that there is no upgrade
 	case "404 object": // or its namespace
 		return k.named || k.verb == "create"
 	case "409", "412":

@@ -267,7 +267,7 @@ func (f *Facts) requested(o *observation) Mechanism {
 		return MechanismForgedHop
 	case op.Subresource != "" && f.resource(key{GVR: op.GVR}).during(o.asked, o.window).claim == claimYes:
 		return MechanismSubresource
-	case op.Client == history.ClientSocket:
+	case op.AsksForUpgrade():
 		return MechanismUpgrade
 	case op.Verb == "watch":
 		return MechanismWatch
@@ -330,7 +330,7 @@ func upstreamsReason(op *history.Operation) string {
 		return " no address"
 	case strings.HasPrefix(op.Message, "error trying to reach service"):
 		return " no connection"
-	case op.Client == history.ClientSocket && op.Body == history.BodyText: // the transport's error as it is
+	case op.AsksForUpgrade() && op.Body == history.BodyText: // the transport's error as it is
 		return " no connection"
 	default:
 		return ""

@@ -64,6 +64,8 @@ func (c *client) carryOut(ctx context.Context, a *attempt) {
 
 func (c *client) sendOne(ctx context.Context, r *workload.Request) {
 	switch {
+	case r.Upgrade && r.Protocol != "":
+		c.socket.askPlain(ctx, r)
 	case r.Upgrade:
 		c.socket.ask(ctx, r)
 	case r.Client == workload.ClientTyped:

@@ -1,10 +1,13 @@
 package traffic
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gorilla/websocket"
 	"k8s.io/client-go/rest"
@@ -20,6 +23,7 @@ type socket struct {
 	origin string
 	token  string
 	dialer websocket.Dialer
+	plain  http.RoundTripper // HTTP/1.1, a connection for each request
 	record *recordingTransport
 }
 
@@ -40,6 +44,7 @@ func newSocket(config *rest.Config, conns *connections.Set, record *recordingTra
 	to.Scheme = "wss"
 	return &socket{
 		url: &to, origin: u.String(), token: config.BearerToken, record: record,
+		plain:  &http.Transport{DialContext: conns.Dialer(asClientGo()), TLSClientConfig: tls, DisableKeepAlives: true, DisableCompression: true},
 		dialer: websocket.Dialer{NetDialContext: conns.Dialer(asClientGo()), TLSClientConfig: tls, HandshakeTimeout: workload.Timeout},
 	}, nil
 }
@@ -96,9 +101,75 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	t.recorder.Operation(op)
 }
 
-// refused records an answer that is no upgrade. gorilla/websocket keeps a kilobyte of its body.
+// askPlain asks for an upgrade to another protocol than WebSocket. It speaks none: what is
+// recorded is the answer, and the events of a watch whose server has ignored the wish.
+func (s *socket) askPlain(ctx context.Context, r *workload.Request) {
+	u := r.URL()
+	u.Scheme, u.Host = "https", s.url.Host
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return
+	}
+	t := s.record
+	op := t.begin(req)
+	answered, held, err := t.admit(&op, ctx)
+	if err != nil {
+		return
+	}
+	req.Header = http.Header{auditIDHeader: {op.ID}, "Connection": {"Upgrade"}, "Upgrade": {r.Protocol}}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	resp, err := s.plain.RoundTrip(req)
+	answered(err)
+	if err != nil {
+		_ = t.failed(&op, ctx, held, err)
+		return
+	}
+	op.Status, op.RetryAfter = resp.StatusCode, resp.Header.Get("Retry-After")
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		_ = resp.Body.Close()
+		op.End = t.recorder.Now()
+		t.recorder.Operation(op)
+	case resp.StatusCode == http.StatusOK && r.Verb == "watch":
+		s.follow(ctx, &op, resp, r.For)
+	default:
+		s.refused(&op, resp)
+	}
+}
+
+// follow counts the events of a watch, one a line, until the server ends it.
+func (s *socket) follow(ctx context.Context, op *history.Operation, resp *http.Response, lasts time.Duration) {
+	defer func() { _ = resp.Body.Close() }()
+	since := s.record.recorder.Now()
+	op.Body = history.BodyEvents
+	lines := bufio.NewReader(resp.Body)
+	for {
+		_, err := lines.ReadSlice('\n')
+		switch {
+		case err == nil:
+			op.Events++
+			continue
+		case errors.Is(err, bufio.ErrBufferFull): // a part of a long line
+			continue
+		}
+		op.End = s.record.recorder.Now()
+		if !errors.Is(err, io.EOF) && op.End-since < lasts {
+			op.Failure, op.Error = classifyFailure(ctx, err), err.Error()
+		}
+		s.record.recorder.Operation(*op)
+		return
+	}
+}
+
+// mostRefused bounds what is read of an answer that is no upgrade, in bytes. gorilla/websocket keeps
+// a kilobyte.
+const mostRefused = 1 << 20
+
+// refused records an answer that is no upgrade.
 func (s *socket) refused(op *history.Operation, resp *http.Response) {
-	body, _ := io.ReadAll(resp.Body)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefused))
 	_ = resp.Body.Close()
 	op.End = s.record.recorder.Now()
 	s.record.readBody(op, resp.Header.Get("Content-Type"), body)

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"io"
 	"net/http"
 	"testing"
 
@@ -47,6 +48,60 @@ func TestAnUpgradedWatchIsRecorded(t *testing.T) {
 	}
 	if op := all[2]; op.Status != http.StatusNotFound || op.Missing != history.MissingObject {
 		t.Errorf("what was not upgraded: %+v", op)
+	}
+}
+
+func TestARequestForSPDYIsRecorded(t *testing.T) {
+	record := newLedger()
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != workload.ProtocolSPDY || r.Header.Get("Connection") != "Upgrade" || r.ProtoMajor != 1 {
+			t.Errorf("got %s with %v, want a request for SPDY by HTTP/1.1", r.Proto, r.Header)
+		}
+		switch r.URL.Path {
+		case "/ignored": // as a kube-apiserver answers that for a watch
+			for range 3 {
+				_, _ = io.WriteString(w, "{}\n")
+			}
+		case "/switched":
+			conn, buffered, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = buffered.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
+			_ = buffered.Flush()
+			_ = conn.Close()
+		case "/broken":
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "{}\n")
+		default:
+			respond(w, http.StatusUnauthorized, runtime.ContentTypeJSON, `{"kind":"Status","apiVersion":"v1","reason":"Unauthorized"}`)
+		}
+	})
+	c := connect(t, server, record)
+	for _, path := range []string{"/ignored", "/switched", "/broken", "/refused"} {
+		verb := "watch"
+		if path == "/switched" {
+			verb = "get"
+		}
+		c.ask(t, workload.Request{Verb: verb, Path: path, For: workload.Timeout, Upgrade: true, Protocol: workload.ProtocolSPDY})
+	}
+	all := record.all()
+	if len(all) != 4 {
+		t.Fatalf("%d operations were recorded, want 4", len(all))
+	}
+	for i, want := range []history.Operation{
+		{Status: http.StatusOK, Events: 3, Body: history.BodyEvents},
+		{Status: http.StatusSwitchingProtocols},
+		{Status: http.StatusOK, Events: 1, Body: history.BodyEvents, Failure: history.FailureReset},
+		{Status: http.StatusUnauthorized, Reason: "Unauthorized", Body: history.BodyStatus},
+	} {
+		got := history.Operation{
+			Status: all[i].Status, Events: all[i].Events, Body: all[i].Body, Failure: all[i].Failure, Reason: all[i].Reason,
+		}
+		if got != want || all[i].Client != history.ClientSPDY {
+			t.Errorf("%s: recorded %+v by %s, want %+v", all[i].Path, got, all[i].Client, want)
+		}
 	}
 }
 

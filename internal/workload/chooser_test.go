@@ -226,7 +226,7 @@ func TestProfilesShiftTheWeight(t *testing.T) {
 		scenario.SubresourceTraffic: {30, func(r *Request) bool { return r.Subresource != "" }},
 		scenario.FormatTraffic:      {25, func(r *Request) bool { return answer.Accepted(r.Header().Get("Accept")) != "" }},
 		scenario.DiscoveryTraffic:   {10, func(r *Request) bool { return r.Path != "" }},
-		scenario.UpgradeTraffic:     {8, func(r *Request) bool { return r.Sender() == ClientSocket }},
+		scenario.UpgradeTraffic:     {8, func(r *Request) bool { return r.Upgrade }},
 		scenario.LargeListTraffic:   {3, func(r *Request) bool { return r.Then == ThenPages }},
 		scenario.HostileTraffic:     {hostileShare - 4, func(r *Request) bool { return r.Sender() == ClientForger }},
 	} {
@@ -237,6 +237,21 @@ func TestProfilesShiftTheWeight(t *testing.T) {
 	}
 	if got := Rate(scenario.SparseTraffic, 200); got != 2 {
 		t.Errorf("a sparse load has %v requests a second, want a hundredth of 200", got)
+	}
+}
+
+// Both protocols are asked for, for watches and for connections to pods.
+func TestBothKindsOfUpgradesAreAskedFor(t *testing.T) {
+	asked := map[string]int{}
+	for _, r := range chosen(t, 1, 4000, Options{Profile: scenario.UpgradeTraffic}) {
+		if r.Upgrade {
+			asked[r.Sender()+" "+r.Verb]++
+		}
+	}
+	for _, kind := range []string{"websocket watch", "websocket get", "spdy watch", "spdy get"} {
+		if asked[kind] == 0 {
+			t.Errorf("nobody asked by %s; asked: %v", kind, asked)
+		}
 	}
 }
 

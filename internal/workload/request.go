@@ -67,8 +67,10 @@ type Request struct {
 	User string `json:"user,omitempty"`
 	// Client is one of the client names but ClientSocket and ClientForger. Empty: any.
 	Client string `json:"client,omitempty"`
-	// Upgrade asks for the connection to be upgraded to a WebSocket.
+	// Upgrade asks for the connection to be upgraded.
 	Upgrade bool `json:"upgrade,omitempty"`
+	// Protocol is that of the upgrade: [ProtocolSPDY]. Empty: WebSocket.
+	Protocol string `json:"protocol,omitempty"`
 	// Forged names the [Forgery] whose headers the client sends along. Empty: none.
 	Forged string `json:"forged,omitempty"`
 
@@ -215,6 +217,8 @@ func (r *Request) Sender() string {
 	switch {
 	case r.Forged != "":
 		return ClientForger
+	case r.Upgrade && r.Protocol == ProtocolSPDY:
+		return history.ClientSPDY
 	case r.Upgrade:
 		return ClientSocket
 	}
@@ -229,7 +233,7 @@ func (r *Request) String() string {
 	}
 	s := r.Verb + " " + cmp.Or(r.Path, what)
 	if r.Upgrade {
-		s += ", by WebSocket"
+		s += ", by " + cmp.Or(r.Protocol, "WebSocket")
 	}
 	if r.Forged != "" {
 		s += ", with a forged header (" + r.Forged + ")"

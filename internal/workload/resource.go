@@ -114,13 +114,28 @@ func (c *Chooser) subresource(p Probe) Request {
 // The pod does not exist: the question is whether an upgrade is answered as any other request.
 var PodConnections = []string{"exec", "attach", "portforward"}
 
+// ProtocolSPDY is what clients of older versions ask for (k8s.io/apimachinery,
+// pkg/util/httpstream/spdy).
+const ProtocolSPDY = "SPDY/3.1"
+
+// spdyEvery is how many upgrades of one resource are asked for until one is to SPDY. A server that
+// does not know that protocol for a watch answers as if it had not been asked for.
+const spdyEvery = 5
+
 // upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where
-// the probe has none, for a connection to a pod.
+// the probe has none, for a connection to a pod. Some ask for SPDY.
 func (c *Chooser) upgrade(p Probe) Request {
-	if p.Subresource == "" && slices.Contains(p.Resource.Verbs, "watch") {
-		return Request{Verb: "watch", GVR: p.Resource.GVR, Query: "resourceVersion=0", Upgrade: true, For: c.seconds(5)}
+	r := Request{Verb: "watch", GVR: p.Resource.GVR, Query: "resourceVersion=0", Upgrade: true}
+	if c.turn(p.Resource.GVR, "upgrade")%spdyEvery == spdyEvery-1 {
+		r.Protocol = ProtocolSPDY
 	}
-	r := Request{Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}, Namespace: Namespace, Name: absentName, Upgrade: true}
+	if p.Subresource == "" && slices.Contains(p.Resource.Verbs, "watch") {
+		r.For = c.seconds(5)
+		return r
+	}
+	r = Request{
+		Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}, Namespace: Namespace, Name: absentName, Upgrade: true, Protocol: r.Protocol,
+	}
 	r.Subresource = PodConnections[c.Choices.IntN(len(PodConnections))]
 	if r.Subresource != "portforward" {
 		r.Query = "command=true&stdout=true"
