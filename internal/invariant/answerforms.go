@@ -158,7 +158,9 @@ func (f *Facts) directAnswers() *directAnswers {
 			d.refused[p] = d.refused[p] || !decided
 		default:
 			p := permissionOf(o)
-			d.refused[p] = d.refused[p]
+			if !d.refused[p] {
+				d.refused[p] = false // known from now on
+			}
 			add(d.byForm, o)
 		}
 	}
