@@ -82,7 +82,7 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 		}
 		filters.ServeHTTP(w, r)
 	}))
-	useKubeWindows(t, a.server.Config)
+	useKubeWindows(a.server.Config)
 	a.restart()
 	config := &tls.Config{
 		ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving.tls(t)},

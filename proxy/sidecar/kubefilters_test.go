@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
@@ -39,13 +38,11 @@ type kubeAPIServer struct {
 
 // useKubeWindows gives a server the HTTP/2 windows of a kube-apiserver with the default of
 // --http2-max-streams-per-connection.
-func useKubeWindows(t *testing.T, s *http.Server) {
+func useKubeWindows(s *http.Server) {
 	const window, streams = 256 << 10, 100
-	if err := http2.ConfigureServer(s, &http2.Server{
-		IdleTimeout: 90 * time.Second, MaxUploadBufferPerStream: window, MaxReadFrameSize: window,
-		MaxConcurrentStreams: streams, MaxUploadBufferPerConnection: window * streams,
-	}); err != nil {
-		t.Fatal(err)
+	s.IdleTimeout = 90 * time.Second
+	s.HTTP2 = &http.HTTP2Config{
+		MaxReceiveBufferPerStream: window, MaxReadFrameSize: window, MaxConcurrentStreams: streams, MaxReceiveBufferPerConnection: window * streams,
 	}
 }
 
