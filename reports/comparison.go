@@ -2,11 +2,7 @@ package reports
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,21 +25,6 @@ type Comparison struct {
 	Notes []string
 }
 
-// Compared is one side of a comparison: what a directory or a file holds.
-type Compared struct {
-	// Path is as it was given; Document is "run", "directory of runs", "conformance report", "version
-	// matrix" or "campaign".
-	Path, Document string
-	// Facts say what it is, one in a line.
-	Facts []string
-
-	runs      []RunReport
-	scenarios []comparedScenario
-	campaign  *Campaign
-	// about is what must be the same on both sides: the backend and the subject of a suite.
-	about string
-}
-
 // comparedScenario is the verdict of a suite on one scenario.
 type comparedScenario struct {
 	name           string
@@ -59,165 +40,6 @@ type ScenarioDiff struct {
 	A, B ProfileResult
 	// gained is true if B has violations of a finding that A has not, or NEW ones and A has none.
 	gained bool
-}
-
-// Open reads one side of a comparison: the directory that a run, a suite or a search left, or one of
-// the files report.json, conformance.yaml, matrix.json and campaign.json alone.
-func Open(path string) (Compared, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return Compared{}, fmt.Errorf("compare: %w", err)
-	}
-	c := Compared{Path: path}
-	for _, document := range []struct {
-		name string
-		read func(*Compared, string) error
-	}{
-		{CampaignJSON, (*Compared).readCampaign}, {ConformanceFile, (*Compared).readConformance}, {MatrixJSON, (*Compared).readMatrix},
-		{JSONFile, (*Compared).readRun},
-	} {
-		file := path
-		switch {
-		case info.IsDir():
-			file = filepath.Join(path, document.name)
-		case filepath.Base(path) != document.name:
-			continue
-		}
-		err := document.read(&c, file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		return c, err
-	}
-	if !info.IsDir() {
-		return c, fmt.Errorf("compare: %s is no file that can be compared; give %s, %s, %s or %s, or the directory that it is in", path, JSONFile,
-			ConformanceFile, MatrixJSON, CampaignJSON)
-	}
-	c.Document = "directory of runs"
-	c.runs, err = FindRuns(path)
-	c.Facts = []string{counted(len(c.runs), "run")}
-	return c, err
-}
-
-func (c *Compared) readRun(file string) error {
-	r, err := Read(file)
-	if err == nil {
-		err = hasSignatures(r, file)
-	}
-	c.Document, c.runs = "run", []RunReport{r}
-	c.Facts = append([]string{side(r)}, r.Metadata.lines()...)
-	return err
-}
-
-// lines are what the versions do not tell.
-func (t Tested) lines() (lines []string) {
-	if t.Label != "" {
-		lines = append(lines, "label: "+t.Label)
-	}
-	for _, b := range t.Own() {
-		lines = append(lines, identified(b))
-	}
-	return lines
-}
-
-func (c *Compared) readConformance(file string) error {
-	r, err := ReadConformance(file)
-	if err != nil {
-		return err
-	}
-	c.Document, c.about = "conformance report", r.Product.Backend+", "+r.Product.Subject
-	c.Facts = []string{fmt.Sprintf("%s: %s", r.Result, r.Sentence), c.about}
-	if r.Product.From != "" { // servers that ran already are of any versions
-		c.Facts = append(c.Facts, r.Product.From+" → "+r.Product.To)
-	}
-	c.Facts = append(append(c.Facts, "skewproof "+r.Metadata.SkewproofVersion), r.Product.lines()...)
-	for _, s := range r.Scenarios {
-		c.scenarios = append(c.scenarios, comparedScenario{s.Name, s.Core, s.Extended})
-		if !r.Metadata.Strict {
-			c.scenarios[len(c.scenarios)-1].extended = ProfileResult{}
-		}
-	}
-	return c.runsBeside(file)
-}
-
-func (c *Compared) readMatrix(file string) error {
-	m, err := ReadMatrix(file)
-	if err != nil {
-		return err
-	}
-	c.Document, c.about = "version matrix", m.Metadata.Backend
-	c.Facts = append([]string{fmt.Sprintf("%s: %s, skewproof %s", m.Result, m.Sentence, m.Metadata.SkewproofVersion)}, m.Metadata.lines()...)
-	for _, cell := range m.Cells {
-		if cell.Subject != subjectNone { // it must fail
-			name := cell.Scenario + ", " + cell.Subject + ", " + m.Pairs[cell.Pair].String()
-			c.scenarios = append(c.scenarios, comparedScenario{name, cell.Core, ProfileResult{}})
-		}
-	}
-	err = c.runsBeside(file)
-	c.runs = slices.DeleteFunc(c.runs, func(r RunReport) bool { return r.Metadata.Subject == subjectNone })
-	return err
-}
-
-// runsBeside reads the runs of a suite, if what was given is its directory and has them.
-func (c *Compared) runsBeside(file string) (err error) {
-	if c.Path == file {
-		return nil
-	}
-	if c.runs, err = FindRuns(c.Path); errors.Is(err, errNoRun) {
-		return nil
-	}
-	return err
-}
-
-func (c *Compared) readCampaign(file string) error {
-	campaign, err := ReadCampaign(file)
-	if err != nil {
-		return err
-	}
-	c.Document, c.campaign = "campaign", campaign
-	c.Facts = []string{fmt.Sprintf("%s: %s", campaign.Verdict.Outcome, sentence(campaign.Verdict.Sentence)),
-		fmt.Sprintf("%s, %s schedules, skewproof %s", campaign.Spec, grouped(int(campaign.Schedules)), campaign.SkewproofVersion)}
-	return nil
-}
-
-// errNoRun is the error of a directory without any judged run.
-var errNoRun = errors.New("holds no judged run")
-
-// FindRuns returns the reports of all judged runs below a directory, which may be that of one run or
-// that of a suite, in the order of their paths. Control runs are left out.
-func FindRuns(dir string) ([]RunReport, error) {
-	var all []RunReport
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && entry.Name() == ControlDir && path != dir:
-			return filepath.SkipDir
-		case entry.IsDir() || entry.Name() != JSONFile:
-			return nil
-		}
-		r, err := Read(path)
-		if err != nil {
-			return err
-		}
-		all = append(all, r)
-		return hasSignatures(r, path)
-	})
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%s %w: there is no %s in it", dir, errNoRun, JSONFile)
-	}
-	return all, err
-}
-
-// hasSignatures refuses a report whose violations could not be known again.
-func hasSignatures(r RunReport, path string) error {
-	for _, i := range r.Invariants {
-		if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {
-			return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew",
-				path, filepath.Dir(path))
-		}
-	}
-	return nil
 }
 
 // CompareAll compares two sides. It is an error if they cannot be compared, or have nothing in

@@ -26,8 +26,9 @@ func (a *advertising) Advertised(context.Context, string) (string, error) {
 	return a.says, a.fails
 }
 
-// A lease says the same from the first look that finds it so to the last one. A look that fails says nothing, and neither does one during which the
-// process ends: what the next process is told to advertise is something else.
+// A lease says the same from the first look that finds it so to the last one. A look that fails
+// says nothing, and neither does one during which the process ends: what the next process is told
+// to advertise is something else.
 func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 	server := listing(t, "served")
 	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}}

@@ -74,7 +74,8 @@ func TestWhatNoInvariantRulesOnProvesNothing(t *testing.T) {
 	}
 }
 
-// A run in which a core invariant has such a doubt does not pass, even if the scenario tests something else.
+// A run in which a core invariant has such a doubt does not pass, even if the scenario tests
+// something else.
 func TestUnruledAnswersMakeTheRunInconclusive(t *testing.T) {
 	passed := Verdict{Grade: GradeCore, Outcome: OutcomePass, About: true}
 	doubted := Verdict{Grade: GradeCore, Outcome: OutcomeInconclusive, Unruled: 20}

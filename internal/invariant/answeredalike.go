@@ -86,7 +86,7 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 // ruledHere reports whether it is for this invariant to rule on the answer: the request had to
 // cross, and no other invariant rules on such an answer.
 func (f *Facts) ruledHere(o *observation) bool {
-	if !crosses(o) || f.proxyOff(o.op.Server, o.window) {
+	if !o.crosses() || !o.skewed() || f.proxyOff(o.op.Server, o.window) {
 		return false
 	}
 	_, decided := decision(o.op)
@@ -102,9 +102,6 @@ func (f *Facts) ruledHere(o *observation) bool {
 	}
 	return true
 }
-
-// crosses reports whether the operation is about a resource that only other servers served.
-func crosses(o *observation) bool { return o.resource != nil && o.op.GVR.Resource != "" && o.skewed() }
 
 // several is how many answers of one form it takes to tell an answer that depends on the objects
 // from one that depends on the server.

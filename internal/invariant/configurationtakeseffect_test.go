@@ -6,8 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// told has the present process of a server been started with flags. Unless changed, its proxy is on and it is given
-// an address, "10.0.0.NAME:6443".
+// told has the present process of a server been started with flags. Unless changed, its proxy is on
+// and it is given an address, "10.0.0.NAME:6443".
 func (s *story) told(server string, change ...func(*history.Configuration)) *story {
 	c := history.Configuration{
 		Server: server, Incarnation: s.incarnation(server), Proxy: history.ProxyOwn, PeerCA: "ca.crt", PeerIP: "10.0.0." + server, PeerPort: "6443",
@@ -152,7 +152,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 	})
 }
 
-// A scenario whose setup nobody saw the effect of proves nothing about what follows from that setup.
+// If no effect of a setup was seen, the scenario proves nothing about what follows from it.
 func TestASetupThatWasNotSeenVoidsWhatTheScenarioIsAbout(t *testing.T) {
 	half := func(c *history.Configuration) {
 		c.PeerIP, c.PeerPort, c.Setup = "10.9.9.9", "", "advertising an address and no port"

@@ -57,11 +57,12 @@ func judgeIdentityPreserved(f *Facts) *tally {
 	return t
 }
 
-// ruleIdentity rules on the user names of one operation, and says which hop is wrong. The hop at the
-// asked server counts too, since that server forwards the user whom it authenticated. A hop without
-// a user says nothing. A peer that could not authenticate anybody has carried out nothing:
-// AnsweredAlike rules on its answer. The hop at the asked server alone says nothing about the peers. The load does not impersonate; if it did, audit logs would name the
-// impersonator at the first server and the impersonated user at the next.
+// ruleIdentity rules on the user names of one operation, and says which hop is wrong. The hop at
+// the asked server counts too, since that server forwards the user whom it authenticated. A hop
+// without a user says nothing. A peer that could not authenticate anybody has carried out nothing:
+// AnsweredAlike rules on its answer. The hop at the asked server alone says nothing about the
+// peers. The load does not impersonate; if it did, audit logs would name the impersonator at the
+// first server and the impersonated user at the next.
 func ruleIdentity(o *observation) (ruling, history.Hop) {
 	seen, refused := false, false
 	for _, h := range o.hops {
@@ -116,10 +117,10 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
-// compare says in which way a peer, and which, saw the user otherwise than the asked server recorded
-// for the same operation, or if that recorded none, than any asked server recorded for that user. It
-// is "" if none did. Servers differ in what they record of one user (v1.30 records less about a
-// certificate), so matching any of them is enough.
+// compare says in which way a peer, and which, saw the user otherwise than the asked server
+// recorded for the same operation, or if that recorded none, than any asked server recorded for
+// that user. It is "" if none did. Servers differ in what they record of one user (v1.30 records
+// less about a certificate), so matching any of them is enough.
 //
 // all counts the hops that were compared, lost those without a UID of users that have one: versions
 // before v1.33 do not forward it (RemoteRequestHeaderUID), and later ones only with

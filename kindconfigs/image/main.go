@@ -5,10 +5,10 @@
 //	go run ./kindconfigs/image v1.36.3 v1.37.1
 //	go run ./kindconfigs/image -proxy bin/skewproof-proxy.tar bin/skewproof
 //
-// The first makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of the oldest
-// version. Its base is kind's own, kindest/base, if the engine can pull it; otherwise an equal one
-// is made of Debian packages and Go modules. Downloads and builds stay in the user's cache
-// directory, and images that the engine has are not made again.
+// The first makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of
+// the oldest version. Its base is kind's own, kindest/base, if the engine can pull it; otherwise an
+// equal one is made of Debian packages and Go modules. Downloads and builds stay in the user's
+// cache directory, and images that the engine has are not made again.
 package main
 
 import (

@@ -6,7 +6,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// disobeys is a defect by which servers do not do what their flags say. change reports whether it made a difference.
+// disobeys is a defect by which servers do not do what their flags say. change reports whether it
+// made a difference.
 func disobeys(change func(self proxy.ServerID, does *history.Configuration) bool) func(acted func()) sim.Defects {
 	return func(acted func()) sim.Defects {
 		return sim.Defects{Obeys: func(self proxy.ServerID, told history.Configuration) history.Configuration {

@@ -18,10 +18,11 @@ import (
 // DefaultShrinkRuns bounds by default the runs to shrink one case. Most need less than two hundred.
 const DefaultShrinkRuns = 1000
 
-// Shrink looks for the smallest case with the violation want, as known explains it: fewer requests, steps, servers and
-// resources, simpler faults, rounder times, a tape of zeros. It ends after so many runs, or with
-// ctx, and returns the smallest case that it has found. It is an error if the given case does not
-// have the violation on the given tape. The result is deterministic unless ctx ends.
+// Shrink looks for the smallest case with the violation want, as known explains it: fewer requests,
+// steps, servers and resources, simpler faults, rounder times, a tape of zeros. It ends after so
+// many runs, or with ctx, and returns the smallest case that it has found. It is an error if the
+// given case does not have the violation on the given tape. The result is deterministic unless ctx
+// ends.
 func Shrink(
 	ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, known findings.Catalogue, runs int,
 ) (*Repro, error) {
