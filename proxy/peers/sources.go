@@ -33,6 +33,8 @@ type Config struct {
 	Dynamic dynamic.Interface
 	// Static are peers by configuration.
 	Static []StaticPeer
+	// Direct are where kube-apiservers listen that have no proxy; see [RosterConfig].
+	Direct []StaticPeer
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
 	// front-proxy client certificate. URLs have the scheme https and the peer's address as host;
@@ -87,7 +89,7 @@ func New(config Config) (*Sources, error) {
 		log:  s.log,
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
-			Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: s.policy.Knowledge.StaleAfter,
+			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, StaleAfter: s.policy.Knowledge.StaleAfter,
 		}),
 	}
 	if s.fetcher != nil {
@@ -262,6 +264,7 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 				heard = began
 			}
 			s.config.Store.Observe(proxy.LeaseWatch{Stalled: now.Sub(heard) > watchStalls})
+			s.leases.logWithoutProxy(now)
 			was := gap
 			if gap = now.Sub(heard) > watchGap; was && !gap && s.fetcher != nil {
 				s.fetcher.changed()

@@ -38,6 +38,7 @@ type Options struct {
 	PeerAdvertisePort string
 	AdvertiseAddress  net.IP
 	Peers             []string
+	DirectPeers       []string
 	ProxyClientCert   string
 	ProxyClientKey    string
 
@@ -151,6 +152,11 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 			"the host's default interface.")
 	f.StringArrayVar(&o.Peers, "peer", o.Peers,
 		"A peer, as ID=HOST:PORT; may be repeated. With it, the peers are those given and no others: leases are neither read nor written.")
+
+	f.StringArrayVar(&o.DirectPeers, "direct-peer", o.DirectPeers,
+		"Where a kube-apiserver without a proxy listens, as ID=HOST:PORT; may be repeated. The ID is the name of its identity lease. It "+
+			"is asked there while no proxy of its own publishes an address: for the time in which proxies are added or removed node by "+
+			"node. The local kube-apiserver may be among them and is ignored, so that all proxies can have the same flags.")
 
 	f = sets.FlagSet("authentication")
 	text(&o.ClientCAFile, "client-ca-file",
