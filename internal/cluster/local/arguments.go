@@ -126,6 +126,11 @@ func ProxyArguments(p Place, f Files) []string {
 		"--access-log=" + f.access(p.Name),
 		"--requestheader-uid-headers=X-Remote-Uid",
 	}
+	if p.setup().Direct {
+		for _, server := range p.Direct {
+			args = append(args, "--direct-peer="+server)
+		}
+	}
 	address := p.peerAddressArguments()
 	if len(address) < 2 {
 		address = append(address, p.advertiseArguments()...)
