@@ -1,5 +1,6 @@
-// Package kindconfigs holds kind clusters whose kube-apiservers run different versions, as files to be read, used and copied. They are made
-// by the code that 'skewproof run --backend kind' makes its clusters with: 'go test ./kindconfigs -update' writes them anew.
+// Package kindconfigs holds kind clusters whose kube-apiservers run different versions, as files to
+// be read, used and copied. They are made by the code that 'skewproof run --backend kind' makes its
+// clusters with: 'go test ./kindconfigs -update' writes them anew.
 package kindconfigs
 
 import (
@@ -9,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The versions of the examples, and where in the checkout the nodes' files are. kind takes relative paths from where it is called.
+// The versions of the examples, and where in the checkout the nodes' files are. kind takes relative
+// paths from where it is called.
 const (
 	v135, v136, v137 = "v1.35.4", "v1.36.3", "v1.37.1"
 	nodeFiles        = "kindconfigs/files"

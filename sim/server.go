@@ -18,7 +18,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// phase is what a server's process is doing. One that is paused is running, behind a gate that is shut.
+// phase is what a server's process is doing. One that is paused is running, behind a gate that is
+// shut.
 type phase int
 
 const (
@@ -73,7 +74,8 @@ const (
 // listening reports whether the process takes connections.
 func (srv *server) listening() bool { return srv.phase == running }
 
-// start begins a new process of a release that serves what a version does. It becomes ready by itself.
+// start begins a new process of a release that serves what a version does. It becomes ready by
+// itself.
 func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
 	srv.release, srv.version = release, v
@@ -247,7 +249,8 @@ func (srv *server) hangUp() {
 	srv.incoming = srv.incoming[:0]
 }
 
-// stop ends the process gracefully: no new connections, what is under way is finished, leases are removed.
+// stop ends the process gracefully: no new connections, what is under way is finished, leases are
+// removed.
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")
