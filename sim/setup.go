@@ -182,7 +182,7 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 
 // direct is where the servers are, if the setup tells the sidecar.
 func (srv *server) direct() []peers.StaticPeer {
-	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() {
+	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() || srv.policy.Fetching.Direct <= 0 {
 		return nil
 	}
 	var all []peers.StaticPeer

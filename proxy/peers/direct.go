@@ -54,6 +54,17 @@ func (r *Roster) WithoutProxy() (direct, unknown []proxy.ServerID) {
 	return direct, unknown
 }
 
+// hosts are the host names of the live servers, this one included, as far as they are known.
+func (r *Roster) hosts() map[proxy.ServerID]string {
+	hosts := map[proxy.ServerID]string{}
+	for id, m := range r.members { // in any order
+		if m.identity != nil && m.host != "" && (m.reported.live || id == r.config.Self) {
+			hosts[id] = m.host
+		}
+	}
+	return hosts
+}
+
 // settled is for how long servers must have been without a proxy before the log says so. A server
 // that starts has none for some seconds.
 const settled = 10 * time.Second

@@ -51,6 +51,7 @@ type Roster struct {
 type member struct {
 	static       string // address by configuration, "" if there is none
 	identity     *renewal
+	host         string // as the identity lease says
 	endpoint     *renewal
 	address      string        // as the endpoint lease says
 	duration     time.Duration // of the endpoint lease
@@ -113,7 +114,7 @@ func (r *Roster) Clone() *Roster {
 func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	m := r.member(l.ID)
 	next, changed := r.update(m.identity, l.Holder, l.Renewed, now)
-	m.identity = next
+	m.identity, m.host = next, l.Host
 	if changed {
 		m.suspended = false
 	}

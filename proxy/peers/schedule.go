@@ -186,7 +186,7 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	case s.policy.Interval <= 0, failed && !dropped:
 	case s.single:
 		next := now.Add(s.interval())
-		if s.policy.Direct > 0 && s.direct.has(r.Key) {
+		if s.direct.has(r.Key) {
 			next = now.Add(s.policy.Direct)
 		}
 		if soon := now.Add(s.policy.AfterChange); now.Before(s.changingUntil) && soon.Before(next) {

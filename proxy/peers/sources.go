@@ -3,6 +3,7 @@ package peers
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,9 @@ type Config struct {
 	Static []StaticPeer
 	// Direct are where kube-apiservers listen that have no proxy; see [RosterConfig].
 	Direct []StaticPeer
+	// Identify returns the verified serving certificate at an address, by which kube-apiservers without
+	// a proxy are found beside those in Direct; see the package's comment. Nil: none are found.
+	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
 	// front-proxy client certificate. URLs have the scheme https and the peer's address as host;
@@ -64,6 +68,7 @@ type Sources struct {
 	policy   proxy.Policy
 	log      *slog.Logger
 	leases   *leaseWatch
+	finder   *finder
 	fetcher  *fetcher // nil under a policy that fetches nothing
 	local    *local   // nil if the local server is not asked
 	watchers []watcher
@@ -85,6 +90,10 @@ func New(config Config) (*Sources, error) {
 	if err := s.makeFetchers(); err != nil {
 		return nil, err
 	}
+	if s.policy.Fetching.Direct <= 0 {
+		config.Direct, config.Identify = nil, nil
+		s.config = config
+	}
 	s.leases = &leaseWatch{
 		log:  s.log,
 		tell: s.tell,
@@ -95,6 +104,7 @@ func New(config Config) (*Sources, error) {
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
 	}
+	s.finder = &finder{leases: s.leases, static: config.Direct, identify: config.Identify, log: s.log}
 	return s, s.makeWatchers()
 }
 
@@ -214,6 +224,11 @@ func (s *Sources) Run(ctx context.Context) error {
 	group.Go(func() error { s.runTicks(ctx); return nil })
 	if s.config.Client != nil {
 		group.Go(func() error { s.superviseLeases(ctx); return nil })
+	}
+	if s.config.Client != nil && s.config.Identify != nil {
+		group.Go(func() error {
+			return s.finder.run(ctx, s.config.Client, s.watchFailed("endpoints of kube-apiservers", ""))
+		})
 	}
 	group.Go(func() error {
 		delivered.Wait()

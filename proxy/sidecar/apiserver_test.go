@@ -17,6 +17,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,6 +44,7 @@ type apiserver struct {
 	resources   []schema.GroupVersionResource
 	tokens      map[string]authenticationv1.UserInfo
 	leases      map[string]*coordinationv1.Lease
+	endpoints   *discoveryv1.EndpointSlice // of all servers; nil: there is none
 	unready     bool
 	noReviews   bool
 	process     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
@@ -187,6 +189,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		a.review(w, r)
 	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
 		a.serveLease(w, r)
+	case path == "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices":
+		items := []any{}
+		if a.endpoints != nil {
+			items = append(items, a.endpoints)
+		}
+		a.list(w, r, items)
 	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
 		a.list(w, r, []any{})
 	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
@@ -306,6 +314,8 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/configmaps"):
 		kind, version = "ConfigMapList", "v1"
+	case strings.HasSuffix(r.URL.Path, "/endpointslices"):
+		kind, version = "EndpointSliceList", "discovery.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
 		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
 	}

@@ -149,7 +149,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 // knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
 func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
-		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Address: s.advertised,
+		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Identify: s.credentials.identify, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}

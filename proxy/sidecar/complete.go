@@ -137,6 +137,9 @@ func (c *completed) completePeers(wrong *problems) {
 	if c.direct, err = peers.ParseStaticPeers(c.DirectPeers); err != nil {
 		wrong.addf("--direct-peer: %w", err)
 	}
+	if len(c.DirectPeers) > 0 && c.policy.Name != "" && c.policy.Fetching.Direct <= 0 {
+		wrong.addf("--direct-peer: with --policy %s no server without a proxy is asked", c.policy.Name)
+	}
 	if len(c.Peers) > 0 && len(c.DirectPeers) > 0 {
 		wrong.addf("--direct-peer: with --peer no leases are read, by which it would be known who has a proxy: give one of the two")
 	}
