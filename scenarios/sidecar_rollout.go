@@ -10,7 +10,7 @@ import (
 var sidecarRollout = scenario.Scenario{
 	Name: "sidecar-rollout",
 	Happens: "Only the first server runs TO, and no server has a sidecar. Server by server, the first one last, is restarted with a sidecar in " +
-		"front, and then without it again in the same order. Each sidecar is told where all servers are.",
+		"front, and then without it again in the same order. Each sidecar looks for the servers that have none.",
 	Holds: "A server with a sidecar passes requests on to servers with and without one, answers 404 for what no server serves, and shows in " +
 		"discovery what all of them serve. With sidecars everywhere, discovery is complete and the same on every server. No server crashes " +
 		"and no request loops.",
@@ -25,7 +25,8 @@ var sidecarRollout = scenario.Scenario{
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 		Subjects: []string{scenario.SubjectReference, scenario.SubjectNone},
-		Reason:   "because only a sidecar can be told where servers without one are, and the addresses of kind's nodes are not known before",
+		Reason: "because only a sidecar looks for servers without one, and those of kind's nodes publish different ports in the " +
+			"kubernetes Service",
 	},
 	Control: withoutSteadyState,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 130}, func(plan *scenario.Plan, _ scenario.Parameters) {

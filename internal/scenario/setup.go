@@ -24,8 +24,8 @@ type Setup struct {
 	Flags Flags `json:"flags,omitempty"`
 	// HostnameOf names a server with the same host name: upstream gives both the same identity.
 	HostnameOf string `json:"hostnameOf,omitempty"`
-	// Direct tells the sidecar of this server where the servers are that have none. It asks these
-	// directly. The proxy of a kube-apiserver cannot be told.
+	// Direct lets the sidecar of this server find the servers that have none, and ask them directly.
+	// The proxy of a kube-apiserver cannot.
 	Direct bool `json:"direct,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
@@ -98,7 +98,7 @@ func (s *Setup) String() string {
 	}
 	var words []string
 	if s.Direct {
-		words = append(words, "its sidecar told where servers without one are")
+		words = append(words, "its sidecar looking for servers without one")
 	}
 	for _, part := range []struct{ value, words string }{
 		{string(s.Proxy), "its proxy switched " + string(s.Proxy)},

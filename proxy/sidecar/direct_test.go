@@ -103,7 +103,10 @@ func isAsked(t *testing.T, b *apiserver, r *running) {
 
 // Nobody knows what it serves if its address is not known, so that nothing is 404.
 func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
-	_, r := beside(t, func(*Options, *apiserver, *apiserver) {})
+	_, r := beside(t, func(o *Options, a, b *apiserver) {
+		a.publish(b)
+		o.FindDirectPeers = false
+	})
 	got := r.get(r.user("alice"), "/apis/nobody.example/v1/nothings")
 	if got.code != http.StatusServiceUnavailable {
 		t.Errorf("what nobody serves: %d %s, want 503", got.code, got.body)

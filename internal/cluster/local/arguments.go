@@ -125,11 +125,7 @@ func ProxyArguments(p Place, f Files) []string {
 		"--kubeconfig=" + f.ownKubeconfig(p.Name),
 		"--access-log=" + f.access(p.Name),
 		"--requestheader-uid-headers=X-Remote-Uid",
-	}
-	if p.setup().Direct {
-		for _, server := range p.Direct {
-			args = append(args, "--direct-peer="+server)
-		}
+		"--find-direct-peers=" + strconv.FormatBool(p.setup().Direct),
 	}
 	address := p.peerAddressArguments()
 	if len(address) < 2 {

@@ -52,8 +52,6 @@ type Place struct {
 	Own netip.AddrPort
 	// Setup is the configuration of the server beside the subject's; nil: none.
 	Setup *scenario.Setup
-	// Direct are all servers, this one included, as --direct-peer takes them.
-	Direct []string
 }
 
 // Places returns where each server will live, in order.
@@ -61,13 +59,6 @@ func Places(subject string, servers []history.Server) []Place {
 	places := make([]Place, len(servers))
 	for i, s := range servers {
 		places[i] = place(subject, i, s.Name)
-	}
-	var direct []string
-	for _, p := range places {
-		direct = append(direct, p.ID+"="+p.Advertised.String())
-	}
-	for i := range places {
-		places[i].Direct = direct
 	}
 	return places
 }
