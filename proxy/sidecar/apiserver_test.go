@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,10 +42,11 @@ type apiserver struct {
 	unpublished                 bool                             // there is no ConfigMap yet
 	headers                     *identityNames                   // where identities are read from
 	forbids                     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
-	grants                      func(authorizer.Attributes) bool // nil: only what RBAC\'s defaults grant
+	grants                      func(authorizer.Attributes) bool // nil: only what RBAC's defaults grant
 	resources                   []schema.GroupVersionResource
 	tokens                      map[string]authenticationv1.UserInfo
 	leases                      map[string]*coordinationv1.Lease
+	endpoints                   *discoveryv1.EndpointSlice // of all servers; nil: there is none
 	unready                     bool
 	clients                     *x509.CertPool   // of client certificates; nil: they authenticate nobody
 	noReviews                   bool             // nobody learns whose a token is
@@ -218,6 +220,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		a.review(w, r)
 	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
 		a.serveLease(w, r)
+	case path == "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices":
+		items := []any{}
+		if a.endpoints != nil {
+			items = append(items, a.endpoints)
+		}
+		a.list(w, r, items)
 	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
 		a.list(w, r, []any{})
 	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
@@ -366,6 +374,8 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/configmaps"):
 		kind, version = "ConfigMapList", "v1"
+	case strings.HasSuffix(r.URL.Path, "/endpointslices"):
+		kind, version = "EndpointSliceList", "discovery.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
 		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
 	}

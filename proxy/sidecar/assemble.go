@@ -158,12 +158,15 @@ func (s *sidecar) assemble(ctx context.Context) error {
 // knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
 func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
-		Store: s.store, Dynamic: s.untyped, Static: s.static, Address: s.advertised,
+		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}
 	if len(s.static) == 0 {
 		config.Client = s.typed
+	}
+	if s.FindDirectPeers {
+		config.Identify = s.credentials.identify
 	}
 	var err error
 	if s.sources, err = peers.New(config); err != nil {

@@ -28,6 +28,7 @@ type completed struct {
 	server      proxy.ServerID
 	advertised  string
 	static      []peers.StaticPeer
+	direct      []peers.StaticPeer
 	credentials *credentials
 	warnings    []string // about options that are suspect, but may be intended
 }
@@ -132,6 +133,15 @@ func (c *completed) completePeers(wrong *problems) {
 		if p.ID == c.server {
 			wrong.addf("--peer %s: this is the identity of the kube-apiserver that this proxy stands in front of", p.ID)
 		}
+	}
+	if c.direct, err = peers.ParseStaticPeers(c.DirectPeers); err != nil {
+		wrong.addf("--direct-peer: %w", err)
+	}
+	if len(c.DirectPeers) > 0 && c.policy.Name != "" && c.policy.Fetching.Direct <= 0 {
+		wrong.addf("--direct-peer: with --policy %s no server without a proxy is asked", c.policy.Name)
+	}
+	if len(c.Peers) > 0 && len(c.DirectPeers) > 0 {
+		wrong.addf("--direct-peer: with --peer no leases are read, by which it would be known who has a proxy: give one of the two")
 	}
 }
 

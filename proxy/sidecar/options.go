@@ -38,6 +38,8 @@ type Options struct {
 	PeerAdvertisePort string
 	AdvertiseAddress  net.IP
 	Peers             []string
+	DirectPeers       []string
+	FindDirectPeers   bool
 	ProxyClientCert   string
 	ProxyClientKey    string
 
@@ -85,6 +87,7 @@ func NewOptions() *Options {
 		ShutdownTimeout:          10 * time.Second,
 		Upstream:                 "https://127.0.0.1:6444",
 		Policy:                   "reference",
+		FindDirectPeers:          true,
 		AnonymousAuth:            true,
 		TokenCacheTTL:            10 * time.Second,
 		RequestHeaderUsername:    []string{"X-Remote-User"},
@@ -151,6 +154,15 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 			"the host's default interface.")
 	f.StringArrayVar(&o.Peers, "peer", o.Peers,
 		"A peer, as ID=HOST:PORT; may be repeated. With it, the peers are those given and no others: leases are neither read nor written.")
+
+	f.StringArrayVar(&o.DirectPeers, "direct-peer", o.DirectPeers,
+		"Where a kube-apiserver without a proxy listens, as ID=HOST:PORT; may be repeated. The ID is the name of its identity lease. It "+
+			"is asked there while no proxy of its own publishes an address: for the time in which proxies are added or removed node by "+
+			"node, if --find-direct-peers does not find it. The local kube-apiserver may be among them and is ignored, so that all proxies can have the same flags.")
+
+	f.BoolVar(&o.FindDirectPeers, "find-direct-peers", o.FindDirectPeers,
+		"Look for kube-apiservers without a proxy at the addresses of the Service kubernetes, and recognise them by their certificates: "+
+			"one that is valid for the host name in the identity lease of that server alone. What --direct-peer says comes first.")
 
 	f = sets.FlagSet("authentication")
 	text(&o.ClientCAFile, "client-ca-file",
