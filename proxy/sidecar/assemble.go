@@ -84,7 +84,7 @@ func (s *sidecar) transports() {
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.toProbe = newTransport(localDial, 0, localTLS)
-	s.serverTLS = newServerTLS(c)
+	s.serverTLS = newServerTLS(s.completed)
 	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.toProbe.renew, s.serverTLS.renew}
 }
 
@@ -139,8 +139,8 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	debug := debugPeers(s.report)
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
-	served := newAuthentication(s.Options, s.credentials, s.headers, tokens, atFront(permitted, own, local, debug), s.log)
-	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.serverTLS.config, s.log)
+	served := newAuthentication(s.Options, s.credentials, s.headers, tokens, withGoaway(s.GoawayChance, atFront(permitted, own, local, debug)), s.log)
+	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(), s.serverTLS.configFor, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
 	s.admin = newAdminServer(registry, withLocal, debug)
 	return nil

@@ -27,6 +27,8 @@ type completed struct {
 	policy      proxy.Policy
 	server      proxy.ServerID
 	advertised  string
+	minTLS      uint16
+	ciphers     []uint16 // nil: Go's
 	static      []peers.StaticPeer
 	credentials *credentials
 	warnings    []string // about options that are suspect, but may be intended
@@ -62,6 +64,7 @@ func (o *Options) complete(now time.Time) (*completed, error) {
 	c.completeAddresses(&wrong)
 	c.completePeers(&wrong)
 	c.completeLimits(&wrong)
+	c.completeServing(&wrong)
 	c.completeHeaders(&wrong)
 	c.completeCredentials(&wrong, now)
 	if len(wrong) > 0 {
@@ -185,6 +188,7 @@ func (c *completed) completeLimits(wrong *problems) {
 	}{
 		{"--shutdown-delay-duration", c.ShutdownDelayDuration, false},
 		{"--shutdown-timeout", c.ShutdownTimeout, true},
+		{"--request-timeout", c.RequestTimeout, true},
 		{"--authentication-token-webhook-cache-ttl", c.TokenCacheTTL, false},
 		{"--certificate-refresh-time", c.CertificateRefreshTime, true},
 	} {

@@ -276,3 +276,12 @@ func (r *running) knows(peer string) bool {
 	}
 	return false
 }
+
+// report returns what the sidecar knows of its peers.
+func (r *running) report(t *testing.T) (report PeersReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.onAdmin(debugPeersPath).body), &report); err != nil {
+		t.Fatal(err)
+	}
+	return report
+}

@@ -140,8 +140,8 @@ func frontDoorOf(t *testing.T, handler http.Handler) (string, *http.Client) {
 	t.Helper()
 	w := newWorld(t)
 	certificate := w.serving.tls(t)
-	door := newFrontDoor(handler, func() *tls.Config {
-		return &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
+	door := newFrontDoor(handler, NewOptions().frontLimits(), func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}, nil
 	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	l := listen(t)
 	served := make(chan error, 1)
