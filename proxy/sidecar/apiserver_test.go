@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -44,6 +45,9 @@ type apiserver struct {
 	tokens      map[string]authenticationv1.UserInfo
 	leases      map[string]*coordinationv1.Lease
 	unready     bool
+	admits      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
+	noAnonymous bool                                  // --anonymous-auth=false
+	hooks       []string                              // further checks of health
 	noReviews   bool
 	process     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
 	started     string           // the start time of its process
@@ -151,7 +155,7 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Unlock()
 	if s.user == kubeconfigUser {
 		a.byToken++
-	} else if s.user != selfUser.Name {
+	} else if s.user != selfUser.Name && s.path != anonymousPath {
 		a.seen = append(a.seen, s)
 	}
 	switch path := r.URL.Path; {
@@ -165,6 +169,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		fmt.Fprint(w, "ok")
+	case path == "/livez":
+		fmt.Fprint(w, "[+]ping ok\n")
+		for _, hook := range a.hooks {
+			fmt.Fprintf(w, "[+]%s ok\n", hook)
+		}
+		fmt.Fprint(w, "livez check passed\n")
 	case path == "/metrics":
 		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", a.started)
 	case path == "/version":

@@ -38,6 +38,7 @@ type sidecar struct {
 	access    *accessObserver
 	probe     *probe
 	own       *ownCredentials
+	flags     *localFlags
 	headers   *headerNames
 	sources   *peers.Sources
 	publisher *peers.Publisher // nil if the peers are given by --peer
@@ -45,6 +46,7 @@ type sidecar struct {
 	toPeers   *transport
 	toLocal   *transport
 	toProbe   *transport
+	toAsk     *transport      // to the local server, without a client certificate
 	toAPI     connections.Set // only with --kubeconfig: otherwise the clients use toLocal
 	accessLog *accessLog
 	typed     kubernetes.Interface // how the sidecar itself uses the API of the local server
@@ -84,8 +86,13 @@ func (s *sidecar) transports() {
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.toProbe = newTransport(localDial, 0, localTLS)
+	s.toAsk = newTransport(localDial, 0, func() *tls.Config {
+		config := localTLS()
+		config.GetClientCertificate = nil
+		return config
+	})
 	s.serverTLS = newServerTLS(s.completed)
-	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.toProbe.renew, s.serverTLS.renew}
+	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.toProbe.renew, s.toAsk.renew, s.serverTLS.renew}
 }
 
 func (s *sidecar) assemble(ctx context.Context) error {
@@ -115,8 +122,10 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if err := s.clients(names); err != nil {
 		return err
 	}
-	if err := registry.Register(s.own.refused); err != nil {
-		return fmt.Errorf("register the metrics: %w", err)
+	for _, collector := range []prometheus.Collector{s.own.refused, s.flags.differ} {
+		if err := registry.Register(collector); err != nil {
+			return fmt.Errorf("register the metrics: %w", err)
+		}
 	}
 	local := newLocal(s.upstream, asserted{s.toLocal, s.own}, s.headers, s.log)
 	handler, err := proxy.New(proxy.Config{
@@ -139,7 +148,8 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	debug := debugPeers(s.report)
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
-	served := newAuthentication(s.Options, s.credentials, s.headers, tokens, withGoaway(s.GoawayChance, atFront(permitted, own, local, debug)), s.log)
+	served := newAuthentication(s.Options, s.credentials, s.headers, tokens,
+		anonymousAsLocal(s.flags, withGoaway(s.GoawayChance, atFront(permitted, own, local, debug))), s.log)
 	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(), s.serverTLS.configFor, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
 	s.admin = newAdminServer(registry, withLocal, debug)
@@ -166,6 +176,7 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 		changed: func() {
 			s.store.Observe(proxy.LocalLost{At: time.Now()}) // the new process may be of another version
 			s.own.suspect()
+			s.flags.suspect()
 			s.sources.RefreshLocal()
 		},
 	}
@@ -200,6 +211,7 @@ func (s *sidecar) checks() checks {
 			"not every source of knowledge about peers has delivered its first list yet",
 		},
 		{"proxy-request-headers", s.headers.compared, "it is not known yet by which headers the local kube-apiserver reads identities"},
+		{"proxy-anonymous-auth", s.flags.known, "it is not known yet whether the local kube-apiserver accepts anonymous requests"},
 		{"proxy-local-credentials", func() bool { return !s.own.lost() }, errOwnCredentials.Error()},
 	}
 	if s.publisher != nil {
@@ -216,7 +228,8 @@ func (s *sidecar) report() PeersReport {
 	return PeersReport{
 		Server: string(s.server), Incarnation: s.probe.Incarnation(), Policy: s.policy.Name, Advertised: s.advertised, At: now,
 		Synced: table.Synced(), LocalKnown: table.LocalKnown(), LocalReady: s.probe.Ready(),
-		Peers: peerReports(table, s.access.inFlight, now),
+		Mismatches: s.flags.trouble(),
+		Peers:      peerReports(table, s.access.inFlight, now),
 	}
 }
 
@@ -229,13 +242,14 @@ func (s *sidecar) clients(names *identityNames) (err error) {
 	}
 	s.headers = &headerNames{own: names, client: asserting, log: s.log}
 	s.own = newOwnCredentials(asserting.AuthenticationV1().SelfSubjectReviews(), s.log)
+	s.flags = newLocalFlags(s.Options, s.upstream, http1{s.toAsk}, asSelf{http1{s.toProbe}, names}, s.log)
 	if s.Kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)
 		}
 		config.Dial = s.toAPI.Dialer(&net.Dialer{Timeout: localDial})
 	}
-	config.UserAgent = "skewproof-proxy"
+	config.UserAgent = userAgent
 	config.QPS = -1 // one token review for each new token; the local server limits requests itself
 	if s.typed, err = kubernetes.NewForConfig(config); err == nil {
 		s.untyped, err = dynamic.NewForConfig(config)
@@ -245,6 +259,9 @@ func (s *sidecar) clients(names *identityNames) (err error) {
 	}
 	return nil
 }
+
+// userAgent names the sidecar's own requests to the local server.
+const userAgent = "skewproof-proxy"
 
 // asSelf sends requests with the sidecar's own identity.
 type asSelf struct {

@@ -19,6 +19,9 @@
 // is never taken for anonymous. Reviews are cached for --authentication-token-webhook-cache-ttl, so
 // a revoked token is accepted that much longer.
 //
+// A caller without credentials is anonymous only if the local kube-apiserver would have said so: the
+// sidecar asks it, without credentials, and answers 401 or 503 otherwise.
+//
 // An identity that headers cannot carry unchanged is answered with 403: field values lose white
 // space at their ends (RFC 9110, 5.5), so that the group " system:masters" would arrive as
 // "system:masters".

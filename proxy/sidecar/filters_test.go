@@ -53,7 +53,7 @@ func (a *apiserver) filtered(handler http.Handler) http.Handler {
 // authenticate is a kube-apiserver's chain (pkg/kubeapiserver/authenticator).
 func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
 	a.mu.Lock()
-	front, names := a.front, a.headers
+	front, names, admits, noAnonymous := a.front, a.headers, a.admits, a.noAnonymous
 	a.mu.Unlock()
 	proxies := func() (x509.VerifyOptions, bool) {
 		return x509.VerifyOptions{Roots: front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
@@ -64,7 +64,10 @@ func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool
 			headerrequest.StaticStringSlice(names.user), headerrequest.StaticStringSlice(names.uid),
 			headerrequest.StaticStringSlice(names.group), headerrequest.StaticStringSlice(names.extra)),
 		bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens)))
-	return union.NewFailOnError(known, anonymous.NewAuthenticator(nil)).AuthenticateRequest(r)
+	if noAnonymous {
+		return known.AuthenticateRequest(r)
+	}
+	return union.NewFailOnError(known, anonymous.NewAuthenticator(admits)).AuthenticateRequest(r)
 }
 
 func (a *apiserver) token(_ context.Context, token string) (*authenticator.Response, bool, error) {

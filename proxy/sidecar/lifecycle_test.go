@@ -93,7 +93,7 @@ func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 		t.Errorf("%d %q, want ok", got.code, got.body)
 	}
 	verbose := r.get(alice, "/readyz?verbose")
-	want := "[+]proxy-shutdown ok\n[+]proxy-local-known ok\n[+]proxy-peers-synced ok\n[+]proxy-request-headers ok\n[+]proxy-local-credentials ok\n[+]ping ok\n[+]etcd ok\nreadyz check passed\n"
+	want := "[+]proxy-shutdown ok\n[+]proxy-local-known ok\n[+]proxy-peers-synced ok\n[+]proxy-request-headers ok\n[+]proxy-anonymous-auth ok\n[+]proxy-local-credentials ok\n[+]ping ok\n[+]etcd ok\nreadyz check passed\n"
 	if verbose.code != http.StatusOK || verbose.body != want {
 		t.Errorf("verbose: %d %q, want %q", verbose.code, verbose.body, want)
 	}
