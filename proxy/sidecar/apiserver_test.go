@@ -77,7 +77,7 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
 		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string), maps: make(chan string),
 	}
-	usual := a.filtered(http.HandlerFunc(a.serve))
+	usual := a.filtered(http.HandlerFunc(a.serve), 0)
 	a.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var filters http.Handler
 		a.set(func() { filters = a.filters })

@@ -30,7 +30,7 @@ import (
 // filtered puts the filters of a kube-apiserver before a handler, in its order (k8s.io/apiserver,
 // pkg/server, DefaultBuildHandlerChain), except those that only measure. Their parts are the real
 // ones; the tokens and the authorizer are the stand-in's.
-func (a *apiserver) filtered(handler http.Handler) http.Handler {
+func (a *apiserver) filtered(handler http.Handler, goawayChance float64) http.Handler {
 	long := serverfilters.BasicLongRunningRequestCheck(sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	handler = endpointfilters.WithAuthorization(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
 	handler = serverfilters.WithMaxInFlightLimit(handler, 400, 200, long)
@@ -41,6 +41,9 @@ func (a *apiserver) filtered(handler http.Handler) http.Handler {
 	handler = endpointfilters.WithWarningRecorder(handler)
 	handler = serverfilters.WithTimeoutForNonLongRunningRequests(handler, long)
 	handler = endpointfilters.WithRequestDeadline(handler, nil, nil, long, scheme.Codecs, time.Minute)
+	if goawayChance > 0 {
+		handler = serverfilters.WithProbabilisticGoaway(handler, goawayChance)
+	}
 	handler = endpointfilters.WithCacheControl(handler)
 	handler = serverfilters.WithHTTPLogging(handler)
 	handler = endpointfilters.WithRequestInfo(handler, infos)

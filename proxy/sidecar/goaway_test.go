@@ -73,7 +73,7 @@ func TestGoawayIsNotForPeers(t *testing.T) {
 func TestStreamsOfAConnection(t *testing.T) {
 	for flag, want := range map[int]uint32{0: 100, 1: 1, 7: 7, 1000: 1000} {
 		_, r := one(t, func(_ *world, o *Options) { o.HTTP2MaxStreams = flag })
-		announced, window := settings(t, r.front)
+		announced, window := r.settings(r.front)
 		if got := announced[http2.SettingMaxConcurrentStreams]; got != want || window != want*streamWindow {
 			t.Errorf("--http2-max-streams-per-connection %d: %d streams and a window of %d, want %d and %d", flag, got, window, want, want*streamWindow)
 		}

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"net"
 	"net/http"
 	"os"
@@ -22,10 +21,7 @@ import (
 func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 	p := newPair(t)
 	served := func(r *running) string {
-		conn, err := tls.Dial("tcp", r.front, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // which certificate it is, is the question
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := r.dialBy(r.front, "http/1.1")
 		defer conn.Close()
 		return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}

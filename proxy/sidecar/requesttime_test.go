@@ -96,7 +96,11 @@ func TestStreamsOutliveTheRequestTimeout(t *testing.T) {
 		}
 	}
 	event := make([]byte, len("event\n"))
-	a.events <- "event"
+	select {
+	case a.events <- "event":
+	case <-time.After(20 * time.Second):
+		t.Fatal("the watch ended")
+	}
 	if _, err := io.ReadFull(watch.Body, event); err != nil || string(event) != "event\n" {
 		t.Errorf("the watch ended: %q, %v", event, err)
 	}
