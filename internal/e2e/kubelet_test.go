@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	utilexec "k8s.io/client-go/util/exec"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
-	utilexec "k8s.io/utils/exec"
 )
 
 // kubelet serves what kube-apiservers ask kubelets for on behalf of clients of pods: exec, attach,

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"testing"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
-	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -30,7 +30,8 @@ const (
 type streamProtocol struct {
 	name     string
 	executor func(*rest.Config, *url.URL) (remotecommand.Executor, error)
-	dialer   func(*rest.Config, *url.URL) (httpstream.Dialer, error)
+	// forwarder listens on a port of this machine's loopback for each of the pod's ports.
+	forwarder func(ctx context.Context, c *rest.Config, u *url.URL, ports []string, ready chan struct{}) (*portforward.PortForwarder, error)
 }
 
 var streamProtocols = []streamProtocol{
@@ -39,8 +40,12 @@ var streamProtocols = []streamProtocol{
 		func(c *rest.Config, u *url.URL) (remotecommand.Executor, error) {
 			return remotecommand.NewWebSocketExecutor(c, http.MethodGet, u.String())
 		},
-		func(c *rest.Config, u *url.URL) (httpstream.Dialer, error) {
-			return portforward.NewSPDYOverWebsocketDialerForStreaming(u, c)
+		func(ctx context.Context, c *rest.Config, u *url.URL, ports []string, ready chan struct{}) (*portforward.PortForwarder, error) {
+			dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(u, c)
+			if err != nil {
+				return nil, err
+			}
+			return portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, localhost, ports, ready, io.Discard, io.Discard)
 		},
 	},
 	{
@@ -48,15 +53,18 @@ var streamProtocols = []streamProtocol{
 		func(c *rest.Config, u *url.URL) (remotecommand.Executor, error) {
 			return remotecommand.NewSPDYExecutor(c, http.MethodPost, u)
 		},
-		func(c *rest.Config, u *url.URL) (httpstream.Dialer, error) {
+		func(ctx context.Context, c *rest.Config, u *url.URL, ports []string, ready chan struct{}) (*portforward.PortForwarder, error) {
 			transport, upgrader, err := spdy.RoundTripperFor(c)
 			if err != nil {
 				return nil, err
 			}
-			return spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u), nil
+			dialer := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
+			return portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, localhost, ports, ready, io.Discard, io.Discard)
 		},
 	},
 }
+
+var localhost = []string{"127.0.0.1"}
 
 // podURL is that of a subresource of the pod, at the server of the configuration.
 func podURL(config *rest.Config, pod, subresource string, options runtime.Object) (*url.URL, error) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/portforward"
 
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -67,12 +66,9 @@ func (s *streams) forward(t *testing.T, p streamProtocol, ctx context.Context) (
 	}()
 	u, err := podURL(s.config, streamsPod, "portforward", &corev1.PodPortForwardOptions{})
 	must(t, err)
-	dialer, err := p.dialer(s.config, u)
-	must(t, err)
 	ctx, cancel := context.WithCancel(ctx)
 	ready := make(chan struct{})
-	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, []string{"127.0.0.1"},
-		[]string{fmt.Sprintf(":%d", listener.Addr().(*net.TCPAddr).Port)}, ready, io.Discard, io.Discard)
+	forwarder, err := p.forwarder(ctx, s.config, u, []string{fmt.Sprintf(":%d", listener.Addr().(*net.TCPAddr).Port)}, ready)
 	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- forwarder.ForwardPorts() }()
