@@ -72,6 +72,7 @@ func streamsAcrossTheHop(t *testing.T) {
 		})
 	}
 	t.Run("logs -f", s.followed)
+	t.Run("clients that vanish", s.vanished)
 	t.Run("streams without traffic live on", idle)
 	t.Run("nothing is left of them", func(t *testing.T) { s.nothingLeft(t, before) })
 	t.Run("everything crossed the hop", s.crossed)

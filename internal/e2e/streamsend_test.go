@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +17,31 @@ import (
 
 	"github.com/skewproof/skewproof/internal/workload"
 )
+
+// vanished: a client whose connection is reset ends what it ran, though nothing is sent either way.
+func (s *streams) vanished(t *testing.T) {
+	running := s.kubelet.running.Load()
+	u, err := podURL(s.config, streamsPod, "exec", &corev1.PodExecOptions{Container: streamsContainer, Command: []string{"cat"}, Stdin: true, Stdout: true})
+	must(t, err)
+	certificate, err := tls.LoadX509KeyPair(insideKeys("admin.crt"), insideKeys("admin.key"))
+	must(t, err)
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: insidePool(t, "ca"), ServerName: peerName, Certificates: []tls.Certificate{certificate}}
+	for range 20 {
+		conn, err := (&tls.Dialer{Config: trust}).DialContext(limited(t), "tcp", u.Host)
+		must(t, err)
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n", u.RequestURI(), peerName)
+		must(t, err)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("%v, error %v; want an upgrade", answer, err)
+		}
+		tcp := conn.(*tls.Conn).NetConn().(*net.TCPConn)
+		must(t, tcp.SetLinger(0)) // close by a reset
+		must(t, tcp.Close())
+	}
+	eventually(t, "what they ran in the pod has ended", time.Minute, func() bool { return s.kubelet.running.Load() == running })
+}
 
 // idleFor is longer than every deadline that a sidecar has for bytes of bodies and answers.
 const idleFor = 100 * time.Second
