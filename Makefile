@@ -82,8 +82,9 @@ e2e: ## Run the scenarios for real; what this machine cannot run is skipped with
 e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
 
-soak: ## Run the reference for DURATION (30m) under load, with hostile clients beside it [DURATION]
-	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestSoak$$' -args -soak=$(or $(DURATION),30m)
+soak: ## Run the reference under load for half an hour, with hostile clients beside it; what was measured is left in _out [DURATION]
+	mkdir -p _out
+	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestSoak$$' -artifacts -outputdir _out -args -soak=$(or $(DURATION),30m)
 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof

@@ -52,11 +52,19 @@ func TestSoak(t *testing.T) {
 		"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String())
 	running.again(t, *soakFor+5*time.Minute, "-soak="+soakFor.String())
 	<-running.ended
+	for _, name := range []string{samplesFile, reports.HTMLFile, reports.JSONFile} { // kept with -artifacts
+		content, err := os.ReadFile(filepath.Join(running.dir, name))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name), content, 0o600))
+	}
 	if code := exitCode(t, running.err); code != pass {
 		t.Errorf("exit code %d, want %d; output:\n%s", code, pass, running.out)
 	}
 	report, err := reports.Read(filepath.Join(running.dir, reports.JSONFile))
 	must(t, err)
+	if report.Verdict.Outcome == invariant.OutcomeInconclusive {
+		t.Fatalf("inconclusive, so what failed proves nothing: %s", report.Verdict.Sentence)
+	}
 	for _, i := range report.Invariants {
 		if i.Outcome == invariant.OutcomeFail { // beyond the KEP as well
 			t.Errorf("%s: %s", i.Name, i.Reason)
@@ -295,10 +303,13 @@ func (w *watcher) comesBack(t *testing.T, before map[string][]steady.Sample, end
 	})
 }
 
+// samplesFile has the samples of each measure of each sidecar.
+const samplesFile = "soak.json"
+
 // save leaves the samples in the directory of the run, for whoever wants to see them.
 func (w *watcher) save(t *testing.T) {
 	t.Helper()
 	content, err := json.Marshal(w.since(0))
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(insideRun(), "soak.json"), content, 0o600))
+	must(t, os.WriteFile(filepath.Join(insideRun(), samplesFile), content, 0o600))
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -47,9 +46,9 @@ type Client struct {
 // Done is what a kind of client has done.
 type Done struct {
 	Name    string
-	Attacks int64
+	Attacks int
 	// Failed attacks did not reach the server; Last is why the last of them did not.
-	Failed int64
+	Failed int
 	Last   string
 }
 
@@ -61,26 +60,25 @@ const Longest = 80 * time.Second
 // what each has done.
 func Attack(ctx context.Context, clients []Client, t Target) []Done {
 	done := make([]Done, len(clients))
+	var mu sync.Mutex // of done
 	var all sync.WaitGroup
 	for i, c := range clients {
 		done[i].Name = c.Name
-		var last atomic.Value
 		for side := range c.Side {
 			all.Go(func() {
 				for n := side; ctx.Err() == nil; n += c.Side {
 					within, cancel := context.WithTimeout(ctx, Longest)
 					err := c.attack(within, &t, n)
 					cancel()
+					mu.Lock()
 					if err == nil {
-						atomic.AddInt64(&done[i].Attacks, 1)
+						done[i].Attacks++
 					} else if ctx.Err() == nil {
-						atomic.AddInt64(&done[i].Failed, 1)
-						last.Store(err.Error())
+						done[i].Failed++
+						done[i].Last = err.Error()
 					}
+					mu.Unlock()
 					rest(ctx, c.Pause)
-				}
-				if why, ok := last.Load().(string); ok && side == 0 {
-					done[i].Last = why
 				}
 			})
 		}
