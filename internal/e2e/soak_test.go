@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -50,13 +51,9 @@ func TestSoak(t *testing.T) {
 	const margin = 30 * time.Second // for the half inside to begin and to end
 	running := begin(t, "let the load run for "+(*soakFor+margin).String(),
 		"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String())
+	defer keep(t, running.dir, samplesFile, reports.HTMLFile, reports.JSONFile)
 	running.again(t, *soakFor+5*time.Minute, "-soak="+soakFor.String())
 	<-running.ended
-	for _, name := range []string{samplesFile, reports.HTMLFile, reports.JSONFile} { // kept with -artifacts
-		content, err := os.ReadFile(filepath.Join(running.dir, name))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name), content, 0o600))
-	}
 	if code := exitCode(t, running.err); code != pass {
 		t.Errorf("exit code %d, want %d; output:\n%s", code, pass, running.out)
 	}
@@ -71,6 +68,19 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	nothingFailed(t, filepath.Join(running.dir, "history.jsonl"))
+}
+
+// keep leaves files of a run behind, if the tests were started with -artifacts.
+func keep(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the test failed before it was written
+		}
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name), content, 0o600))
+	}
 }
 
 // nothingFailed: no server was disturbed, so the policy explains no failure of the load at all.
@@ -108,6 +118,7 @@ func soak(t *testing.T, whole time.Duration) {
 	defer cancel()
 	var watching sync.WaitGroup
 	watching.Go(func() { watch.run(ctx) })
+	defer watch.save(t)
 	beside := min(whole/5, 3*time.Minute) // without hostile clients: before, and after
 
 	await(t, beside)
@@ -137,7 +148,6 @@ func soak(t *testing.T, whole time.Duration) {
 	cancel()
 	watching.Wait()
 	must(t, watch.err)
-	watch.save(t)
 	for name, samples := range during {
 		verdict := steady.Judge(samples, limitsOf(name))
 		t.Logf("%s under attack: %s: %s", name, verdict.Outcome, verdict.Reason)
