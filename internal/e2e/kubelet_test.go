@@ -150,7 +150,9 @@ func writeSizes(in io.Reader, out io.Writer, resize <-chan remotecommand.Termina
 
 // AttachContainer implements [remotecommand.Attacher]: the process of the container sends its input
 // back.
-func (k *kubelet) AttachContainer(_ context.Context, _, _, _ string, in io.Reader, out, errOut io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (k *kubelet) AttachContainer(_ context.Context, _, _, _ string, in io.Reader, out, errOut io.WriteCloser,
+	_ bool, _ <-chan remotecommand.TerminalSize,
+) error {
 	k.running.Add(1)
 	defer k.running.Add(-1)
 	if errOut != nil {

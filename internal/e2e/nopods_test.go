@@ -59,7 +59,8 @@ func startNoPods(t *testing.T, version string) *noPods {
 	files := insideFiles(t)
 	// The peers reach the run's own namespace at their gateways. An address of one of them serves all.
 	at := gatewayOf(t, anyServer)
-	place := local.Place{Name: anyServer, Advertised: netip.AddrPortFrom(at, noPodsFront), Real: netip.AddrPortFrom(at, noPodsFront), Own: netip.AddrPortFrom(at, noPodsOwn)}
+	front := netip.AddrPortFrom(at, noPodsFront)
+	place := local.Place{Name: anyServer, Advertised: front, Real: front, Own: netip.AddrPortFrom(at, noPodsOwn)}
 
 	args, err := local.APIServerArguments(version, scenario.SubjectReference, place, files)
 	must(t, err)
@@ -112,7 +113,8 @@ func (n *noPods) stop(t *testing.T) {
 
 // asProcess is the sidecar.
 func (n *noPods) asProcess() sidecarProcess {
-	return sidecarProcess{name: "without pods", metrics: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}, url: "http://" + noPodsAdmin + "/metrics"}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	return sidecarProcess{name: "without pods", metrics: client, url: "http://" + noPodsAdmin + "/metrics"}
 }
 
 // records are the lines of the access log about a path.

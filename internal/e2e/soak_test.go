@@ -280,7 +280,8 @@ func (w *watcher) since(from time.Duration) map[string][]steady.Sample {
 	return some
 }
 
-// comesBack waits until each measure is about what it was before the attack. What the process has got from the operating system need not come back.
+// comesBack waits until each measure is about what it was before the attack. What the process has
+// got from the operating system need not come back.
 func (w *watcher) comesBack(t *testing.T, before map[string][]steady.Sample, ended time.Duration) {
 	t.Helper()
 	const looked = 15 // samples

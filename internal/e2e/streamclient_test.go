@@ -76,22 +76,26 @@ func podURL(config *rest.Config, pod, subresource string, options runtime.Object
 		VersionedParams(options, scheme.ParameterCodec).URL(), nil
 }
 
+// stdio is what a stream carries; a stream that is nil is not asked for.
+type stdio = remotecommand.StreamOptions
+
 // execute runs a command in the pod as kubectl does.
-func (p streamProtocol) execute(ctx context.Context, config *rest.Config, pod string, streams remotecommand.StreamOptions, command ...string) error {
+func (p streamProtocol) execute(ctx context.Context, config *rest.Config, pod string, streams stdio, command ...string) error {
 	return p.stream(ctx, config, streams, pod, "exec", &corev1.PodExecOptions{
-		Container: streamsContainer, Command: command, TTY: streams.Tty, Stdin: streams.Stdin != nil, Stdout: streams.Stdout != nil, Stderr: streams.Stderr != nil,
+		Container: streamsContainer, Command: command, TTY: streams.Tty,
+		Stdin: streams.Stdin != nil, Stdout: streams.Stdout != nil, Stderr: streams.Stderr != nil,
 	})
 }
 
 // attach attaches to the container as kubectl does.
-func (p streamProtocol) attach(ctx context.Context, config *rest.Config, pod string, streams remotecommand.StreamOptions) error {
+func (p streamProtocol) attach(ctx context.Context, config *rest.Config, pod string, streams stdio) error {
 	return p.stream(ctx, config, streams, pod, "attach", &corev1.PodAttachOptions{
 		Container: streamsContainer, Stdin: streams.Stdin != nil, Stdout: streams.Stdout != nil, Stderr: streams.Stderr != nil,
 	})
 }
 
-func (p streamProtocol) stream(ctx context.Context, config *rest.Config, streams remotecommand.StreamOptions, pod, subresource string, options runtime.Object) error {
-	u, err := podURL(config, pod, subresource, options)
+func (p streamProtocol) stream(ctx context.Context, config *rest.Config, streams stdio, pod, sub string, options runtime.Object) error {
+	u, err := podURL(config, pod, sub, options)
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,8 @@ func (p streamProtocol) stream(ctx context.Context, config *rest.Config, streams
 // makePod makes a pod on a node whose kubelet is at that address.
 func makePod(t *testing.T, admin *kubernetes.Clientset, k *kubelet) {
 	t.Helper()
-	node, err := admin.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: streamsNode}}, metav1.CreateOptions{})
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: streamsNode}}
+	node, err := admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 	must(t, err)
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: k.address.Addr().String()}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(k.address.Port())

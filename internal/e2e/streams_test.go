@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -80,6 +79,11 @@ func streamsAcrossTheHop(t *testing.T) {
 	t.Run("the end of the peers' sidecars ends the streams", s.peersDrained)
 }
 
+// exec runs a command in the pod, across the hop.
+func (s *streams) exec(ctx context.Context, p streamProtocol, streams stdio, command ...string) error {
+	return p.execute(ctx, s.config, streamsPod, streams, command...)
+}
+
 func (s *streams) itselfHasNoPods(t *testing.T) {
 	own := rest.CopyConfig(s.config)
 	own.Host = fmt.Sprintf("https://127.0.0.1:%d", noPodsOwn)
@@ -117,7 +121,7 @@ func (s *streams) refused(t *testing.T, p streamProtocol) {
 		direct.Host = insideConfig(t, "a").Host
 		var answers [2]string
 		for i, config := range []*rest.Config{direct, c.config} {
-			answers[i] = fmt.Sprint(p.execute(limited(t), config, c.pod, remotecommand.StreamOptions{Stdout: io.Discard}, "true"))
+			answers[i] = fmt.Sprint(p.execute(limited(t), config, c.pod, stdio{Stdout: io.Discard}, "true"))
 		}
 		if answers[0] != answers[1] || !strings.Contains(answers[1], c.says) {
 			t.Errorf("%s: %q across the hop, %q from a server that serves pods; want the same, with %q", what, answers[1], answers[0], c.says)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -21,12 +20,15 @@ import (
 // vanished: a client whose connection is reset ends what it ran, though nothing is sent either way.
 func (s *streams) vanished(t *testing.T) {
 	running := s.kubelet.running.Load()
-	u, err := podURL(s.config, streamsPod, "exec", &corev1.PodExecOptions{Container: streamsContainer, Command: []string{"cat"}, Stdin: true, Stdout: true})
+	options := &corev1.PodExecOptions{Container: streamsContainer, Command: []string{"cat"}, Stdin: true, Stdout: true}
+	u, err := podURL(s.config, streamsPod, "exec", options)
 	must(t, err)
 	certificate, err := tls.LoadX509KeyPair(insideKeys("admin.crt"), insideKeys("admin.key"))
 	must(t, err)
-	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: insidePool(t, "ca"), ServerName: peerName, Certificates: []tls.Certificate{certificate}}
-	for range 20 {
+	trust := &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: insidePool(t, "ca"), ServerName: peerName, Certificates: []tls.Certificate{certificate},
+	}
+	for range 40 {
 		conn, err := (&tls.Dialer{Config: trust}).DialContext(limited(t), "tcp", u.Host)
 		must(t, err)
 		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
@@ -62,7 +64,7 @@ func (s *streams) stayIdle(t *testing.T) func(*testing.T) {
 		said, shown := io.Pipe()
 		one := idle{p, typed, bufio.NewReader(said), make(chan error, 1)}
 		go func() {
-			err := p.execute(t.Context(), s.config, streamsPod, remotecommand.StreamOptions{Stdin: in, Stdout: shown}, "cat")
+			err := s.exec(t.Context(), p, stdio{Stdin: in, Stdout: shown}, "cat")
 			_ = shown.CloseWithError(io.EOF)
 			one.ended <- err
 		}()
@@ -98,7 +100,7 @@ func (s *streams) open(t *testing.T) (n int, ends chan error) {
 		in, typed := io.Pipe()
 		said, shown := io.Pipe()
 		go func() {
-			err := p.execute(t.Context(), s.config, streamsPod, remotecommand.StreamOptions{Stdin: in, Stdout: shown}, "cat")
+			err := s.exec(t.Context(), p, stdio{Stdin: in, Stdout: shown}, "cat")
 			_ = shown.CloseWithError(io.EOF)
 			_ = in.Close()
 			if p.name == "SPDY" && err == nil {

@@ -24,9 +24,9 @@ import (
 func (s *streams) echo(t *testing.T, p streamProtocol, sent []byte) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	err := p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut}, "cat")
-	if err != nil || !bytes.Equal(out.Bytes(), sent) || errOut.Len() > 0 {
-		t.Errorf("%d bytes sent, %d came back (the same: %t), %d of them on stderr; error %v", len(sent), out.Len(), bytes.Equal(out.Bytes(), sent), errOut.Len(), err)
+	err := s.exec(limited(t), p, stdio{Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut}, "cat")
+	if same := bytes.Equal(out.Bytes(), sent); err != nil || !same || errOut.Len() > 0 {
+		t.Errorf("%d bytes sent, %d came back (the same: %t), and %q on stderr; error %v", len(sent), out.Len(), same, &errOut, err)
 	}
 }
 
@@ -42,7 +42,7 @@ func (s *streams) bytesBothWays(t *testing.T, p streamProtocol) {
 		s.echo(t, p, random(n))
 	}
 	var out, errOut bytes.Buffer
-	err := p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdout: &out, Stderr: &errOut}, "sh", "-c", "echo out; echo err >&2")
+	err := s.exec(limited(t), p, stdio{Stdout: &out, Stderr: &errOut}, "sh", "-c", "echo out; echo err >&2")
 	if err != nil || out.String() != "out\n" || errOut.String() != "err\n" {
 		t.Errorf("stdout %q, stderr %q, error %v", &out, &errOut, err)
 	}
@@ -52,7 +52,7 @@ func (s *streams) exitCodes(t *testing.T, p streamProtocol) {
 	for _, code := range []int{0, 1, 42, 255} {
 		// The input never ends: the end of the command alone ends the stream.
 		in, writer := io.Pipe()
-		err := p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdin: in, Stdout: io.Discard}, "sh", "-c", fmt.Sprint("exit ", code))
+		err := s.exec(limited(t), p, stdio{Stdin: in, Stdout: io.Discard}, "sh", "-c", fmt.Sprint("exit ", code))
 		_ = writer.Close()
 		var exit utilexec.CodeExitError
 		switch {
@@ -67,7 +67,7 @@ func (s *streams) exitCodes(t *testing.T, p streamProtocol) {
 func (s *streams) halfClosed(t *testing.T, p streamProtocol) {
 	var out bytes.Buffer
 	sent := random(1 << 20)
-	err := p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdin: bytes.NewReader(sent), Stdout: &out}, "sh", "-c", "wc -c; echo after")
+	err := s.exec(limited(t), p, stdio{Stdin: bytes.NewReader(sent), Stdout: &out}, "sh", "-c", "wc -c; echo after")
 	if want := fmt.Sprintf("%d\nafter\n", len(sent)); err != nil || out.String() != want {
 		t.Errorf("%q, error %v; want %q", &out, err, want)
 	}
@@ -89,7 +89,7 @@ func (s *streams) sizes(t *testing.T, p streamProtocol) {
 	said, shown := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdin: in, Stdout: shown, Tty: true, TerminalSizeQueue: sizes}, sizesCommand)
+		err := s.exec(limited(t), p, stdio{Stdin: in, Stdout: shown, Tty: true, TerminalSizeQueue: sizes}, sizesCommand)
 		_ = shown.CloseWithError(io.EOF)
 		ended <- err
 	}()
@@ -111,9 +111,9 @@ func (s *streams) sizes(t *testing.T, p streamProtocol) {
 func (s *streams) attached(t *testing.T, p streamProtocol) {
 	var out, errOut bytes.Buffer
 	sent := random(1 << 20)
-	err := p.attach(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut})
-	if err != nil || !bytes.Equal(out.Bytes(), sent) || errOut.String() != "attached" {
-		t.Errorf("%d bytes sent, %d came back (the same: %t), stderr %q; error %v", len(sent), out.Len(), bytes.Equal(out.Bytes(), sent), &errOut, err)
+	err := p.attach(limited(t), s.config, streamsPod, stdio{Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut})
+	if same := bytes.Equal(out.Bytes(), sent); err != nil || !same || errOut.String() != "attached" {
+		t.Errorf("%d bytes sent, %d came back (the same: %t), stderr %q; error %v", len(sent), out.Len(), same, &errOut, err)
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *streams) copied(t *testing.T, p streamProtocol) {
 	packed, err := pack.StdoutPipe()
 	must(t, err)
 	must(t, pack.Start())
-	err = p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdin: packed, Stderr: &errOut}, "tar", "xmf", "-", "-C", there)
+	err = s.exec(limited(t), p, stdio{Stdin: packed, Stderr: &errOut}, "tar", "xmf", "-", "-C", there)
 	must(t, pack.Wait())
 	if err != nil || errOut.Len() > 0 {
 		t.Fatalf("copy to the pod: %v; %s", err, &errOut)
@@ -141,7 +141,7 @@ func (s *streams) copied(t *testing.T, p streamProtocol) {
 	unpacked, err := unpack.StdinPipe()
 	must(t, err)
 	must(t, unpack.Start())
-	err = p.execute(limited(t), s.config, streamsPod, remotecommand.StreamOptions{Stdout: unpacked, Stderr: &errOut}, "tar", "cf", "-", "-C", there, ".")
+	err = s.exec(limited(t), p, stdio{Stdout: unpacked, Stderr: &errOut}, "tar", "cf", "-", "-C", there, ".")
 	_ = unpacked.Close()
 	must(t, unpack.Wait())
 	if err != nil || errOut.Len() > 0 {
@@ -166,7 +166,7 @@ func (s *streams) many(t *testing.T, p streamProtocol) {
 			in, writer := io.Pipe()
 			defer func() { _ = writer.Close() }()
 			go func() { _, _ = writer.Write([]byte("anything")) }()
-			err := p.execute(ctx, s.config, streamsPod, remotecommand.StreamOptions{Stdin: in, Stdout: writerFunc(func(b []byte) (int, error) {
+			err := s.exec(ctx, p, stdio{Stdin: in, Stdout: writerFunc(func(b []byte) (int, error) {
 				leave()
 				return len(b), nil
 			})}, "cat")

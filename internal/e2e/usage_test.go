@@ -110,10 +110,11 @@ var usageMetrics = []string{"go_goroutines", "process_open_fds"}
 // may have more are connections that are kept for the next request.
 func (s sidecarProcess) settlesLike(t *testing.T, before map[string]float64) {
 	t.Helper()
-	const kept = 10
+	const kept = 5
 	var now map[string]float64
 	defer func() { t.Logf("%s: %v, before %v", s.name, now, before) }()
-	eventually(t, fmt.Sprintf("the sidecar %s has no more goroutines and files open than before (%v)", s.name, before), time.Minute, func() bool {
+	what := fmt.Sprintf("the sidecar %s has no more goroutines and files open than before (%v)", s.name, before)
+	eventually(t, what, time.Minute, func() bool {
 		var err error
 		now, err = s.read(t.Context(), usageMetrics...)
 		must(t, err)

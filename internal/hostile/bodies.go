@@ -60,13 +60,13 @@ func bodies(ctx context.Context, t *Target, i int, path func(int) string, send f
 	return nil
 }
 
+const ofJSON = "Content-Type: application/json\r\n"
+
 // uploading sends whole bodies of 3 MB, to be refused.
 func uploading(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		const size = 3 << 20
-		_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: kubernetes.default.svc\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-			t.resource(i), t.token(i), size)
-		if err != nil {
+		if _, err := fmt.Fprintf(conn, "POST %s%s%sContent-Length: %d\r\n\r\n", t.resource(i), t.as(i), ofJSON, size); err != nil {
 			return err
 		}
 		go func() { _, _ = io.CopyN(conn, spaces{}, size) }() // ends with the connection
@@ -77,8 +77,7 @@ func uploading(ctx context.Context, t *Target, i int) error {
 // expecting asks whether it may send a body, and then does not.
 func expecting(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
-		_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: kubernetes.default.svc\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-			"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n", t.resource(i), t.token(i))
+		_, err := fmt.Fprintf(conn, "POST %s%s%sContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", t.resource(i), t.as(i), ofJSON)
 		return err
 	})
 }

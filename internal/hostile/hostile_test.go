@@ -80,6 +80,9 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// waits reports whether that many handlers wait for bodies.
+func (o *observer) waits(n int64) bool { return o.waiting.Load() >= n }
+
 // asked counts the requests for which something holds.
 func (o *observer) asked(holds func(*http.Request) bool) (n int) {
 	o.mu.Lock()
@@ -115,15 +118,16 @@ func (c countingConn) Read(p []byte) (int, error) {
 
 // Each client does what its name says, and all of it ends with the context.
 func TestClients(t *testing.T) {
+	anything := func(*http.Request) bool { return true }
 	anonymous := func(r *http.Request) bool { return r.Header.Get("Authorization") == "" }
 	posted := func(r *http.Request) bool { return r.Method == http.MethodPost && r.ContentLength == 3_000_000 }
 	sees := map[string]func(*observer) bool{
 		"ask anonymously on a shared connection": func(o *observer) bool { return o.asked(anonymous) >= 80 },
-		"announce bodies and send none":          func(o *observer) bool { return o.waiting.Load() >= 50 && o.asked(posted) >= 50 && o.bodies.Load() == 0 },
+		"announce bodies and send none":          func(o *observer) bool { return o.waits(50) && o.asked(posted) >= 50 && o.bodies.Load() == 0 },
 		"announce bodies on the paths of streams": func(o *observer) bool {
 			return o.waiting.Load() >= 50 && o.asked(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/pods/p/exec") }) > 10
 		},
-		"send bodies a byte a second": func(o *observer) bool { return o.waiting.Load() >= 50 && o.bodies.Load() > 50 && o.bodies.Load() < 10_000 },
+		"send bodies a byte a second": func(o *observer) bool { return o.waits(50) && o.bodies.Load() > 50 && o.bodies.Load() < 10_000 },
 		"upload what is refused":      func(o *observer) bool { return o.bodies.Load() >= 3<<20 },
 		"expect to be told to continue, and do not": func(o *observer) bool {
 			return o.asked(func(r *http.Request) bool { return r.Header.Get("Expect") != "" }) > 0
@@ -144,7 +148,7 @@ func TestClients(t *testing.T) {
 		"open and reset streams":        func(o *observer) bool { return o.gone.Load() > 50 },
 		"flood with SETTINGS":           func(o *observer) bool { return o.received.Load() > 20_000*15 },
 		"flood with PING":               func(o *observer) bool { return o.ended.Load() > 0 && o.received.Load() > 10_000*17 },
-		"send CONTINUATION without end": func(o *observer) bool { return o.ended.Load() > 0 && o.asked(func(*http.Request) bool { return true }) == 0 },
+		"send CONTINUATION without end": func(o *observer) bool { return o.ended.Load() > 0 && o.asked(anything) == 0 },
 		"open watches and leave":        func(o *observer) bool { return o.gone.Load() >= 200 },
 		"ask for upgrades and send something else": func(o *observer) bool {
 			return o.asked(func(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }) > 3
@@ -167,8 +171,9 @@ func TestClients(t *testing.T) {
 			for tick := time.NewTicker(10 * time.Millisecond); !seen(o) && ctx.Err() == nil; <-tick.C {
 			}
 			if ctx.Err() != nil {
-				t.Errorf("the server has not seen it within a minute: %d requests, %d bytes, %d handlers wait for bodies and %d for readers, %d were left, %d connections ended",
-					o.asked(func(*http.Request) bool { return true }), o.received.Load(), o.waiting.Load(), o.writing.Load(), o.gone.Load(), o.ended.Load())
+				t.Errorf("the server has not seen it within a minute: %d requests, %d bytes, %d handlers wait for bodies and %d for readers, "+
+					"%d were left, %d connections ended",
+					o.asked(anything), o.received.Load(), o.waiting.Load(), o.writing.Load(), o.gone.Load(), o.ended.Load())
 			}
 			cancel()
 			if done := <-ended; done[0].Failed > 0 {

@@ -27,14 +27,22 @@ func anonymous(ctx context.Context, t *Target, i int) error {
 	return nil
 }
 
+// asNobody ends the first line of a request, and begins its headers.
+const asNobody = " HTTP/1.1\r\nHost: kubernetes.default.svc\r\n"
+
+// as does so with a token.
+func (t *Target) as(i int) string { return asNobody + "Authorization: Bearer " + t.token(i) + "\r\n" }
+
 // oddTargets are targets of requests that are no path.
 func oddTargets(ctx context.Context, t *Target, i int) error {
 	target := []string{
-		"CONNECT kubernetes.default.svc:443", "CONNECT " + t.Address, "GET x:https://kubernetes.default.svc" + t.resource(i), "GET http://192.0.2.1" + t.resource(i),
-		"OPTIONS *", "GET //" + strings.Repeat("../", 200) + "api", "GET " + t.resource(i) + "/%2e%2e/%2e%2e", "GET " + t.resource(i) + "?" + strings.Repeat("timeout=x&", 200),
+		"CONNECT kubernetes.default.svc:443", "CONNECT " + t.Address, "OPTIONS *",
+		"GET x:https://kubernetes.default.svc" + t.resource(i), "GET http://192.0.2.1" + t.resource(i),
+		"GET //" + strings.Repeat("../", 200) + "api", "GET " + t.resource(i) + "/%2e%2e/%2e%2e",
+		"GET " + t.resource(i) + "?" + strings.Repeat("timeout=x&", 200),
 	}[i%8]
 	return t.exchange(ctx, func(conn net.Conn) error {
-		_, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: kubernetes.default.svc\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n", target, t.token(i))
+		_, err := fmt.Fprintf(conn, "%s%sConnection: close\r\n\r\n", target, t.as(i))
 		return err
 	})
 }
@@ -43,7 +51,8 @@ func oddTargets(ctx context.Context, t *Target, i int) error {
 func forging(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		var b strings.Builder
-		fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: kubernetes.default.svc\r\nTransfer-Encoding: chunked\r\nTrailer: X-Remote-User\r\nConnection: close, x-remote-group\r\n", t.resource(i))
+		fmt.Fprintf(&b, "POST %s%sTransfer-Encoding: chunked\r\n", t.resource(i), asNobody)
+		b.WriteString("Trailer: X-Remote-User\r\nConnection: close, x-remote-group\r\n")
 		for n, f := range workload.Forgeries {
 			for name, values := range f.Header {
 				if n%2 == 1 {
@@ -65,7 +74,7 @@ func forging(ctx context.Context, t *Target, i int) error {
 // largeHeaders sends almost as many bytes of headers as may be sent, or more.
 func largeHeaders(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
-		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes.default.svc\r\nConnection: close\r\n", t.resource(i)); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET %s%sConnection: close\r\n", t.resource(i), asNobody); err != nil {
 			return err
 		}
 		for n := range 100 + 400*(i%2) { // 0.8 or 4 MB
@@ -98,9 +107,9 @@ func watching(ctx context.Context, t *Target, i int) error {
 func upgrading(ctx context.Context, t *Target, i int) error {
 	protocol := []string{"websocket", "SPDY/3.1", "h2c", "TLS/1.2"}[i%4]
 	return t.exchange(ctx, func(conn net.Conn) error {
-		_, err := fmt.Fprintf(conn, "GET %s/exec?command=true&stdout=true HTTP/1.1\r\nHost: kubernetes.default.svc\r\nAuthorization: Bearer %s\r\n"+
-			"Connection: Upgrade\r\nUpgrade: %s\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n%s",
-			t.Pod, t.token(i), protocol, strings.Repeat("GET / HTTP/1.1\r\nX-Remote-User: system:admin\r\n\r\n", 20))
+		_, err := fmt.Fprintf(conn, "GET %s/exec?command=true&stdout=true%sConnection: Upgrade\r\nUpgrade: %s\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n%s",
+			t.Pod, t.as(i), protocol, strings.Repeat("GET / HTTP/1.1\r\nX-Remote-User: system:admin\r\n\r\n", 20))
 		return err
 	})
 }

@@ -3,7 +3,6 @@ package steady
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +21,13 @@ func series(seconds int, value func(second int) float64) (all []Sample) {
 func TestJudge(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	noise := func(of float64) float64 { return of * (chance.Float64() - 0.5) }
+	peak := func(is bool) float64 {
+		if is {
+			return 9999
+		}
+		return 100
+	}
+	one := func(int) float64 { return 1 }
 	for name, c := range map[string]struct {
 		samples []Sample
 		want    Outcome
@@ -32,8 +38,8 @@ func TestJudge(t *testing.T) {
 		"flat with noise":                 {series(100, func(int) float64 { return 100 + noise(20) }), Steady, ""},
 		"a sawtooth":                      {series(100, func(i int) float64 { return 100 + float64(i%10) }), Steady, ""},
 		"falling":                         {series(100, func(i int) float64 { return 200 - float64(i)/3 }), Steady, ""},
-		"one peak":                        {series(100, func(i int) float64 { return map[bool]float64{true: 9999, false: 100}[i == 50] }), Steady, ""},
-		"a peak at the end":               {series(100, func(i int) float64 { return map[bool]float64{true: 9999, false: 100}[i > 95] }), Steady, ""},
+		"one peak":                        {series(100, func(i int) float64 { return peak(i == 50) }), Steady, ""},
+		"a peak at the end":               {series(100, func(i int) float64 { return peak(i > 95) }), Steady, ""},
 		"a cache that fills, and is full": {series(100, func(i int) float64 { return 100 + 5*float64(min(i, 20)) }), Steady, ""},
 		"just below the limit":            {series(101, func(i int) float64 { return 100 + 0.29*float64(i) }), Steady, ""},
 		"just above the limit":            {series(101, func(i int) float64 { return 100 + 0.32*float64(i) }), Grows, "the limit is 20 more"},
@@ -49,8 +55,8 @@ func TestJudge(t *testing.T) {
 		"none":                            {nil, Inconclusive, "too few: 0"},
 		"too short":                       {series(60, func(int) float64 { return 100 }), Inconclusive, "too short: 59s of at least 1m0s"},
 		"just long enough":                {series(61, func(int) float64 { return 100 }), Steady, ""},
-		"nothing in the middle":           {slices.DeleteFunc(series(100, func(i int) float64 { return 1 }), func(s Sample) bool { return s.At > 30*time.Second && s.At < 70*time.Second }), Inconclusive, "no sample in the third"},
-		"no number":                       {series(100, func(i int) float64 { return map[bool]float64{true: math.NaN(), false: 1}[i == 7] }), Inconclusive, "after 7s is NaN"},
+		"nothing in the middle":           {append(series(30, one), Sample{2 * time.Minute, 1}), Inconclusive, "no sample in the third"},
+		"no number":                       {series(100, func(i int) float64 { return math.Sqrt(float64(7 - i)) }), Inconclusive, "after 8s is NaN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Judge(c.samples, limits)
