@@ -8,7 +8,7 @@
 //
 //   - gremlins builds and links a test binary for every mutant, which takes ten times longer than the
 //     tests. Here one binary has all mutants, and the environment says which is on; see [switched].
-//     Only mutants of constants are built by themselves.
+//     Only mutants of declared constants, and few others, are built by themselves.
 //   - go test of Go 1.26 exits with 1 for a mutant that does not compile, and gremlins 0.6.0 counts it
 //     as killed. Here the exit code is 2, which gremlins counts as not viable.
 //   - Coverage profiles have no blocks for the conditions of cases, so that gremlins would call them
@@ -176,7 +176,7 @@ func (c campaign) measure(ctx context.Context, p goPackage) (row, error) {
 	output := filepath.Join(scratch, "report.json")
 	gremlins := exec.CommandContext(ctx, c.gremlins, append([]string{"unleash", p.Dir, "--output", output, "--output-statuses", "lct",
 		"--exclude-files", "/", // packages below this one
-		"--workers", strconv.Itoa(c.workers), "--timeout-coefficient", "3"}, kinds...)...)
+		"--workers", strconv.Itoa(c.workers), "--timeout-coefficient", "2"}, kinds...)...)
 	gremlins.Dir = p.Module.Dir
 	gremlins.Env = append(os.Environ(), "PATH="+scratch+":"+os.Getenv("PATH"), stateVariable+"="+stateFile)
 	gremlins.Stdout, gremlins.Stderr = os.Stdout, os.Stderr

@@ -53,7 +53,8 @@ func Run() string {
 	say(next() < next(), next() >= next(), next() > next(), next() <= next(), calls, next()+next()*next() - 1 == 109 && next() > 0 ||
 		n == 1, calls)
 	var small uint8 = 3
-	say(small*2+1, 'a'+small, 1.5*float64(n), 2*time.Duration(n), time.Second*3)
+	say(small*2+1, 'a'+small, 1.5*float64(n), 2*time.Duration(n), time.Second*3,
+		-1, 6/4, float64(3-1), 0*time.Second, uint8(1)+2)
 	var k kind = "x"
 	say(k+"y" == "xy", "a" < "b" != false, k > "w" && k < "y")
 	say(flag(true) && flag(n == 7), letters[1+n-7])
@@ -246,7 +247,7 @@ func TestGoCommandJudgesMutants(t *testing.T) {
 		{"no test fails", "n > -5", "n >= -5", 0},
 		{"nothing looks at the result", "n == 0", "n != 0", 0},
 		{"strings have no difference", `s + "!"`, `s - "!"`, exitNotViable},
-		{"a constant, which a test notices", "1 + 1", "1 - 1", exitKilled},
+		{"a declared constant, which a test notices", "1 + 1", "1 - 1", exitKilled},
 		{"a constant, which the compiler notices", "const twice = 1 + 1", "const twice = 1 / 0", exitNotViable},
 		{"it does not end", "n-- }", "n++ }", exitKilled},
 	} {

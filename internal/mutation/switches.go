@@ -109,6 +109,13 @@ func mutantGeq[T cmp.Ordered](boundary, negation int, x, y T) bool {
 	return (x >= y) != mutantIs(negation)
 }
 
+func mutantPick[T any](n int, x, y T) T {
+	if mutantIs(n) {
+		return y
+	}
+	return x
+}
+
 type mutantInteger interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
@@ -202,7 +209,8 @@ func putSwitches(goCommand, dir string) (switched, error) {
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
-	if _, err := config.Check(dir, fset, files, info); err != nil {
+	checked, err := config.Check(dir, fset, files, info)
+	if err != nil {
 		return switched{}, fmt.Errorf("check the types of the package in %s: %w", dir, err)
 	}
 	s := switched{Dir: dir, Files: map[string]string{"mutant_switches.go": fmt.Sprintf(runtime, files[0].Name.Name, variable)},
@@ -210,7 +218,8 @@ func putSwitches(goCommand, dir string) (switched, error) {
 	next := number(1)
 	for _, file := range files {
 		name := fset.File(file.Package).Name()
-		e := editor{base: fset.File(file.Package).Base(), name: name, source: sources[file], info: info, next: next, numbers: s.Numbers,
+		e := editor{base: fset.File(file.Package).Base(), name: name, source: sources[file], fset: fset, checked: checked, info: info,
+			next: next, numbers: s.Numbers,
 			indexes: map[int]int{}}
 		for index, t := range tokensOf(sources[file]) {
 			e.indexes[t.offset] = index
@@ -227,6 +236,8 @@ type editor struct {
 	base    int
 	name    string
 	source  string
+	fset    *token.FileSet
+	checked *types.Package
 	info    *types.Info
 	next    number
 	numbers map[mutant]number
@@ -276,7 +287,12 @@ func (e *editor) visit(n ast.Node) bool {
 		operand := e.textOf(n.X)
 		e.insert(n, fmt.Sprintf("func() { if mutantIs(%d) { %s%s } else { ", e.number(n.TokPos, now), operand, now), " } }()")
 	case *ast.UnaryExpr:
-		if n.Op == token.SUB && e.isNumber(n) {
+		if n.Op != token.SUB {
+			break
+		}
+		if e.info.Types[n].Value != nil {
+			e.constant(n, n.OpPos, n.Op, token.ADD)
+		} else if e.isNumber(n) {
 			e.operator(n.OpPos, n.Op, fmt.Sprintf("mutantNeg(%d, ", e.number(n.OpPos, token.ADD)))
 			e.edits = append(e.edits, edit{offset: e.at(n.End()), closes: true, depth: int(n.End() - n.Pos()), text: ")"})
 		}
@@ -288,7 +304,13 @@ func (e *editor) visit(n ast.Node) bool {
 
 func (e *editor) binary(n *ast.BinaryExpr) {
 	now := replacements[n.Op]
-	if now == nil || e.info.Types[n].Value != nil { // a constant can stand where a call cannot
+	if now == nil {
+		return
+	}
+	if e.info.Types[n].Value != nil {
+		if len(now) == 1 {
+			e.constant(n, n.OpPos, n.Op, now[0])
+		}
 		return
 	}
 	switch n.Op {
@@ -317,6 +339,29 @@ func (e *editor) binary(n *ast.BinaryExpr) {
 		e.insert(n, fmt.Sprintf("%s(%d, ", functions[n.Op], e.number(n.OpPos, now[0])), ")")
 		e.operator(n.OpPos, n.Op, ",")
 	}
+}
+
+// constant puts a switch around a constant expression that is not in the declaration of a constant.
+// It leaves those alone whose type it cannot write down.
+func (e *editor) constant(n ast.Expr, p token.Pos, old, now token.Token) {
+	text := e.textOf(n)
+	at := e.at(p) - e.at(n.Pos())
+	other := text[:at] + now.String() + text[at+len(old.String()):]
+	natural, err := types.Eval(e.fset, e.checked, n.Pos(), text)
+	if err != nil || e.isUntyped(n) {
+		return
+	}
+	instance := ""
+	if basic, ok := e.info.TypeOf(n).(*types.Basic); ok {
+		instance = "[" + basic.Name() + "]"
+	} else if b, ok := natural.Type.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
+		return // of a named type because of what is around it
+	}
+	if _, err := types.Eval(e.fset, e.checked, n.Pos(), strings.Trim(instance, "[]")+"("+other+")"); err != nil {
+		e.numbers[mutant{e.name, e.indexes[e.at(p)], now.String()}] = notViable
+		return
+	}
+	e.insert(n, fmt.Sprintf("mutantPick%s(%d, ", instance, e.number(p, now)), ", "+other+")")
 }
 
 // isNumber tells whether x is of a numeric type and no constant.
