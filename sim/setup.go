@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// What comes of the setups of servers: what real processes do, see docs/findings.md and internal/cluster/local.
+// What comes of the setups of servers: what real processes do, see docs/findings.md and
+// internal/cluster/local.
 
 // errDistrusted ends a TLS handshake: nothing was delivered.
 var errDistrusted = &netError{text: "tls: failed to verify certificate", undelivered: true}
@@ -108,7 +109,8 @@ func (srv *server) refuse() {
 	srv.s.driver.wake()
 }
 
-// block sets what stands on the links from and to a server because of its setup and those of the others, or nothing.
+// block sets what stands on the links from and to a server because of its setup and those of the
+// others, or nothing.
 func (srv *server) block(on bool) {
 	s := srv.s
 	for i, other := range s.servers {
@@ -125,8 +127,9 @@ func (srv *server) block(on bool) {
 	}
 }
 
-// obstructed lets a connection end at the obstacle on its link, and reports whether there is one that ends it. A server lets a
-// front proxy in that is not allowed, and refuses its request; see [Simulator.unauthorized].
+// obstructed lets a connection end at the obstacle on its link, and reports whether there is one
+// that ends it. A server lets a front proxy in that is not allowed, and refuses its request; see
+// [Simulator.unauthorized].
 func (s *Simulator) obstructed(x *exchange) bool {
 	l := x.link
 	l.dialled++

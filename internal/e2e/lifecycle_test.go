@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// insideVariable tells a copy of this test binary that it runs inside a sandbox; insideSaid is what it says if all is well there.
+// insideVariable tells a copy of this test binary that it runs inside a sandbox; insideSaid is what
+// it says if all is well there.
 const (
 	insideVariable = "SKEWPROOF_E2E_INSIDE"
 	insideSaid     = "every server and every link is there"
@@ -81,7 +82,8 @@ func TestKeepAndShell(t *testing.T) {
 	}
 }
 
-// insideTheShell runs inside the sandbox, started by TestKeepAndShell: what kubectl and toxiproxy's own client would do.
+// insideTheShell runs inside the sandbox, started by TestKeepAndShell: what kubectl and toxiproxy's
+// own client would do.
 func insideTheShell() error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules() // KUBECONFIG, as kubectl reads it
 	for server, want := range map[string]string{"a": "v1.37.1", "b": "v1.36.3", "c": "v1.36.3"} {

@@ -58,7 +58,8 @@ func TestBlockedPaths(t *testing.T) {
 	}
 }
 
-// Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address of nobody.
+// Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address
+// of nobody.
 func TestWhichObstaclesAreOfCertificates(t *testing.T) {
 	want := map[Obstacle]history.Distrust{Distrusted: history.DistrustServing, NotAllowed: history.DistrustFrontProxy}
 	for _, o := range []Obstacle{NoObstacle, Distrusted, NotAllowed, WrongAddress, Unroutable, Unadvertised} {

@@ -294,8 +294,8 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	}
 }
 
-// onlyKnown reports whether the scenario failed, findings explain everything that counts, and that is
-// to pass.
+// onlyKnown reports whether the scenario failed, findings explain everything that counts, and that
+// is to pass.
 func (k *Case) onlyKnown() bool {
 	if k.Spec.Known == "" || k.Scenario == nil || k.Interrupted {
 		return false

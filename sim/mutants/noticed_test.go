@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// noticed are sentences of the catalogue beside those that a scenario's own control proves: what is planted makes one of them untrue, and the invariant
-// that the scenario is about must say so.
+// noticed are sentences of the catalogue beside those that a scenario's own control proves: what is
+// planted makes one of them untrue, and the invariant that the scenario is about must say so.
 var noticed = []struct{ scenario, mutant, invariant string }{
 	{"watch-through-proxy", "watch-cut-short", "WatchesLast"},
 	{"watch-through-proxy", "watch-without-events", "WatchesLast"},
