@@ -35,6 +35,12 @@ FUZZTIME ?= 1m
 MAY_SKIP := ./internal/sandbox
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+
+# What 'make mutation' measures if PKG is empty.
+MUTATED := ./proxy/... ./internal/invariant ./internal/engine ./reports/...
+# A page whose table gets what 'make mutation' finds, such as docs/mutation.md.
+PAGE ?=
 
 # The flags that commands have in common.
 OUT_FLAG      := $(if $(OUT),--out $(OUT))
@@ -44,7 +50,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix bench parity mutants fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -107,6 +113,9 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
 	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
+
+mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours) [PKG PAGE]
+	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))
 
 fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
 	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \
