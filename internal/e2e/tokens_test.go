@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func tokensAreNotReviewed(t *testing.T, dir string) {
 			if err != nil {
 				break // the last line of a killed server may be cut off
 			}
-			if json.Unmarshal(line, &e) != nil || e.UserAgent != "skewproof-proxy" || e.ObjectRef == nil || e.Stage != "ResponseComplete" {
+			if !bytes.Contains(line, []byte(`"skewproof-proxy"`)) || json.Unmarshal(line, &e) != nil || e.UserAgent != "skewproof-proxy" || e.ObjectRef == nil || e.Stage != "ResponseComplete" {
 				continue
 			}
 			switch {

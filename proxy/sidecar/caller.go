@@ -28,7 +28,7 @@ type caller struct {
 
 	// What follows is of a request with credentials of its own.
 
-	tokens    []string  // in the order in which a kube-apiserver tries them; none: it takes the caller for anonymous
+	tokens    []bearer  // in the order in which a kube-apiserver tries them; none: it takes the caller for anonymous
 	malformed bool      // there is a token that nobody can read: 401 unless another is good
 	anonymous user.Info // without any token; nil: 401
 	address   string    // of the client
@@ -67,7 +67,7 @@ func (c *caller) own() bool { return c.asserted == nil }
 // the request has nothing that looks like credentials.
 func (c *caller) readTokens(r *http.Request) (found bool) {
 	note := authenticator.TokenFunc(func(_ context.Context, token string) (*authenticator.Response, bool, error) {
-		c.tokens = append(c.tokens, token)
+		c.tokens = append(c.tokens, c.of.bearer(token))
 		return nil, false, nil
 	})
 	_, _, _ = bearertoken.New(note).AuthenticateRequest(r) // the error says that note accepts no token
@@ -83,8 +83,8 @@ func (c *caller) identify(ctx context.Context) (user.Info, error) {
 	if u, ok := c.user(); ok {
 		return u, nil
 	}
-	for _, token := range c.tokens {
-		u, err := c.of.identify(ctx, token, c.address)
+	for _, b := range c.tokens {
+		u, err := c.of.identify(ctx, b, c.address)
 		if err == errTokenRefused {
 			continue
 		}

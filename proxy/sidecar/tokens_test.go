@@ -132,6 +132,15 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 	}
 }
 
+// The local server sees the request's own credentials, so what it says about them reaches the client.
+func TestWarningsAboutTokensReachTheClient(t *testing.T) {
+	_, r := one(t)
+	got := r.get(r.client(nil, true), common, "Authorization", "Bearer  x")
+	if warning := got.header.Get("Warning"); got.code != http.StatusOK || !strings.Contains(warning, "extra space before the bearer token") {
+		t.Errorf("%d, warning %q", got.code, warning)
+	}
+}
+
 // What is not known of a token, and why, decides what a request gets that has to leave for a peer.
 func TestWhoseTokenItIs(t *testing.T) {
 	for name, c := range map[string]struct {
