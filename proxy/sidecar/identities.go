@@ -31,8 +31,8 @@ const (
 	// maxTokens is how many tokens are remembered.
 	maxTokens     = 8192
 	reviewTimeout = 5 * time.Second
-	// refusedTTL is how long a refusal is remembered: long enough to limit the reviews of a client that
-	// retries, short enough for the token of a service account that has just been created.
+	// refusedTTL is how long a refusal is remembered: long enough to limit the reviews of a client
+	// that retries, short enough for the token of a service account that has just been created.
 	refusedTTL = time.Second
 	// acceptedFor is how long after the last accepted request those with the same token share
 	// connections with others. A token that is refused after all ends one connection at most.
@@ -48,9 +48,9 @@ var reviewRetry = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitt
 var errTokenRefused = errors.New("the local kube-apiserver does not accept the token")
 
 // identities tells which user a bearer token proves. It asks the local server with that token
-// (SelfSubjectReview), so the token is in no object that admission webhooks or the audit log see. Only
-// a server that does not have that API, before v1.28, gets the token in a TokenReview. It is safe for
-// concurrent use.
+// (SelfSubjectReview), so the token is in no object that admission webhooks or the audit log see.
+// Only a server that does not have that API, before v1.28, gets the token in a TokenReview. It is
+// safe for concurrent use.
 type identities struct {
 	self   authenticationclient.SelfSubjectReviewInterface // sends the token of the context
 	tokens authenticationclient.TokenReviewInterface
@@ -71,9 +71,12 @@ type outcome struct {
 	err  error
 }
 
-func newIdentities(self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface, ttl time.Duration, log *slog.Logger) *identities {
+func newIdentities(
+	self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface, ttl time.Duration, log *slog.Logger,
+) *identities {
 	i := &identities{
-		self: self, tokens: tokens, ttl: ttl, log: log, known: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
+		self: self, tokens: tokens, ttl: ttl, log: log,
+		known: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
 	}
 	_, _ = rand.Read(i.secret[:]) // never fails
 	return i
@@ -114,8 +117,8 @@ func (i *identities) user(b bearer) (user.Info, bool) {
 	return nil, false
 }
 
-// identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask for
-// one token at the same time share one question. address is the client's.
+// identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask
+// for one token at the same time share one question. address is the client's.
 func (i *identities) identify(ctx context.Context, b bearer, address string) (user.Info, error) {
 	if found, ok := i.known.Get(b.key); ok {
 		o := found.(outcome)

@@ -40,7 +40,8 @@ func (s *reviewer) Create(ctx context.Context, r *authenticationv1.SelfSubjectRe
 	return r, nil
 }
 
-// What is learnt of a token is remembered for a time, a refusal for a shorter one, and not for ever.
+// What is learnt of a token is remembered for a time, a refusal for a shorter one, and not for
+// ever.
 func TestHowLongTokensAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &reviewer{users: map[string]string{"good": "bot"}}
@@ -120,8 +121,8 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 	})
 }
 
-// Callers share seats by user, or by address as long as the user is not known: whoever makes up tokens
-// is one caller.
+// Callers share seats by user, or by address as long as the user is not known: whoever makes up
+// tokens is one caller.
 func TestSeatsOfCallers(t *testing.T) {
 	i := newIdentities(&reviewer{users: map[string]string{"good": "bot"}}, nil, time.Minute, slog.New(slog.DiscardHandler))
 	seat := func(address, token string) string {

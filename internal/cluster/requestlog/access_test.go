@@ -130,8 +130,8 @@ func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	door := handled{Hop: hop("b", 1, 9, true)}
 	compare(t, []handled{whole}, merge([]handled{door}, []handled{told("jane")}))
 	compare(t, []handled{door}, merge([]handled{door}, []handled{told("somebody-else")}))
-	// A sidecar does not learn of every token whose it is. Then a 401, of an aggregated API say, looks to
-	// it as if the token was bad.
+	// A sidecar does not learn of every token whose it is. Then a 401, of an aggregated API say, looks
+	// to it as if the token was bad.
 	unlearnt := door
 	unlearnt.User, unlearnt.Status, unlearnt.Unauthenticated = "", 401, notAuthenticated
 	known := whole
