@@ -106,7 +106,8 @@ func userInfoOf(u user.Info) authenticationv1.UserInfo {
 	return info
 }
 
-// discoveryPaths are those of the ClusterRole system:discovery (plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
+// discoveryPaths are those of the ClusterRole system:discovery
+// (plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
 var discoveryPaths = regexp.MustCompile(`^/(api|apis|openapi)(/.*)?$`)
 
 // authorize allows what RBAC allows by default, and all resources.

@@ -145,10 +145,10 @@ func (l *local) direct(out, in *http.Request) {
 	}
 }
 
-// asCaller sends requests to the local server: what the sidecar asserts by the one, and requests with
-// credentials of their own by the other, which has no client certificate. A server that knows the
-// front-proxy certificate as a client's would take the request for the sidecar's otherwise: it looks at
-// certificates first (pkg/kubeapiserver/authenticator/config.go).
+// asCaller sends requests to the local server: what the sidecar asserts by the one, and requests
+// with credentials of their own by the other, which has no client certificate. A server that knows
+// the front-proxy certificate as a client's would take the request for the sidecar's otherwise: it
+// looks at certificates first (pkg/kubeapiserver/authenticator/config.go).
 type asCaller struct {
 	asserted http.RoundTripper
 	plain    http.RoundTripper
@@ -179,8 +179,8 @@ func dropHop(h http.Header) {
 	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders refuses requests with more headers than the local server takes, which would break the
-// HTTP/2 connection that all requests share, and requests that no transport sends.
+// boundHeaders refuses requests with more headers than the local server takes, which would break
+// the HTTP/2 connection that all requests share, and requests that no transport sends.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
