@@ -99,6 +99,35 @@ func Files() (map[string]string, error) {
 	}
 	files["kubeadm/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver of reference.yaml, as a static pod. 'make image' makes the image. To pull it from a\n" +
 		"# registry of your own, change image and imagePullPolicy.\n" + string(manifest)
+	files["kubeadm/metrics-rbac.yaml"] = metricsRBAC
 	files["kubeadm/patches/kube-apiserver+strategic.yaml"] = kind.OperatorPatch
 	return files, nil
 }
+
+// metricsRBAC lets Prometheus scrape the reference proxy.
+const metricsRBAC = `# The right to scrape the metrics of the reference proxy at its front door, /metrics/skewproof-proxy, for the service account of
+# Prometheus. Change the subject to yours. To find the proxies, the service account also needs to list and watch endpointslices, services and
+# pods in the namespace default.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: skewproof-proxy-metrics
+rules:
+- nonResourceURLs:
+  - /metrics/skewproof-proxy
+  verbs:
+  - get
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: skewproof-proxy-metrics
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: skewproof-proxy-metrics
+subjects:
+- kind: ServiceAccount
+  name: prometheus
+  namespace: monitoring
+`

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -169,7 +168,7 @@ func (srv *server) makeHandler() {
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
 		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		User:     s.user, RequestInfo: workload.RequestInfo,
+		Identify: s.user, Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
@@ -208,18 +207,14 @@ func (t *proxyRings) Happen() {
 }
 
 // users are made once: handlers only read them.
-func (s *Simulator) user(ctx context.Context) (user.Info, bool) {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return nil, false
-	}
-	name := x.seenAs()
+func (s *Simulator) user(r *http.Request) (user.Info, error) {
+	name := r.Context().Value(exchangeKey{}).(*exchange).seenAs()
 	u := s.users[name]
 	if u == nil {
 		u = newUser(name)
 		s.users[name] = u
 	}
-	return u, true
+	return u, nil
 }
 
 // kill ends the process without warning.

@@ -130,7 +130,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	text(&o.UpstreamServerName, "upstream-server-name",
 		"The name to demand in the serving certificate of --upstream; empty: the host of --upstream.")
 	text(&o.Kubeconfig, "kubeconfig",
-		"The kubeconfig by which to review tokens and to read and write leases; it should name the kube-apiserver of --upstream. "+
+		"The kubeconfig by which to review access and to read and write leases; it should name the kube-apiserver of --upstream. "+
 			"Empty: --upstream, as system:apiserver in the group system:masters, asserted with --proxy-client-cert-file.")
 	text(&o.ServerID, "server-id",
 		"The identity of the kube-apiserver, the name of its identity lease; empty: what a kube-apiserver on a host of this name takes.")
@@ -174,7 +174,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	list(&o.AnonymousAuthPaths, "anonymous-auth-paths",
 		"The only paths at which to do so; none: all. Set it if the AuthenticationConfiguration of the local kube-apiserver has "+
 			"anonymous.conditions.")
-	duration(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", "How long to cache the result of a TokenReview.")
+	duration(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", "How long to remember whose a bearer token is.")
 	text(&o.RequestHeaderCAFile, "requestheader-client-ca-file",
 		"The certificate authorities of front proxies, peers included, whose identity headers are trusted. Read again when they change.")
 	list(&o.RequestHeaderNames, "requestheader-allowed-names",
