@@ -17,11 +17,25 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// insideVariable tells a copy of this test binary that it runs inside a sandbox; insideSaid is what it says if all is well there.
-const (
-	insideVariable = "SKEWPROOF_E2E_INSIDE"
-	insideSaid     = "every server and every link is there"
-)
+// insideVariable tells a copy of this test binary that it runs inside a sandbox, and which of the tasks is its own.
+const insideVariable = "SKEWPROOF_E2E_INSIDE"
+
+var inside = map[string]func() error{"look": insideTheShell, "hostile": sendHostileRequests}
+
+// insideSaid is what insideTheShell says if all is well.
+const insideSaid = "every server and every link is there"
+
+// insideOf prepares a task inside the sandbox of a run that is kept.
+func insideOf(t *testing.T, kept *underWay, task string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), skewproof, "shell", kept.dir, "--", self)
+	cmd.Env = append(os.Environ(), insideVariable+"="+task)
+	return cmd
+}
 
 func TestNothingStaysBehind(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -59,13 +73,7 @@ func TestNothingStaysBehind(t *testing.T) {
 func TestKeepAndShell(t *testing.T) {
 	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := exec.Command(skewproof, "shell", kept.dir, "--", self)
-	inside.Env = append(os.Environ(), insideVariable+"=1")
-	said, err := inside.CombinedOutput()
+	said, err := insideOf(t, kept, "look").CombinedOutput()
 	if err != nil || !bytes.Contains(said, []byte(insideSaid)) {
 		t.Errorf("inside the shell: %v\n%s", err, said)
 	}
@@ -107,5 +115,6 @@ func insideTheShell() error {
 			return fmt.Errorf("link %s is not there or not enabled; there are %v", link, slices.Sorted(maps.Keys(proxies)))
 		}
 	}
+	fmt.Println(insideSaid)
 	return nil
 }
