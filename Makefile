@@ -27,6 +27,9 @@ CONTROLS ?=
 STRICT   ?=
 # 1: what a finding explains passes; only what is NEW fails. A file name: findings of one's own count, too.
 KNOWN    ?=
+# For 'make fuzz': one package, else all that have fuzzers; and how long for each fuzzer.
+PKG      ?=
+FUZZTIME ?= 1m
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
@@ -41,7 +44,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix bench parity mutants image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix bench parity mutants fuzz soak image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -104,6 +107,13 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
 	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
+
+fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
+	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \
+		for fuzzer in $$(git grep -h -o '^func Fuzz[A-Za-z]*' -- "$$package/*_test.go" | sed 's/^func //'); do \
+			echo "$$package $$fuzzer"; go test -race -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done
 
 lint: ## Check formatting and run go vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

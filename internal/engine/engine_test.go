@@ -15,7 +15,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What a server had answered before it was killed or paused is no evidence that anybody noticed. What had to wait until a pause was over is.
+// What a server had answered before it was killed or paused is no evidence that anybody noticed.
+// What had to wait until a pause was over is.
 func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
@@ -128,7 +129,8 @@ func (c *telling) Hops(time.Time) ([]history.Hop, error) {
 	return []history.Hop{{Operation: "1", Server: "a"}}, errors.New("read the audit log of a: line 7 is no JSON")
 }
 
-// A log that cannot be read may have told of a loop, and one that nobody looks through, of a panic: without them, nothing is shown to be well.
+// A log that cannot be read may have told of a loop, and one that nobody looks through, of a panic:
+// without them, nothing is shown to be well.
 func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,7 +15,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and another in front of it.
+// doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and
+// another in front of it.
 type doors struct {
 	cluster.Reachable
 	own, front *httptest.Server
@@ -44,8 +45,8 @@ func listing(t *testing.T, resource string) *httptest.Server {
 	return s
 }
 
-// What a server serves is asked of the kube-apiserver itself: a sidecar in front of it, however wrong, must not be able to change it. What it
-// lists for clients is asked where they ask.
+// What a server serves is asked of the kube-apiserver itself: a sidecar in front of it, however
+// wrong, must not be able to change it. What it lists for clients is asked where they ask.
 func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
 	truth, read := newTruthOf(t, cluster, nil, "a")
@@ -66,7 +67,8 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	}
 }
 
-// newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read it.
+// newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read
+// it.
 func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time, servers ...string) (*truth, func() *history.History) {
 	t.Helper()
 	var file bytes.Buffer
@@ -93,7 +95,8 @@ func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time
 	}
 }
 
-// Looks at one server can overlap: of two answers the one that was asked for later counts, whichever comes last, and none of a process that serves no more.
+// Looks at one server can overlap: of two answers the one that was asked for later counts,
+// whichever comes last, and none of a process that serves no more.
 func TestTruthDoesNotGoBack(t *testing.T) {
 	document := func(hash string) history.Document { return history.Document{Hash: hash} }
 	first := func(hash string, incarnation int) history.Served {
@@ -133,7 +136,8 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// A machine that does not keep up shows in the questions that go around all faults; a quick answer, and one of a server that was stopped meanwhile, show nothing.
+// A machine that does not keep up shows in the questions that go around all faults; a quick answer,
+// and one of a server that was stopped meanwhile, show nothing.
 func TestTruthNotesWhatIsLate(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -190,8 +194,9 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	}
 }
 
-// Between the last look that found a document and the first that found another, nobody knows what was served; what is known of one process says
-// nothing of the next. Without either, what a server rightly denied would be held against it.
+// Between the last look that found a document and the first that found another, nobody knows what
+// was served; what is known of one process says nothing of the next. Without either, what a server
+// rightly denied would be held against it.
 func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	older, newer := listing(t, "older").Config.Handler, listing(t, "newer").Config.Handler
 	var now history.Time

@@ -58,7 +58,8 @@ func TestBlockedPaths(t *testing.T) {
 	}
 }
 
-// Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address of nobody.
+// Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address
+// of nobody.
 func TestWhichObstaclesAreOfCertificates(t *testing.T) {
 	want := map[Obstacle]history.Distrust{Distrusted: history.DistrustServing, NotAllowed: history.DistrustFrontProxy}
 	for _, o := range []Obstacle{NoObstacle, Distrusted, NotAllowed, WrongAddress, Unroutable, Unadvertised} {
@@ -117,7 +118,7 @@ func TestASetupIsChecked(t *testing.T) {
 		setup Setup
 		good  bool
 	}{
-		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", "1.36"}, true},
+		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36"}, true},
 		"nothing":                     {Setup{}, false},
 		"a name of nobody":            {Setup{HostnameOf: "z"}, false},
 		"an unknown trust":            {Setup{PeerCA: "blind"}, false},

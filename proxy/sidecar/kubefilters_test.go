@@ -12,8 +12,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	kubefilters "k8s.io/apiserver/pkg/endpoints/filters"
 	kubeserverfilters "k8s.io/apiserver/pkg/server/filters"
@@ -49,14 +53,16 @@ func useKubeWindows(s *http.Server) {
 func (k *kubeAPIServer) filtered(front *x509.CertPool, fake http.Handler) http.Handler {
 	longRunning := kubeserverfilters.BasicLongRunningRequestCheck(sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	one := func(name string) headerrequest.StaticStringSlice { return headerrequest.StaticStringSlice{name} }
-	authenticator := headerrequest.NewDynamicVerifyOptionsSecure(
+	tokens := authenticator.TokenFunc(k.token)
+	known := union.New(headerrequest.NewDynamicVerifyOptionsSecure(
 		func() (x509.VerifyOptions, bool) {
 			return x509.VerifyOptions{Roots: front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 		},
-		one("front-proxy-client"), one("X-Remote-User"), one("X-Remote-Uid"), one("X-Remote-Group"), one("X-Remote-Extra-"))
+		one("front-proxy-client"), one("X-Remote-User"), one("X-Remote-Uid"), one("X-Remote-Group"), one("X-Remote-Extra-")),
+		bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens))
 	h := kubefilters.WithAuthorization(http.HandlerFunc(k.serveResource), k, scheme.Codecs)
 	h = kubeserverfilters.WithMaxInFlightLimit(h, 400, 200, longRunning)
-	h = kubefilters.WithAuthentication(h, group.NewAuthenticatedGroupAdder(authenticator), kubefilters.Unauthorized(scheme.Codecs), nil, nil)
+	h = kubefilters.WithAuthentication(h, group.NewAuthenticatedGroupAdder(known), kubefilters.Unauthorized(scheme.Codecs), nil, nil)
 	h = kubeserverfilters.WithTimeoutForNonLongRunningRequests(h, longRunning)
 	byPath := h
 	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

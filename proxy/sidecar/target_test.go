@@ -12,9 +12,9 @@ import (
 // arrive at the local server with one.
 func TestOpaqueTargetsDoNotChangeThePath(t *testing.T) {
 	a, r := one(t)
-	alice := r.ca.issue(subject{name: "alice"})
+	admin := r.ca.issue(subject{name: "admin", groups: []string{"system:masters"}})
 	for _, target := range []string{"x:https://%s" + common, "https:http://%s" + common, "x:" + common[1:], "x:*"} {
-		conn, err := tls.Dial("tcp", r.front, &tls.Config{RootCAs: pool(r.ca), ServerName: peerServerName, Certificates: []tls.Certificate{alice.tls(t)}})
+		conn, err := tls.Dial("tcp", r.front, &tls.Config{RootCAs: pool(r.ca), ServerName: peerServerName, Certificates: []tls.Certificate{admin.tls(t)}})
 		if err != nil {
 			t.Fatal(err)
 		}

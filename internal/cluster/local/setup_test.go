@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A server that emulates another version has its own proxy, whatever the other's default is, and only flags that the other has.
+// A server that emulates another version has its own proxy, whatever the other's default is, and
+// only flags that the other has.
 func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 	gate := scenario.Gate + "="
 	for _, c := range []struct {
@@ -101,7 +102,8 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				door := components[len(components)-1] // the program that clients and peers meet
 				hasFlags(t, door.Args, want)
 				if subject == scenario.SubjectReference {
-					// What clients meet is the sidecar's: the certificate behind it is its own affair, and stays good.
+					// What clients meet is the sidecar's: the certificate behind it is its own
+					// affair, and stays good.
 					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
 				}
 			}
@@ -204,7 +206,8 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// The administrator is let in by servers that nobody else can trust, and by nobody who merely says to be one.
+// The administrator is let in by servers that nobody else can trust, and by nobody who merely says
+// to be one.
 func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 	_, c, p := issued(t, scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired")
 	f := c.config.Files

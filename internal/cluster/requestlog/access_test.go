@@ -117,7 +117,8 @@ func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {
 		merge([]handled{at(1, 9, door), at(11, 19, door)}, []handled{at(2, 3, behind), at(4, 8, again)}))
 }
 
-// A kube-apiserver that takes the user for another than the sidecar did tells of another: its groups are not those of the sidecar's.
+// A kube-apiserver that takes the user for another than the sidecar did tells of another: its
+// groups are not those of the sidecar's.
 func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	told := func(user string) handled {
 		p := handled{Hop: hop("b", 2, 8, true)}
@@ -170,7 +171,8 @@ func write(t *testing.T, path string, lines ...string) {
 	}
 }
 
-// accounts are those of servers with sidecars, in a directory of their own, with nothing in them yet.
+// accounts are those of servers with sidecars, in a directory of their own, with nothing in them
+// yet.
 func accounts(t *testing.T, servers ...string) (all []Logs) {
 	t.Helper()
 	dir := t.TempDir()
@@ -180,7 +182,8 @@ func accounts(t *testing.T, servers ...string) (all []Logs) {
 	return all
 }
 
-// One request, as three servers tell of it: b passed it on to c, which refused it, and then to a, whose kube-apiserver served it.
+// One request, as three servers tell of it: b passed it on to c, which refused it, and then to a,
+// whose kube-apiserver served it.
 func TestHopsOfARunWithSidecars(t *testing.T) {
 	all := accounts(t, "a", "b", "c")
 	id := func(name string) string { return "apiserver-" + name }
