@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,11 +51,11 @@ func TestSoak(t *testing.T) {
 	needsTools(t, "nsenter")
 	const margin = 30 * time.Second // for the half inside to begin and to end
 	running := begin(t, "let the load run for "+(*soakFor+margin).String(),
-		"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String())
+		"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String(), "--keep")
 	defer keep(t, running.dir, samplesFile, reports.HTMLFile, reports.JSONFile)
 	running.again(t, *soakFor+5*time.Minute, "-soak="+soakFor.String())
-	<-running.ended
-	if code := exitCode(t, running.err); code != pass {
+	eventually(t, "the run has a verdict", 5*time.Minute, func() bool { return strings.Contains(running.out.String(), "The cluster stays up") })
+	if code := running.end(t, syscall.SIGINT); code != pass {
 		t.Errorf("exit code %d, want %d; output:\n%s", code, pass, running.out)
 	}
 	report, err := reports.Read(filepath.Join(running.dir, reports.JSONFile))
