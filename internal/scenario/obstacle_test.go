@@ -118,7 +118,7 @@ func TestASetupIsChecked(t *testing.T) {
 		setup Setup
 		good  bool
 	}{
-		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", "1.36"}, true},
+		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36"}, true},
 		"nothing":                     {Setup{}, false},
 		"a name of nobody":            {Setup{HostnameOf: "z"}, false},
 		"an unknown trust":            {Setup{PeerCA: "blind"}, false},

@@ -88,10 +88,10 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx = context.WithValue(ctx, fromPeerKey{}, true)
 	}
 	record.caller = c
+	if c.nobody() {
+		closeConnectionAfter(w, r, isProxy)
+	}
 	if c.own() {
-		if len(c.tokens) == 0 && !c.malformed {
-			closeConnectionAfter(w, r, isProxy)
-		}
 		a.next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
@@ -100,9 +100,6 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.log.Warn("refused an identity that headers cannot carry unchanged", "user", u.GetName(), "trouble", trouble)
 		refuse(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(trouble)))
 		return
-	}
-	if wire.Anonymous(u) {
-		closeConnectionAfter(w, r, isProxy)
 	}
 	r.Header.Del("Authorization")
 	wire.DropTokenProtocols(r.Header)

@@ -63,6 +63,14 @@ func callerFrom(ctx context.Context) *caller {
 // own reports whether the request has credentials of its own.
 func (c *caller) own() bool { return c.asserted == nil }
 
+// nobody reports whether the local server takes the caller for anonymous, or refuses it as that.
+func (c *caller) nobody() bool {
+	if c.own() {
+		return len(c.tokens) == 0 && !c.malformed
+	}
+	return wire.Anonymous(c.asserted)
+}
+
 // readTokens finds the bearer tokens of a request, as a kube-apiserver reads them. found is false
 // if the request has nothing that looks like credentials.
 func (c *caller) readTokens(r *http.Request) (found bool) {
@@ -93,7 +101,7 @@ func (c *caller) identify(ctx context.Context) (user.Info, error) {
 		}
 		return u, err
 	}
-	if len(c.tokens) == 0 && !c.malformed && c.anonymous != nil {
+	if c.nobody() && c.anonymous != nil {
 		return c.anonymous, nil
 	}
 	return nil, apierrors.NewUnauthorized("Unauthorized")

@@ -29,6 +29,9 @@
 // Before it answers 503 with the names of resources or peers, and for pages of its own, it asks the
 // local server whether the caller may do this (SubjectAccessReview).
 //
+// A caller without credentials is anonymous only if the local kube-apiserver would have said so: the
+// sidecar asks it, without credentials, and answers 401 or 503 otherwise.
+//
 // An identity that headers cannot carry unchanged is answered with 403: field values lose white
 // space at their ends (RFC 9110, 5.5), so that the group " system:masters" would arrive as
 // "system:masters".

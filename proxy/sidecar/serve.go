@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,14 +22,24 @@ import (
 // idleTimeout is when idle connections are closed, as in a kube-apiserver.
 const idleTimeout = 90 * time.Second
 
-// maxStreams is how many requests a client may send at a time by one connection, and streamWindow is
-// how many bytes of one of their bodies, or of an answer of another server, wait here for a reader.
-// Both are a kube-apiserver's (k8s.io/apiserver, secure_serving.go, and the default of
-// --http2-max-streams-per-connection).
+// maxStreams is how many requests a client may send at a time by one connection without
+// --http2-max-streams-per-connection, and streamWindow is how many bytes of one of their bodies, or of
+// an answer of another server, wait here for a reader. Both are a kube-apiserver's (k8s.io/apiserver,
+// secure_serving.go).
 const (
 	maxStreams   = 100
 	streamWindow = 256 << 10
 )
+
+// frontLimits are the limits of the front door that flags set.
+type frontLimits struct {
+	streams int           // of one connection
+	request time.Duration // of one request
+}
+
+func (o *Options) frontLimits() frontLimits {
+	return frontLimits{streams: cmp.Or(o.HTTP2MaxStreams, maxStreams), request: o.RequestTimeout}
+}
 
 // How long shutdown waits for handlers to return after their contexts ended, for connections to
 // send the rest of the answers, and for handlers to return after their connections were closed.
@@ -53,7 +64,7 @@ type frontDoor struct {
 	allSent    chan struct{} // every answer is sent, or its connection is closed
 }
 
-func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.Logger) *frontDoor {
+func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.ClientHelloInfo) (*tls.Config, error), log *slog.Logger) *frontDoor {
 	d := &frontDoor{
 		used: map[net.Conn]struct{}{}, shortEnded: make(chan struct{}), allEnded: make(chan struct{}), allSent: make(chan struct{}),
 	}
@@ -61,15 +72,16 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	d.cut = cut
 	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has none on
 	// writing, because watches last; see limitWriteTime.
+	handler = limitRequestTime(limits.request, limitBodyTime(limits.request, d.counted(handler)))
 	d.server = &http.Server{
-		Handler:           withInfo(limitWriteTime(writeTimeout, limitBodyTime(bodyTimeout, d.counted(handler)))),
+		Handler:           withInfo(limitWriteTime(writeTimeout, handler)),
 		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    1 << 20,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second,
+			MaxConcurrentStreams: limits.streams, SendPingTimeout: 30 * time.Second,
 			// Uploads that nobody reads must leave room for the others of their connection.
-			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: maxStreams * streamWindow,
+			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: limits.streams * streamWindow,
 			MaxReadFrameSize: streamWindow,
 			WriteByteTimeout: writeTimeout, // a client may also stop reading the connection
 		},
@@ -80,7 +92,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 		TLSConfig: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			NextProtos:         []string{"h2", "http/1.1"},
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return tlsConfig(), nil },
+			GetConfigForClient: tlsConfig,
 		},
 	}
 	return d

@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"maps"
 	"net"
 	"net/http"
@@ -199,37 +198,4 @@ func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config 
 	certificate, config := c.proxyClient.current.Load(), c.anyoneTLS(ca, serverName)
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	return config
-}
-
-// serverTLS is the TLS server configuration for new connections. Client certificates are optional,
-// and verified with each request, because the authorities can change.
-type serverTLS struct {
-	credentials *credentials
-	current     atomic.Pointer[tls.Config]
-}
-
-func newServerTLS(c *credentials) *serverTLS {
-	s := &serverTLS{credentials: c}
-	s.renew()
-	return s
-}
-
-func (s *serverTLS) config() *tls.Config { return s.current.Load() }
-
-// renew takes the present certificate, and names the present authorities to clients, which choose
-// their certificate by them.
-func (s *serverTLS) renew() {
-	hint := x509.NewCertPool()
-	for _, a := range []*authorities{s.credentials.clientCA, s.credentials.requestHeaderCA} {
-		if a != nil {
-			hint.AppendCertsFromPEM(a.read[0])
-		}
-	}
-	s.current.Store(&tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
-		Certificates: []tls.Certificate{*s.credentials.serving.current.Load()},
-		ClientAuth:   tls.RequestClientCert,
-		ClientCAs:    hint,
-	})
 }
