@@ -2,6 +2,8 @@ package engine
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -236,6 +238,30 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	}
 }
 
+// A question that fails while the run goes on is told to people; one that fails because the run
+// ends is not.
+func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
+	server := listing(t, "served")
+	server.Close()
+	for _, ended := range []bool{false, true} {
+		c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}, fails: errors.New("etcd is gone")}
+		truth, _ := newTruthOf(t, c, nil, "a")
+		var said []string
+		status := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+		truth.status = status
+		ctx, cancel := context.WithCancel(t.Context())
+		if ended {
+			cancel()
+		}
+		truth.observe(ctx, "a")
+		newLeases(c, truth.recorder, status).look(ctx, "a")
+		cancel()
+		if got := len(said); got != map[bool]int{false: 2}[ended] {
+			t.Errorf("the run has ended %t: people are told %q", ended, said)
+		}
+	}
+}
+
 // The load is told what is left when a server goes, and nothing when none is left: it would have
 // nobody to ask.
 func TestTheLoadFollowsServersThatGo(t *testing.T) {
@@ -247,7 +273,11 @@ func TestTheLoadFollowsServersThatGo(t *testing.T) {
 	}
 	truth.observe(t.Context(), "a")
 	truth.observe(t.Context(), "b")
-	truth.forget("a") // it serves as before
+	truth.forget("a")
+	if want := []string{"a", "a+b"}; !slices.Equal(told, want) {
+		t.Errorf("the load was told of %q while all serve as before, want %q", told, want)
+	}
+	truth.forget("nobody")
 	cluster.incarnation = 0
 	truth.observe(t.Context(), "a")
 	truth.observe(t.Context(), "a")

@@ -22,9 +22,12 @@ func addressesOf(all []StaticPeer) map[proxy.ServerID]string {
 	return addresses
 }
 
-// directly is the state of a live server, of the incarnation, that publishes no address.
-func (r *Roster) directly(id proxy.ServerID, incarnation string) state {
+// directly is the state of a live server, of the incarnation, that has no proxy.
+func (r *Roster) directly(id proxy.ServerID, m *member, incarnation string) state {
 	address := r.direct[id]
+	if address == "" && r.config.Advertised {
+		address = m.own
+	}
 	return state{live: true, incarnation: incarnation, address: address, direct: address != ""}
 }
 
@@ -52,6 +55,12 @@ func (r *Roster) WithoutProxy() (direct, unknown []proxy.ServerID) {
 		}
 	}
 	return direct, unknown
+}
+
+// advertises reports whether a server says itself where it is asked.
+func (r *Roster) advertises(id proxy.ServerID) bool {
+	m := r.members[id]
+	return r.config.Advertised && m != nil && m.own != ""
 }
 
 // hosts are the host names of the live servers, this one included, as far as they are known.

@@ -83,6 +83,20 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 			{"another", func(s *script) { s.SetDirect([]StaticPeer{{"p", proxied}}) }, []proxy.Event{directly(proxied)}},
 			{"forgotten", func(s *script) { s.SetDirect(nil) }, []proxy.Event{addressed("")}},
 		}},
+		{name: "its identity lease says where it is", config: RosterConfig{Advertised: true}, steps: []step{
+			{"added", func(s *script) { s.advertise("h1", own) }, []proxy.Event{appeared("h1"), directly(own)}},
+			{"moved", func(s *script) { s.listen(5 * time.Second); s.advertise("h1", proxied) }, []proxy.Event{directly(proxied)}},
+			{"and no longer", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, []proxy.Event{addressed("")}},
+		}},
+		{name: "its identity lease says so, and nobody wants to know", steps: []step{
+			{"added", func(s *script) { s.advertise("h1", own) }, []proxy.Event{appeared("h1")}},
+		}},
+		{name: "the configuration knows better", config: RosterConfig{Advertised: true, Direct: known.Direct}, steps: []step{
+			{"added", func(s *script) { s.advertise("h1", proxied) }, []proxy.Event{appeared("h1"), directly(own)}},
+		}},
+		{name: "its proxy says where it is", config: RosterConfig{Advertised: true}, steps: []step{
+			{"both", func(s *script) { s.advertise("h1", own); s.endpoint("i1", proxied) }, publishedEvents},
+		}},
 		{name: "a static peer stays where it is", config: RosterConfig{Static: []StaticPeer{{"p", proxied}}, Direct: known.Direct}, steps: []step{
 			{"at once", func(*script) {}, []proxy.Event{appeared(""), addressed(proxied)}},
 			{"its identity lease", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
@@ -98,6 +112,11 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// advertise is an identity lease with an address.
+func (s *script) advertise(holder, address string) {
+	s.Identity(IdentityLease{ID: "p", Holder: holder, Renewed: s.now, Address: address}, s.now)
 }
 
 // A change of the addresses of one roster leaves its clones alone.

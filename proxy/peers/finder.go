@@ -184,14 +184,14 @@ func (f *finder) whose(ctx context.Context, address string, hosts map[proxy.Serv
 }
 
 // lacking returns the host names of the live servers, this one included, and those of them that have
-// no proxy and no static address, sorted.
+// no proxy, no static address and none in their identity leases, sorted.
 func (w *leaseWatch) lacking(static []StaticPeer) (hosts map[proxy.ServerID]string, wanted []proxy.ServerID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	direct, unknown := w.roster.WithoutProxy()
 	hosts = w.roster.hosts()
 	for _, id := range slices.Concat(direct, unknown) {
-		if hosts[id] != "" && !slices.ContainsFunc(static, func(p StaticPeer) bool { return p.ID == id }) {
+		if hosts[id] != "" && !w.roster.advertises(id) && !slices.ContainsFunc(static, func(p StaticPeer) bool { return p.ID == id }) {
 			wanted = append(wanted, id)
 		}
 	}

@@ -143,6 +143,13 @@ func TestFinder(t *testing.T) {
 			s.lists("1", "2")
 			s.move("192.0.2.1:6443", "host-b")
 		}, none},
+		"not what says itself where it is": {func(s *search) {
+			s.roster.config.Advertised = true
+			s.roster.Identity(IdentityLease{ID: "a", Holder: "h", Renewed: epoch, Host: "host-a", Address: "192.0.2.8:6443"}, epoch)
+			s.roster.Changes()
+			s.lists("1")
+			s.move("192.0.2.1:6443", "host-a")
+		}, map[proxy.ServerID]string{"a": "8"}},
 		"not what has ended": {func(s *search) {
 			s.roster.IdentityGone("a", epoch)
 			s.roster.Changes()

@@ -48,6 +48,7 @@ type IdentityLease struct {
 	Holder  string
 	Renewed time.Time // by the holder's clock; zero: never
 	Host    string    // the server's host name; "" if the lease does not say
+	Address string    // host:port of a server whose own Mixed Version Proxy is on; "" if the lease does not say
 }
 
 // EndpointLease is what an endpoint lease says.
@@ -74,7 +75,13 @@ func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, and is not taken for a server", l.Name)
 	}
-	return IdentityLease{ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Host: l.Labels[corev1.LabelHostname]}, nil
+	address, err := ParseAddress(l.Annotations[corev1.AnnotationPeerAdvertiseAddress])
+	if err != nil {
+		address = "" // most leases have none
+	}
+	return IdentityLease{
+		ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Host: l.Labels[corev1.LabelHostname], Address: address,
+	}, nil
 }
 
 // readEndpointLease reads an endpoint lease. It is usable if only its address is wrong.

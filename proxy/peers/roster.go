@@ -29,6 +29,9 @@ type RosterConfig struct {
 	Static []StaticPeer
 	// Direct are where kube-apiservers listen that have no proxy; see rule (g).
 	Direct []StaticPeer
+	// Advertised takes the same from identity leases too: a kube-apiserver whose own Mixed Version Proxy
+	// is on writes its address there.
+	Advertised bool
 	// StaleAfter is how long an identity lease counts after its last renewal (see
 	// [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
@@ -51,7 +54,7 @@ type Roster struct {
 type member struct {
 	static       string // address by configuration, "" if there is none
 	identity     *renewal
-	host         string // as the identity lease says
+	host, own    string // host name and address, as the identity lease says
 	endpoint     *renewal
 	address      string        // as the endpoint lease says
 	duration     time.Duration // of the endpoint lease
@@ -114,7 +117,7 @@ func (r *Roster) Clone() *Roster {
 func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	m := r.member(l.ID)
 	next, changed := r.update(m.identity, l.Holder, l.Renewed, now)
-	m.identity, m.host = next, l.Host
+	m.identity, m.host, m.own = next, l.Host, l.Address
 	if changed {
 		m.suspended = false
 	}
@@ -222,13 +225,13 @@ func (r *Roster) join(id proxy.ServerID, m *member) state {
 		case silent < m.duration:
 			return state{live: true, incarnation: m.endpoint.holder, address: m.address, serves: m.serves}
 		case silent < m.duration+r.config.GoneAfter && r.outlived(m):
-			return r.directly(id, m.endpoint.holder)
+			return r.directly(id, m, m.endpoint.holder)
 		case silent < m.duration+r.config.GoneAfter:
 			return state{live: true, incarnation: m.endpoint.holder}
 		}
 	}
 	if r.identityCounts(m) {
-		return r.directly(id, m.identity.holder)
+		return r.directly(id, m, m.identity.holder)
 	}
 	return state{}
 }

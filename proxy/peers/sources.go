@@ -37,7 +37,8 @@ type Config struct {
 	// Direct are where kube-apiservers listen that have no proxy; see [RosterConfig].
 	Direct []StaticPeer
 	// Identify returns the verified serving certificate at an address, by which kube-apiservers without
-	// a proxy are found beside those in Direct; see the package's comment. Nil: none are found.
+	// a proxy are found beside those in Direct; see the package's comment. Nil: none are found, and
+	// addresses in identity leases are ignored.
 	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
@@ -98,7 +99,8 @@ func New(config Config) (*Sources, error) {
 		log:  s.log,
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
-			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, StaleAfter: s.policy.Knowledge.StaleAfter,
+			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, Advertised: config.Identify != nil,
+			StaleAfter: s.policy.Knowledge.StaleAfter,
 		}),
 	}
 	if s.fetcher != nil {

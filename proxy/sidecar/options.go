@@ -186,8 +186,9 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 			"node, if --find-direct-peers does not find it. The local kube-apiserver may be among them and is ignored, so that all proxies can have the same flags.")
 
 	f.BoolVar(&o.FindDirectPeers, "find-direct-peers", o.FindDirectPeers,
-		"Look for kube-apiservers without a proxy at the addresses of the Service kubernetes, and recognise them by their certificates: "+
-			"one that is valid for the host name in the identity lease of that server alone. What --direct-peer says comes first.")
+		"Look for kube-apiservers without a proxy: at the address in the identity lease, which those whose own Mixed Version Proxy is on "+
+			"write, and else at the addresses of the Service kubernetes. A server is recognised there by a certificate that is valid for "+
+			"the host name in the identity lease of that server alone. What --direct-peer says comes first.")
 
 	f = sets.FlagSet("authentication")
 	text(&o.ClientCAFile, "client-ca-file",

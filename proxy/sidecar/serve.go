@@ -11,9 +11,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy/internal/wire"
@@ -249,6 +251,8 @@ func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := apirequest.RequestInfoFrom(r.Context())
 		switch {
+		case strangeTarget(r):
+			answerError(w, r, apierrors.NewBadRequest("the request's target must begin with a slash"))
 		case !ok || info.IsResourceRequest:
 			routed.ServeHTTP(w, r)
 		case r.URL.Path == readyzPath:
@@ -261,4 +265,13 @@ func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler
 			routed.ServeHTTP(w, r)
 		}
 	})
+}
+
+// strangeTarget reports whether a request has a target that no transport sends as it is: an opaque
+// one, such as "x:https://host/path", whose path is empty, or by HTTP/2 one that is no path (RFC 9113,
+// 8.3.1). The local server would be asked for something else. It would itself answer 404 to the first,
+// and end the stream of the second.
+func strangeTarget(r *http.Request) bool {
+	return r.URL.Opaque != "" ||
+		r.ProtoMajor == 2 && r.Method != http.MethodConnect && r.RequestURI != "*" && !strings.HasPrefix(r.RequestURI, "/")
 }

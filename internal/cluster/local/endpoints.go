@@ -20,21 +20,15 @@ const publishTimeout = 10 * time.Second
 func (c *Cluster) publishEndpoints(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	port, name := int32(securePort), "https"
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"},
-		},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
-	}
+	var places []Place
 	ready := ""
 	for _, s := range c.Servers {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{s.place.Advertised.Addr().String()}})
+		places = append(places, s.place)
 		if s.Ready() != nil {
 			ready = s.Name
 		}
 	}
+	slice := endpointSlice(places)
 	failed := func(err error) error { return fmt.Errorf("publish the addresses of the servers: %w", err) }
 	if ready == "" {
 		return failed(errors.New("no server is ready that could write them"))
@@ -51,4 +45,20 @@ func (c *Cluster) publishEndpoints(ctx context.Context) error {
 		return failed(err)
 	}
 	return nil
+}
+
+// endpointSlice has the addresses that clients and peers dial.
+func endpointSlice(places []Place) *discoveryv1.EndpointSlice {
+	port, name := int32(securePort), "https"
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+	}
+	for _, p := range places {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{p.Advertised.Addr().String()}})
+	}
+	return slice
 }
