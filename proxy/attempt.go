@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"sync"
 	"time"
 
@@ -190,7 +191,7 @@ func (f *forwarding) blameClient() {
 	gone, body := f.r.Context().Err(), f.body.ClientErr()
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(gone, context.DeadlineExceeded):
+	case errors.Is(gone, context.DeadlineExceeded), errors.Is(body, os.ErrDeadlineExceeded):
 		f.fail(apierrors.NewTimeoutError("the time for this request was over before a peer answered", 0))
 	case gone != nil:
 		panic(http.ErrAbortHandler) // nobody would read an answer

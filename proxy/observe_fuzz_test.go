@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
@@ -13,6 +16,14 @@ import (
 func FuzzKnowledge(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 	f.Add([]byte("restart and partition"))
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 40 { // histories that every run of the tests lives through
+		tape := make([]byte, 200)
+		for i := range tape {
+			tape[i] = byte(random.Uint32())
+		}
+		f.Add(tape)
+	}
 	f.Fuzz(func(t *testing.T, tape []byte) {
 		for _, policy := range Presets() {
 			now := epoch
@@ -32,37 +43,65 @@ func FuzzKnowledge(f *testing.F) {
 	})
 }
 
+// eventFor draws each part of an event from a domain of its own: who it is about, which process,
+// address and version that is, and which of its documents has changed, alone or with the other.
 func eventFor(kind, detail byte, now time.Time) Event {
-	id := ServerID([]string{"a", "b", "self"}[detail%3])
-	incarnation := []string{"1", "2"}[detail/3%2]
-	served := []Resource{jobs, status, gadget, widget}[:detail/6%5]
-	switch kind % 12 {
+	rest := int(detail)
+	draw := func(n int) int {
+		drawn := rest % n
+		rest /= n
+		return drawn
+	}
+	id := ServerID([]string{"a", "b", "self"}[draw(3)])
+	incarnation := []string{"1", "2"}[draw(2)]
+	served := []Resource{jobs, status, gadget, widget}[:draw(5)]
+	version := []string{"v1.36.3", "v1.37.1", "", "nonsense"}[draw(4)]
+	switch kind % 18 {
 	case 0:
 		return PeerAppeared{id, incarnation}
 	case 1:
 		return PeerGone{id}
 	case 2:
-		return PeerAddress{ID: id, Address: []string{"", "x:1"}[detail/3%2], Direct: detail/6%2 == 1}
+		return PeerAddress{ID: id, Address: []string{"", "x:1", "y:1", "x:2", "[::1]:6443"}[detail/6%5], Direct: detail/30%2 == 1}
 	case 3:
-		return Fetched{Results: []FetchResult{serves(id, incarnation, served...)}, At: now}
+		r := serves(id, incarnation, served...)
+		r.Version = version
+		return Fetched{Results: []FetchResult{r}, At: now}
 	case 4:
 		return Fetched{Results: []FetchResult{{ID: id, Incarnation: incarnation, Roots: [roots]RootResult{{Groups: groups(pods)}, {Failed: "no"}}}}, At: now}
 	case 5:
-		return LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(served...)}, At: now}
-	case 6:
-		return LocalLost{now}
+		return Fetched{Results: []FetchResult{{ID: id, Incarnation: incarnation, Version: version, Roots: [roots]RootResult{{Failed: "no"}, {Groups: groups(served...)}}}}, At: now}
+	case 6: // one round for two peers
+		return Fetched{Results: []FetchResult{serves("a", incarnation, served...), serves("b", "1", gadget)}, At: now}
 	case 7:
+		return LocalFetched{Version: version, Roots: [roots]discovery.Groups{groups(pods), groups(served...)}, At: now}
+	case 8:
+		return LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{nil, groups(served...)}, At: now}
+	case 9:
+		return LocalLost{now}
+	case 10, 11:
 		e := Extensions{At: now}
-		for _, r := range served {
-			e.CustomResources = append(e.CustomResources, custom(r))
+		for i, r := range served {
+			switch (i + int(kind%18)) % 3 {
+			case 0:
+				e.CustomResources = append(e.CustomResources, custom(r))
+			case 1:
+				e.Unserved = append(e.Unserved, custom(r))
+			default:
+				e.Aggregated = append(e.Aggregated, schema.GroupVersion{Group: r.Group, Version: r.Version})
+			}
 		}
 		return e
-	case 8:
+	case 12:
 		return Synced{}
-	case 9:
+	case 13:
 		return PeerFailed{id, now}
-	case 10:
+	case 14:
+		return PeerAnswered{id}
+	case 15:
 		return Tick{now}
+	case 16:
+		return LeaseWatch{Stalled: detail%2 == 0}
 	default:
 		return StorageVersions{Served: map[schema.GroupVersionResource][]ServerID{custom(gadget): {id}}}
 	}
@@ -127,7 +166,7 @@ func sameSources(t *testing.T, a, b *Table) {
 			t.Fatalf("%s: %d sources, then %d, in one generation", a.Policy().Name, len(x), len(y))
 		}
 		for i := range x {
-			if x[i].Server != y[i].Server || x[i].Version != y[i].Version || !same(x[i].Groups, y[i].Groups) && len(x[i].Groups) != len(y[i].Groups) {
+			if x[i].Server != y[i].Server || x[i].Version != y[i].Version || !same(x[i].Groups, y[i].Groups) && !cmp.Equal(x[i].Groups, y[i].Groups, cmpopts.EquateEmpty()) {
 				t.Fatalf("%s: source %d was %+v and is %+v in one generation", a.Policy().Name, i, x[i], y[i])
 			}
 		}

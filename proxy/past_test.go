@@ -85,7 +85,8 @@ func newPast(t *testing.T, seed uint64, policy proxy.Policy, allowed []listed) *
 		stop:     func() {},
 	}
 	for i, id := range p.ids {
-		p.w.peers[address(i)] = &worldPeer{id: id, serves: someOf(p.random, pool, false)}
+		p.w.peers[address(i)] = &worldPeer{id: id, version: oneOf(p.random, versions), serves: someOf(p.random, pool, false)}
+		p.w.peers[moved(i)] = p.w.peers[address(i)]
 		if oneIn(p.random, 3) {
 			p.w.peers[address(i)].manner = oneOf(p.random, manners)
 		}
@@ -102,6 +103,12 @@ func newPast(t *testing.T, seed uint64, policy proxy.Policy, allowed []listed) *
 }
 
 func address(i int) string { return fmt.Sprintf("peer-%c:6443", 'a'+i) }
+
+// moved is another address of the same peer.
+func moved(i int) string { return fmt.Sprintf("peer-%c.moved:7443", 'a'+i) }
+
+// versions are those that peers say they are; "" is none. Upstream does not ask.
+var versions = []string{"v1.37.1", "v1.37.1", "v1.36.3", "v1.38.0-alpha.1+dirty", "nonsense", ""}
 
 // begin starts a new process of the local server, with both implementations anew.
 func (p *past) begin() {

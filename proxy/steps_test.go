@@ -25,7 +25,7 @@ func (p *past) step() (did, different string) {
 	case 3:
 		return p.leaves(id), ""
 	case 4, 5:
-		return p.publishes(id, map[bool]string{true: address(i)}[p.random.IntN(4) > 0]), ""
+		return p.publishes(id, oneOf(p.random, []string{"", address(i), address(i), moved(i)})), ""
 	case 6, 7:
 		p.w.change(func() { peer.cut = !peer.cut && oneIn(p.random, 2) })
 		return fmt.Sprintf("%s cut: %t", id, peer.cut), ""
@@ -40,9 +40,18 @@ func (p *past) step() (did, different string) {
 		})
 		return fmt.Sprintf("%s fails (%d) to give %s: %t", id, how, roots[root], peer.down[root] != nil), ""
 	case 10:
-		served := someOf(p.random, pool, false)
-		p.w.change(func() { peer.serves = served })
-		return id + " serves something else", ""
+		served, version := someOf(p.random, pool, false), oneOf(p.random, versions)
+		switch what := p.random.IntN(4); what {
+		case 0, 1: // one document changes alone
+			p.w.change(func() { peer.serves[what] = served[what] })
+			return fmt.Sprintf("%s serves something else at %s", id, roots[what]), ""
+		case 2:
+			p.w.change(func() { peer.version = version })
+			return fmt.Sprintf("%s says that it is %q", id, version), ""
+		default:
+			p.w.change(func() { peer.serves, peer.version = served, version })
+			return fmt.Sprintf("%s serves something else, as %q", id, version), ""
+		}
 	case 11:
 		how := p.random.IntN(2 * len(manners))
 		p.w.change(func() {

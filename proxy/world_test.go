@@ -33,11 +33,12 @@ type world struct {
 }
 
 type worldPeer struct {
-	id     string
-	serves [2]discovery.Groups
-	down   [2]failure // of fetches of that document; nil: none
-	cut    bool       // nothing gets through
-	manner manner     // of answering all but fetches; nil: answers
+	id      string
+	version string // what it says at /version; "": nothing is there
+	serves  [2]discovery.Groups
+	down    [2]failure // of fetches of that document; nil: none
+	cut     bool       // nothing gets through
+	manner  manner     // of answering all but fetches; nil: answers
 }
 
 // failure is how a fetch of a document fails.
@@ -91,8 +92,12 @@ func (w *world) reply(r *http.Request) (answer func() (*http.Response, error), t
 		return nil, 0, errRefused
 	}
 	if r.URL.Path == "/version" {
+		version := p.version
 		return func() (*http.Response, error) {
-			return reply(r, http.StatusOK, "application/json", `{"gitVersion":"v1.37.1"}`), nil
+			if version == "" {
+				return reply(r, http.StatusNotFound, "text/plain", "404 page not found"), nil
+			}
+			return reply(r, http.StatusOK, "application/json", `{"gitVersion":"`+version+`"}`), nil
 		}, 0, nil
 	}
 	if root := slices.Index(roots, r.URL.Path); root >= 0 {

@@ -181,3 +181,36 @@ func TestAnAblationIsWrittenWholeOrNotAtAll(t *testing.T) {
 		}
 	}
 }
+
+// A rise is named from a fifth of the violations and one of a hundred schedules on, each at its
+// bound.
+func TestWhichRisesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		schedules, before, after uint64
+		want                     bool
+	}{
+		{1000, 100, 100, false}, {1000, 100, 99, false}, {1000, 0, 0, false},
+		{1000, 100, 119, false}, {1000, 100, 120, true}, {1000, 100, 121, true}, // a fifth
+		{1000, 10, 19, false}, {1000, 10, 20, true}, {1000, 0, 9, false}, {1000, 0, 10, true}, // one of a hundred
+		{0, 0, 1, true},
+	} {
+		a := Ablation{Schedules: c.schedules}
+		if got := a.rises(c.before, c.after); got != c.want {
+			t.Errorf("from %d to %d of %d: %t, want %t", c.before, c.after, c.schedules, got, c.want)
+		}
+	}
+}
+
+func TestShortValues(t *testing.T) {
+	for value, want := range map[string]string{
+		"":                           "",
+		strings.Repeat("ä", 31):      strings.Repeat("ä", 31),
+		strings.Repeat("ä", 32):      strings.Repeat("ä", 32),
+		strings.Repeat("ä", 33):      strings.Repeat("ä", 31) + "…",
+		strings.Repeat("long ", 100): strings.Repeat("long ", 6) + "l…",
+	} {
+		if got := shortValue(value); got != want {
+			t.Errorf("%q becomes %q, want %q", value, got, want)
+		}
+	}
+}

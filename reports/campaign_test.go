@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -155,4 +156,59 @@ func TestHostileCampaignsStayText(t *testing.T) {
 	if strings.Contains(summary.String(), "\x1b") {
 		t.Error("the summary steers the terminal")
 	}
+}
+
+// Of several reasons against a campaign the gravest is told, and only a campaign that has shown
+// something and has no reason against it passes.
+func TestConclusionOfACampaign(t *testing.T) {
+	const fail, pass, open = invariant.OutcomeFail, invariant.OutcomePass, invariant.OutcomeInconclusive
+	reasons := []struct {
+		name   string
+		add    func(*Campaign)
+		want   invariant.Outcome
+		saying string
+	}{ // the gravest first
+		{"a core invariant is violated", func(c *Campaign) {
+			c.Findings = append(c.Findings, CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore}, CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore})
+		}, fail, "NoLoop violated, in 2 different ways"},
+		{"two traces of one schedule", func(c *Campaign) { c.Checks.Differed = 1 }, open, "gave two traces"},
+		{"a violation where none seemed possible", func(c *Campaign) { c.Checks.Wrong = 1 }, open, "seemed to need no judging"},
+		{"trouble", func(c *Campaign) { c.Troubles = []Trouble{{Sentence: "it broke"}} }, open, "it broke"},
+		{"nothing was run", func(c *Campaign) { c.Schedules = 0 }, open, "nothing was run"},
+		{"nothing was passed on", func(c *Campaign) { c.PassedOn = 0 }, open, "no request was passed on"},
+		{"too few states", func(c *Campaign) { c.Reached = c.Reached[1:] }, open, "only 7 of the interesting states were reached"},
+		{"ended early", func(c *Campaign) { c.Complete = false }, open, "ended after"},
+		{"a part of the shards", func(c *Campaign) { c.Shards = []Shard{{Index: 2}}; c.Of = 2 }, pass, "of shard 2 of 2"},
+	}
+	whole := func() *Campaign {
+		c := &Campaign{Method: MethodRandom, Complete: true, Schedules: 20, PassedOn: 1, Of: 1, Shards: []Shard{{Index: 1}}}
+		for n := range FewestStates {
+			c.Reached = append(c.Reached, Reach{State: fmt.Sprint(n), Schedules: 1})
+		}
+		return c
+	}
+	expect := func(name string, c *Campaign, want invariant.Outcome, saying string) {
+		t.Helper()
+		if c.Conclude(); c.Verdict.Outcome != want || !strings.Contains(c.Verdict.Sentence, saying) {
+			t.Errorf("%s: %s: %s; want %s, and %q", name, c.Verdict.Outcome, c.Verdict.Sentence, want, saying)
+		}
+	}
+	expect("none", whole(), pass, "no violation in 20 schedules")
+	for i, graver := range reasons {
+		c := whole()
+		graver.add(c)
+		expect(graver.name, c, graver.want, graver.saying)
+		for _, lesser := range reasons[i+1:] {
+			c := whole()
+			lesser.add(c)
+			graver.add(c)
+			expect(graver.name+", and "+lesser.name, c, graver.want, graver.saying)
+		}
+	}
+	beyond := whole()
+	beyond.Findings = []CampaignFinding{{Invariant: "Available", Grade: invariant.GradeExtended}}
+	expect("an invariant beyond the KEP is violated", beyond, pass, "no violation")
+	exhaustive := whole()
+	exhaustive.Method, exhaustive.Reached = MethodAll, nil
+	expect("all schedules, whatever they reach", exhaustive, pass, "no violation")
 }

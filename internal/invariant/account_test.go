@@ -177,3 +177,53 @@ func TestTakenOutByClassAnswerAndReason(t *testing.T) {
 		t.Errorf("taken out:\n%+v\nwant\n%+v", got, want)
 	}
 }
+
+// What was taken out is listed in the order of what it matters: first what no invariant ruled on,
+// then what is more frequent, then by words.
+func TestTakenOutIsInOrder(t *testing.T) {
+	s := tell().askEvery(40, 44, "b", gadgets, 401).askEvery(50, 59, "b", gadgets, 402).askEvery(62, 64, "b", gadgets, 402, verb("create"))
+	s.askEvery(70, 99, "b", gadgets, 0, failed(history.FailureCanceled)).askEvery(100, 106, "b", gadgets, 0, verb("create"), failed(history.FailureCanceled))
+	for name, v := range account(s) {
+		sorted := slices.IsSortedFunc(v.TakenOut, func(a, b TakenOut) int {
+			switch {
+			case a.Unruled != b.Unruled:
+				return b.Unruled - a.Unruled
+			case a.Count != b.Count:
+				return b.Count - a.Count
+			}
+			return strings.Compare(a.Class+"\x00"+a.Answer+"\x00"+a.Reason, b.Class+"\x00"+b.Answer+"\x00"+b.Reason)
+		})
+		if !sorted {
+			t.Errorf("%s: %+v", name, v.TakenOut)
+		}
+	}
+	if v := account(s)["NoFalseNotFound"]; len(v.TakenOut) < 3 {
+		t.Errorf("too few kinds to be in any order: %+v", v.TakenOut)
+	}
+}
+
+// Statuses from 500 on tell of a server that could not, and those below of one that answered.
+func TestStatusesBesideServerErrors(t *testing.T) {
+	for _, c := range []struct {
+		status       int
+		cut, impeded string // why it is taken out while b cannot reach a, and while their link fails at times; "": it is not
+	}{
+		{404, "", ""},
+		{499, "the ground truth contradicts itself", "no invariant rules on such an answer"},
+		{500, "", "a fault of the run was in the way to every server that serves it"},
+		{501, "", "a fault of the run was in the way to every server that serves it"},
+		{503, "", "a fault of the run was in the way to every server that serves it"},
+	} {
+		for want, s := range map[*string]*story{
+			&c.cut: tell().cut("b", "a", 30, 90).ask(50, "b", gadgets, c.status), &c.impeded: tell().fault("reset", "b", "a", 30, 90, false).ask(50, "b", gadgets, c.status),
+		} {
+			got := ""
+			for _, one := range account(s)["NoFalseNotFound"].TakenOut {
+				got += one.Reason
+			}
+			if (got == "") != (*want == "") || !strings.HasPrefix(got, *want) {
+				t.Errorf("%d, cut off %t: taken out because %q, want %q", c.status, want == &c.cut, got, *want)
+			}
+		}
+	}
+}

@@ -162,6 +162,9 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	case s.Servers < chosen.MinServers || s.Servers > servers:
 		return fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", s.Servers, chosen.Name, chosen.MinServers, servers, s.Backend)
 	}
+	if s.Soak < 0 {
+		return Usagef("--soak %s: want how much longer the load runs, such as 30m", s.Soak)
+	}
 	if err := checkLabel(s.Label); err != nil {
 		return err
 	}
@@ -211,6 +214,7 @@ func (p *Plan) schedule() error {
 			Servers: s.Servers, From: s.From, To: s.To, Bounds: history.DefaultBounds,
 			ReadOnly: s.OnlyReads || s.Backend == scenario.BackendExisting,
 		})
+		p.Schedule.Lengthen(s.Soak)
 	}
 	if err := p.Schedule.Validate(); err != nil {
 		return fmt.Errorf("scenario %s: %w", p.Scenario.Name, err)

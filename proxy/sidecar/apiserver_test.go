@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -48,11 +49,14 @@ type apiserver struct {
 	leases                      map[string]*coordinationv1.Lease
 	endpoints                   *discoveryv1.EndpointSlice // of all servers; nil: there is none
 	unready                     bool
-	clients                     *x509.CertPool   // of client certificates; nil: they authenticate nobody
-	noReviews                   bool             // nobody learns whose a token is
-	older                       bool             // there is no SelfSubjectReview, as before v1.28
-	process                     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
-	started                     string           // the start time of its process
+	admits                      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
+	noAnonymous                 bool                                  // --anonymous-auth=false
+	hooks                       []string                              // further checks of health
+	clients                     *x509.CertPool                        // of client certificates; nil: they authenticate nobody
+	noReviews                   bool                                  // nobody learns whose a token is
+	older                       bool                                  // there is no SelfSubjectReview, as before v1.28
+	process                     *tls.Certificate                      // the loopback certificate; nil: not a kube-apiserver
+	started                     string                                // the start time of its process
 	seen                        []seen
 	tokenReviews, accessReviews int         // how many were asked for
 	byToken                     int         // requests with the kubeconfig's credentials
@@ -82,7 +86,7 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
 		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string), maps: make(chan string),
 	}
-	usual := a.filtered(http.HandlerFunc(a.serve))
+	usual := a.filtered(http.HandlerFunc(a.serve), 0)
 	a.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var filters http.Handler
 		a.set(func() { filters = a.filters })
@@ -173,7 +177,7 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Unlock()
 	if s.user == kubeconfigUser {
 		a.byToken++
-	} else if s.user != selfUser.Name {
+	} else if s.user != selfUser.Name && s.path != anonymousPath {
 		a.seen = append(a.seen, s)
 	}
 	switch path := r.URL.Path; {
@@ -187,6 +191,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		fmt.Fprint(w, "ok")
+	case path == "/livez":
+		fmt.Fprint(w, "[+]ping ok\n")
+		for _, hook := range a.hooks {
+			fmt.Fprintf(w, "[+]%s ok\n", hook)
+		}
+		fmt.Fprint(w, "livez check passed\n")
 	case path == "/metrics":
 		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", a.started)
 	case path == "/version":

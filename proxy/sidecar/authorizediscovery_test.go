@@ -40,12 +40,13 @@ func (code answersWith) RoundTrip(*http.Request) (*http.Response, error) {
 func TestStatusesThatOpenTheGate(t *testing.T) {
 	opens := []int{http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}
 	merged := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "merged") })
-	for code := 200; code < 600; code++ {
+	for code := 100; code < 600; code++ {
 		gate := &discoveryAuthorizer{proxy: merged, merges: true, local: newLocal(&url.URL{Scheme: "https", Host: "local.test"}, answersWith(code), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))}
 		got := httptest.NewRecorder()
 		gate.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/apis", nil))
 		want := slices.Contains(opens, code)
-		if opened := got.Body.String() == "merged"; opened != want || !want && (got.Code != code || got.Header().Get("Retry-After") != "7") {
+		final := code >= 200 // an answer cannot end with another, and the recorder keeps none
+		if opened := got.Body.String() == "merged"; opened != want || !want && final && (got.Code != code || got.Header().Get("Retry-After") != "7") {
 			t.Errorf("%d: opened %t, answered %d; want opened %t, else the local server's answer", code, opened, got.Code, want)
 		}
 	}

@@ -27,6 +27,8 @@ type completed struct {
 	policy      proxy.Policy
 	server      proxy.ServerID
 	advertised  string
+	minTLS      uint16
+	ciphers     []uint16 // nil: Go's
 	static      []peers.StaticPeer
 	direct      []peers.StaticPeer
 	credentials *credentials
@@ -63,6 +65,7 @@ func (o *Options) complete(now time.Time) (*completed, error) {
 	c.completeAddresses(&wrong)
 	c.completePeers(&wrong)
 	c.completeLimits(&wrong)
+	c.completeServing(&wrong)
 	c.completeHeaders(&wrong)
 	c.completeCredentials(&wrong, now)
 	if len(wrong) > 0 {
@@ -201,6 +204,7 @@ func (c *completed) completeLimits(wrong *problems) {
 	}{
 		{"--shutdown-delay-duration", c.ShutdownDelayDuration, false},
 		{"--shutdown-timeout", c.ShutdownTimeout, true},
+		{"--request-timeout", c.RequestTimeout, true},
 		{"--authentication-token-webhook-cache-ttl", c.TokenCacheTTL, false},
 		{"--certificate-refresh-time", c.CertificateRefreshTime, true},
 	} {

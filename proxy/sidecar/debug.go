@@ -22,10 +22,11 @@ type PeersReport struct {
 	Policy      string       `json:"policy"`      // the name of the preset
 	Advertised  string       `json:"advertised"`  // the host:port at which peers reach the sidecar
 	At          time.Time    `json:"at"`
-	Synced      bool         `json:"synced"`     // every source has delivered what existed when it started
-	LocalKnown  bool         `json:"localKnown"` // it is known what the local server serves
-	LocalReady  bool         `json:"localReady"` // the local server says that it is ready
-	Peers       []PeerReport `json:"peers"`      // sorted by ID
+	Synced      bool         `json:"synced"`               // every source has delivered what existed when it started
+	LocalKnown  bool         `json:"localKnown"`           // it is known what the local server serves
+	LocalReady  bool         `json:"localReady"`           // the local server says that it is ready
+	Mismatches  []string     `json:"mismatches,omitempty"` // how flags of the local server do not fit to the sidecar's
+	Peers       []PeerReport `json:"peers"`                // sorted by ID
 }
 
 // PeerReport is what is known of one peer.
@@ -95,6 +96,9 @@ func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Tim
 func (r PeersReport) writeText(w io.Writer) {
 	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, cmp.Or(r.Incarnation, "-"), r.Advertised, r.Policy)
 	fmt.Fprintf(w, "synced %t, local server known %t, ready %t\n\n", r.Synced, r.LocalKnown, r.LocalReady)
+	for _, what := range r.Mismatches {
+		fmt.Fprintf(w, "MISMATCH: %s\n\n", what)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tPROXY\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
 	for _, p := range r.Peers {

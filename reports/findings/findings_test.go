@@ -1,11 +1,14 @@
 package findings
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/proxy"
@@ -284,4 +287,60 @@ func first[T any](of []T) (value T) {
 		value = of[0]
 	}
 	return value
+}
+
+// Two findings of one number, in whichever files, would be told apart by nobody; and findings come
+// in the order of their numbers, not of their files.
+func TestFindingsAreInOrderAndHaveNumbersOfTheirOwn(t *testing.T) {
+	file := func(number int) *fstest.MapFile {
+		return &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nnumber: %d\ntitle: t\nsymptom: s\ngrade: core\ndisclosure: public\n", APIVersion, Kind, number)}
+	}
+	for _, c := range []struct {
+		numbers []int // by the order of the files
+		want    []int // nil: refused
+	}{
+		{nil, []int{}}, {[]int{7}, []int{7}}, {[]int{3, 1, 2}, []int{1, 2, 3}}, {[]int{10, 9}, []int{9, 10}},
+		{[]int{1, 1}, nil}, {[]int{2, 1, 2}, nil}, {[]int{1, 2, 2}, nil}, {[]int{1, 0}, nil},
+	} {
+		files := fstest.MapFS{"other.txt": file(1)}
+		for i, number := range c.numbers {
+			files[fmt.Sprintf("%d.yaml", i)] = file(number)
+		}
+		all, err := read(files)
+		if (err == nil) != (c.want != nil) {
+			t.Errorf("%v: %v", c.numbers, err)
+			continue
+		}
+		got := []int{}
+		for _, f := range all {
+			got = append(got, f.Number)
+		}
+		if err == nil && !slices.Equal(got, c.want) {
+			t.Errorf("%v come as %v, want %v", c.numbers, got, c.want)
+		}
+	}
+}
+
+// An error about a match counts from one, and a predicate without answers may name what is wrong.
+func TestErrorsNameTheMatch(t *testing.T) {
+	good := Match{Invariants: []string{"NoLoop"}, Mechanisms: []invariant.Mechanism{invariant.MechanismResource}, Answers: []string{"404"}}
+	for _, c := range []struct {
+		name   string
+		second Match
+		want   string // part of the error; "": none
+	}{
+		{"good", good, ""},
+		{"what is wrong instead of answers", Match{Invariants: good.Invariants, Mechanisms: good.Mechanisms, Wrong: []string{"order"}}, ""},
+		{"both", Match{Invariants: good.Invariants, Mechanisms: good.Mechanisms, Answers: good.Answers, Wrong: []string{"order"}}, ""},
+		{"neither", Match{Invariants: good.Invariants, Mechanisms: good.Mechanisms}, "match 2 is too wide"},
+		{"no mechanism", Match{Invariants: good.Invariants, Answers: good.Answers}, "match 2 is too wide"},
+		{"no invariant", Match{Mechanisms: good.Mechanisms, Answers: good.Answers}, "match 2: names no invariant"},
+		{"an unknown invariant beside a known one", Match{Invariants: []string{"NoLoop", "NoLop"}, Mechanisms: good.Mechanisms, Answers: good.Answers}, `match 2: there is no invariant "NoLop"`},
+	} {
+		f := Finding{APIVersion: APIVersion, Kind: Kind, Number: 1, Title: "t", Symptom: "s", Grade: invariant.GradeCore, Disclosure: Public, Matches: []Match{good, c.second}}
+		err := f.validate()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
 }

@@ -123,19 +123,20 @@ func (b *Body) arrived(n int, err error) {
 
 // grow makes room for n more bytes to keep, and reports whether the budget allows it.
 func (b *Body) grow(n int) bool {
-	have := cap(b.kept)
-	want := max(512, 4*have)
+	have, need := cap(b.kept), len(b.kept)+n
+	if need <= have {
+		return true
+	}
+	most := b.Bound
 	if b.length >= 0 {
-		want = min(want, int(b.length))
+		most = int(b.length)
 	}
-	want = max(want, len(b.kept)+n)
-	if want > have {
-		if b.Budget != nil && !b.Budget.pool.Take(b.Caller, want-have, b.Budget.Bytes) {
-			return false
-		}
-		b.taken += want - have
-		b.kept = append(make([]byte, 0, want), b.kept...)
+	want := max(need, min(max(512, 4*have), most))
+	if b.Budget != nil && !b.Budget.pool.Take(b.Caller, want-have, b.Budget.Bytes) {
+		return false
 	}
+	b.taken += want - have
+	b.kept = append(make([]byte, 0, want), b.kept...)
 	return true
 }
 

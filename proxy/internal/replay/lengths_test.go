@@ -1,0 +1,214 @@
+package replay
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+func TestWhichRequestsHaveABody(t *testing.T) {
+	content := io.NopCloser(strings.NewReader("x"))
+	for _, c := range []struct {
+		name   string
+		body   io.ReadCloser
+		length int64
+		want   bool
+	}{
+		{"none", nil, 0, false}, {"none, of a length that is said", nil, 1, false}, {"none, of unknown length", nil, -1, false},
+		{"http.NoBody", http.NoBody, 0, false}, {"http.NoBody, of a length that is said", http.NoBody, 1, false}, {"http.NoBody, of unknown length", http.NoBody, -1, false},
+		{"no bytes", content, 0, false}, {"a byte", content, 1, true}, {"unknown length", content, -1, true},
+	} {
+		if got := New(&http.Request{Body: c.body, ContentLength: c.length}, Options{Bound: 1, Now: time.Now}) != nil; got != c.want {
+			t.Errorf("%s: a body %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+// counted counts what is read of it.
+type counted struct {
+	io.Reader
+	read int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	return n, err
+}
+
+// What is at most as long as the bound is read at once, and nothing of what is longer, or of
+// unknown length. Whoever reads then gets all of it, as often as the bound allows.
+func TestPrefetchReadsUpToTheBound(t *testing.T) {
+	const bound = 3000 // several times the first buffer
+	for _, unknown := range []bool{false, true} {
+		for _, size := range []int{1, 511, 512, 513, bound - 1, bound, bound + 1} {
+			for name, way := range map[string]func(io.Reader) io.Reader{
+				"at once": func(r io.Reader) io.Reader { return r }, "the end with the last byte": iotest.DataErrReader, "by halves": iotest.HalfReader,
+			} {
+				content := strings.Repeat("0123456789", bound)[:size]
+				from := &counted{Reader: way(strings.NewReader(content))}
+				r := &http.Request{Body: io.NopCloser(from), ContentLength: int64(size)}
+				if unknown {
+					r.ContentLength = -1
+				}
+				budget := NewBudget()
+				b := New(r, Options{Bound: bound, Budget: budget, Caller: "a", Now: time.Now})
+				if err := b.Prefetch(); err != nil || b.ClientErr() != nil {
+					t.Errorf("%d bytes, %s: %v", size, name, err)
+				}
+				want := size
+				if unknown || size > bound {
+					want = 0
+				}
+				if from.read != want || budget.Used() < want {
+					t.Errorf("%d bytes, %s, unknown length %t: read %d of them, and %d are accounted for; want %d", size, name, unknown, from.read, budget.Used(), want)
+				}
+				for again := range 2 {
+					reader, err := b.Open()
+					if err != nil {
+						if again == 0 || size <= bound {
+							t.Errorf("%d bytes, %s, unknown length %t, reading %d: %v", size, name, unknown, again, err)
+						}
+						continue
+					}
+					if got, err := io.ReadAll(reader); err != nil || string(got) != content {
+						t.Errorf("%d bytes, %s, reading %d: %d bytes, %v", size, name, again, len(got), err)
+					}
+					if used := budget.Used(); size <= bound && (used < size || used > max(size, bound)) {
+						t.Errorf("%d bytes, %s, unknown length %t: %d are accounted for while all are kept", size, name, unknown, used)
+					}
+					if n, err := reader.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+						t.Errorf("%d bytes, %s: %d, %v after the end", size, name, n, err)
+					}
+				}
+				if got, want := b.Replayable(), size <= bound; got != want {
+					t.Errorf("%d bytes, %s: can be sent again %t, want %t", size, name, got, want)
+				}
+				if b.Close(); budget.Used() != 0 {
+					t.Errorf("%d bytes, %s: %d are accounted for after Close", size, name, budget.Used())
+				}
+			}
+		}
+	}
+}
+
+// What a body takes does not grow with the number of parts in which it comes.
+func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
+	budget := NewBudget()
+	content := strings.Repeat("x", 1000)
+	b := New(&http.Request{Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(content))), ContentLength: -1},
+		Options{Bound: Bound, Budget: budget, Caller: "a", Now: time.Now})
+	r, err := b.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range content {
+		if _, err := r.Read(make([]byte, 8)); err != nil {
+			t.Fatal(err)
+		}
+		if used, most := budget.Used(), max(512, 4*(n+1)); used > most {
+			t.Fatalf("after %d bytes, in as many parts, %d are taken of the budget, want at most %d", n+1, used, most)
+		}
+	}
+	if !b.Replayable() {
+		t.Error("a short body cannot be sent again")
+	}
+}
+
+// A body that is shorter than was said is the client's error, and one of unknown length is not short.
+func TestBodiesShorterThanSaid(t *testing.T) {
+	for _, c := range []struct {
+		length int64
+		want   error
+	}{{4, nil}, {5, io.ErrUnexpectedEOF}, {-1, nil}} {
+		for _, way := range []func(io.Reader) io.Reader{iotest.DataErrReader, iotest.OneByteReader} {
+			b := New(&http.Request{Body: io.NopCloser(way(strings.NewReader("four"))), ContentLength: c.length}, Options{Bound: 10, Now: time.Now})
+			r, err := b.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); string(got) != "four" || err != c.want || b.ClientErr() != c.want {
+				t.Errorf("length %d: %q, %v, the client's error %v; want %v", c.length, got, err, b.ClientErr(), c.want)
+			}
+		}
+	}
+}
+
+// What a reader is given together with the end of the body comes first.
+func TestTheEndComesAfterTheLastByte(t *testing.T) {
+	b := New(&http.Request{Body: io.NopCloser(iotest.DataErrReader(strings.NewReader("ab"))), ContentLength: -1}, Options{Bound: 10, Now: time.Now})
+	r, err := b.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 10)
+	if n, err := r.Read(buffer); n != 2 || err != nil {
+		t.Errorf("first %d, %v", n, err)
+	}
+	if n, err := r.Read(buffer); n != 0 || err != io.EOF {
+		t.Errorf("then %d, %v", n, err)
+	}
+	var request http.Request
+	if err := b.Attach(&request); err != nil || request.GetBody == nil {
+		t.Fatalf("the whole body is kept, and cannot be sent again: %v", err)
+	}
+	again, err := request.GetBody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(again); err != nil || string(got) != "ab" {
+		t.Errorf("sent again: %q, %v", got, err)
+	}
+}
+
+// A client is idle since its last byte; the end of the body is no byte.
+func TestIdleSinceTheLastByte(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	from, to := io.Pipe()
+	r := httptest.NewRequest("POST", "/", from)
+	b := New(r, Options{Bound: 10, Now: func() time.Time { return now }})
+	if waiting, idle := b.Idle(now); waiting || idle != forever {
+		t.Errorf("before anything: waiting %t, idle %s", waiting, idle)
+	}
+	reader, err := b.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error)
+	go func() {
+		_, err := reader.Read(make([]byte, 10))
+		read <- err
+	}()
+	for !reader.Waiting() { // until the goroutine above asks the client
+		time.Sleep(time.Millisecond)
+	}
+	if waiting, _ := b.Idle(now); !waiting {
+		t.Error("a reader waits for the client, and nobody is told")
+	}
+	if _, err := to.Write([]byte("ab")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-read; err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(7 * time.Second)
+	if waiting, idle := b.Idle(now); waiting || idle != 7*time.Second {
+		t.Errorf("7s after the last byte: waiting %t, idle %s", waiting, idle)
+	}
+	to.Close()
+	if rest, err := io.ReadAll(reader); err != nil || !bytes.Equal(rest, nil) {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if _, idle := b.Idle(now); idle != 7*time.Second {
+		t.Errorf("the end of the body counts as a byte: idle %s", idle)
+	}
+	var none *Body
+	if waiting, idle := none.Idle(now); waiting || idle != forever {
+		t.Errorf("of no body: waiting %t, idle %s", waiting, idle)
+	}
+}

@@ -1,0 +1,71 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
+
+// A campaign that contradicts itself is refused, each contradiction from its bound on.
+func TestContradictionsOfACampaign(t *testing.T) {
+	shards := func(of int, indexes ...int) func(*Campaign) {
+		return func(c *Campaign) {
+			c.Of, c.Shards = of, nil
+			for _, i := range indexes {
+				c.Shards = append(c.Shards, Shard{Index: i})
+			}
+			if len(c.Shards) > 0 {
+				c.Shards[0].Schedules = c.Schedules
+			}
+		}
+	}
+	found := func(name, file, repro string) func(*Campaign) {
+		return func(c *Campaign) {
+			c.Findings = []CampaignFinding{{Invariant: name, Grade: invariant.GradeCore, File: file, Repro: []byte(repro)}}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*Campaign)
+		want   string // part of the error; "": none
+	}{
+		{"as it was written", func(*Campaign) {}, ""},
+		{"one shard of one", shards(1, 1), ""},
+		{"all shards", shards(3, 1, 2, 3), ""},
+		{"some shards", shards(3, 1, 3), ""},
+		{"the last shard", shards(3, 3), ""},
+		{"as many as there may be", shards(MaxShards, 1, MaxShards), ""},
+		{"one more than there may be", shards(MaxShards+1, 1), "shards of"},
+		{"none", shards(1), "0 shards of 1"},
+		{"more than all", shards(1, 1, 2), "2 shards of 1"},
+		{"shard 0", shards(2, 0), "shard 0 of 2 is out of place"},
+		{"a shard beyond the last", shards(2, 3), "shard 3 of 2 is out of place"},
+		{"one shard twice", shards(3, 2, 2), "shard 2 of 3 is out of place"},
+		{"shards in reverse", shards(3, 2, 1), "shard 1 of 3 is out of place"},
+		{"another sum", func(c *Campaign) { c.Shards[0].Schedules-- }, "the file was altered"},
+		{"an invariant more", func(c *Campaign) { c.Invariants = append(c.Invariants, InvariantCount{}) }, "this skewproof knows"},
+		{"an invariant less", func(c *Campaign) { c.Invariants = c.Invariants[1:] }, "this skewproof knows"},
+		{"another invariant", func(c *Campaign) { c.Invariants[1].Name = "x" }, `its invariant 2 is "x"`},
+		{"a kind of requests more", func(c *Campaign) { c.Invariants[0].Requests = append(c.Invariants[0].Requests, RequestCount{}) }, "kinds of requests"},
+		{"a finding", found("NoLoop", "a.json", "{}"), ""},
+		{"a finding without a file", found("NoLoop", "", ""), ""},
+		{"a finding of no invariant", found("NoLop", "a.json", "{}"), `the invariant "NoLop"`},
+		{"a finding without the file that it has", found("NoLoop", "", "{}"), "no plain name"},
+		{"a file above", found("NoLoop", "..", "{}"), "no plain name"},
+		{"a file elsewhere", found("NoLoop", "a/b", ""), "no plain name"},
+		{"a file elsewhere, on Windows", found("NoLoop", `a\b`, ""), "no plain name"},
+		{"a file with dots", found("NoLoop", "..a.json", "{}"), ""},
+	} {
+		campaign := searched(c.change)
+		err := campaign.check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	altered := searched(func(*Campaign) {})
+	altered.Verdict.Outcome = invariant.OutcomePass
+	if err := altered.check(); err == nil || !strings.Contains(err.Error(), "the file was altered") {
+		t.Errorf("another verdict: %v", err)
+	}
+}
