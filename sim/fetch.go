@@ -238,7 +238,7 @@ func (q *question) found() {
 			digest = q.hashes[0] + "/" + q.hashes[1]
 		}
 	}
-	srv.roster.Fetched(q.b.peers[q.peer].ID, digest)
+	srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version)
 }
 
 // asked is when one peer has answered, or not.

@@ -14,10 +14,11 @@
 //   - (a) A peer with an endpoint lease is live while that lease exists. After the lease has
 //     expired, only its address is unknown: a server that is cut off or paused still serves what it
 //     serves (KEP-4020: a peer that cannot be reached is a 503, not a 404).
-//   - (b) When the endpoint lease is deleted, as a sidecar does in an orderly stop, the peer is
-//     gone at once. Its identity lease alone does not keep it live, because kube-apiservers before
-//     1.36 leave theirs for an hour. If the identity lease is renewed afterwards, the server runs
-//     without a sidecar: it is live, at an unknown address.
+//   - (b) The endpoint lease is deleted when a sidecar stops in order. A kube-apiserver from 1.35
+//     deletes its identity lease when it stops: as long as that lease exists, only the sidecar has
+//     stopped, and the peer is live, at an unknown address, with all that is known of it. Earlier
+//     kube-apiservers leave the identity lease for an hour, so the peer is gone at once, until the
+//     identity lease is renewed.
 //   - (c) An endpoint lease that expired more than [RosterConfig].GoneAfter ago does not count. The
 //     default is an hour, as long as upstream keeps the identity lease of a crashed server.
 //   - (d) A peer with only an identity lease is live, at an unknown address, while that lease is

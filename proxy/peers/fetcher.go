@@ -20,7 +20,7 @@ type fetcher struct {
 	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	found   func(id proxy.ServerID, digest string) // called with the digest of what a peer serves, under a policy with WhenTold
+	found   func(id proxy.ServerID, digest, version string) // called with what a peer says of itself, under a policy with WhenTold
 
 	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
@@ -41,7 +41,7 @@ type lastAnswer struct {
 func newFetcher(store *proxy.Store, client *discoveryClient, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
 	policy := store.Table().Policy()
 	return &fetcher{
-		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string) {},
+		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string, string) {},
 		wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
 		schedule: NewSchedule(policy, random),
 		last:     map[proxy.ServerID]lastAnswer{}, asked: map[proxy.ServerID]bool{},
@@ -176,7 +176,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 	digest := ""
 	if f.policy.Fetching.WhenTold {
 		digest = answer.digest(before)
-		f.found(p.ID, digest)
+		f.found(p.ID, digest, answer.Version)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -164,11 +164,11 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 	w.pass()
 }
 
-// found tells the roster the digest of what was fetched from a peer.
-func (w *leaseWatch) found(id proxy.ServerID, digest string) {
+// found tells the roster what a peer says of itself; see [Roster.Fetched].
+func (w *leaseWatch) found(id proxy.ServerID, digest, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.roster.Fetched(id, digest)
+	w.roster.Fetched(id, digest, version)
 }
 
 // begin reports what the roster knows without any lease.

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -67,6 +68,8 @@ type member struct {
 
 	// suspended: the endpoint lease was deleted and the identity lease not renewed since (rule b).
 	suspended bool
+	version   string // of the server, as it was last fetched
+	left      leaving
 
 	reported state
 }
@@ -138,7 +141,7 @@ func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
 	var renewed bool
 	m.endpoint, renewed = r.update(m.endpoint, l.Holder, l.Renewed, now)
 	m.renewedSince = m.renewedSince || renewed
-	m.address, m.duration, m.serves, m.suspended = l.Address, l.Duration, l.Serves, false
+	m.address, m.duration, m.serves, m.suspended, m.left = l.Address, l.Duration, l.Serves, false, leaving{}
 }
 
 // EndpointGone observes that an endpoint lease was deleted.
@@ -149,15 +152,16 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 		m = latest // only the last writer deletes the lease
 	}
 	if m.endpoint != nil {
-		m.endpoint, m.address, m.serves, m.suspended = nil, "", "", true
+		m.leave()
 	}
 }
 
-// Fetched observes the [Digest] of what was fetched from a peer, "" after a failure. While its
-// lease has another, each renewal is reported as a change: the fetch may have seen a passing state.
-func (r *Roster) Fetched(id proxy.ServerID, digest string) {
+// Fetched observes the [Digest] of what was fetched from a peer, "" after a failure, and the version
+// that the peer said, "" if none. While its lease has another digest, each renewal is reported as a
+// change: the fetch may have seen a passing state.
+func (r *Roster) Fetched(id proxy.ServerID, digest, version string) {
 	if m, ok := r.members[id]; ok {
-		m.fetched = digest
+		m.fetched, m.version = digest, cmp.Or(version, m.version)
 	}
 }
 
@@ -231,7 +235,7 @@ func (r *Roster) join(id proxy.ServerID, m *member) state {
 		}
 	}
 	if r.identityCounts(m) {
-		return r.directly(id, m, m.identity.holder)
+		return r.directly(id, m, m.alone())
 	}
 	return state{}
 }

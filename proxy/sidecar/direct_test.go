@@ -118,18 +118,37 @@ func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
 
 // An address must belong to a server with a certificate of the peers' authority.
 func TestServerWithoutSidecarIsVerified(t *testing.T) {
-	b, r := beside(t, func(o *Options, a, b *apiserver) {
-		a.publish(b)
-		stranger := newAuthority(t, "stranger")
-		o.PeerCAFile = writeFile(t, t.TempDir(), "peer-ca.crt", stranger.pem)
-		o.DirectPeers = []string{"apiserver-b=" + addressOf(b)}
-	})
-	if got := r.get(r.user("alice"), novelties); got.code != http.StatusServiceUnavailable {
-		t.Errorf("%d %s, want 503", got.code, got.body)
+	for name, known := range map[string]bool{"at the address that a flag gives": true, "where it could be found": false} {
+		t.Run(name, func(t *testing.T) {
+			b, r := beside(t, func(o *Options, a, b *apiserver) {
+				a.publish(b)
+				stranger := newAuthority(t, "stranger")
+				o.PeerCAFile = writeFile(t, t.TempDir(), "peer-ca.crt", stranger.pem)
+				if known {
+					o.DirectPeers = []string{"apiserver-b=" + addressOf(b)}
+				}
+			})
+			if got := r.get(r.user("alice"), novelties); got.code != http.StatusServiceUnavailable {
+				t.Errorf("%d %s, want 503", got.code, got.body)
+			}
+			if s, arrived := b.last(novelties); arrived {
+				t.Errorf("b was sent %+v", s)
+			}
+			if _, err := r.options.credentialsOf(t).identify(t.Context(), addressOf(b)); err == nil {
+				t.Error("b is identified by a certificate of an authority that is not that of peers")
+			}
+		})
 	}
-	if s, arrived := b.last(novelties); arrived {
-		t.Errorf("b was sent %+v", s)
+}
+
+// credentialsOf are the files that the options name.
+func (o *Options) credentialsOf(t *testing.T) *credentials {
+	t.Helper()
+	c, err := o.complete(time.Now())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return c.credentials
 }
 
 func TestWrongDirectPeers(t *testing.T) {

@@ -1,0 +1,91 @@
+package peers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// Rule (b): from v1.35 an identity lease that is left shows that only the proxy has stopped. What the
+// server serves stays known then, and is 503.
+func TestOnlyTheProxyLeaves(t *testing.T) {
+	const here, own = "192.0.2.1:6443", "192.0.2.1:8443"
+	type step struct {
+		name string
+		do   func(*script)
+		want []proxy.Event
+	}
+	of := func(version string) step {
+		return step{"both", func(s *script) {
+			s.identity("h1")
+			s.endpoint("i1", here)
+			s.Changes()
+			s.Fetched("p", "", version)
+		}, nil}
+	}
+	deleted := func(s *script) { s.EndpointGone("p", s.now) }
+	for _, tc := range []struct {
+		name   string
+		config RosterConfig
+		steps  []step
+	}{
+		{name: "the proxy comes back", steps: []step{
+			of("v1.35.0"),
+			{"deleted", deleted, []proxy.Event{addressed("")}},
+			{"renewed", func(s *script) { s.listen(10 * time.Second); s.identity("h1") }, nil},
+			{"published again", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{addressed(here)}},
+		}},
+		{name: "the server stops too", steps: []step{
+			of("v1.37.1"),
+			{"deleted", deleted, []proxy.Event{addressed("")}},
+			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, []proxy.Event{gone}},
+		}},
+		{name: "the server has stopped before", steps: []step{
+			of("v1.37.1"),
+			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
+			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
+		}},
+		{name: "the server restarts without the proxy", config: RosterConfig{Direct: []StaticPeer{{"p", own}}}, steps: []step{
+			of("v1.36.3"),
+			{"deleted", deleted, []proxy.Event{directly(own)}},
+			{"another process", func(s *script) { s.listen(5 * time.Second); s.identity("h2") }, []proxy.Event{appeared("h2")}},
+		}},
+		{name: "the server is killed after its proxy stopped", steps: []step{
+			of("v1.36.3"),
+			{"deleted", deleted, []proxy.Event{addressed("")}},
+			{"silent", func(s *script) { s.listen(time.Minute) }, []proxy.Event{gone}},
+			{"it comes back", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
+			{"and stays the same", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, nil},
+		}},
+		{name: "an earlier version leaves its identity lease behind", steps: []step{
+			of("v1.34.9"),
+			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
+		}},
+		{name: "nor is it known of a version that is not out", steps: []step{
+			of("v1.35.0-rc.1"),
+			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
+		}},
+		{name: "nor of one that was never asked", steps: []step{
+			of(""),
+			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
+		}},
+		{name: "a failed fetch says nothing of the version", steps: []step{
+			of("v1.36.3"),
+			{"failed", func(s *script) { s.Fetched("p", "", "") }, nil},
+			{"deleted", deleted, []proxy.Event{addressed("")}},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScript(tc.config)
+			for _, step := range tc.steps {
+				step.do(s)
+				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
+					t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
+				}
+			}
+		})
+	}
+}
