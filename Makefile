@@ -17,6 +17,8 @@ LABELS   ?=
 VERSIONS ?= v1.36.3 v1.37.1
 # Where 'make image' writes to.
 IMAGE    ?= bin/skewproof-proxy.tar
+# How long 'make soak' lasts; 30m if empty.
+DURATION ?=
 # How many runs at a time. Each needs a processor and 2 GB of memory.
 PARALLEL ?=
 # each (a control run for every scenario) or few (the quickest for each invariant).
@@ -25,11 +27,20 @@ CONTROLS ?=
 STRICT   ?=
 # 1: what a finding explains passes; only what is NEW fails. A file name: findings of one's own count, too.
 KNOWN    ?=
+# For 'make fuzz': one package, else all that have fuzzers; and how long for each fuzzer.
+PKG      ?=
+FUZZTIME ?= 1m
 
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+
+# What 'make mutation' measures if PKG is empty.
+MUTATED := ./proxy/... ./internal/invariant ./internal/engine ./reports/...
+# A page whose table gets what 'make mutation' finds, such as docs/mutation.md.
+PAGE ?=
 
 # The flags that commands have in common.
 OUT_FLAG      := $(if $(OUT),--out $(OUT))
@@ -39,7 +50,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix bench parity mutants image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -80,6 +91,10 @@ e2e: ## Run the scenarios for real; what this machine cannot run is skipped with
 e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
 
+soak: ## Run the reference under load for half an hour, with hostile clients beside it; what was measured is left in _out [DURATION]
+	mkdir -p _out
+	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestSoak$$' -artifacts -outputdir _out -args -soak=$(or $(DURATION),30m)
+
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof
 	go run ./kindconfigs/image -proxy $(IMAGE) bin/image/skewproof
@@ -98,6 +113,16 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
 	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
+
+mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours) [PKG PAGE]
+	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))
+
+fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
+	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \
+		for fuzzer in $$(git grep -h -o '^func Fuzz[A-Za-z]*' -- "$$package/*_test.go" | sed 's/^func //'); do \
+			echo "$$package $$fuzzer"; go test -race -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done
 
 lint: ## Check formatting and run go vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

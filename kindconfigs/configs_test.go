@@ -42,7 +42,8 @@ func TestNoFileIsLeftOver(t *testing.T) {
 	}
 }
 
-// kind refuses fields that it does not know, and so does this test: indentation of blocks in blocks is easily got wrong.
+// kind refuses fields that it does not know, and so does this test: indentation of blocks in blocks
+// is easily got wrong.
 func TestKindUnderstandsTheExamples(t *testing.T) {
 	for _, e := range examples() {
 		content, err := os.ReadFile(e.file)

@@ -1,5 +1,6 @@
-// Package kindconfigs holds kind clusters whose kube-apiservers run different versions, as files to be read, used and copied. They are made
-// by the code that 'skewproof run --backend kind' makes its clusters with: 'go test ./kindconfigs -update' writes them anew.
+// Package kindconfigs holds kind clusters whose kube-apiservers run different versions, as files to
+// be read, used and copied. They are made by the code that 'skewproof run --backend kind' makes its
+// clusters with: 'go test ./kindconfigs -update' writes them anew.
 package kindconfigs
 
 import (
@@ -9,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The versions of the examples, and where in the checkout the nodes' files are. kind takes relative paths from where it is called.
+// The versions of the examples, and where in the checkout the nodes' files are. kind takes relative
+// paths from where it is called.
 const (
 	v135, v136, v137 = "v1.35.4", "v1.36.3", "v1.37.1"
 	nodeFiles        = "kindconfigs/files"
@@ -97,6 +99,35 @@ func Files() (map[string]string, error) {
 	}
 	files["kubeadm/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver of reference.yaml, as a static pod. 'make image' makes the image. To pull it from a\n" +
 		"# registry of your own, change image and imagePullPolicy.\n" + string(manifest)
+	files["kubeadm/metrics-rbac.yaml"] = metricsRBAC
 	files["kubeadm/patches/kube-apiserver+strategic.yaml"] = kind.OperatorPatch
 	return files, nil
 }
+
+// metricsRBAC lets Prometheus scrape the reference proxy.
+const metricsRBAC = `# The right to scrape the metrics of the reference proxy at its front door, /metrics/skewproof-proxy, for the service account of
+# Prometheus. Change the subject to yours. To find the proxies, the service account also needs to list and watch endpointslices, services and
+# pods in the namespace default.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: skewproof-proxy-metrics
+rules:
+- nonResourceURLs:
+  - /metrics/skewproof-proxy
+  verbs:
+  - get
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: skewproof-proxy-metrics
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: skewproof-proxy-metrics
+subjects:
+- kind: ServiceAccount
+  name: prometheus
+  namespace: monitoring
+`

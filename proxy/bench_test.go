@@ -98,7 +98,7 @@ func benchmarkReference(b *testing.B, server *httptest.Server) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := proxy.New(proxy.Config{Store: store, Local: http.HandlerFunc(serveLocal), Transport: way})
+	h, err := proxy.New(proxy.Config{Store: store, Local: http.HandlerFunc(serveLocal), Transport: way, Authorize: proxy.Authorized})
 	if err != nil {
 		b.Fatal(err)
 	}

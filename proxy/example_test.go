@@ -53,6 +53,7 @@ func ExampleNew() {
 		// In a cluster: an http.Transport that trusts the authorities of peers and has a front-proxy
 		// client certificate.
 		Transport: peer.Client().Transport,
+		Authorize: proxy.Authorized, // in a cluster: by an authorization filter before the handler
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy/internal/replay"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
@@ -38,19 +39,25 @@ func (e *exchange) forward(d Decision) {
 		target:   peerURL(e.r.URL, e.policy.Quirks.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
-		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
+		e.refuse(apierrors.NewBadRequest("the Upgrade header names no protocol"))
 		return
 	}
 	if f.protocol != "" && e.r.ContentLength != 0 {
 		// Bytes after the request belong to the new protocol; no handshake has a body (RFC 6455, 4.1).
-		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
+		e.refuse(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
 	if err := wire.CheckSendable(e.r); err != nil {
 		e.fail(err)
 		return
 	}
-	header, err := e.h.peerHeader(e.r, f.protocol, e.policy.Quirks)
+	u, err := e.h.config.Identify(e.r)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	e.r, f.user = e.r.WithContext(apirequest.WithUser(e.r.Context(), u)), u
+	header, err := e.h.peerHeader(e.r, u, f.protocol, e.policy.Quirks)
 	if err != nil {
 		e.fail(err)
 		return
@@ -62,11 +69,9 @@ func (e *exchange) forward(d Decision) {
 		}
 	}
 	f.header = header
-	u, _ := e.h.config.User(e.r.Context()) // peerHeader has refused a request without
-	f.user = u
 	f.body = replay.New(e.r, replay.Options{Bound: replay.Bound, Budget: e.h.bodies, Caller: u.GetName(), Now: e.h.now})
 	defer f.body.Close()
-	if wire.ReadFirst(e.r, u, f.stream) && f.body.Prefetch() != nil {
+	if wire.ReadFirst(e.r, wire.Anonymous(u), f.stream) && f.body.Prefetch() != nil {
 		f.blameClient()
 		return
 	}
@@ -109,7 +114,7 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 // kube-apiserver removes the Authorization header when it has authenticated a request
 // (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees it either.
 // Impersonation headers are passed on: the peer checks whether this user may use them.
-func (h *Handler) peerHeader(r *http.Request, protocol string, quirks Quirks) (http.Header, error) {
+func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quirks Quirks) (http.Header, error) {
 	listed, err := connectionOptions(r.Header, quirks.TrustAnyHop)
 	if err != nil {
 		return nil, err
@@ -125,9 +130,8 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, quirks Quirks) (h
 		}
 	}
 	wire.KeepFromRepeating(header)
-	if u, ok := h.config.User(r.Context()); !ok {
-		return nil, apierrors.NewInternalError(errNobody)
-	} else if protocol != "" && quirks.UpgradesWithoutIdentity {
+	wire.DropTokenProtocols(header)
+	if protocol != "" && quirks.UpgradesWithoutIdentity {
 		// The peer authenticates this server, and not the user.
 	} else if err := h.identity.set(header, u); err == errNobody {
 		return nil, apierrors.NewInternalError(err)
@@ -147,7 +151,6 @@ func (h *Handler) peerHeader(r *http.Request, protocol string, quirks Quirks) (h
 	}
 	if protocol != "" {
 		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{protocol}
-		wire.DropTokenProtocols(header)
 	}
 	if id, ok := audit.AuditIDFrom(r.Context()); ok {
 		header.Set(auditinternal.HeaderAuditID, string(id)) // Set, because the constant is not canonical

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -33,6 +35,7 @@ type Config struct {
 	// Another transport should call the hooks of [net/http/httptrace] or return a [NotDeliveredError].
 	// Otherwise a request without a connection counts as possibly delivered.
 	//
+	// A request's context has its user (apirequest.UserFrom).
 	// It should send two kinds of requests on connections that no other request uses at that time, as
 	// HTTP/1.1 does: those of anonymous users, because a kube-apiserver closes an HTTP/2 connection
 	// after them, and those with a Body and no GetBody, which cannot be sent again if a connection is
@@ -52,8 +55,18 @@ type Config struct {
 	// FromPeer reports whether a front-proxy certificate proves the caller a peer. Nil: never.
 	FromPeer func(*http.Request) bool
 
-	// User returns the authenticated user of a request's context. Nil: [apirequest.UserFrom].
-	User func(context.Context) (user.Info, bool)
+	// Identify returns the authenticated user of a request that leaves for a peer. It is not called
+	// for others. Its error is the client's answer, with the status that it has (see
+	// apierrors.APIStatus). Nil: [apirequest.UserFrom] of the request's context.
+	Identify func(*http.Request) (user.Info, error)
+
+	// Authorize reports whether this server would let the caller do what the request asks for. The
+	// handler calls it before a 503 of its own, because the resource and the peers in that are not for
+	// everybody, and before a 400 that tells that a peer serves the resource. A refusal is the
+	// client's answer instead. After an error, the 503 names nothing; the client does not see the
+	// error. The request's context has its RequestInfo. Nil: no 503 names anything. A handler behind
+	// an authorization filter has [Authorized].
+	Authorize func(*http.Request) (refusal *metav1.Status, err error)
 
 	// IdentityHeaders names the headers that tell a peer the user. Zero: [DefaultIdentityHeaders].
 	IdentityHeaders IdentityHeaders
@@ -124,8 +137,16 @@ func New(c Config) (*Handler, error) {
 	if c.FromPeer == nil {
 		c.FromPeer = func(*http.Request) bool { return false }
 	}
-	if c.User == nil {
-		c.User = apirequest.UserFrom
+	if c.Identify == nil {
+		c.Identify = func(r *http.Request) (user.Info, error) {
+			if u, ok := apirequest.UserFrom(r.Context()); ok {
+				return u, nil
+			}
+			return nil, apierrors.NewInternalError(errNobody)
+		}
+	}
+	if c.Authorize == nil {
+		c.Authorize = func(*http.Request) (*metav1.Status, error) { return nil, errUnauthorizable }
 	}
 	if c.RequestInfo == nil {
 		c.RequestInfo = &apirequest.RequestInfoFactory{

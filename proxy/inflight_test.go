@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -144,12 +143,12 @@ func TestBodiesThatDoNotComeOccupyNoPeer(t *testing.T) {
 		}
 		return says(200, "peer"), nil
 	}), func(c *Config) {
-		alice := c.User
-		c.User = func(ctx context.Context) (user.Info, bool) {
-			if u, ok := apirequest.UserFrom(ctx); ok {
-				return u, true
+		alice := c.Identify
+		c.Identify = func(r *http.Request) (user.Info, error) {
+			if u, ok := apirequest.UserFrom(r.Context()); ok {
+				return u, nil
 			}
-			return alice(ctx)
+			return alice(r)
 		}
 	})
 	var running sync.WaitGroup
@@ -231,7 +230,10 @@ func TestManyUsersWithRightsFillAPeer(t *testing.T) {
 		}
 		return says(200, "peer"), nil
 	}), func(c *Config) {
-		c.User = func(ctx context.Context) (user.Info, bool) { return apirequest.UserFrom(ctx) }
+		c.Identify = func(r *http.Request) (user.Info, error) {
+			u, _ := apirequest.UserFrom(r.Context())
+			return u, nil
+		}
 	})
 	if got := Reference().Routing.InFlight; got != places {
 		t.Fatalf("the reference has %d places, and this test is about %d", got, places)

@@ -42,7 +42,7 @@ func eventFor(kind, detail byte, now time.Time) Event {
 	case 1:
 		return PeerGone{id}
 	case 2:
-		return PeerAddress{id, []string{"", "x:1"}[detail/3%2]}
+		return PeerAddress{ID: id, Address: []string{"", "x:1"}[detail/3%2], Direct: detail/6%2 == 1}
 	case 3:
 		return Fetched{Results: []FetchResult{serves(id, incarnation, served...)}, At: now}
 	case 4:

@@ -158,8 +158,9 @@ func newShell(t *testing.T, p Policy, events []Event, transport http.RoundTrippe
 	s.store.Observe(events...)
 	c := Config{
 		Store: s.store, Local: s.local, Transport: transport, Observer: s.seen, Pick: func(int) int { return 0 },
-		User: func(context.Context) (user.Info, bool) {
-			return &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}, true
+		Authorize: Authorized,
+		Identify: func(*http.Request) (user.Info, error) {
+			return &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}, nil
 		},
 	}
 	for _, f := range configure {
@@ -193,7 +194,7 @@ func (s *shell) serve(r *http.Request) *httptest.ResponseRecorder {
 
 // by makes the handler see the user u in every request.
 func by(u user.Info) func(*Config) {
-	return func(c *Config) { c.User = func(context.Context) (user.Info, bool) { return u, u != nil } }
+	return func(c *Config) { c.Identify = func(*http.Request) (user.Info, error) { return u, nil } }
 }
 
 // fromPeers makes every caller a peer.

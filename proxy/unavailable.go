@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // CausePeer is the type of a 503's causes: one for each peer that serves or may serve the request.
@@ -39,8 +41,28 @@ func forbidden(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// unavailable answers 503 as the policy says.
+// Authorized is the Config.Authorize of a handler behind an authorization filter: all requests that
+// come so far are allowed.
+func Authorized(*http.Request) (refusal *metav1.Status, err error) { return nil, nil }
+
+var errUnauthorizable = errors.New("there is no Config.Authorize")
+
+// unavailable answers 503 as the policy says, to callers who may do what they ask for.
 func (e *exchange) unavailable(d Decision) {
+	// A peer is told, not the client: it authorizes the client itself before it answers 503, and must
+	// learn that it can try another peer.
+	if !e.request.Rerouted || !e.h.config.FromPeer(e.r) {
+		refusal, err := e.authorize()
+		if refusal != nil {
+			e.fail(refusal)
+			return
+		}
+		if err != nil {
+			e.h.log.LogAttrs(e.r.Context(), slog.LevelDebug, "a 503 does not say why", slog.Any("err", err))
+			e.fail(&apierrors.StatusError{ErrStatus: e.unnamed()})
+			return
+		}
+	}
 	if e.policy.Quirks.PlainErrors {
 		if e.last != nil { // upstream: responder.Error
 			http.Error(e.w, e.plain(), http.StatusServiceUnavailable)
@@ -57,6 +79,26 @@ func (e *exchange) unavailable(d Decision) {
 	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
 }
 
+// refuse answers with an error that only a request gets that was to leave for a peer. Callers who
+// may not do what they ask for must not learn that a peer serves it.
+func (e *exchange) refuse(err error) {
+	if refusal, _ := e.authorize(); refusal != nil {
+		e.fail(refusal)
+		return
+	}
+	e.fail(err)
+}
+
+// authorize asks whether the caller may do what the request asks for.
+func (e *exchange) authorize() (refusal, err error) {
+	status, err := e.h.config.Authorize(e.r.WithContext(apirequest.WithRequestInfo(e.r.Context(), e.info)))
+	if status == nil {
+		return nil, err
+	}
+	e.w.Header().Set("X-Content-Type-Options", "nosniff") // as a kube-apiserver does
+	return &apierrors.StatusError{ErrStatus: *status}, nil
+}
+
 // plain is the last attempt's error in upstream's words, which differ for upgrades (apimachinery,
 // util/proxy, transport.go and upgradeaware.go).
 func (e *exchange) plain() string {
@@ -68,6 +110,18 @@ func (e *exchange) plain() string {
 		return "error dialing backend: " + e.last.Error()
 	}
 	return e.last.Error()
+}
+
+// unnamed is the body of a 503 for callers of whom it is not known whether they may learn more.
+func (e *exchange) unnamed() metav1.Status {
+	status := metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
+		Message: "this cannot be served at this time",
+	}
+	if e.safeToRepeat() {
+		status.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
+	}
+	return status
 }
 
 // status is the body of a 503. It names peers by identity and never by address.

@@ -178,8 +178,8 @@ const (
 // RequestKinds are all kinds, in the order in which they are shown.
 var RequestKinds = [...]RequestKind{PlainRequest, SubresourceRequest, ForgedRequest}
 
-// ViolationKind is what violations have in common that a search shows once: the finding that explains
-// them, or what they are without their circumstances.
+// ViolationKind is what violations have in common that a search shows once: the finding that
+// explains them, or what they are without their circumstances.
 type ViolationKind struct {
 	// Finding is the number of the finding, and Title what it is called; 0 if the violation is NEW.
 	Finding int    `json:"finding,omitempty"`
@@ -196,7 +196,8 @@ func (k ViolationKind) String() string {
 	return "NEW: " + k.Signature.String()
 }
 
-// Compare orders what a search found: what the KEP demands first, then what is NEW, then by finding.
+// Compare orders what a search found: what the KEP demands first, then what is NEW, then by
+// finding.
 func (f CampaignFinding) Compare(o CampaignFinding) int {
 	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
 }

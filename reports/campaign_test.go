@@ -83,7 +83,8 @@ func TestCampaignGolden(t *testing.T) {
 	}
 }
 
-// A reviewer must find what was searched, what was found, how to see it again, and why to believe it.
+// A reviewer must find what was searched, what was found, how to see it again, and why to believe
+// it.
 func TestACampaignPageSaysWhatMatters(t *testing.T) {
 	for name, c := range map[string]struct {
 		page *Campaign

@@ -24,8 +24,8 @@ type Compared struct {
 	about string
 }
 
-// Open reads one side of a comparison: the directory that a run, a suite or a search left, or one of
-// the files report.json, conformance.yaml, matrix.json and campaign.json alone.
+// Open reads one side of a comparison: the directory that a run, a suite or a search left, or one
+// of the files report.json, conformance.yaml, matrix.json and campaign.json alone.
 func Open(path string) (Compared, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -146,8 +146,8 @@ func (c *Compared) readCampaign(file string) error {
 // errNoRun is the error of a directory without any judged run.
 var errNoRun = errors.New("holds no judged run")
 
-// FindRuns returns the reports of all judged runs below a directory, which may be that of one run or
-// that of a suite, in the order of their paths. Control runs are left out.
+// FindRuns returns the reports of all judged runs below a directory, which may be that of one run
+// or that of a suite, in the order of their paths. Control runs are left out.
 func FindRuns(dir string) ([]RunReport, error) {
 	var all []RunReport
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

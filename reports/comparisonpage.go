@@ -116,8 +116,8 @@ func shortened(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// WriteComparisonMarkdown writes a comparison for a comment on a pull request: what changed, and the
-// rest folded away.
+// WriteComparisonMarkdown writes a comparison for a comment on a pull request: what changed, and
+// the rest folded away.
 func WriteComparisonMarkdown(w io.Writer, c Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** %s\n\n", sign(c.Outcome()), cell(c.Verdict()))

@@ -120,7 +120,8 @@ func TestConformanceRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever stands in a report is read back as it was, and every string in one line: people copy command lines out of it.
+// Whatever stands in a report is read back as it was, and every string in one line: people copy
+// command lines out of it.
 func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	poisoned := func(s string) ConformanceReport {
 		c := smallConformance()
@@ -185,7 +186,8 @@ func TestReadConformanceRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the scenarios say, a run whose negative control did not fail proves nothing, nor does one that was ended early and found nothing.
+// Whatever the scenarios say, a run whose negative control did not fail proves nothing, nor does
+// one that was ended early and found nothing.
 func TestConformanceConclusion(t *testing.T) {
 	scenario := func(core, extended Result) ConformanceScenario {
 		return ConformanceScenario{Name: "x", Core: ProfileResult{Result: core, Reason: "r"}, Extended: ProfileResult{Result: extended, Reason: "r"}}
@@ -225,7 +227,8 @@ func TestConformanceConclusion(t *testing.T) {
 	}
 }
 
-// A profile is read by itself, too: what a suite that was ended had not come to is not to look as if it were beside the point.
+// A profile is read by itself, too: what a suite that was ended had not come to is not to look as
+// if it were beside the point.
 func TestNoProfilePassesOfWhichAPartWasNotRun(t *testing.T) {
 	scenario := func(r Result, reason string) ConformanceScenario {
 		p := ProfileResult{Result: r, Reason: reason}

@@ -14,7 +14,8 @@ func renderConformance(t *testing.T, c ConformanceReport) *html.Node {
 	return parsed(t, WriteConformanceHTML, c)
 }
 
-// The page says all that decides: result, reasons, control, what proves nothing, and how to repeat it.
+// The page says all that decides: result, reasons, control, what proves nothing, and how to repeat
+// it.
 func TestConformancePageSaysWhatMatters(t *testing.T) {
 	page := text(renderConformance(t, smallConformance()))
 	for _, want := range []string{
@@ -30,7 +31,8 @@ func TestConformancePageSaysWhatMatters(t *testing.T) {
 	}
 }
 
-// Where what goes beyond the KEP counts, summary and page name the scenario that failed by it, and say why.
+// Where what goes beyond the KEP counts, summary and page name the scenario that failed by it, and
+// say why.
 func TestWhatFailedAStrictSuiteIsNamed(t *testing.T) {
 	c := smallConformance()
 	c.Metadata.Strict = true

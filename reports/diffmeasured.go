@@ -18,9 +18,9 @@ type RateDiff struct {
 type Shares struct {
 	// Requests is how many there were, and PassedOn how many of them were passed on to a peer.
 	Requests, PassedOn int
-	// OK is how many were answered 2xx or 304. NotFound is how many were told by a 404 that the resource
-	// does not exist, and NoObject how many that the object does not. Unavailable is how many were
-	// answered 503, and Other is the rest.
+	// OK is how many were answered 2xx or 304. NotFound is how many were told by a 404 that the
+	// resource does not exist, and NoObject how many that the object does not. Unavailable is how
+	// many were answered 503, and Other is the rest.
 	OK, NotFound, NoObject, Unavailable, Other int
 }
 

@@ -24,9 +24,9 @@ func headline(r RunReport) string {
 	}
 }
 
-// worst is the failed invariant for the headline: one that counts, or that the scenario tests. It has
-// violations that are NEW, or that the fewest scenarios show; of such invariants, it counts and the
-// scenario tests it if possible.
+// worst is the failed invariant for the headline: one that counts, or that the scenario tests. It
+// has violations that are NEW, or that the fewest scenarios show; of such invariants, it counts and
+// the scenario tests it if possible.
 func worst(r RunReport) (Invariant, bool) {
 	var found Invariant
 	ok := false

@@ -14,7 +14,8 @@ import (
 // hostile breaks out of every context that an unescaped string could stand in.
 const hostile = `</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>{{.}}` + "`${1}`" + `javascript:alert(1)`
 
-// poison puts the string into every string that a report holds, but for those that name one of a fixed set.
+// poison puts the string into every string that a report holds, but for those that name one of a
+// fixed set.
 func poison(v reflect.Value, s string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -57,7 +58,8 @@ func render(t *testing.T, r RunReport) *html.Node {
 	return parsed(t, WriteHTML, r)
 }
 
-// staysText demands that a page in which every string is hostile has the elements of an honest one, and nothing that could run.
+// staysText demands that a page in which every string is hostile has the elements of an honest one,
+// and nothing that could run.
 func staysText(t *testing.T, honest, poisoned *html.Node) {
 	t.Helper()
 	names := func(doc *html.Node) []string {
@@ -137,8 +139,8 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// TestPolicyAllowsOwnBlocks shows that the browser will run the page's own style and script: their hashes are those of the
-// bytes that are really in the page.
+// TestPolicyAllowsOwnBlocks shows that the browser will run the page's own style and script: their
+// hashes are those of the bytes that are really in the page.
 func TestPolicyAllowsOwnBlocks(t *testing.T) {
 	doc := render(t, small())
 	policy := ""

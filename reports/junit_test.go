@@ -83,7 +83,8 @@ func TestJUnitCases(t *testing.T) {
 	}
 }
 
-// TestJUnitIsNeverGreenForNothing: a run without any verdict, or whose every verdict is inconclusive, proves nothing.
+// TestJUnitIsNeverGreenForNothing: a run without any verdict, or whose every verdict is
+// inconclusive, proves nothing.
 func TestJUnitIsNeverGreenForNothing(t *testing.T) {
 	for name, verdicts := range map[string][]invariant.Verdict{
 		"no verdict":           nil,

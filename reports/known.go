@@ -55,8 +55,8 @@ func (i *Invariant) explain(known findings.Catalogue) {
 	slices.SortStableFunc(i.Evidence, func(a, b Evidence) int { return cmp.Compare(a.commonness(), b.commonness()) })
 }
 
-// Unexplained are the kinds of violations that are NEW. cut is how many kinds more there are, of which
-// the report has no evidence.
+// Unexplained are the kinds of violations that are NEW. cut is how many kinds more there are, of
+// which the report has no evidence.
 func (r RunReport) Unexplained() (seen []findings.Seen, cut int) {
 	for _, i := range r.Invariants {
 		for _, e := range i.Evidence {
@@ -75,8 +75,8 @@ func (r RunReport) Unexplained() (seen []findings.Seen, cut int) {
 // mostTold is how many kinds of violations of one invariant a reader is told in full.
 const mostTold = 8
 
-// told returns the evidence that a reader is told in full, and the rest. A finding is told once: its
-// circumstances differ, and its cause does not.
+// told returns the evidence that a reader is told in full, and the rest. A finding is told once:
+// its circumstances differ, and its cause does not.
 func (i Invariant) told() (told, listed []Evidence) {
 	findings := map[int]bool{}
 	for _, e := range i.Evidence {
@@ -236,8 +236,8 @@ func (r RunReport) attribution() string {
 	return fmt.Sprintf(" %s %s NEW; the others are known: %s%s.", counted(r.Verdict.New, "violation"), are, noun, conjunction(numbers))
 }
 
-// Attribution says in short what explains the violations of a profile: "NEW: 3; findings 2, 7"; "" if
-// nothing was violated, or nobody has asked.
+// Attribution says in short what explains the violations of a profile: "NEW: 3; findings 2, 7"; ""
+// if nothing was violated, or nobody has asked.
 func (p ProfileResult) Attribution() string {
 	var words []string
 	if p.New > 0 {

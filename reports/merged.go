@@ -7,9 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// MergedDiscovery is what the servers' merged discovery (/apis, aggregated) listed at last: the last
-// document of each server that the history holds. Resources are "group/version/resource", followed by
-// "/subresource" for a subresource, sorted.
+// MergedDiscovery is what the servers' merged discovery (/apis, aggregated) listed at last: the
+// last document of each server that the history holds. Resources are "group/version/resource",
+// followed by "/subresource" for a subresource, sorted.
 type MergedDiscovery struct {
 	// Everywhere is what all servers listed, and Partly what some of them did, and others did not.
 	Everywhere []string `json:"everywhere,omitempty"`

@@ -95,7 +95,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// The verdict of a run follows from those on its invariants: no other is read, whatever the verdicts are.
+// The verdict of a run follows from those on its invariants: no other is read, whatever the
+// verdicts are.
 func TestReadRefusesAnotherOutcome(t *testing.T) {
 	judged := []invariant.Verdict{
 		{Outcome: invariant.OutcomePass, Checked: 1},

@@ -117,8 +117,8 @@ type Verdict struct {
 	// numbers of the findings that explain the others, sorted.
 	New      int   `json:"new,omitempty"`
 	Findings []int `json:"findings,omitempty"`
-	// Missing are the findings that this scenario shows in released versions, and that this run did not
-	// show although it tested for them: perhaps they are fixed.
+	// Missing are the findings that this scenario shows in released versions, and that this run did
+	// not show although it tested for them: perhaps they are fixed.
 	Missing []Known `json:"missing,omitempty"`
 	// Known is true if a run passes in CI when findings explain everything that failed (--known).
 	Known bool `json:"known,omitempty"`

@@ -45,9 +45,9 @@ func documents() map[string]history.Document {
 	}
 }
 
-// smallRun is a run in which every part of a report occurs once: a is new, b and c are old; b→a is cut, c is restarted, and b
-// answers 404 for what a serves.
-// testedForTests is a patched binary beside a released one.
+// smallRun is a run in which every part of a report occurs once: a is new, b and c are old; b→a is
+// cut, c is restarted, and b answers 404 for what a serves. testedForTests is a patched binary
+// beside a released one.
 func testedForTests() Tested {
 	return Tested{Label: "retry 404s", Binaries: []history.Binary{
 		{Component: "kube-apiserver", Version: older, Says: "Kubernetes " + older, SHA256: strings.Repeat("0a", 32)},
@@ -138,7 +138,8 @@ func smallRun() *history.History {
 	return h
 }
 
-// smallVerdicts are the verdicts on smallRun: one of every outcome and grade, and evidence of every shape.
+// smallVerdicts are the verdicts on smallRun: one of every outcome and grade, and evidence of every
+// shape.
 func smallVerdicts() []invariant.Verdict {
 	h := smallRun()
 	falseOne := h.Operations[9]
@@ -203,7 +204,8 @@ func smallVerdicts() []invariant.Verdict {
 	}
 }
 
-// bigRun is a run of ordinary size: three servers are upgraded under load for 90 s, b→a is cut meanwhile and c is paused.
+// bigRun is a run of ordinary size: three servers are upgraded under load for 90 s, b→a is cut
+// meanwhile and c is paused.
 func bigRun() *history.History {
 	h := smallRun()
 	h.Operations, h.Hops, h.Lifecycle, h.Served, h.Steps, h.Faults = nil, nil, nil, nil, nil, nil
@@ -266,8 +268,8 @@ func bigRun() *history.History {
 	return h
 }
 
-// answerLikeBuiltin answers as the kube-apiserver's own proxy was seen to: down while replaced, 503 while its peer is cut
-// off, 404 after it was itself restarted during the cut.
+// answerLikeBuiltin answers as the kube-apiserver's own proxy was seen to: down while replaced, 503
+// while its peer is cut off, 404 after it was itself restarted during the cut.
 func answerLikeBuiltin(o *history.Operation, t float64, isNew, anyNew bool, replaced float64, random *rand.Rand) {
 	switch {
 	case t < 3.6, t > replaced+0.5 && t < replaced+5.6:

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestContrast checks WCAG 2.2, 1.4.3 (text, 4.5:1) and 1.4.11 (graphics, 3:1) in both colour schemes.
+// TestContrast checks WCAG 2.2, 1.4.3 (text, 4.5:1) and 1.4.11 (graphics, 3:1) in both colour
+// schemes.
 func TestContrast(t *testing.T) {
 	style, err := assets.ReadFile("assets/report.css")
 	if err != nil {

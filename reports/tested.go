@@ -48,8 +48,8 @@ func (t Tested) Properties() (all []reporters.JUnitProperty) {
 	return all
 }
 
-// summarize names in a terminal what the version does not tell: the label, and binaries of the user's
-// own.
+// summarize names in a terminal what the version does not tell: the label, and binaries of the
+// user's own.
 func (t Tested) summarize(w io.Writer) {
 	if t.Label != "" {
 		fmt.Fprintf(w, "tested: %s\n", plain(t.Label))

@@ -71,7 +71,8 @@ func TestStateBands(t *testing.T) {
 	}
 }
 
-// TestEveryOperationIsCounted: counts and buckets add up to the history, but for what the run cancelled itself.
+// TestEveryOperationIsCounted: counts and buckets add up to the history, but for what the run
+// cancelled itself.
 func TestEveryOperationIsCounted(t *testing.T) {
 	h := bigRun()
 	r := New(h, nil, Options{})
@@ -89,7 +90,8 @@ func TestEveryOperationIsCounted(t *testing.T) {
 	}
 }
 
-// TestNewIsPure: the order of the records makes no difference, and New leaves the history as it was.
+// TestNewIsPure: the order of the records makes no difference, and New leaves the history as it
+// was.
 func TestNewIsPure(t *testing.T) {
 	h := smallRun()
 	want := New(h, smallVerdicts(), Options{})

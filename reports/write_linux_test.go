@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// fullDisk are the ways of writing that are tested, with the files that each of them writes, the first one first.
+// fullDisk are the ways of writing that are tested, with the files that each of them writes, the
+// first one first.
 var fullDisk = map[string]struct {
 	write func(dir string) error
 	files []string
@@ -21,8 +22,8 @@ var fullDisk = map[string]struct {
 	"campaign":    {func(dir string) error { return WriteCampaign(dir, smallCampaign()) }, []string{CampaignHTML, CampaignJSON}},
 }
 
-// TestFullDisk writes where files cannot grow beyond 2 KiB, in a process of its own: the kernel then refuses writes half
-// way, as on a full disk, without a file system to fill and without root.
+// TestFullDisk writes where files cannot grow beyond 2 KiB, in a process of its own: the kernel
+// then refuses writes half way, as on a full disk, without a file system to fill and without root.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv("SKEWPROOF_TEST_FULL_DISK"); dir != "" {
 		writeToFullDisk(t, dir)

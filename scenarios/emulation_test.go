@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Of one minor version or of two: no server has another API than FROM before every program is TO, and each then gets its own back by itself.
+// Of one minor version or of two: no server has another API than FROM before every program is TO,
+// and each then gets its own back by itself.
 func TestEmulatedUpgradeChangesProgramsFirstAndAPIsLater(t *testing.T) {
 	for from, emulated := range map[string]string{"v1.36.3": "1.36", "v1.35.4": "1.35"} {
 		plan := emulatedUpgrade.Plan(parameters(3, from, "v1.37.1"))
@@ -45,7 +46,8 @@ func TestEmulatedUpgradeChangesProgramsFirstAndAPIsLater(t *testing.T) {
 	}
 }
 
-// A version that is dropped is watched for longer than it is remembered, with nothing else happening that would refresh what servers know.
+// A version that is dropped is watched for longer than it is remembered, with nothing else
+// happening that would refresh what servers know.
 func TestADroppedVersionIsWatchedUntilItIsForgotten(t *testing.T) {
 	for _, s := range []scenario.Scenario{crdVersionGracePeriod, aggregatedAPIGracePeriod} {
 		plan := s.Plan(parameters(3, "v1.36.3", "v1.37.1"))

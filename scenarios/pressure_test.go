@@ -31,7 +31,8 @@ func TestEveryPressureIsDemandedByAnInvariantOfTheScenario(t *testing.T) {
 	}
 }
 
-// What an invariant is about must be among what a scenario sends, or its verdict may rest on nothing.
+// What an invariant is about must be among what a scenario sends, or its verdict may rest on
+// nothing.
 func TestScenariosDemandTheClassesThatTheyAreAbout(t *testing.T) {
 	type demand = func(pressure) int
 	passedOn := func(p pressure) int { return p.PassedOn }

@@ -49,7 +49,8 @@ func TestTheCatalogueIsInOrder(t *testing.T) {
 	}
 }
 
-// A scenario that cannot fail proves nothing, and neither does one that fails only where the KEP demands nothing.
+// A scenario that cannot fail proves nothing, and neither does one that fails only where the KEP
+// demands nothing.
 func TestEveryScenarioMustFailOnSomething(t *testing.T) {
 	grades := map[string]invariant.Grade{}
 	for _, i := range invariant.All() {

@@ -17,7 +17,8 @@ type part struct {
 	ends, breaks bool
 }
 
-// back sends something of the answer back: the far end calls it, what it carries arrives later, in order.
+// back sends something of the answer back: the far end calls it, what it carries arrives later, in
+// order.
 func (x *exchange) back(bytes int, p part) {
 	s, l := x.s, x.link
 	if x.gone || x.lost {

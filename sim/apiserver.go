@@ -194,7 +194,8 @@ func pageOf(size int, object string, query url.Values) string {
 	return fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, next, items)
 }
 
-// readable is the media type that an answer may have, by what its client reads; false if there is none.
+// readable is the media type that an answer may have, by what its client reads; false if there is
+// none.
 func readable(accept string) ([]string, bool) {
 	switch {
 	case accept == "", strings.Contains(accept, "json"), strings.Contains(accept, "*/*"):

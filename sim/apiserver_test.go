@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// kube-apiserver looks for the object that a binding or an eviction is of, and makes none (k8s.io/kubernetes, pkg/registry/core/pod/storage).
+// kube-apiserver looks for the object that a binding or an eviction is of, and makes none
+// (k8s.io/kubernetes, pkg/registry/core/pod/storage).
 func TestASubresourceIsCreatedOfAnObjectThatIsThere(t *testing.T) {
 	setup := only(t, proxy.Reference())
 	setup.Version = recorded.Get

@@ -14,8 +14,9 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// BenchmarkSchedule is one schedule of three servers and twenty requests, seven of which are passed on: with two faults of links and their
-// healing, and with a server that is restarted in between. Each CPU has a simulator of its own: -cpu 1,2 tells what a second one brings.
+// BenchmarkSchedule is one schedule of three servers and twenty requests, seven of which are passed
+// on: with two faults of links and their healing, and with a server that is restarted in between.
+// Each CPU has a simulator of its own: -cpu 1,2 tells what a second one brings.
 func BenchmarkSchedule(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as the searches of the command have it
 	slow := scenario.Step{Action: scenario.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
@@ -51,9 +52,10 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth is what a schedule costs with more requests, and with more servers. With the reference each server asks every other one what it
-// serves as often as before, so that events grow with the square of the servers; 1.37 asks when a lease changes, which none does here. ns/event
-// is what each costs.
+// BenchmarkGrowth is what a schedule costs with more requests, and with more servers. With the
+// reference each server asks every other one what it serves as often as before, so that events grow
+// with the square of the servers; 1.37 asks when a lease changes, which none does here. ns/event is
+// what each costs.
 func BenchmarkGrowth(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600))
 	for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {

@@ -8,13 +8,15 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Case is what is done to a control plane and what is asked of it, as data. Together with a tape it is all that a run depends on. The
-// servers and steps are those of a plan, so that the same case can be carried out on real processes.
+// Case is what is done to a control plane and what is asked of it, as data. Together with a tape it
+// is all that a run depends on. The servers and steps are those of a plan, so that the same case
+// can be carried out on real processes.
 type Case struct {
 	Servers  []scenario.Server `json:"servers"`
 	Steps    []scenario.Step   `json:"steps"`
 	Requests []Request         `json:"requests,omitempty"`
-	// Settled begins with a control plane that has been up for a while, rather than with starting it: a quarter of the cost of a short case.
+	// Settled begins with a control plane that has been up for a while, rather than with starting
+	// it: a quarter of the cost of a short case.
 	Settled bool `json:"settled,omitempty"`
 	// Load, if set, asks continually beside the Requests, as the traffic of a scenario does.
 	Load *Load `json:"load,omitempty"`
@@ -22,8 +24,9 @@ type Case struct {
 
 // Request is one request of a client: what is asked, of whom, and when.
 type Request struct {
-	// Step is after which step it is sent, and After how long after its end; 0 is before the first step, when every server is ready.
-	// So a request keeps its place when steps before it are taken out.
+	// Step is after which step it is sent, and After how long after its end; 0 is before the first
+	// step, when every server is ready. So a request keeps its place when steps before it are taken
+	// out.
 	Step  int           `json:"step"`
 	After time.Duration `json:"after"`
 
@@ -36,10 +39,12 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s, of %s, %s after step %d", r.Request.String(), r.Server, r.After, r.Step)
 }
 
-// MinQPS and MaxQPS bound a load, in requests per second. With none, time would not pass between two requests.
+// MinQPS and MaxQPS bound a load, in requests per second. With none, time would not pass between
+// two requests.
 const MinQPS, MaxQPS = 0.001, 100_000
 
-// Validate checks that the case can be carried out: its plan, as scenarios do, and that requests are of servers and steps that there are.
+// Validate checks that the case can be carried out: its plan, as scenarios do, and that requests
+// are of servers and steps that there are.
 func (c *Case) Validate() error {
 	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
 	if err := plan.Validate(); err != nil {

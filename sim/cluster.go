@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The simulator is a cluster like the others: package cluster says what the methods below do. Those that wait do so in the
-// driver's task.
+// The simulator is a cluster like the others: package cluster says what the methods below do. Those
+// that wait do so in the driver's task.
 var (
 	_ cluster.Cluster          = (*driver)(nil)
 	_ cluster.Configurer       = (*driver)(nil)

@@ -84,8 +84,9 @@ func hashes(t *testing.T) string {
 
 const childEnv = "SKEWPROOF_TEST_HASHES"
 
-// TestASeedMeansTheSameEverywhere compares the traces of this process, whatever it was built with and however many processors it uses, with those
-// of others: what was written down, and children with one processor and with several.
+// TestASeedMeansTheSameEverywhere compares the traces of this process, whatever it was built with
+// and however many processors it uses, with those of others: what was written down, and children
+// with one processor and with several.
 func TestASeedMeansTheSameEverywhere(t *testing.T) {
 	got := hashes(t)
 	if os.Getenv(childEnv) != "" {

@@ -13,8 +13,8 @@ import (
 // readyPatience is how long a step waits for a server to be ready, or to end, before it fails.
 const readyPatience = 30 * time.Second
 
-// driver lets the executor of steps work in virtual time, in a task of its own: it is the executor's clock, load and definer,
-// its cluster (cluster.go), and its recorder.
+// driver lets the executor of steps work in virtual time, in a task of its own: it is the
+// executor's clock, load and definer, its cluster (cluster.go), and its recorder.
 type driver struct {
 	s      *Simulator
 	c      *Case
@@ -31,7 +31,8 @@ func (d *driver) reset(s *Simulator, c *Case, strict bool) error {
 	return d.steps.Prepare(config, c.Servers, c.Steps)
 }
 
-// run waits for the servers and carries out the steps. Requests that are to follow a step are sent from its end on.
+// run waits for the servers and carries out the steps. Requests that are to follow a step are sent
+// from its end on.
 func (d *driver) run(t *vtime.Task) {
 	d.task = t
 	ctx := context.Background()
@@ -84,7 +85,8 @@ func (d *driver) Sleep(_ context.Context, t history.Time) error {
 	return nil
 }
 
-// recorder is the driver as a [step.Recorder]. The history is in memory, so that it can always be written.
+// recorder is the driver as a [step.Recorder]. The history is in memory, so that it can always be
+// written.
 type recorder driver
 
 // Step writes a step down, and sends the requests that follow it.

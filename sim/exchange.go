@@ -365,7 +365,8 @@ func (x *exchange) newHop() history.Hop {
 	return hop
 }
 
-// altered says how the request that a peer has sent on differs from the client's, "" if it does not.
+// altered says how the request that a peer has sent on differs from the client's, "" if it does
+// not.
 func (x *exchange) altered() string {
 	r, t := x.request, x.op.template
 	switch {

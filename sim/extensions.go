@@ -18,7 +18,8 @@ import (
 // resourceKey names a resource or a subresource.
 type resourceKey struct{ group, version, resource, subresource string }
 
-// extended is what a server serves beside what its version does: the custom resources and aggregated APIs that it has seen.
+// extended is what a server serves beside what its version does: the custom resources and
+// aggregated APIs that it has seen.
 type extended struct {
 	seen  []scenario.Definition
 	cache *extendedDocument // nil with none seen: then the version's own is right
@@ -89,7 +90,8 @@ func (s *Simulator) define(d scenario.Definition, exists bool) {
 	if exists {
 		s.extensions = append(s.extensions, d)
 	}
-	// kube-apiserver lists the resources of a group version by name, whatever the order in which they were defined.
+	// kube-apiserver lists the resources of a group version by name, whatever the order in which
+	// they were defined.
 	slices.SortFunc(s.extensions, func(a, b scenario.Definition) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
@@ -102,7 +104,8 @@ func (s *Simulator) define(d scenario.Definition, exists bool) {
 	}
 }
 
-// see takes in which extensions there are: the server serves them from now on, and those that are gone no more.
+// see takes in which extensions there are: the server serves them from now on, and those that are
+// gone no more.
 func (srv *server) see(now []scenario.Definition) {
 	if slices.EqualFunc(srv.seen, now, func(a, b scenario.Definition) bool {
 		return a.Group == b.Group && a.Resource == b.Resource && slices.Equal(a.Versions, b.Versions)
@@ -149,7 +152,8 @@ func (srv *server) learnLocal() {
 	}
 }
 
-// extend makes the documents of a version with extensions. They come after what is built in, as kube-apiserver lists them.
+// extend makes the documents of a version with extensions. They come after what is built in, as
+// kube-apiserver lists them.
 func (s *Simulator) extend(v *recorded.Version, definitions []scenario.Definition) *extendedDocument {
 	key := v.Document.Hash
 	for _, d := range definitions {
@@ -189,8 +193,8 @@ func (s *Simulator) extend(v *recorded.Version, definitions []scenario.Definitio
 	return e
 }
 
-// storageVersionObjects is what every server that has written its StorageVersion objects, and whose lease still exists, can serve. Neither
-// custom resources nor aggregated APIs have any.
+// storageVersionObjects is what every server that has written its StorageVersion objects, and whose
+// lease still exists, can serve. Neither custom resources nor aggregated APIs have any.
 func (s *Simulator) storageVersionObjects() *proxy.StorageVersions {
 	e := &proxy.StorageVersions{Served: map[schema.GroupVersionResource][]proxy.ServerID{}}
 	for _, srv := range s.servers {

@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What each kind of fault between b and a does to a request that b passes on to a, and that nobody else can serve.
+// What each kind of fault between b and a does to a request that b passes on to a, and that nobody
+// else can serve.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fault.Fault
@@ -132,7 +133,8 @@ func TestAWatchThroughAPeer(t *testing.T) {
 	}
 }
 
-// A reset that is healed before its time has come loses nothing, as with toxiproxy: the request was held up, no more.
+// A reset that is healed before its time has come loses nothing, as with toxiproxy: the request was
+// held up, no more.
 func TestAResetThatIsHealedInTime(t *testing.T) {
 	for _, direction := range []fault.Direction{fault.Up, fault.Down} {
 		for healedAfter, want := range map[time.Duration]struct {
@@ -156,7 +158,8 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 	}
 }
 
-// A process that is stopped while it starts must leave nothing behind that others could take for a server that lives.
+// A process that is stopped while it starts must leave nothing behind that others could take for a
+// server that lives.
 func TestStoppedWhileItStarts(t *testing.T) {
 	nobodys := history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}
 	stopping := scenario.Step{Action: scenario.Stop, Server: "c"}
@@ -176,8 +179,8 @@ func TestStoppedWhileItStarts(t *testing.T) {
 	}
 }
 
-// Upstream asks etcd where a peer is for each request, and the request hangs until etcd answers. (Seen on real processes, in
-// etcd-cut-off-one-server.) The reference knows where its peers are.
+// Upstream asks etcd where a peer is for each request, and the request hangs until etcd answers.
+// (Seen on real processes, in etcd-cut-off-one-server.) The reference knows where its peers are.
 func TestWithoutEtcdUpstreamFindsNoPeer(t *testing.T) {
 	for policy, hangs := range map[string]bool{"upstream-1.37": true, "alpha-1.28": true, "reference": false} {
 		p, err := proxy.PresetNamed(policy)

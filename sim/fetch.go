@@ -135,8 +135,8 @@ type question struct {
 	left    int       // documents that have not come, or failed
 	hashes  [2]string // of those that have come
 	fetches [2]fetch
-	// unroutable is true if no path leads to the address that the peer advertised: that is not looked up again for the second
-	// document.
+	// unroutable is true if no path leads to the address that the peer advertised: that is not
+	// looked up again for the second document.
 	unroutable bool
 }
 
@@ -185,7 +185,8 @@ func (f *fetch) progressed() {
 	}
 }
 
-// nothing is the hash of a document of which nothing came, where that is taken for a document: no server's own.
+// nothing is the hash of a document of which nothing came, where that is taken for a document: no
+// server's own.
 const nothing = "nothing"
 
 // lateFetch is that the time for a fetch is over.
@@ -290,7 +291,8 @@ func (srv *server) tell(e proxy.Event) {
 	srv.store.Observe(srv.s.setup.events(srv, []proxy.Event{e})...)
 }
 
-// settleFirst observes that all that existed at the start is known, under a policy that waits for it: every peer that lives was asked.
+// settleFirst observes that all that existed at the start is known, under a policy that waits for
+// it: every peer that lives was asked.
 func (srv *server) settleFirst() {
 	if !srv.policy.Knowledge.WaitForPeers || srv.store.Table().Synced() {
 		return

@@ -37,7 +37,7 @@ func (srv *server) begin() {
 	}
 	srv.newHandler()
 	if stale := srv.policy.Knowledge.StaleAfter; srv.sidecar() || srv.on && stale > 0 {
-		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale})
+		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale, Direct: srv.direct()})
 	}
 }
 
@@ -121,7 +121,8 @@ func addressEvents(about *server, was, now lease) []proxy.Event {
 	return []proxy.Event{proxy.PeerAddress{ID: about.id}}
 }
 
-// identityEvents adds what a kube-apiserver learns of a peer's identity lease: each is a live server.
+// identityEvents adds what a kube-apiserver learns of a peer's identity lease: each is a live
+// server.
 func identityEvents(events []proxy.Event, about *server, was, now lease) []proxy.Event {
 	switch {
 	case now.identity && (!was.identity || was.holder != now.holder):

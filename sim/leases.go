@@ -34,7 +34,8 @@ type lease struct {
 	beaten    vtime.Time
 }
 
-// removesLease reports whether this version removes its identity lease when it starts and when it stops (from 1.35).
+// removesLease reports whether this version removes its identity lease when it starts and when it
+// stops (from 1.35).
 func (srv *server) removesLease() bool { return minorOf(srv.release) >= 35 }
 
 // takeIdentity writes the identity lease of a starting process.
@@ -43,8 +44,9 @@ func (srv *server) takeIdentity() {
 		srv.lease.identity = false
 		srv.s.announce(srv)
 	}
-	// Up to 1.34 the lease controller names the holder only when it creates the lease (component-helpers, apimachinery/lease), so that peers do
-	// not notice that a server was restarted.
+	// Up to 1.34 the lease controller names the holder only when it creates the lease
+	// (component-helpers, apimachinery/lease), so that peers do not notice that a server was
+	// restarted.
 	if !srv.lease.identity {
 		srv.lease.holder = srv.incarnation
 	}
@@ -149,7 +151,8 @@ func (srv *server) lapsed() {
 	}
 }
 
-// etcdChanged is called when a server may have lost or found its way to etcd, or has come back to life.
+// etcdChanged is called when a server may have lost or found its way to etcd, or has come back to
+// life.
 func (s *Simulator) etcdChanged(srv *server) {
 	cut := s.link(srv.index, s.etcdEnd()).blocked()
 	switch {

@@ -42,7 +42,8 @@ type link struct {
 	dialled  int               // connections
 	// warm is true when a connection stands: then a request needs no handshake.
 	warm bool
-	// carried is how many bytes of answers have come over that connection since the last fault was switched on.
+	// carried is how many bytes of answers have come over that connection since the last fault was
+	// switched on.
 	carried  int64
 	heard    vtime.Time // when something last came back on it
 	watched  bool       // health is looked at
@@ -109,7 +110,8 @@ func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
 	return max(0, took)
 }
 
-// latencies are what a way through a healthy network or a healthy program takes, the likeliest twice.
+// latencies are what a way through a healthy network or a healthy program takes, the likeliest
+// twice.
 var latencies = [...]time.Duration{500 * time.Microsecond, 500 * time.Microsecond, 2 * time.Millisecond, 200 * time.Microsecond, 15 * time.Millisecond}
 
 // latency is how long something takes that nothing is done to.
@@ -156,7 +158,8 @@ func (s *Simulator) watch(l *link) {
 	})
 }
 
-// answering reports whether the other end of a connection would answer a ping, which counts as hearing it.
+// answering reports whether the other end of a connection would answer a ping, which counts as
+// hearing it.
 func (s *Simulator) answering(l *link) bool {
 	if l.blocked() || !s.servers[l.to].gate.Open() {
 		return false
@@ -187,7 +190,8 @@ func (s *Simulator) inject(f fault.Fault) *active {
 	return a
 }
 
-// heal switches a fault off. Connections that hung in a black hole are reset: what was lost in them never comes.
+// heal switches a fault off. Connections that hung in a black hole are reset: what was lost in them
+// never comes.
 func (s *Simulator) heal(a *active) {
 	l := s.link(s.endpoint(a.From), s.endpoint(a.To))
 	l.on = slices.DeleteFunc(l.on, func(o *active) bool { return o == a })

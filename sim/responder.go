@@ -52,7 +52,8 @@ func (w *responder) Flush() {
 	w.send()
 }
 
-// CloseNotify is what the API machinery looks for in a writer that it wraps. Nobody asks it anything.
+// CloseNotify is what the API machinery looks for in a writer that it wraps. Nobody asks it
+// anything.
 func (w *responder) CloseNotify() <-chan bool { return nil }
 
 // head begins the answer.

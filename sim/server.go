@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -18,7 +17,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// phase is what a server's process is doing. One that is paused is running, behind a gate that is shut.
+// phase is what a server's process is doing. One that is paused is running, behind a gate that is
+// shut.
 type phase int
 
 const (
@@ -73,7 +73,8 @@ const (
 // listening reports whether the process takes connections.
 func (srv *server) listening() bool { return srv.phase == running }
 
-// start begins a new process of a release that serves what a version does. It becomes ready by itself.
+// start begins a new process of a release that serves what a version does. It becomes ready by
+// itself.
 func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
 	srv.release, srv.version = release, v
@@ -167,7 +168,7 @@ func (srv *server) makeHandler() {
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
 		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		User:     s.user, RequestInfo: workload.RequestInfo,
+		Identify: s.user, Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
@@ -206,18 +207,14 @@ func (t *proxyRings) Happen() {
 }
 
 // users are made once: handlers only read them.
-func (s *Simulator) user(ctx context.Context) (user.Info, bool) {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return nil, false
-	}
-	name := x.seenAs()
+func (s *Simulator) user(r *http.Request) (user.Info, error) {
+	name := r.Context().Value(exchangeKey{}).(*exchange).seenAs()
 	u := s.users[name]
 	if u == nil {
 		u = newUser(name)
 		s.users[name] = u
 	}
-	return u, true
+	return u, nil
 }
 
 // kill ends the process without warning.
@@ -247,7 +244,8 @@ func (srv *server) hangUp() {
 	srv.incoming = srv.incoming[:0]
 }
 
-// stop ends the process gracefully: no new connections, what is under way is finished, leases are removed.
+// stop ends the process gracefully: no new connections, what is under way is finished, leases are
+// removed.
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")

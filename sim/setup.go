@@ -7,10 +7,12 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy/peers"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// What comes of the setups of servers: what real processes do, see docs/findings.md and internal/cluster/local.
+// What comes of the setups of servers: what real processes do, see docs/findings.md and
+// internal/cluster/local.
 
 // errDistrusted ends a TLS handshake: nothing was delivered.
 var errDistrusted = &netError{text: "tls: failed to verify certificate", undelivered: true}
@@ -108,7 +110,8 @@ func (srv *server) refuse() {
 	srv.s.driver.wake()
 }
 
-// block sets what stands on the links from and to a server because of its setup and those of the others, or nothing.
+// block sets what stands on the links from and to a server because of its setup and those of the
+// others, or nothing.
 func (srv *server) block(on bool) {
 	s := srv.s
 	for i, other := range s.servers {
@@ -125,8 +128,9 @@ func (srv *server) block(on bool) {
 	}
 }
 
-// obstructed lets a connection end at the obstacle on its link, and reports whether there is one that ends it. A server lets a
-// front proxy in that is not allowed, and refuses its request; see [Simulator.unauthorized].
+// obstructed lets a connection end at the obstacle on its link, and reports whether there is one
+// that ends it. A server lets a front proxy in that is not allowed, and refuses its request; see
+// [Simulator.unauthorized].
 func (s *Simulator) obstructed(x *exchange) bool {
 	l := x.link
 	l.dialled++
@@ -174,4 +178,16 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 	}
 	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
 	return true
+}
+
+// direct is where the servers are, if the setup tells the sidecar.
+func (srv *server) direct() []peers.StaticPeer {
+	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() || srv.policy.Fetching.Direct <= 0 {
+		return nil
+	}
+	var all []peers.StaticPeer
+	for _, s := range srv.s.servers {
+		all = append(all, peers.StaticPeer{ID: s.id, Address: s.address})
+	}
+	return all
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// What comes of a request that b, or a client of a, makes for what a alone serves, when one of the two was started with a setup of its own.
+// What comes of a request that b, or a client of a, makes for what a alone serves, when one of the
+// two was started with a setup of its own.
 func TestSetups(t *testing.T) {
 	reference, upstream := proxy.Reference(), proxy.Upstream137()
 	for name, c := range map[string]struct {
@@ -93,7 +94,8 @@ func TestSetups(t *testing.T) {
 	}
 }
 
-// Clients of a server whose certificate has expired get no further than the handshake, and that is no fault of the server's answers.
+// Clients of a server whose certificate has expired get no further than the handshake, and that is
+// no fault of the server's answers.
 func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
 	c := three(soak(10*time.Second)).asking(0, "a", onlyNew, 5*time.Second, 1)
 	c.Servers[0].Setup = &scenario.Setup{Serving: scenario.CertificateExpired}
@@ -124,7 +126,8 @@ func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
 	}
 }
 
-// A server that emulates an older version serves what that one does, to itself and to others, and is what it is for all else.
+// A server that emulates an older version serves what that one does, to itself and to others, and
+// is what it is for all else.
 func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 	emulating := scenario.Step{Action: scenario.Replace, Server: "b", Version: newer, Setup: &scenario.Setup{EmulatedVersion: "1.36"}}
 	itself := scenario.Step{Action: scenario.Restart, Server: "b"}
@@ -195,8 +198,9 @@ func TestASettledClusterKeepsItsSetups(t *testing.T) {
 	}
 }
 
-// Upstream's round of fetches looks a peer's address up once, and waits half a minute for each document that it asks where no way leads. That the
-// peer says another address meanwhile does not help. (Seen on real processes, in advertised-address-unroutable.)
+// Upstream's round of fetches looks a peer's address up once, and waits half a minute for each
+// document that it asks where no way leads. That the peer says another address meanwhile does not
+// help. (Seen on real processes, in advertised-address-unroutable.)
 func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 	for policy, want := range map[string]int{"upstream-1.37": 404, "reference": 200} {
 		p, err := proxy.PresetNamed(policy)

@@ -24,7 +24,8 @@ import (
 
 // Setup is what all runs of a simulator have in common.
 type Setup struct {
-	// Policy is what the proxy of a server of that version does; false where the feature is off. Required.
+	// Policy is what the proxy of a server of that version does; false where the feature is off.
+	// Required.
 	Policy func(version string) (proxy.Policy, bool)
 	// Sidecar says where the proxies run. True: each is a sidecar of its kube-apiserver
 	// (proxy/sidecar). It publishes an endpoint lease, joins leases in a [peers.Roster], closes silent
@@ -105,7 +106,8 @@ type Result struct {
 	Hash, Shape uint64
 	// Reached are the interesting states that the run came to.
 	Reached Reached
-	// Suspect is false only if no invariant can be violated, so that the history need not be judged to know that.
+	// Suspect is false only if no invariant can be violated, so that the history need not be judged
+	// to know that.
 	Suspect bool
 	// Events is how many events were carried out, and Until how much time passed.
 	Events int
@@ -135,7 +137,8 @@ type Options struct {
 // maxRun bounds the virtual time of a run. The history's end says what was not done by then.
 const maxRun = 24 * time.Hour
 
-// Run carries out a case. The error says why it could not be; what servers and clients do is never an error.
+// Run carries out a case. The error says why it could not be; what servers and clients do is never
+// an error.
 func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	if err := s.prepare(c, t, o); err != nil {
 		return nil, err

@@ -141,8 +141,8 @@ func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
 	}
 }
 
-// A run that takes longer than any may is no pass, whatever it was that it did not come to; what was done to servers until then is on record. One that just
-// takes long is over.
+// A run that takes longer than any may is no pass, whatever it was that it did not come to; what
+// was done to servers until then is on record. One that just takes long is over.
 func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
 	const day = 24 * time.Hour
 	kill := scenario.Step{Action: scenario.Kill, Server: "a"}

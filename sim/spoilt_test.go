@@ -9,8 +9,10 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What b answers for what only a serves: when fetches of a's /apis have failed for 10 s, and four minutes after they do no more. An unrelated restart
-// has everybody asked. TestUpstreamTakesEmptyBodyForDocument in package proxy drives upstream's own code through the same.
+// What b answers for what only a serves: when fetches of a's /apis have failed for 10 s, and four
+// minutes after they do no more. An unrelated restart has everybody asked.
+// TestUpstreamTakesEmptyBodyForDocument in package proxy drives upstream's own code through the
+// same.
 func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	down := func(bytes int64) *fault.Fault {
 		return &fault.Fault{Kind: fault.LimitData, From: "b", To: "a", Direction: fault.Down, Bytes: bytes}
@@ -53,7 +55,8 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	}
 }
 
-// v1.34 dies of a fetch that fails, and lives on after one that breaks off before anything of the document has come.
+// v1.34 dies of a fetch that fails, and lives on after one that breaks off before anything of the
+// document has come.
 func TestNothingComesOfNothing(t *testing.T) {
 	for manner, dies := range map[fault.DiscoveryFailure]bool{fault.BreaksOff: false, fault.CutShort: true} {
 		r := run(t, only(t, proxy.Upstream134()), three(soak(10*time.Second), scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis", Failure: manner},

@@ -108,8 +108,8 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	return s.failed(op, asked, late, ignorant)
 }
 
-// odd reports whether a request that had to cross got an answer that few requests get where they are
-// served, and on which AnsweredAlike rules.
+// odd reports whether a request that had to cross got an answer that few requests get where they
+// are served, and on which AnsweredAlike rules.
 func (op *operation) odd() bool {
 	switch op.Status {
 	case http.StatusSwitchingProtocols:

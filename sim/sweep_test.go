@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What a server that was killed served, others go on listing until its lease has expired. Nobody serves it, and clients that believe discovery ask for it.
+// What a server that was killed served, others go on listing until its lease has expired. Nobody
+// serves it, and clients that believe discovery ask for it.
 func TestASweepAsksForWhatIsOnlyListed(t *testing.T) {
 	for _, c := range []struct {
 		policy proxy.Policy

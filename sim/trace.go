@@ -41,7 +41,8 @@ type trace struct {
 	entries []entry
 }
 
-// FNV-1a, 64 bits, over the fields as numbers: fast, and the same everywhere (hash/fnv works on bytes).
+// FNV-1a, 64 bits, over the fields as numbers: fast, and the same everywhere (hash/fnv works on
+// bytes).
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211

@@ -15,7 +15,8 @@ import (
 // transport is how one server reaches its peers.
 type transport struct{ *server }
 
-// RoundTrip sends what a handler of this server passes on. It waits in the task of the request that is passed on.
+// RoundTrip sends what a handler of this server passes on. It waits in the task of the request that
+// is passed on.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	parent := r.Context().Value(exchangeKey{}).(*exchange)
 	trace := httptrace.ContextClientTrace(r.Context())
@@ -102,7 +103,8 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// values is the context under that of a request at its target, where the API machinery's own filters would have put what it is about.
+// values is the context under that of a request at its target, where the API machinery's own
+// filters would have put what it is about.
 func (s *Simulator) values(x *exchange) context.Context {
 	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
 		return x.op.template.values

@@ -42,7 +42,8 @@ func splice(_ context.Context, client, peer io.ReadWriteCloser, _ io.Reader) {
 	_ = peer.Close()
 }
 
-// wire is the connection of a request whose handler has taken it over. Nobody asks for its addresses or sets deadlines.
+// wire is the connection of a request whose handler has taken it over. Nobody asks for its
+// addresses or sets deadlines.
 type wire struct {
 	net.Conn
 	w      *responder

@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What becomes of a connection that is upgraded, at a server that has what is asked for and through one that has not.
+// What becomes of a connection that is upgraded, at a server that has what is asked for and through
+// one that has not.
 func TestAWebSocketStandsAndBreaks(t *testing.T) {
 	later := func(steps ...scenario.Step) []scenario.Step {
 		return append([]scenario.Step{soak(3500 * time.Millisecond)}, steps...)

@@ -15,7 +15,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// programVariable makes a copy of this test binary the program itself: what runs other runs runs itself.
+// programVariable makes a copy of this test binary the program itself: what runs other runs runs
+// itself.
 const programVariable = "SKEWPROOF_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,8 @@ func program(t *testing.T, output *bytes.Buffer, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// breakOff starts a program that carries out runs into dir, and sends it SIGINT once these of them are under way. It returns when the program has ended.
+// breakOff starts a program that carries out runs into dir, and sends it SIGINT once these of them
+// are under way. It returns when the program has ended.
 func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -136,7 +138,8 @@ func TestConformanceOfTwoAtATime(t *testing.T) {
 	}
 }
 
-// interrupted sends SIGINT to a conformance suite once there are the runs in directories of its output. The report that it leaves never passes.
+// interrupted sends SIGINT to a conformance suite once there are the runs in directories of its
+// output. The report that it leaves never passes.
 func interrupted(t *testing.T, underWay []string, words ...string) (report reports.ConformanceReport, said, junit string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -191,7 +194,8 @@ func TestConformanceInterrupted(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends all runs that are under way, each says so, and one that was over before its turn came keeps its verdict.
+// Ctrl-C ends all runs that are under way, each says so, and one that was over before its turn came
+// keeps its verdict.
 func TestConformanceInterruptedInTwo(t *testing.T) {
 	t.Parallel()
 	report, said, junit := interrupted(t, []string{"scenarios/upgrade-downgrade-upgrade", "scenarios/long-campaign"},

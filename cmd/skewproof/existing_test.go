@@ -20,7 +20,8 @@ contexts:
 - {name: b, context: {cluster: b, user: me}}
 `
 
-// Servers that are somebody else's are asked for nothing that harms them, and that is said before any of them is dialled.
+// Servers that are somebody else's are asked for nothing that harms them, and that is said before
+// any of them is dialled.
 func TestExistingServersAreOnlyRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("kubeconfig", []byte(twoServers), 0o600); err != nil {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// A command that runs out of room says so and what it had found, and leaves nothing that is only half there. No file of its process may grow beyond 2 KiB: the
-// kernel then refuses writes half way, as on a full disk.
+// A command that runs out of room says so and what it had found, and leaves nothing that is only
+// half there. No file of its process may grow beyond 2 KiB: the kernel then refuses writes half
+// way, as on a full disk.
 func TestFullDiskLeavesNoHalves(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -118,7 +118,8 @@ func TestDryRunShowsTheSidecars(t *testing.T) {
 	}
 }
 
-// The arguments of a sidecar are written here and read there: the one must speak the other's language.
+// The arguments of a sidecar are written here and read there: the one must speak the other's
+// language.
 func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	args := local.ProxyArguments(local.Place{Real: netip.MustParseAddrPort("198.18.0.6:6443"), Own: netip.MustParseAddrPort("198.18.0.6:6444")}, local.Files{})
 	command, rest, err := newRoot().Find(args)
@@ -130,7 +131,8 @@ func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	}
 }
 
-// The command line in a report must repeat the run: it is parsed here by the program's own flags, whatever the run.
+// The command line in a report must repeat the run: it is parsed here by the program's own flags,
+// whatever the run.
 func TestTheReproducingCommandIsTheRun(t *testing.T) {
 	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
 	if err != nil {

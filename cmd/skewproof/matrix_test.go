@@ -60,7 +60,8 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 	}
 }
 
-// A pair that cannot be run is cells that say so; it neither keeps the others from being run nor is anything fetched for it.
+// A pair that cannot be run is cells that say so; it neither keeps the others from being run nor is
+// anything fetched for it.
 func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	t.Parallel()
 	const good, bad = "v1.36.3..v1.37.1", "v1.36.x..v1.37.1"

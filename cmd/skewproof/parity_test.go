@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// passedOff leaves a simulated run of quiet in base as though real processes had been through it: on builtin, whatever its subject was.
+// passedOff leaves a simulated run of quiet in base as though real processes had been through it:
+// on builtin, whatever its subject was.
 func passedOff(t *testing.T, base, subject string) {
 	t.Helper()
 	dir := filepath.Join(base, "quiet-builtin-local")
@@ -33,7 +34,8 @@ func passedOff(t *testing.T, base, subject string) {
 	}
 }
 
-// Real runs that are there already are compared and not repeated: in a test, nothing real could be started.
+// Real runs that are there already are compared and not repeated: in a test, nothing real could be
+// started.
 func TestParityOfRunsThatAreThere(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -44,7 +46,8 @@ func TestParityOfRunsThatAreThere(t *testing.T) {
 	}
 }
 
-// A run without any proxy that passes for one with it disagrees with the simulator, and nobody knows why.
+// A run without any proxy that passes for one with it disagrees with the simulator, and nobody
+// knows why.
 func TestParityFindsWhatDisagrees(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -60,7 +63,8 @@ func TestParityFindsWhatDisagrees(t *testing.T) {
 	}
 }
 
-// All of this is seen before anything is started: each of these would take minutes, or come to nothing and say that all is well.
+// All of this is seen before anything is started: each of these would take minutes, or come to
+// nothing and say that all is well.
 func TestParityRefusesWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("file", nil, 0o644); err != nil {

@@ -59,7 +59,8 @@ func TestWrongProxyOptionsAreWrongUsage(t *testing.T) {
 	}
 }
 
-// The command itself, with no kube-apiserver behind it: it serves, says that it is not ready, and ends when it is told to.
+// The command itself, with no kube-apiserver behind it: it serves, says that it is not ready, and
+// ends when it is told to.
 func TestProxyRunsUntilItIsToldToStop(t *testing.T) {
 	dir := t.TempDir()
 	issue := func(authority, name string, r pki.Request) (*pki.Authority, pki.Pair) {

@@ -166,7 +166,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// The files that the end-to-end tests replay on real processes can be read, and show what they are named after.
+// The files that the end-to-end tests replay on real processes can be read, and show what they are
+// named after.
 func TestTheFilesOfTheEndToEndTestsStillShowWhatTheyAreAbout(t *testing.T) {
 	files, err := filepath.Glob("../../internal/e2e/testdata/repro/*.json")
 	if err != nil || len(files) < 3 {

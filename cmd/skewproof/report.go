@@ -68,7 +68,8 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
 	return cmd
 }
 
-// judgeAll judges runs, and drafts findings of what is NEW in them. The exit code is that of the worst.
+// judgeAll judges runs, and drafts findings of what is NEW in them. The exit code is that of the
+// worst.
 func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts string) error {
 	var seen []findings.Seen
 	worst, more, next := invariant.OutcomePass, 0, 0

@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// rendersAgain checks that 'skewproof report' makes a lost page anew, and says what the command itself said.
+// rendersAgain checks that 'skewproof report' makes a lost page anew, and says what the command
+// itself said.
 func rendersAgain(t *testing.T, dir, page string, code int) {
 	t.Helper()
 	before, err := os.ReadFile(filepath.Join(dir, page))
@@ -28,7 +29,8 @@ func rendersAgain(t *testing.T, dir, page string, code int) {
 	}
 }
 
-// Whatever is wrong with a file that a command reads, the error names the file and says what, and nothing is written.
+// Whatever is wrong with a file that a command reads, the error names the file and says what, and
+// nothing is written.
 func TestBrokenFilesAreNamed(t *testing.T) {
 	broken := map[string]string{
 		"empty": "", "half": `{"apiVersion": "skewproof/v1alpha1", "kind": `, "foreign": `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}`,

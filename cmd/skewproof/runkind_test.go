@@ -34,7 +34,8 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	}
 }
 
-// The conformance suite and the catalogue's page go by the limits: what is not limited must not be refused for any subject.
+// The conformance suite and the catalogue's page go by the limits: what is not limited must not be
+// refused for any subject.
 func TestEveryScenarioForKindIsAcceptedThere(t *testing.T) {
 	for _, s := range scenarios.All() {
 		for _, subject := range scenario.Subjects {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A command started with nohup outlives its terminal, and one that a script put into the background a Ctrl-C; either can be ended all the same.
+// A command started with nohup outlives its terminal, and one that a script put into the background
+// a Ctrl-C; either can be ended all the same.
 func TestASignalThatWasToBeIgnoredIs(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

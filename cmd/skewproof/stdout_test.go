@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Whoever looks at the first lines only, as in 'skewproof conformance | head', gets the reports and the exit code all the same.
+// Whoever looks at the first lines only, as in 'skewproof conformance | head', gets the reports and
+// the exit code all the same.
 func TestNobodyHasToReadTheOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

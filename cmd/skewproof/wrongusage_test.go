@@ -9,7 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// What is wrong with a command line is said in words that lead to the right one. None of them is to start anything, not even if it were taken.
+// What is wrong with a command line is said in words that lead to the right one. None of them is to
+// start anything, not even if it were taken.
 func TestWrongUsageIsSaidPlainly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, says string }{
@@ -54,7 +55,8 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 	}
 }
 
-// Versions of one design can be mixed, and those of two where the built-in proxy is not what is tested.
+// Versions of one design can be mixed, and those of two where the built-in proxy is not what is
+// tested.
 func TestVersionsThatCanBeMixed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range []string{
@@ -87,7 +89,8 @@ func TestUnknownCommandsAreWrongUsage(t *testing.T) {
 	}
 }
 
-// A file in the place of a directory is one slip of the pen away: the report in it is what people look at.
+// A file in the place of a directory is one slip of the pen away: the report in it is what people
+// look at.
 func TestAFileIsNoRun(t *testing.T) {
 	file := t.TempDir() + "/report.html"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

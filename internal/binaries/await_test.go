@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// poll tries a condition until it holds or the test is over. Files and processes of others cannot be waited on otherwise.
+// poll tries a condition until it holds or the test is over. Files and processes of others cannot
+// be waited on otherwise.
 func poll(t *testing.T, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)

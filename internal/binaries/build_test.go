@@ -64,7 +64,8 @@ func TestBuildEtcd(t *testing.T) {
 	s := newStore(t, "")
 	s.Go = "go"
 	_, err := s.Get(t.Context(), Etcd, DefaultEtcd)
-	// The stand-in adds the number of its arguments to the version: the error shows that they reach it.
+	// The stand-in adds the number of its arguments to the version: the error shows that they reach
+	// it.
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), `says "etcd Version: 3.6.8-2", not v3.6.8`) {
 		t.Errorf("got %v", err)
 	}
@@ -149,7 +150,8 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// An interrupted build kills go and all it has started, leaves nothing behind, and does not hold the lock.
+// An interrupted build kills go and all it has started, leaves nothing behind, and does not hold
+// the lock.
 func TestBuildCancelled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("process groups are killed on linux only")

@@ -25,10 +25,10 @@ func checkVersion(ctx context.Context, ref Ref, path string) error {
 	return err
 }
 
-// StandsFor reports whether a binary that says a version may be used for another. A build of changed
-// source is a pre-release to SemVer ("v1.37.1-dirty", "v1.37.2-rc.0.12+8f3c2d1"): it may stand for
-// any version of its minor. Another release may not: it is a wrong path rather than a patch. Build
-// metadata is ignored.
+// StandsFor reports whether a binary that says a version may be used for another. A build of
+// changed source is a pre-release to SemVer ("v1.37.1-dirty", "v1.37.2-rc.0.12+8f3c2d1"): it may
+// stand for any version of its minor. Another release may not: it is a wrong path rather than a
+// patch. Build metadata is ignored.
 func StandsFor(version, says string) bool {
 	return semver.Canonical(says) == version || semver.Prerelease(says) != "" && semver.MajorMinor(says) == semver.MajorMinor(version)
 }

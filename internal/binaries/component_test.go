@@ -38,7 +38,8 @@ func TestReleaseNamed(t *testing.T) {
 	}
 }
 
-// What has no binaries that a Store knows of is built without a look at any, with the tags of its project.
+// What has no binaries that a Store knows of is built without a look at any, with the tags of its
+// project.
 func TestBuildWithoutRelease(t *testing.T) {
 	goEnvironment(t)
 	s := newStore(t, serve(t, func(w http.ResponseWriter, r *http.Request) {

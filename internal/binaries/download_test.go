@@ -116,7 +116,8 @@ type badDownload struct {
 	is   error
 }
 
-// impatient makes slowness quick to be seen. Only the slow cases may fail of it, and those do not end otherwise.
+// impatient makes slowness quick to be seen. Only the slow cases may fail of it, and those do not
+// end otherwise.
 func impatient(s *Store, tc badDownload) {
 	switch tc.name {
 	case "slow header":

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A part of the go.mod of k8s.io/kubernetes v1.37.1, with one replacement that is not of a staging module.
+// A part of the go.mod of k8s.io/kubernetes v1.37.1, with one replacement that is not of a staging
+// module.
 const upstreamGoMod = `// This is a generated file. Do not edit directly.
 
 module k8s.io/kubernetes

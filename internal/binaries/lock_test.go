@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// heldRelease serves a release whose body is held back until release is called, and counts how often it was asked for.
+// heldRelease serves a release whose body is held back until release is called, and counts how
+// often it was asked for.
 func heldRelease(t *testing.T, body []byte) (url string, asked *atomic.Int32, release func()) {
 	asked = new(atomic.Int32)
 	held := make(chan struct{})

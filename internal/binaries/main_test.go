@@ -20,8 +20,8 @@ const (
 	noGo        = "/nonexistent/go" // no test may build unless it is about building
 )
 
-// getterEnv makes the test binary a process that gets one binary, for tests about several processes: cache directory,
-// Kubernetes URL.
+// getterEnv makes the test binary a process that gets one binary, for tests about several
+// processes: cache directory, Kubernetes URL.
 const getterEnv = "SKEWPROOF_TEST_GETTER"
 
 func TestMain(m *testing.M) {
@@ -109,7 +109,8 @@ func unreachable(t *testing.T) string {
 	return server.URL
 }
 
-// newStore has an empty cache and a Progress of type *lines. Where url is "", nothing can be reached.
+// newStore has an empty cache and a Progress of type *lines. Where url is "", nothing can be
+// reached.
 func newStore(t *testing.T, url string) *Store {
 	t.Helper()
 	url = cmp.Or(url, unreachable(t))

@@ -17,8 +17,8 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// published are modules as small as can be that stand where the real ones do: what is tested is a real build with the
-// real arguments, in seconds and on loopback only.
+// published are modules as small as can be that stand where the real ones do: what is tested is a
+// real build with the real arguments, in seconds and on loopback only.
 var published = map[string]map[string]string{
 	"k8s.io/kubernetes@" + testVersion: {
 		"go.mod": `module k8s.io/kubernetes
@@ -101,8 +101,8 @@ var gitVersion, gitMajor, gitMinor, gitTreeState, gitCommit = "v0.0.0-master", "
 func Get() string { return gitVersion + "\n" + gitMajor + "." + gitMinor + " " + gitTreeState + " " + gitCommit }
 `
 
-// goEnvironment makes the go command use the published modules, and nothing of what the machine has but its cache of
-// compiled packages. It skips the test where there is no go.
+// goEnvironment makes the go command use the published modules, and nothing of what the machine has
+// but its cache of compiled packages. It skips the test where there is no go.
 func goEnvironment(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -124,7 +124,8 @@ func goEnvironment(t *testing.T) {
 	})
 }
 
-// moduleProxy writes the published modules as a module proxy serves them (go.dev/ref/mod, "GOPROXY protocol").
+// moduleProxy writes the published modules as a module proxy serves them (go.dev/ref/mod, "GOPROXY
+// protocol").
 func moduleProxy(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/extension"
 )
 
-// The registration must lead to where the program is, by a name that its certificate is good for. (Real servers follow it in internal/e2e's runs.)
+// The registration must lead to where the program is, by a name that its certificate is good for.
+// (Real servers follow it in internal/e2e's runs.)
 func TestARegistrationLeadsToTheProgram(t *testing.T) {
 	address := netip.MustParseAddrPort("198.19.254.1:8443")
 	text := func(o *unstructured.Unstructured, path ...string) string {

@@ -42,7 +42,8 @@ type underWay struct {
 	err   error // valid once ended is closed
 }
 
-// begin starts a quiet run and returns once the line has been seen. A run that ends before fails the test at once.
+// begin starts a quiet run and returns once the line has been seen. A run that ends before fails
+// the test at once.
 func begin(t *testing.T, line string, flags ...string) *underWay {
 	t.Helper()
 	needsCluster(t)
@@ -69,7 +70,8 @@ func begin(t *testing.T, line string, flags ...string) *underWay {
 	return u
 }
 
-// end sends the run a signal, waits until it has ended, and returns its exit code, -1 if the signal was the end of it.
+// end sends the run a signal, waits until it has ended, and returns its exit code, -1 if the signal
+// was the end of it.
 func (u *underWay) end(t *testing.T, signal syscall.Signal) int {
 	t.Helper()
 	if err := u.cmd.Process.Signal(signal); err != nil {
@@ -89,8 +91,8 @@ type process struct {
 	args []string
 }
 
-// role is what the process is in a run: "run" and "sandboxed" are the two halves of skewproof, and the others are called by
-// the name of their program.
+// role is what the process is in a run: "run" and "sandboxed" are the two halves of skewproof, and
+// the others are called by the name of their program.
 func (p process) role() string {
 	program := filepath.Base(p.args[0])
 	if program == filepath.Base(skewproof) && len(p.args) > 1 {
@@ -99,8 +101,8 @@ func (p process) role() string {
 	return program
 }
 
-// processesOf lists, by role, the processes whose command line names the directory of a run: both halves of skewproof were
-// given it, and etcd and kube-apiservers were given files below it.
+// processesOf lists, by role, the processes whose command line names the directory of a run: both
+// halves of skewproof were given it, and etcd and kube-apiservers were given files below it.
 func processesOf(t *testing.T, dir string) map[string][]process {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

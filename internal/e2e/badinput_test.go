@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong, a person is told what and what to do, the exit code says which kind it is, and nothing is left behind.
+// Whatever is wrong, a person is told what and what to do, the exit code says which kind it is, and
+// nothing is left behind.
 func TestBadInput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
@@ -72,7 +73,8 @@ func TestAVersionThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// within runs skewproof behind a shell line in a user namespace, where an ordinary user may mount and set limits.
+// within runs skewproof behind a shell line in a user namespace, where an ordinary user may mount
+// and set limits.
 func within(t *testing.T, unshare []string, script string, args ...string) result {
 	t.Helper()
 	needsCluster(t)

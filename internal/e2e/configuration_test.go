@@ -8,8 +8,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Flags are believed by what they do. Half of an address leads nowhere, and would be found in the endpoint lease and dialled by peers if it were
-// used; v1.37.1 leaves it aside for --advertise-address with its own port.
+// Flags are believed by what they do. Half of an address leads nowhere, and would be found in the
+// endpoint lease and dialled by peers if it were used; v1.37.1 leaves it aside for
+// --advertise-address with its own port.
 func TestHalfAnAdvertisedAddressIsLeftAside(t *testing.T) {
 	r, _ := runScenario(t, "advertised-address-half")
 	h, err := history.ReadFile(filepath.Join(r.dir, "history.jsonl"))

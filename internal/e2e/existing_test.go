@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// A control plane that is kept up stands for one that is somebody else's: it is judged by what it answers, and, as its own audit logs say, asked
-// for nothing but to be read.
+// A control plane that is kept up stands for one that is somebody else's: it is judged by what it
+// answers, and, as its own audit logs say, asked for nothing but to be read.
 func TestServersThatRunAlready(t *testing.T) {
 	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep", "--subject", "reference")
@@ -46,7 +46,8 @@ func TestServersThatRunAlready(t *testing.T) {
 	nothingIsLeft(t, kept.dir)
 }
 
-// onlyRead checks in the audit logs of a run what its administrator, in whose name everything from outside is asked, has asked since then.
+// onlyRead checks in the audit logs of a run what its administrator, in whose name everything from
+// outside is asked, has asked since then.
 func onlyRead(t *testing.T, dir string, since time.Time) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*-audit.jsonl"))

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
@@ -194,26 +195,19 @@ type compared struct {
 	Answer rawAnswer
 }
 
-// sendHostileRequests runs inside the sandbox: it sends each request to the server itself and to the front door, and prints the answers as JSON,
-// a pair for each request.
-func sendHostileRequests() error {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(),
-		&clientcmd.ConfigOverrides{CurrentContext: "a"}).ClientConfig()
-	if err != nil {
-		return err
-	}
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return err
-	}
+// answersVariable names the file in which the half inside the sandbox leaves the answers.
+const answersVariable = "SKEWPROOF_E2E_ANSWERS"
+
+// sendHostileRequests sends, inside the sandbox, each request to the server itself and to the front door. It returns the two answers to each.
+func sendHostileRequests(t *testing.T) map[string][2]compared {
+	t.Helper()
+	tlsConfig, err := rest.TLSConfigFor(insideConfig(t, "a"))
+	must(t, err)
 	tlsConfig.ServerName = "kubernetes.default.svc"
-	if tlsConfig.GetClientCertificate != nil {
-		own, err := tlsConfig.GetClientCertificate(nil)
-		if err != nil {
-			return err
-		}
-		tlsConfig.GetClientCertificate = nil
-		tlsConfig.Certificates = append(tlsConfig.Certificates, *own)
+	if own := tlsConfig.GetClientCertificate; own != nil {
+		pair, err := own(nil)
+		must(t, err)
+		tlsConfig.GetClientCertificate, tlsConfig.Certificates = nil, []tls.Certificate{*pair}
 	}
 	place := local.Places(scenario.SubjectReference, []history.Server{{Name: "a"}})[0]
 	answers := map[string][2]compared{}
@@ -222,29 +216,32 @@ func sendHostileRequests() error {
 		for side, address := range []string{place.Own.String(), place.Real.String()} {
 			pair[side].ID = fmt.Sprintf("hostile-%d-%d", i, side)
 			if pair[side].Answer, err = r.send(address, tlsConfig, pair[side].ID); err != nil {
-				return fmt.Errorf("%s: send to %s: %w", r.name, address, err)
+				t.Fatalf("%s: send to %s: %v", r.name, address, err)
 			}
 		}
 		answers[r.name] = pair
 	}
-	return json.NewEncoder(os.Stdout).Encode(answers)
+	return answers
 }
 
 // A request that no honest client sends is answered by the reference as by the kube-apiserver behind it, and that server gets the same request from
 // the reference as from the client. Where they differ, the table says why.
 func TestHostileRequestsAreAnsweredAsByAKubeAPIServer(t *testing.T) {
+	if isInside() {
+		content, err := json.Marshal(sendHostileRequests(t))
+		must(t, err)
+		must(t, os.WriteFile(os.Getenv(answersVariable), content, 0o600))
+		return
+	}
 	needsTools(t, "nsenter")
+	said := filepath.Join(t.TempDir(), "answers.json")
+	t.Setenv(answersVariable, said)
 	kept := begin(t, "2 servers ready", "--keep", "--subject", "reference", "--servers", "2", "--qps", "1")
-	cmd := insideOf(t, kept, "hostile")
-	cmd.Stderr = t.Output()
-	said, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("inside the sandbox: %v\n%s", err, said)
-	}
+	kept.again(t, 5*time.Minute)
+	content, err := os.ReadFile(said)
+	must(t, err)
 	var answers map[string][2]compared
-	if err := json.Unmarshal(said, &answers); err != nil {
-		t.Fatalf("read the answers: %v\n%s", err, said)
-	}
+	must(t, json.Unmarshal(content, &answers))
 	kept.end(t, syscall.SIGINT) // and the audit logs are complete
 	passed := auditedRequests(t, filepath.Join(kept.dir, "logs", "a-audit.jsonl"))
 	agree := 0

@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// kindQPS is less than what is asked of local servers: beside them kubelets, controllers and two more etcd members want the same processors.
+// kindQPS is less than what is asked of local servers: beside them kubelets, controllers and two
+// more etcd members want the same processors.
 const kindQPS = "100"
 
 // needsKind skips a test where no kind cluster can be had, and says what is missing.
@@ -55,8 +56,9 @@ func leftovers(t *testing.T) []string {
 	return all
 }
 
-// The core verdicts are those of real processes without nodes around them. Available is not looked at: a machine that is busy with three nodes lets requests
-// wait, and that is no property of the proxy.
+// The core verdicts are those of real processes without nodes around them. Available is not looked
+// at: a machine that is busy with three nodes lets requests wait, and that is no property of the
+// proxy.
 func TestRollingUpgradeOnKind(t *testing.T) {
 	r, report := onKind(t, "rolling-upgrade")
 	exits(t, r, fail)
@@ -84,7 +86,8 @@ func keepsEvidence(t *testing.T, r result) {
 	}
 }
 
-// The defect of finding 1 shows on nodes as it does without: the restart of an unrelated server turns 503 into 404, and the cut bites.
+// The defect of finding 1 shows on nodes as it does without: the restart of an unrelated server
+// turns 503 into 404, and the cut bites.
 func TestRestartDuringPartitionOnKind(t *testing.T) {
 	r, report := onKind(t, "restart-during-partition")
 	exits(t, r, fail)
@@ -92,7 +95,8 @@ func TestRestartDuringPartitionOnKind(t *testing.T) {
 	effective(t, report, "cut")
 }
 
-// startOnKind starts a run, and returns when all of its containers are there: kind is at work in them.
+// startOnKind starts a run, and returns when all of its containers are there: kind is at work in
+// them.
 func startOnKind(t *testing.T, output *bytes.Buffer, dir string) *exec.Cmd {
 	t.Helper()
 	before := leftovers(t)
@@ -129,7 +133,8 @@ func TestInterruptedOnKind(t *testing.T) {
 	}
 }
 
-// A run that is killed can clean up nothing, its keys neither. kind-clean is told which cluster it is: others are none of this test's business.
+// A run that is killed can clean up nothing, its keys neither. kind-clean is told which cluster it
+// is: others are none of this test's business.
 func TestKilledOnKindIsCleanedUpAfter(t *testing.T) {
 	needsKind(t)
 	before := leftovers(t)

@@ -49,7 +49,8 @@ func (l *lives) of(server string) (states []history.State) {
 	return states
 }
 
-// What scenarios do to servers is done to nodes in ways that kubelets must not undo, nor take long to notice.
+// What scenarios do to servers is done to nodes in ways that kubelets must not undo, nor take long
+// to notice.
 func TestServersOnKind(t *testing.T) {
 	needsKind(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

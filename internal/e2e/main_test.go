@@ -44,7 +44,8 @@ var skewproof string
 // unsupported is why this machine cannot run a cluster; empty if it can.
 var unsupported string
 
-// checkVariable tells a copy of this test binary to find out whether a sandbox can be had. Its last argument is a scratch directory.
+// checkVariable tells a copy of this test binary to find out whether a sandbox can be had. Its last
+// argument is a scratch directory.
 const checkVariable = "SKEWPROOF_E2E_CHECK_SANDBOX"
 
 func TestMain(m *testing.M) {
@@ -55,12 +56,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if task := inside[os.Getenv(insideVariable)]; task != nil {
-		if err := task(); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	if isInside() {
+		skewproof = os.Getenv(insideVariable)
+		os.Exit(m.Run())
 	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "skewproof-e2e-")
@@ -79,7 +77,8 @@ func TestMain(m *testing.M) {
 			unsupported = err.Error()
 			return m.Run()
 		}
-		// Fetching once, up front and with its progress shown, keeps minutes of building out of the tests.
+		// Fetching once, up front and with its progress shown, keeps minutes of building out of the
+		// tests.
 		if err := get("v1.36.3", "v1.37.1"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -98,7 +97,8 @@ func needsTools(t *testing.T, names ...string) {
 	}
 }
 
-// get fetches or builds the binaries of those versions, with the progress shown. Those that are cached take no time.
+// get fetches or builds the binaries of those versions, with the progress shown. Those that are
+// cached take no time.
 func get(versions ...string) error {
 	get := exec.Command(skewproof, append([]string{"binaries", "get"}, versions...)...)
 	get.Stdout, get.Stderr = os.Stderr, os.Stderr
@@ -130,7 +130,8 @@ type result struct {
 	dir    string
 }
 
-// command prepares skewproof with its output kept, in a process group of its own as a shell would start it.
+// command prepares skewproof with its output kept, in a process group of its own as a shell would
+// start it.
 func command(t *testing.T, output *bytes.Buffer, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), skewproof, args...)
@@ -159,7 +160,8 @@ func exitCode(t *testing.T, err error) int {
 	return -1
 }
 
-// scenario runs one scenario to its end, and in the simulator as well, and returns the report of the real run.
+// scenario runs one scenario to its end, and in the simulator as well, and returns the report of
+// the real run.
 func runScenario(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	r, report := scenarioAlone(t, name, flags...)
@@ -167,7 +169,8 @@ func runScenario(t *testing.T, name string, flags ...string) (result, reports.Ru
 	return r, report
 }
 
-// scenarioAlone does not compare: what is asked in a run with next to no load is chance, and so is what it proves.
+// scenarioAlone does not compare: what is asked in a run with next to no load is chance, and so is
+// what it proves.
 func scenarioAlone(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	needsCluster(t)

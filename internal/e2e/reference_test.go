@@ -14,8 +14,9 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The versions that the reference proxy is tested between: those of all other tests, and the oldest two with aggregated discovery of
-// peers, whose servers leave their identity leases behind when they stop.
+// The versions that the reference proxy is tested between: those of all other tests, and the oldest
+// two with aggregated discovery of peers, whose servers leave their identity leases behind when
+// they stop.
 var (
 	newPair = pair{"v1.36.3", "v1.37.1"}
 	oldPair = pair{"v1.34.4", "v1.35.4"}
@@ -23,7 +24,8 @@ var (
 
 type pair struct{ from, to string }
 
-// What the kube-apiserver's own proxy violates (scenarios_test.go) holds with the reference proxy in front: in the smoke set, or in every scenario.
+// What the kube-apiserver's own proxy violates (scenarios_test.go) holds with the reference proxy
+// in front: in the smoke set, or in every scenario.
 func TestReference(t *testing.T) {
 	for _, s := range scenarios.All() {
 		if s.Limits.Allows(scenario.BackendLocal) && (*all || slices.Contains(s.Labels, "smoke")) {
@@ -32,7 +34,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Of the older pair those scenarios that start, end and cut off servers: there the versions differ in what they tell of each other.
+// Of the older pair those scenarios that start, end and cut off servers: there the versions differ
+// in what they tell of each other.
 func TestReferenceBetweenOlderVersions(t *testing.T) {
 	onlyWithAll(t)
 	for _, name := range []string{"rolling-upgrade", "restart-during-partition", "peer-crash-with-alternative"} {
@@ -66,6 +69,7 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 		}
 	}
 	passedOn(t, report)
+	tokensAreNotReviewed(t, r.dir)
 	for _, f := range report.Faults {
 		if !f.Evidence.Effective {
 			t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)
@@ -82,8 +86,9 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	}
 }
 
-// passedOn checks that the sidecars' accounts and those of the kube-apiservers were joined: requests were seen on their way through two
-// servers, and as good as none was answered that no server tells of. Those that were under way when a server was killed are lost with it.
+// passedOn checks that the sidecars' accounts and those of the kube-apiservers were joined:
+// requests were seen on their way through two servers, and as good as none was answered that no
+// server tells of. Those that were under way when a server was killed are lost with it.
 func passedOn(t *testing.T, report reports.RunReport) {
 	t.Helper()
 	v := verdict(t, report, "NoLoop")

@@ -34,7 +34,8 @@ func TestQuietClusterOfOneVersion(t *testing.T) {
 	judgedAgain(t, r)
 }
 
-// judgedAgain checks that a saved run, judged and rendered again, gives the same reports to the byte.
+// judgedAgain checks that a saved run, judged and rendered again, gives the same reports to the
+// byte.
 func judgedAgain(t *testing.T, r result) {
 	t.Helper()
 	for _, command := range []string{"judge", "report"} {
@@ -86,7 +87,8 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 	}
 }
 
-// The negative control: with the proxy switched off the harness must see what the proxy is there to prevent.
+// The negative control: with the proxy switched off the harness must see what the proxy is there to
+// prevent.
 func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
 	r, report := runScenario(t, "rolling-upgrade", "--subject", "none")
 	exits(t, r, fail)
@@ -193,7 +195,8 @@ func effective(t *testing.T, report reports.RunReport, kind string) {
 	}
 }
 
-// noFailover checks that it was seen that a, cut off from b, asked b for what c could have served (docs/findings.md).
+// noFailover checks that it was seen that a, cut off from b, asked b for what c could have served
+// (docs/findings.md).
 func noFailover(t *testing.T, report reports.RunReport) {
 	t.Helper()
 	v := verdict(t, report, "Available")
@@ -205,7 +208,8 @@ func noFailover(t *testing.T, report reports.RunReport) {
 	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Outcome, v.Evidence)
 }
 
-// A server that starts while it cannot reach a peer reports ready, and takes what it could not learn for absent.
+// A server that starts while it cannot reach a peer reports ready, and takes what it could not
+// learn for absent.
 func TestStartupDuringPartition(t *testing.T) {
 	onlyWithAll(t)
 	r, report := runScenario(t, "startup-during-partition")
@@ -214,8 +218,8 @@ func TestStartupDuringPartition(t *testing.T) {
 	effective(t, report, "cut")
 }
 
-// v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is the real crash that NoCrash is
-// tried on.
+// v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is
+// the real crash that NoCrash is tried on.
 func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)
@@ -230,7 +234,8 @@ func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	}
 }
 
-// The defect that the harness was first built to show: v1.37.1 forgets a peer that it cannot reach when another one restarts.
+// The defect that the harness was first built to show: v1.37.1 forgets a peer that it cannot reach
+// when another one restarts.
 func TestRestartDuringPartition(t *testing.T) {
 	r, report := runScenario(t, "restart-during-partition")
 	exits(t, r, fail)

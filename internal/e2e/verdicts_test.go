@@ -27,11 +27,12 @@ func verdict(t *testing.T, r reports.RunReport, name string) reports.Invariant {
 	return reports.Invariant{}
 }
 
-// either stands for a pass or a fail, where it depends on the moment in which the subject is met; inconclusive it may not be.
+// either stands for a pass or a fail, where it depends on the moment in which the subject is met;
+// inconclusive it may not be.
 const either invariant.Outcome = "pass or fail"
 
-// verdicts checks that the report has the wanted verdicts, which are the usual ones but for those given, and that nothing is left open: every core
-// invariant must be wanted.
+// verdicts checks that the report has the wanted verdicts, which are the usual ones but for those
+// given, and that nothing is left open: every core invariant must be wanted.
 func verdicts(t *testing.T, r reports.RunReport, but map[string]invariant.Outcome) {
 	t.Helper()
 	want := maps.Clone(usual)
@@ -53,8 +54,8 @@ func verdicts(t *testing.T, r reports.RunReport, but map[string]invariant.Outcom
 	}
 }
 
-// usual is what core invariants come to that no released version violates where servers pass requests on under the general load. The others are about
-// what a test has to say.
+// usual is what core invariants come to that no released version violates where servers pass
+// requests on under the general load. The others are about what a test has to say.
 var usual = map[string]invariant.Outcome{
 	"TrueNotFound":             invariant.OutcomePass,
 	"ProxiedSucceed":           invariant.OutcomePass, // while nothing happens
@@ -85,7 +86,8 @@ var upgraded = map[string]invariant.Outcome{
 	"Converges":                invariant.OutcomePass, // after the last upgrade nothing is skewed
 }
 
-// ignorant is what it comes to, on whatever it is run, that a server takes for absent what it could not learn in a partition.
+// ignorant is what it comes to, on whatever it is run, that a server takes for absent what it could
+// not learn in a partition.
 var ignorant = map[string]invariant.Outcome{
 	"NoFalseNotFound":          invariant.OutcomeFail,
 	"UnavailableOnPeerFailure": invariant.OutcomeFail,
@@ -95,19 +97,21 @@ var ignorant = map[string]invariant.Outcome{
 	"Converges":                invariant.OutcomeFail, // the versions stay mixed
 }
 
-// ignorantOnKind is the same on nodes, where it depends on how long the kubelet takes to restart a server when the next retry is due.
+// ignorantOnKind is the same on nodes, where it depends on how long the kubelet takes to restart a
+// server when the next retry is due.
 func ignorantOnKind() map[string]invariant.Outcome {
 	want := maps.Clone(ignorant)
 	want["DiscoveryDeterministic"], want["DiscoveryComplete"] = either, either
 	return want
 }
 
-// csiNodeStatus shows the one defect that needs no fault: requests are passed on by resource, and csinodes/status, which v1.37
-// added to a resource that v1.36 has, is not (docs/findings.md).
+// csiNodeStatus shows the one defect that needs no fault: requests are passed on by resource, and
+// csinodes/status, which v1.37 added to a resource that v1.36 has, is not (docs/findings.md).
 const csiNodeStatus = "storage.k8s.io/v1/csinodes/status"
 
-// onlyCSINodeStatus checks that these invariants are violated by that defect, which is finding 2. On a
-// slow machine, finding 24 may show as well: a server that takes long to start is heard of late.
+// onlyCSINodeStatus checks that these invariants are violated by that defect, which is finding 2.
+// On a slow machine, finding 24 may show as well: a server that takes long to start is heard of
+// late.
 func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -129,7 +133,8 @@ func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	}
 }
 
-// moreThanCSINodeStatus checks that these invariants are violated by something that the known defect does not explain.
+// moreThanCSINodeStatus checks that these invariants are violated by something that the known
+// defect does not explain.
 func moreThanCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -30,16 +30,22 @@ type Options struct {
 func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	record := &witness{Recorder: recorder}
-	err := run(ctx, plan, cluster, record, o)
-	// Whoever ended the run knows best why; whatever failed for it tells less.
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) && (err != nil || !errors.Is(cause, context.Canceled)) {
-		err = errors.Join(cause, err)
-	}
+	err := ended(context.Cause(ctx), run(ctx, plan, cluster, record, o))
 	cluster.RecordPanics()
 	hops, hopsErr := cluster.Hops(epoch)
 	record.tell(hops)
 	err = errors.Join(err, hopsErr)
 	return errors.Join(err, recorder.Close(err))
+}
+
+// ended says why a run ended. If its context was cancelled with a cause, the cause knows best, and
+// what failed because of it tells less. A run that is complete is not spoilt by a cancellation that
+// gives no reason.
+func ended(cause, err error) error {
+	if cause == nil || errors.Is(err, cause) || err == nil && errors.Is(cause, context.Canceled) {
+		return err
+	}
+	return errors.Join(cause, err)
 }
 
 func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) error {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What a server had answered before it was killed or paused is no evidence that anybody noticed. What had to wait until a pause was over is.
+// What a server had answered before it was killed or paused is no evidence that anybody noticed.
+// What had to wait until a pause was over is.
 func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
@@ -87,6 +90,66 @@ func TestInterruptionEndsASleepWithItsCause(t *testing.T) {
 	}
 }
 
+// Of the reason why a run was cancelled and what failed in it, the reason comes first, unless both
+// are the same, and a cancellation without a reason makes no complete run a failed one.
+func TestWhyARunEnded(t *testing.T) {
+	reason, failed := errors.New("etcd ended"), errors.New("step 2 failed")
+	within := fmt.Errorf("sleep: %w", reason)
+	for _, c := range []struct {
+		name       string
+		cause, err error
+		want       string
+	}{
+		{"complete", nil, nil, ""},
+		{"a step failed", nil, failed, "step 2 failed"},
+		{"cancelled when it was complete", context.Canceled, nil, ""},
+		{"cancelled, and a step failed", context.Canceled, failed, "context canceled\nstep 2 failed"},
+		{"a step says that the run was cancelled", context.Canceled, fmt.Errorf("sleep: %w", context.Canceled), "sleep: context canceled"},
+		{"a reason, though it was complete", reason, nil, "etcd ended"},
+		{"a reason, and a step failed", reason, failed, "etcd ended\nstep 2 failed"},
+		{"a step names the reason", reason, within, "sleep: etcd ended"},
+	} {
+		got := ""
+		if err := ended(c.cause, c.err); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A request meets a fault of a link from the moment when both are there to the last one.
+func TestRequestsMeetAFaultUpToItsEdges(t *testing.T) {
+	const start, end = 10, 20
+	for _, c := range []struct {
+		from, to history.Time
+		want     int
+	}{
+		{5, 9, 0}, {5, 10, 1}, {5, 11, 1}, {5, 30, 1}, {12, 14, 1}, {19, 30, 1}, {20, 30, 1}, {21, 30, 0},
+	} {
+		hops := []history.Hop{{Operation: "1", Server: "b", Start: c.from, End: c.to}}
+		if got := requestsThrough(history.Fault{From: fault.Client, To: "b", Start: start, End: end}, hops); got != c.want {
+			t.Errorf("a request from %d to %d met %d times the fault from %d to %d, want %d", c.from, c.to, got, start, end, c.want)
+		}
+	}
+}
+
+// The logs of servers are asked for what was handled since the recorder began: its clock starts at
+// the epoch of the history.
+func TestHopsAreCountedFromTheBeginningOfTheHistory(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const ago = 24 * time.Hour
+	cluster := &telling{}
+	recorder := history.NewRecorder(io.Discard, history.Run{Servers: []history.Server{{Name: "a"}}}, func() history.Time { return ago })
+	before := time.Now().Add(-ago)
+	_ = Run(ctx, scenario.Plan{Servers: []scenario.Server{{Name: "a"}}}, cluster, recorder, Options{Status: t.Logf}) // it cannot start
+	if cluster.epoch.Before(before) || cluster.epoch.After(time.Now().Add(-ago)) {
+		t.Errorf("the logs were asked for what was handled since %s, want %s", cluster.epoch, before)
+	}
+}
+
 // starting is a cluster that does not come up until its time is over.
 type starting struct {
 	cluster.Reachable // anything else would be a nil dereference, and fail the test
@@ -121,14 +184,17 @@ func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 type telling struct {
 	starting
 	asked int
+	epoch time.Time // that it was asked with
 }
 
 func (c *telling) RecordPanics() { c.asked++ }
-func (c *telling) Hops(time.Time) ([]history.Hop, error) {
+func (c *telling) Hops(epoch time.Time) ([]history.Hop, error) {
+	c.epoch = epoch
 	return []history.Hop{{Operation: "1", Server: "a"}}, errors.New("read the audit log of a: line 7 is no JSON")
 }
 
-// A log that cannot be read may have told of a loop, and one that nobody looks through, of a panic: without them, nothing is shown to be well.
+// A log that cannot be read may have told of a loop, and one that nobody looks through, of a panic:
+// without them, nothing is shown to be well.
 func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

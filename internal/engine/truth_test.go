@@ -3,9 +3,11 @@ package engine
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and another in front of it.
+// doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and
+// another in front of it.
 type doors struct {
 	cluster.Reachable
 	own, front *httptest.Server
@@ -44,8 +47,8 @@ func listing(t *testing.T, resource string) *httptest.Server {
 	return s
 }
 
-// What a server serves is asked of the kube-apiserver itself: a sidecar in front of it, however wrong, must not be able to change it. What it
-// lists for clients is asked where they ask.
+// What a server serves is asked of the kube-apiserver itself: a sidecar in front of it, however
+// wrong, must not be able to change it. What it lists for clients is asked where they ask.
 func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
 	truth, read := newTruthOf(t, cluster, nil, "a")
@@ -66,7 +69,8 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	}
 }
 
-// newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read it.
+// newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read
+// it.
 func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time, servers ...string) (*truth, func() *history.History) {
 	t.Helper()
 	var file bytes.Buffer
@@ -93,7 +97,8 @@ func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time
 	}
 }
 
-// Looks at one server can overlap: of two answers the one that was asked for later counts, whichever comes last, and none of a process that serves no more.
+// Looks at one server can overlap: of two answers the one that was asked for later counts,
+// whichever comes last, and none of a process that serves no more.
 func TestTruthDoesNotGoBack(t *testing.T) {
 	document := func(hash string) history.Document { return history.Document{Hash: hash} }
 	first := func(hash string, incarnation int) history.Served {
@@ -110,6 +115,7 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 	}{
 		{"in order", 1, []known{{1, document("old"), 1}, {1, document("new"), 2}}, []history.Served{first("old", 1), then("new", 1)}},
 		{"in reverse order", 1, []known{{1, document("new"), 2}, {1, document("old"), 1}}, []history.Served{first("new", 1)}},
+		{"of the same moment", 1, []known{{1, document("one"), 1}, {1, document("other"), 1}}, []history.Served{first("one", 1), then("other", 1)}},
 		{"the same in reverse order", 1, []known{{1, document("old"), 2}, {1, document("old"), 1}, {1, document("new"), 3}}, []history.Served{first("old", 1), then("new", 2)}},
 		{"of the process before", 2, []known{{2, document("new"), 1}, {1, document("old"), 2}}, []history.Served{first("new", 2)}},
 		{"of a process that has ended", 0, []known{{1, document("old"), 1}}, nil},
@@ -133,7 +139,8 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// A machine that does not keep up shows in the questions that go around all faults; a quick answer, and one of a server that was stopped meanwhile, show nothing.
+// A machine that does not keep up shows in the questions that go around all faults; a quick answer,
+// and one of a server that was stopped meanwhile, show nothing.
 func TestTruthNotesWhatIsLate(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -142,14 +149,15 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 		want    []history.SlowProbe
 	}{
 		{"at once", late - 1, false, nil},
-		{"late", late, false, []history.SlowProbe{{Server: "a", Start: 0, End: late, Queued: late / 2}}},
+		{"late", late, false, []history.SlowProbe{{Server: "a", Start: 7, End: 7 + late, Queued: late / 2}}},
 		{"late, of a server that is going", late, true, nil},
 	} {
-		var now history.Time
-		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+		const asked, waited = 7, time.Hour // neither clock begins with this question
+		now := history.Time(asked)
+		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1, waited: waited}
 		cluster.own.Config.Handler = after(cluster.own.Config.Handler, func() {
-			now = tc.took
-			cluster.waited = tc.took / 2
+			now = asked + tc.took
+			cluster.waited = waited + tc.took/2
 			if tc.stopped {
 				cluster.incarnation = 0
 			}
@@ -190,8 +198,9 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	}
 }
 
-// Between the last look that found a document and the first that found another, nobody knows what was served; what is known of one process says
-// nothing of the next. Without either, what a server rightly denied would be held against it.
+// Between the last look that found a document and the first that found another, nobody knows what
+// was served; what is known of one process says nothing of the next. Without either, what a server
+// rightly denied would be held against it.
 func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	older, newer := listing(t, "older").Config.Handler, listing(t, "newer").Config.Handler
 	var now history.Time
@@ -224,6 +233,73 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	want := []string{"1 at 12s: older, confirmed 0s", "1 at 32s: newer, confirmed 20s", "2 at 42s: newer, confirmed 0s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
+// The load is told what is left when a server goes, and nothing when none is left: it would have
+// nobody to ask.
+func TestTheLoadFollowsServersThatGo(t *testing.T) {
+	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+	truth, _ := newTruthOf(t, cluster, nil, "a", "b")
+	var told []string
+	truth.changed = func(all map[string]history.Document) {
+		told = append(told, strings.Join(slices.Sorted(maps.Keys(all)), "+"))
+	}
+	truth.observe(t.Context(), "a")
+	truth.observe(t.Context(), "b")
+	truth.forget("a") // it serves as before
+	cluster.incarnation = 0
+	truth.observe(t.Context(), "a")
+	truth.observe(t.Context(), "a")
+	truth.observe(t.Context(), "b")
+	if want := []string{"a", "a+b", "b"}; !slices.Equal(told, want) {
+		t.Errorf("the load was told of %q, want %q", told, want)
+	}
+}
+
+// The clock of the machine has leapt if it went at least as far as a probe that is slow, forward or
+// back, beside the clock of the run.
+func TestLeapsOfTheMachinesClock(t *testing.T) {
+	for _, c := range []struct {
+		run, wall time.Duration
+		slow      bool
+	}{
+		{pulseInterval, pulseInterval, false},
+		{pulseInterval, pulseInterval + late - 1, false},
+		{pulseInterval, pulseInterval + late, true},
+		{pulseInterval, pulseInterval - late + 1, false},
+		{pulseInterval, pulseInterval - late, true},
+		{late - 1, late - 1, false},
+		{late, late, true},
+	} {
+		const began = history.Time(3 * time.Second)
+		now := began
+		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+		truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
+		wall := time.Now().Round(0)
+		last := beat{now, wall}
+		now += c.run
+		if next := truth.pulse(last, wall.Add(c.wall)); next.run != now || !next.wall.Equal(wall.Add(c.wall)) {
+			t.Errorf("%s by the run, %s by the machine: the next beat is %+v", c.run, c.wall, next)
+		}
+		var want []history.SlowProbe
+		if c.slow {
+			want = []history.SlowProbe{{Server: "a", Start: began, End: now, Queued: c.run}}
+		}
+		if got := read().SlowProbes; !slices.Equal(got, want) {
+			t.Errorf("%s by the run, %s by the machine: noted %v, want %v", c.run, c.wall, got, want)
+		}
+	}
+}
+
+// A cluster that does not know how long threads have waited for a CPU says nothing about it.
+func TestQueuedIsAskedOfClustersThatKnow(t *testing.T) {
+	c := &doors{}
+	if got := queued(c)("a"); got != 0 {
+		t.Errorf("%s of a cluster that does not know", got)
+	}
+	if got := queued(&leaving{waited: time.Second})("a"); got != time.Second {
+		t.Errorf("%s of a cluster that knows it to be a second", got)
 	}
 }
 

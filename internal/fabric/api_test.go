@@ -113,7 +113,8 @@ func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
 	wantEvidence(t, again, history.Evidence{})
 }
 
-// A cut opened by hand stays open: toxiproxy's word counts, and the heal that follows has nothing to do.
+// A cut opened by hand stays open: toxiproxy's word counts, and the heal that follows has nothing
+// to do.
 func TestCutOpenedByHand(t *testing.T) {
 	b := newTestFabric(t)
 	a := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})

@@ -7,7 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// A detour that missed a connection, or took a client along, would let a fetch through that is to fail, or change what clients see.
+// A detour that missed a connection, or took a client along, would let a fetch through that is to
+// fail, or change what clients see.
 func TestDetourIsForOtherServersOnly(t *testing.T) {
 	b := newTestFabric(t)
 	via := serveTCP(t, func(c *net.TCPConn) {

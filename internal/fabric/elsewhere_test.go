@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Where every server has an etcd member of its own, one address leads each to its own; cutting one leaves the others alone.
+// Where every server has an etcd member of its own, one address leads each to its own; cutting one
+// leaves the others alone.
 func TestLinksMayLeadUpstreams(t *testing.T) {
 	says := func(word string) netip.AddrPort {
 		return serveTCP(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, word) })

@@ -356,8 +356,8 @@ func valid(from, to string) []fault.Fault {
 	}
 }
 
-// What a fault does is excused for as long as its record says that it was on: a record that begins after it or ends before it has servers blamed for
-// the rest.
+// What a fault does is excused for as long as its record says that it was on: a record that begins
+// after it or ends before it has servers blamed for the rest.
 func TestARecordLastsAtLeastAsLongAsItsFault(t *testing.T) {
 	var f *Fabric
 	var cut []bool // whenever the clock is read
@@ -401,7 +401,8 @@ func TestHealIsIdempotent(t *testing.T) {
 	}
 }
 
-// BenchmarkRoundTrip is what the switch and a link without faults cost a request and its answer of 1 kB.
+// BenchmarkRoundTrip is what the switch and a link without faults cost a request and its answer of
+// 1 kB.
 func BenchmarkRoundTrip(b *testing.B) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

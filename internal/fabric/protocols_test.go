@@ -19,8 +19,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// apiserver is an HTTPS server as far as the fabric can tell: HTTP/2, a stream of events, and connections upgraded as those of exec
-// and port-forward are.
+// apiserver is an HTTPS server as far as the fabric can tell: HTTP/2, a stream of events, and
+// connections upgraded as those of exec and port-forward are.
 func apiserver(t *testing.T) (real netip.AddrPort, client *tls.Config) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -211,7 +211,8 @@ func TestHTTP2InABlackHole(t *testing.T) {
 	default:
 	}
 	record := b.heal(hole)
-	// net/http may have retried on a connection of its own once the old one was reset; either way it is over now.
+	// net/http may have retried on a connection of its own once the old one was reset; either way
+	// it is over now.
 	<-answered
 	wantEvidence(t, record, history.Evidence{Affected: 1, Cut: 1})
 	if _, err := get(client, "/get"); err != nil {

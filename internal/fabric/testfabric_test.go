@@ -25,7 +25,8 @@ const patience = 20 * time.Second
 // forever is a delay that no test waits for: what it holds back must come by healing.
 const forever = time.Hour
 
-// testFabric is a fabric with three servers, which echo, and an etcd, which does too. Servers dial from addresses of their own.
+// testFabric is a fabric with three servers, which echo, and an etcd, which does too. Servers dial
+// from addresses of their own.
 type testFabric struct {
 	*Fabric
 	t     *testing.T
@@ -164,7 +165,8 @@ func wantReset(t *testing.T, c io.Reader) {
 	}
 }
 
-// wantTurnedAway fails unless a new connection is reset before it carries anything; connect itself may report that.
+// wantTurnedAway fails unless a new connection is reset before it carries anything; connect itself
+// may report that.
 func wantTurnedAway(t *testing.T, from, to string) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}

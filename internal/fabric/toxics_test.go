@@ -60,7 +60,8 @@ func TestRejectedCombinationsLeaveTheLinkAlone(t *testing.T) {
 	b.talk(c)
 }
 
-// flood is a connection whose server sends without end, and whose client does not read: what lies in between is stuck.
+// flood is a connection whose server sends without end, and whose client does not read: what lies
+// in between is stuck.
 func flood(t *testing.T) (f *Fabric, c *net.TCPConn) {
 	t.Helper()
 	f = startFabric(t, Config{Destinations: []Destination{{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, func(c *net.TCPConn) {
@@ -127,8 +128,9 @@ func TestInjectHonoursItsContext(t *testing.T) {
 	}
 }
 
-// toxiproxy loses count of the toxics of a stream that was ending when one in front of another was removed: the other stays, and
-// the next to be added panics. Here the slicer has seen the end and the latency holds it back.
+// toxiproxy loses count of the toxics of a stream that was ending when one in front of another was
+// removed: the other stays, and the next to be added panics. Here the slicer has seen the end and
+// the latency holds it back.
 func TestHealingWhileAStreamEnds(t *testing.T) {
 	b := newTestFabric(t)
 	front := b.inject(fault.Fault{Kind: fault.Slicer, From: "a", To: "b", Direction: fault.Up, Size: 1024})
@@ -149,7 +151,8 @@ func TestHealingWhileAStreamEnds(t *testing.T) {
 	}
 }
 
-// Faults come and go while connections do: nothing hangs, nothing is lost, and afterwards everything works.
+// Faults come and go while connections do: nothing hangs, nothing is lost, and afterwards
+// everything works.
 func TestFaultsUnderLoad(t *testing.T) {
 	b := newTestFabric(t)
 	ctx, cancel := context.WithCancel(t.Context())

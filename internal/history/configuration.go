@@ -11,9 +11,9 @@ const (
 	ProxySidecar Proxy = "sidecar" // a sidecar stands in front of the kube-apiserver
 )
 
-// Configuration is what the flags of one server process say, as data, as opposed to what the process
-// does ([Lease], Lifecycle.Reports, Hops, Served). It is recorded when the process is started. An
-// empty field means that no flag says so.
+// Configuration is what the flags of one server process say, as data, as opposed to what the
+// process does ([Lease], Lifecycle.Reports, Hops, Served). It is recorded when the process is
+// started. An empty field means that no flag says so.
 type Configuration struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"`

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What is written at once reads back as what a recorder wrote while it happened, and is the same bytes every time, whatever the order of a map.
+// What is written at once reads back as what a recorder wrote while it happened, and is the same
+// bytes every time, whatever the order of a map.
 func TestWriteIsTheInverseOfRead(t *testing.T) {
 	want := sample()
 	want.Documents["sha256:0"] = Document{Hash: "sha256:0", Resources: []Resource{}}
@@ -51,7 +52,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A cluster that is held when its run is over goes on, and what becomes of it then must not spoil the history.
+// A cluster that is held when its run is over goes on, and what becomes of it then must not spoil
+// the history.
 func TestWhatComesAfterTheEndIsNotRecorded(t *testing.T) {
 	var b bytes.Buffer
 	r := NewRecorder(&b, Run{}, nil)

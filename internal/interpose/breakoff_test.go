@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// fetchThrough asks for a document as a peer, by a transport that stays, and returns the answer with what came of its body and how that ended.
+// fetchThrough asks for a document as a peer, by a transport that stays, and returns the answer
+// with what came of its body and how that ended.
 func (b *bench) fetchThrough(way *http.Transport, path string, header http.Header) (answer *http.Response, body string, broken error) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, "https://"+b.Address().String()+path, nil)
@@ -66,7 +67,8 @@ func TestAnAnswerBreaksOff(t *testing.T) {
 	}
 }
 
-// A 304 has no body. A peer that asks with the tag of what it has is answered as one that has nothing, or nothing would break off.
+// A 304 has no body. A peer that asks with the tag of what it has is answered as one that has
+// nothing, or nothing would break off.
 func TestAnAnswerBreaksOffForWhoHasTheDocument(t *testing.T) {
 	b := newBench(t)
 	way := &http.Transport{TLSClientConfig: b.dialing(b.peer), ForceAttemptHTTP2: true}
@@ -81,7 +83,8 @@ func TestAnAnswerBreaksOffForWhoHasTheDocument(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 an answer that breaks off ends itself, not the connection, which other requests share.
+// Over HTTP/2 an answer that breaks off ends itself, not the connection, which other requests
+// share.
 func TestOtherAnswersGoOn(t *testing.T) {
 	b := newBench(t)
 	dialled := 0

@@ -31,7 +31,8 @@ const serverName = "kubernetes.default.svc"
 // tag is the entity tag of all that the server has.
 const tag = `"1"`
 
-// bench is a server with a spoiler in front of it. The server answers with what it was asked, and as whom.
+// bench is a server with a spoiler in front of it. The server answers with what it was asked, and
+// as whom.
 type bench struct {
 	*Interposer
 	t       *testing.T

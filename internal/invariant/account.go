@@ -13,8 +13,8 @@ import (
 // and why not otherwise. Without it, a server that answers 401 to all of them would look right: 401
 // says nothing about routing.
 
-// TakenOut is requests of one class that had to cross, or may have had to, and that an invariant did
-// not rule on, although they are its business.
+// TakenOut is requests of one class that had to cross, or may have had to, and that an invariant
+// did not rule on, although they are its business.
 type TakenOut struct {
 	// Class is what was asked: a mechanism, or for whole resources "write" or "table".
 	Class string `json:"class"`
@@ -102,8 +102,8 @@ func (f *Facts) whyUnruled(o *observation, unknown string) reason {
 	return reason{words: unknown}
 }
 
-// impaired says which fault of the run may be why the request failed. With a fault for a part of the
-// time or on some connections, 503 is as right as an answer.
+// impaired says which fault of the run may be why the request failed. With a fault for a part of
+// the time or on some connections, 503 is as right as an answer.
 func (f *Facts) impaired(o *observation) (why reason, ok bool) {
 	if o.op.Status != 0 && o.op.Status < http.StatusInternalServerError && o.op.Failure == history.FailureNone {
 		return reason{}, false

@@ -133,8 +133,8 @@ func ruleForm(to form, got string, direct, crossed *answers) (ruling, string) {
 	return rulingRight, ""
 }
 
-// ruleRefusal rules on a 403 that is not the authorizer's word about this user: that of an admission
-// plugin, or one about another user. It depends on who asks.
+// ruleRefusal rules on a 403 that is not the authorizer's word about this user: that of an
+// admission plugin, or one about another user. It depends on who asks.
 func (f *Facts) ruleRefusal(o *observation, direct *directAnswers) (ruling, string) {
 	refused, known := direct.refused[permissionOf(o)]
 	switch {
@@ -180,10 +180,10 @@ func (f *Facts) haveEtcd(o *observation, w window) bool {
 	})
 }
 
-// beingDefined reports whether a server began to serve the resource, or ceased to, within Staleness.
-// While a custom resource is being defined or deleted, its server refuses some verbs
-// (k8s.io/apiextensions-apiserver, pkg/apiserver/customresource_handler.go: 405 for a creation while
-// the definition is terminating). What is built in comes and goes with the process.
+// beingDefined reports whether a server began to serve the resource, or ceased to, within
+// Staleness. While a custom resource is being defined or deleted, its server refuses some verbs
+// (k8s.io/apiextensions-apiserver, pkg/apiserver/customresource_handler.go: 405 for a creation
+// while the definition is terminating). What is built in comes and goes with the process.
 func (f *Facts) beingDefined(o *observation) bool {
 	if builtIn(o.op.GVR.Group) {
 		return false

@@ -154,7 +154,8 @@ func TestAnsweredAlike(t *testing.T) {
 	})
 }
 
-// Custom resources come and go without a restart, and what is asked of them meanwhile may be refused.
+// Custom resources come and go without a restart, and what is asked of them meanwhile may be
+// refused.
 func TestAnsweredAlikeOfCustomResources(t *testing.T) {
 	const name = "AnsweredAlike"
 	custom := history.GVR{Group: "example.com", Version: "v1", Resource: "widgets"}

@@ -44,7 +44,8 @@ func status(code int) func(*history.Operation) {
 	return func(o *history.Operation) { o.Status = code }
 }
 
-// illegibly makes a document one that the history does not hold; the message is why it could not be read.
+// illegibly makes a document one that the history does not hold; the message is why it could not be
+// read.
 func illegibly(message string) func(*history.Operation) {
 	return func(o *history.Operation) { o.Document, o.Message = "sha256:illegible", message }
 }
@@ -201,7 +202,8 @@ func TestAnsweredInKind(t *testing.T) {
 	})
 }
 
-// "Not modified" is an answer like the document that the client has: to be told so of an old one is to be answered the old one.
+// "Not modified" is an answer like the document that the client has: to be told so of an old one is
+// to be answered the old one.
 func TestNotModifiedCountsAsTheDocument(t *testing.T) {
 	const name = "DiscoveryDeterministic"
 	poor := doc("poor", line(widgets))

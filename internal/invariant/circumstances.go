@@ -21,9 +21,9 @@ func stronger(a, b Obstacle) Obstacle {
 	return obstacles[min(slices.Index(obstacles, a), slices.Index(obstacles, b))]
 }
 
-// obstacle is the strongest that was in the way from the asked server to another in w. A failed fetch
-// of discovery keeps no request from a peer: a server that lacks knowledge answers 404, or with a
-// document.
+// obstacle is the strongest that was in the way from the asked server to another in w. A failed
+// fetch of discovery keeps no request from a peer: a server that lacks knowledge answers 404, or
+// with a document.
 func (f *Facts) obstacle(o *observation, to string, w window) Obstacle {
 	var not []Obstacle
 	if o.op.Status == 0 || o.op.Status >= http.StatusInternalServerError {

@@ -87,7 +87,8 @@ func TestConverges(t *testing.T) {
 	})
 }
 
-// settled has every server answer discovery twice, soon enough after the last disturbance to be wrong.
+// settled has every server answer discovery twice, soon enough after the last disturbance to be
+// wrong.
 func settled(s *story) *story {
 	for _, at := range []float64{111, 112} {
 		s.discover(at, "a", "/apis", reorderedDoc).discover(at, "b", "/apis", reorderedDoc).discover(at, "c", "/apis", reorderedDoc)

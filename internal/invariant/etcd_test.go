@@ -10,7 +10,8 @@ import (
 
 var leases = history.GVR{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// A link to etcd that is whole again is no connection yet: until a kube-apiserver has made one, it is as though it had none.
+// A link to etcd that is whole again is no connection yet: until a kube-apiserver has made one, it
+// is as though it had none.
 func TestAServerWithoutEtcdIsNotBlamed(t *testing.T) {
 	const name = "TrueNotFound"
 	all := doc("all", line(pods), line(leases), line(widgets))

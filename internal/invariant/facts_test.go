@@ -89,8 +89,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// A change of documents is seen only after the fact: between the last sight of the old one and the first of the new one,
-// what they say differently is unknown.
+// A change of documents is seen only after the fact: between the last sight of the old one and the
+// first of the new one, what they say differently is unknown.
 func TestClaimsWhileADocumentChanges(t *testing.T) {
 	grown := doc("grown", line(pods), line(widgets), line(gadgets), line(ghosts))
 	f := NewFacts(tell().changed("a", 40, 50, grown).pause("a", 45, 47).changed("b", 48, 48, newDoc).changed("c", 0.5, 60, newDoc).changed("c", 55, 70, newDoc).h)
@@ -155,7 +155,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Who leaves in good order is missed by nobody; who cannot take its leases away is as good as killed.
+// Who leaves in good order is missed by nobody; who cannot take its leases away is as good as
+// killed.
 func TestUnnoticedEnds(t *testing.T) {
 	stopped, killed := history.StateStopped, history.StateKilled
 	for _, c := range []struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// rich is a story in which every invariant has something to judge. wrong makes it fail some of them.
+// rich is a story in which every invariant has something to judge. wrong makes it fail some of
+// them.
 func rich(wrong bool, about ...string) *story {
 	s := tell(about...)
 	for i := range 8 {
@@ -108,7 +109,8 @@ func TestRichStories(t *testing.T) {
 // untimed are the invariants that no fault can break.
 var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull"}
 
-// The faults of links are recorded at the end of a run: without them, what they excuse looks like a violation.
+// The faults of links are recorded at the end of a run: without them, what they excuse looks like a
+// violation.
 func TestWithoutAnEndNothingIsAViolationThatAFaultMayExplain(t *testing.T) {
 	s := rich(false, names()...)
 	s.h.Faults, s.h.End = nil, history.End{}

@@ -7,8 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// What is demanded while a fault is on depends on what its kind lets through. A kind that is taken for one that blocks has servers blamed for answers
-// that they may well give; one that is taken for harmless, for what it broke.
+// What is demanded while a fault is on depends on what its kind lets through. A kind that is taken
+// for one that blocks has servers blamed for answers that they may well give; one that is taken for
+// harmless, for what it broke.
 func TestEveryKindOfFaultIsTakenForWhatItIs(t *testing.T) {
 	want := map[fault.Kind]reach{
 		fault.Cut: reachClosed, fault.Timeout: reachClosed, fault.Reset: reachClosed, fault.LimitData: reachPartial,

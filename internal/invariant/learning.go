@@ -4,9 +4,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Started says whether the servers that could have served a request became ready shortly before: all
-// of them, since a server that has been ready for long is known. For discovery, which every server
-// serves, one of the others is enough.
+// Started says whether the servers that could have served a request became ready shortly before:
+// all of them, since a server that has been ready for long is known. For discovery, which every
+// server serves, one of the others is enough.
 type Started string
 
 // The lengths of time since a server became ready.

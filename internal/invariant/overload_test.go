@@ -51,7 +51,8 @@ func TestOverloadDoesNotExcuseALoop(t *testing.T) {
 	want{outcome: OutcomeFail, checked: 1, violations: 1}.check(t, verdictOf(t, s.h, "NoLoop"))
 }
 
-// What was wrong and is not counted must keep the run from passing, also where that is not what the scenario is about.
+// What was wrong and is not counted must keep the run from passing, also where that is not what the
+// scenario is about.
 func TestOverloadKeepsARunFromPassing(t *testing.T) {
 	of := func(s *story) Outcome { return Overall(Judge(s.h), false) }
 	run := func() *story { return tell("NoCrash").askEvery(20, 29, "b", gadgets, 200).slow(50, 55, "a", "b", "c") }

@@ -6,7 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Whoever is passed a request for what it does not serve is to answer 503: that is no 503 in place of a 404.
+// Whoever is passed a request for what it does not serve is to answer 503: that is no 503 in place
+// of a 404.
 func TestReroutedMayBe503(t *testing.T) {
 	const name = "TrueNotFound"
 	bearing := func(o *history.Operation) { o.Rerouted = true }

@@ -18,8 +18,8 @@ import (
 // no seed in it. Two violations with one signature are shown as one evidence item.
 //
 // Invariant, Mechanism, Roles, Answer, Way, Reach, Wrong and Target say what was asked and what was
-// wrong; Obstacle, Before, Change, Setup, Since, Started and Elsewhere say under which circumstances.
-// An empty field means that it does not apply, or that the history does not say.
+// wrong; Obstacle, Before, Change, Setup, Since, Started and Elsewhere say under which
+// circumstances. An empty field means that it does not apply, or that the history does not say.
 type Signature struct {
 	Invariant string    `json:"invariant"`
 	Mechanism Mechanism `json:"mechanism"`
@@ -39,8 +39,8 @@ type Signature struct {
 	Target Target `json:"target,omitempty"`
 	// Obstacle is what kept the asked server from those that were out of reach.
 	Obstacle Obstacle `json:"obstacle,omitempty"`
-	// Before is what had been in the way shortly before, if nothing is at the time; "etcd" if a serving
-	// server was cut off from etcd, at the time or before, so that its address was unknown.
+	// Before is what had been in the way shortly before, if nothing is at the time; "etcd" if a
+	// serving server was cut off from etcd, at the time or before, so that its address was unknown.
 	Before Obstacle `json:"before,omitempty"`
 	// Change is what had come or gone shortly before the asked server first answered so.
 	Change Change `json:"change,omitempty"`

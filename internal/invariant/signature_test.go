@@ -226,8 +226,8 @@ func TestSignaturesTellTheTarget(t *testing.T) {
 	}
 }
 
-// TestSignaturesTellAStart asks b for what a serves. A start takes a second, so that peers may learn
-// of it in the second after it; no stricter bound than the stories' is tolerated then.
+// TestSignaturesTellAStart asks b for what a serves. A start takes a second, so that peers may
+// learn of it in the second after it; no stricter bound than the stories' is tolerated then.
 func TestSignaturesTellAStart(t *testing.T) {
 	slow := func() *story { // from 30 s to 50 s
 		return tell().stop("a", 28).state("a", 30, history.StateStarting).state("a", 50, history.StateReady).served("a", 50, newDoc)

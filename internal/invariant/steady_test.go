@@ -7,7 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Servers of two minor versions that say that they serve the same are not to be believed, unless one is told to behave like the other.
+// Servers of two minor versions that say that they serve the same are not to be believed, unless
+// one is told to behave like the other.
 func TestAServerThatEmulatesMayServeTheSame(t *testing.T) {
 	const name = "DiscoveryComplete"
 	as := func(emulated string) *story {

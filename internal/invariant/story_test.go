@@ -10,8 +10,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// A story is a history made by hand. Times are seconds. Unless told otherwise, three servers a, b and c run from
-// second 0 (ready at 1) to the end at 200; a is new and serves "gadgets" beside what all serve.
+// A story is a history made by hand. Times are seconds. Unless told otherwise, three servers a, b
+// and c run from second 0 (ready at 1) to the end at 200; a is new and serves "gadgets" beside what
+// all serve.
 type story struct {
 	h *history.History
 }
@@ -24,7 +25,8 @@ var (
 	readers = []string{"get", "list"}
 )
 
-// The stories have bounds of their own: the defaults may change without changing what a story shows.
+// The stories have bounds of their own: the defaults may change without changing what a story
+// shows.
 var storyBounds = history.Bounds{Staleness: 10 * time.Second, Unavailable: 30 * time.Second, Convergence: 30 * time.Second}
 
 func sec(s float64) history.Time { return history.Time(s * float64(time.Second)) }
@@ -161,7 +163,8 @@ func (s *story) cut(from, to string, start, end float64) *story {
 	return s.fault("cut", from, to, start, end, true)
 }
 
-// distrust has one server not trust another's certificate, or not be believed by it, which leaves it to the two of them to act on it.
+// distrust has one server not trust another's certificate, or not be believed by it, which leaves
+// it to the two of them to act on it.
 func (s *story) distrust(how history.Distrust, from, to string, start, end float64) *story {
 	s.fault(history.FaultMisconfiguration, from, to, start, end, true)
 	s.h.Faults[len(s.h.Faults)-1].Distrust = how

@@ -82,8 +82,8 @@ func (f *Facts) ruleWatch(o *observation) (ruling, string) {
 	}
 }
 
-// established reports whether the operation is a watch that has begun, and its timeout. A client that
-// asked for an upgrade and got 200 has no watch.
+// established reports whether the operation is a watch that has begun, and its timeout. A client
+// that asked for an upgrade and got 200 has no watch.
 func established(op *history.Operation) (timeout history.Time, ok bool) {
 	upgraded := op.Status == http.StatusSwitchingProtocols
 	if op.Verb != "watch" || !upgraded && (op.Status != http.StatusOK || op.Client == history.ClientSocket) {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestPackagesImportOnlyRowsBelow compares the table of packages in ARCHITECTURE.md with the imports: a
-// package imports only packages in rows below its own. Programs for images (package main below
-// kindconfigs/image) need no row.
+// TestPackagesImportOnlyRowsBelow compares the table of packages in ARCHITECTURE.md with the
+// imports: a package imports only packages in rows below its own. Programs for images (package main
+// below kindconfigs/image) need no row.
 func TestPackagesImportOnlyRowsBelow(t *testing.T) {
 	page, err := os.ReadFile("../../ARCHITECTURE.md")
 	if err != nil {

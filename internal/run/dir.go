@@ -97,8 +97,8 @@ func OpenDir(dir string) (Dir, error) {
 	return d, nil
 }
 
-// OpenDirs opens the directory of a run that is over, or all such directories in that of a suite, but
-// for control runs, in the order of their paths.
+// OpenDirs opens the directory of a run that is over, or all such directories in that of a suite,
+// but for control runs, in the order of their paths.
 func OpenDirs(dir string) ([]Dir, error) {
 	if _, err := os.Stat(Dir(dir).History()); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		d, err := OpenDir(dir)

@@ -25,7 +25,8 @@ func (c *neverUp) Start(context.Context) error {
 func (c *neverUp) RecordPanics()                         {}
 func (c *neverUp) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
 
-// What a backend makes is what the engine gets, and what its owner has to close, also when it did not start.
+// What a backend makes is what the engine gets, and what its owner has to close, also when it did
+// not start.
 func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 	p, err := Spec{Scenario: "quiet"}.Plan()
 	if err != nil {

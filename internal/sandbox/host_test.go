@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The main thread stands for the process in /proc: a host on it would lead 'skewproof shell' to that host.
+// The main thread stands for the process in /proc: a host on it would lead 'skewproof shell' to
+// that host.
 func TestHostsNeverTakeTheMainThread(t *testing.T) {
 	var all sync.WaitGroup
 	stay := make(chan struct{})

@@ -23,13 +23,15 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The tests re-execute this test binary, as skewproof re-executes itself. role says what the copy is.
+// The tests re-execute this test binary, as skewproof re-executes itself. role says what the copy
+// is.
 const roleVariable = "SKEWPROOF_SANDBOX_TEST"
 
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
 	if role == "" {
-		// Every program built with -race otherwise sleeps for a second before it exits, and these tests start many.
+		// Every program built with -race otherwise sleeps for a second before it exits, and these
+		// tests start many.
 		_ = os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 		os.Exit(m.Run())
 	}
@@ -59,7 +61,8 @@ func run(t *testing.T, role string, env ...string) (string, int, error) {
 	return runCommand(t.Context(), t, role, Command{Env: env})
 }
 
-// runCommand runs role with what c says besides, and skips the test where the machine allows no namespaces.
+// runCommand runs role with what c says besides, and skips the test where the machine allows no
+// namespaces.
 func runCommand(ctx context.Context, t *testing.T, role string, c Command) (string, int, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -93,7 +96,8 @@ func mustRun(t *testing.T, role string, env ...string) string {
 
 func setup() error { return Setup(Config{Scratch: os.Getenv("SCRATCH")}) }
 
-// isolated checks that there is no way out: no interface but our own, and no route to any address of the outside.
+// isolated checks that there is no way out: no interface but our own, and no route to any address
+// of the outside.
 func isolated() error {
 	// The machine's files as they are before ours lie over them.
 	files := map[string]string{
@@ -147,8 +151,8 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
-// hosts checks that two hosts have names and addresses of their own, that each reaches what the run listens on and is seen there
-// with its own address, and that they cannot reach each other.
+// hosts checks that two hosts have names and addresses of their own, that each reaches what the run
+// listens on and is seen there with its own address, and that they cannot reach each other.
 func hosts() error {
 	if err := setup(); err != nil {
 		return err
@@ -211,7 +215,8 @@ func hosts() error {
 	if ours, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || ours != theirs {
 		return fmt.Errorf("the process stands in /proc with network %s, the run's own is %s (error %v)", theirs, ours, err)
 	}
-	// b listens; the run reaches it, a must not: all that servers say to each other goes through the switch.
+	// b listens; the run reaches it, a must not: all that servers say to each other goes through
+	// the switch.
 	var bln net.Listener
 	err = b.do(func() (err error) {
 		bln, err = net.Listen("tcp", netip.AddrPortFrom(b.Address, 6443).String())

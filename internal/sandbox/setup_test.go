@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forbidden checks that Setup switches forwarding off where the namespace starts with it, as it does on a machine with
-// net.core.devconf_inherit_init_net, and that later interfaces do not bring it back.
+// forbidden checks that Setup switches forwarding off where the namespace starts with it, as it
+// does on a machine with net.core.devconf_inherit_init_net, and that later interfaces do not bring
+// it back.
 func forbidden() error {
 	// The machine's /proc may be read-only here, as in containers; a /proc of our own is not.
 	proc := os.Getenv("SCRATCH")
@@ -41,7 +42,8 @@ func forbidden() error {
 	return allOff()
 }
 
-// allOff reads back every forwarding switch that the kernel has, those of single interfaces included.
+// allOff reads back every forwarding switch that the kernel has, those of single interfaces
+// included.
 func allOff() error {
 	paths, err := filepath.Glob("/proc/sys/net/ipv[46]/conf/*/forwarding")
 	if err != nil {
@@ -57,7 +59,8 @@ func allOff() error {
 
 func TestForwardingIsOff(t *testing.T) { mustRun(t, "forwarding") }
 
-// covered checks that a daemon's socket, such as nscd's, can no longer be reached once it is covered.
+// covered checks that a daemon's socket, such as nscd's, can no longer be reached once it is
+// covered.
 func covered() error {
 	path := filepath.Join(os.Getenv("SOCKETS"), "socket")
 	if err := setup(); err != nil {

@@ -81,7 +81,8 @@ func TestTheStateRefuses(t *testing.T) {
 	}
 }
 
-// A setup is of a process: it ends with the next start, and what is on of a process does not outlive that process.
+// A setup is of a process: it ends with the next start, and what is on of a process does not
+// outlive that process.
 func TestASetupEndsWithTheNextStart(t *testing.T) {
 	setup := &Setup{PeerCA: TrustStranger}
 	s := NewState(stateServers)
@@ -109,7 +110,8 @@ func TestADefinitionOfTheSameResourceTakesThePlaceOfTheOther(t *testing.T) {
 	}
 }
 
-// FuzzUndo takes any steps that the state accepts: afterwards Undo must be a plan that can be carried out, and leave nothing on.
+// FuzzUndo takes any steps that the state accepts: afterwards Undo must be a plan that can be
+// carried out, and leave nothing on.
 func FuzzUndo(f *testing.F) {
 	f.Add([]byte{0, 3, 9, 12, 40, 7, 22, 5, 80, 33, 61, 17})
 	f.Add([]byte{2, 2, 4, 30, 31, 60, 90, 91, 120, 121, 150, 200, 255})

@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// fake is everything that an executor needs, without processes: it notes what it is asked for. Time passes when something is
-// done, and when somebody sleeps.
+// fake is everything that an executor needs, without processes: it notes what it is asked for. Time
+// passes when something is done, and when somebody sleeps.
 type fake struct {
 	now     history.Time
 	acts    []string

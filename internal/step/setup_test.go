@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// configure carries out steps on servers a and b, of which the first may have a setup from the start.
+// configure carries out steps on servers a and b, of which the first may have a setup from the
+// start.
 func configure(t *testing.T, c *configurable, first *scenario.Setup, steps ...scenario.Step) {
 	t.Helper()
 	servers := []scenario.Server{{Name: "a", Version: "v1", Setup: first}, {Name: "b", Version: "v1"}}
@@ -47,8 +48,8 @@ func TestASetupIsForOneStart(t *testing.T) {
 	}
 }
 
-// A server whose proxy is off is without it until its process is gone; a path to it may work again as soon as the process begins
-// to end.
+// A server whose proxy is off is without it until its process is gone; a path to it may work again
+// as soon as the process begins to end.
 func TestAServerIsAsItWasToItsEnd(t *testing.T) {
 	d := &configurable{}
 	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, restart("a", nil))
@@ -109,7 +110,8 @@ func TestARefusalOfTheFirstStartIsOnRecord(t *testing.T) {
 	}
 }
 
-// A lease that is there although it should not be shows that the setup did not have its effect: such a fault has no effect.
+// A lease that is there although it should not be shows that the setup did not have its effect:
+// such a fault has no effect.
 func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	d := &configurable{lease: "192.0.2.1:6443"}
 	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, scenario.Step{Action: scenario.Soak, For: time.Millisecond})
@@ -120,7 +122,8 @@ func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	}
 }
 
-// A connection from before a path was blocked, and a request to a server from before it was set up wrong, met nothing of it.
+// A connection from before a path was blocked, and a request to a server from before it was set up
+// wrong, met nothing of it.
 func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 	d := &configurable{silent: true, dialled: 7}
 	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil))
@@ -153,8 +156,8 @@ func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.
 	}
 }
 
-// A server that refuses to start with a certificate that nobody could trust does what it should: the record must tell such a
-// refusal from others.
+// A server that refuses to start with a certificate that nobody could trust does what it should:
+// the record must tell such a refusal from others.
 func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
 	for _, c := range []struct {
 		setup scenario.Setup

@@ -56,7 +56,8 @@ func TestEveryActionReachesTheCluster(t *testing.T) {
 	}
 }
 
-// A run must last for as long after its last disturbance as things may take to come right, however long the plan was idle before.
+// A run must last for as long after its last disturbance as things may take to come right, however
+// long the plan was idle before.
 func TestOutlastCountsFromTheLastDisturbance(t *testing.T) {
 	f := &fake{}
 	soak := scenario.Step{Action: scenario.Soak, For: time.Minute}
@@ -236,7 +237,8 @@ func TestAFaultOfAServerCountsTheRequestsMeanwhile(t *testing.T) {
 	}
 }
 
-// The simulator carries out steps by the thousand: beside the sentence of its record a step is to cost next to nothing.
+// The simulator carries out steps by the thousand: beside the sentence of its record a step is to
+// cost next to nothing.
 func TestAStepAllocatesLittle(t *testing.T) {
 	f := &fake{}
 	var e step.Executor

@@ -74,7 +74,8 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 	}
 }
 
-// The binaries of a suite, and its label, are properties of its JUnit file, whatever stands in them.
+// The binaries of a suite, and its label, are properties of its JUnit file, whatever stands in
+// them.
 func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
 	const hostile = "<b>\x1b\"]]></property>"
 	c := reports.ConformanceReport{Result: reports.ResultPassed}

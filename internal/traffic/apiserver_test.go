@@ -18,7 +18,8 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// apiserver is a TLS server on loopback that speaks HTTP/2 as a kube-apiserver does and knows how many connections it has.
+// apiserver is a TLS server on loopback that speaks HTTP/2 as a kube-apiserver does and knows how
+// many connections it has.
 type apiserver struct {
 	*httptest.Server
 	mu    sync.Mutex

@@ -73,8 +73,8 @@ func TestLoadIsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// sharedCertificate starts servers that answer 404. All httptest servers show the same certificate, so the CA of one is
-// that of all.
+// sharedCertificate starts servers that answer 404. All httptest servers show the same certificate,
+// so the CA of one is that of all.
 func sharedCertificate(t *testing.T, n int) []*apiserver {
 	t.Helper()
 	var servers []*apiserver

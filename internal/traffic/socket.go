@@ -163,8 +163,8 @@ func (s *socket) follow(ctx context.Context, op *history.Operation, resp *http.R
 	}
 }
 
-// mostRefused bounds what is read of an answer that is no upgrade, in bytes. gorilla/websocket keeps
-// a kilobyte.
+// mostRefused bounds what is read of an answer that is no upgrade, in bytes. gorilla/websocket
+// keeps a kilobyte.
 const mostRefused = 1 << 20
 
 // refused records an answer that is no upgrade.

@@ -47,7 +47,8 @@ func TestOperationOfAnAnswer(t *testing.T) {
 	}
 }
 
-// How long a request waits for others that try whether the server answers is the load's own doing: no server may be blamed for that time.
+// How long a request waits for others that try whether the server answers is the load's own doing:
+// no server may be blamed for that time.
 func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 	record := newLedger()
 	c := connect(t, newAPIServer(t, notFound), record)
@@ -77,7 +78,8 @@ func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 	}
 }
 
-// A request that was never sent, or was held back for so long that hardly any time was left for its answer, tells nothing of the server.
+// A request that was never sent, or was held back for so long that hardly any time was left for its
+// answer, tells nothing of the server.
 func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		trying int           // others, so that the request waits for them to the end of its time
@@ -109,7 +111,8 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 	}
 }
 
-// The pages of a list share the time of one request, of which the last may have next to nothing left.
+// The pages of a list share the time of one request, of which the last may have next to nothing
+// left.
 func TestALatePageIsNoWordOnTheServer(t *testing.T) {
 	record := newLedger()
 	client := connect(t, newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -149,8 +152,8 @@ func (n *noticed) Now() history.Time {
 	return now
 }
 
-// TestNothingIsRetried: client-go retries what it may. With the recording transport it may not, so each call of a client
-// is one attempt, one operation, and no waiting.
+// TestNothingIsRetried: client-go retries what it may. With the recording transport it may not, so
+// each call of a client is one attempt, one operation, and no waiting.
 func TestNothingIsRetried(t *testing.T) {
 	typed := of("get", "x")
 	typed.Client = workload.ClientTyped
@@ -221,7 +224,8 @@ func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
 	}
 }
 
-// What was answered instead of a document is told apart by its hash all the same, and it is recorded why it is none.
+// What was answered instead of a document is told apart by its hash all the same, and it is
+// recorded why it is none.
 func TestUnreadableDiscoveryIsNoDocument(t *testing.T) {
 	for name, c := range map[string]struct{ contentType, body, want string }{
 		"another version": {workload.AcceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`, "v9"},
@@ -331,7 +335,8 @@ func TestNoProxyFromTheEnvironment(t *testing.T) {
 	if !ok {
 		t.Fatalf("the transport below is a %T", c.record.next)
 	}
-	// ProxyFromEnvironment reads the environment once per process: asking the transport is the reliable test.
+	// ProxyFromEnvironment reads the environment once per process: asking the transport is the
+	// reliable test.
 	request, _ := http.NewRequest(http.MethodGet, "https://198.19.0.1:6443/", nil)
 	if proxy, err := transport.Proxy(request); proxy != nil || err != nil {
 		t.Errorf("requests go through %v (%v)", proxy, err)

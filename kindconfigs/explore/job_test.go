@@ -31,7 +31,8 @@ func job(t *testing.T) *batchv1.Job {
 	return object.(*batchv1.Job)
 }
 
-// An index without a shard, or a shard without an index, would leave a part of the campaign out without a word.
+// An index without a shard, or a shard without an index, would leave a part of the campaign out
+// without a word.
 func TestEveryIndexIsAShard(t *testing.T) {
 	j := job(t)
 	if j.Spec.CompletionMode == nil || *j.Spec.CompletionMode != batchv1.IndexedCompletion {

@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
-// realEngine returns an engine and an image in it that has bash. It skips the test where there is none: CI runs it after 'make kind-images'.
+// realEngine returns an engine and an image in it that has bash. It skips the test where there is
+// none: CI runs it after 'make kind-images'.
 func realEngine(t *testing.T) (e engine, from string) {
 	t.Helper()
 	if _, err := findEngine(t.Context()); err != nil {

@@ -135,13 +135,13 @@ func TestFirstSightOfALeaseByAnotherClock(t *testing.T) {
 		lease := EndpointLease{ID: "a", Holder: "1", Renewed: now.Round(0), Duration: leaseDuration, Address: "192.0.2.1:1"}
 		here := leap.Wall(now, c.ahead)
 		r.Endpoint(lease, here)
-		state := r.join(r.members["a"])
+		state := r.join("a", r.members["a"])
 		if state.live != c.live || (state.address != "") != c.address {
 			t.Errorf("%s: %+v; want live %t, with an address %t", name, state, c.live, c.address)
 		}
 		lease.Renewed = lease.Renewed.Add(5 * time.Second)
 		r.Endpoint(lease, here.Add(5*time.Second))
-		if state := r.join(r.members["a"]); !state.live || state.address == "" {
+		if state := r.join("a", r.members["a"]); !state.live || state.address == "" {
 			t.Errorf("%s, after the next renewal: %+v", name, state)
 		}
 	}

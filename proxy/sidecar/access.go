@@ -31,15 +31,17 @@ type AccessRecord struct {
 	Verb string `json:"verb,omitempty"`
 	// Path is the escaped path of the URL, without the query.
 	Path string `json:"path"`
-	// User is the name of the caller, empty if it could not be authenticated.
+	// User is the name of the caller, empty if the caller could not be authenticated. The name of a
+	// caller with a bearer token is learnt for this record only after the local server has accepted
+	// the token, and missing if it could not be learnt.
 	User string `json:"user,omitempty"`
 	// FromPeer is true if the caller proved to be a front proxy, as the other sidecars are.
 	FromPeer bool `json:"fromPeer,omitempty"`
 	// Rerouted is true if the request says that a peer sent it on. It counts only with FromPeer.
 	Rerouted bool `json:"rerouted,omitempty"`
 	// Decision is what became of the request: "local", "not-found" (the local server's own 404),
-	// "forward" or "unavailable" if package proxy decided, "refused" if the caller could not be
-	// authenticated, and empty if there was nothing to decide.
+	// "forward" or "unavailable" if package proxy decided, "refused" if the sidecar could not
+	// authenticate the caller, and empty if there was nothing to decide.
 	Decision string `json:"decision,omitempty"`
 	// Reason is a proxy.Reason.
 	Reason string `json:"reason,omitempty"`
@@ -55,8 +57,8 @@ type AccessRecord struct {
 // AccessAttempt is one attempt at a peer.
 type AccessAttempt struct {
 	Peer string `json:"peer"`
-	// Outcome is "answered", "not-delivered", "undecided", "refused", or "unauthorized" if the peer did
-	// not accept this server's credentials.
+	// Outcome is "answered", "not-delivered", "undecided", "refused", or "unauthorized" if the peer
+	// did not accept this server's credentials.
 	Outcome string `json:"outcome"`
 }
 

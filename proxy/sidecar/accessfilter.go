@@ -55,9 +55,16 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// In the context as well: a Connection header that names Audit-Id would remove the header.
 	ctx = audit.WithAuditContext(ctx)
 	audit.WithAuditID(ctx, types.UID(id))
-	answer := &answerWriter{ResponseWriter: w, auditID: id}
+	answer := &answerWriter{ResponseWriter: w, auditID: id, refused: func() {
+		if c := request.caller; c != nil && c.own() && !c.trusted {
+			closeConnectionAfter(w, r, request.FromPeer)
+		}
+	}}
 	defer func() { // also when the handler panics to abort the connection
 		a.observer.leave(request)
+		if request.caller != nil {
+			request.User = request.caller.name(r.Context())
+		}
 		request.Status = answer.status
 		request.End = time.Now()
 		a.log.write(&request.AccessRecord)
@@ -73,7 +80,8 @@ type accessKey struct{}
 // accessed is a request in progress. Only the goroutine that serves it uses it.
 type accessed struct {
 	AccessRecord
-	at proxy.ServerID // the peer that has it now, "" if none has
+	caller *caller        // nil if it could not be authenticated
+	at     proxy.ServerID // the peer that has it now, "" if none has
 }
 
 // accessedFrom returns the request of the context, or one that is not logged.
@@ -88,6 +96,7 @@ func accessedFrom(ctx context.Context) *accessed {
 type answerWriter struct {
 	http.ResponseWriter
 	auditID  string
+	refused  func() // called before a 401 is sent
 	status   int
 	hijacked bool
 }
@@ -97,6 +106,9 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.status = status
 		if w.Header().Get(auditinternal.HeaderAuditID) == "" {
 			w.Header().Set(auditinternal.HeaderAuditID, w.auditID)
+		}
+		if status == http.StatusUnauthorized {
+			w.refused()
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -16,7 +16,9 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,27 +36,32 @@ type apiserver struct {
 	name   string
 	server *httptest.Server
 
-	mu          sync.Mutex
-	filters     http.Handler                     // replaces the usual filters; nil: those
-	front       *x509.CertPool                   // of front proxies
-	hint        *x509.CertPool                   // named to clients; nil: none
-	unpublished bool                             // there is no ConfigMap yet
-	headers     *identityNames                   // where identities are read from
-	forbids     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
-	resources   []schema.GroupVersionResource
-	tokens      map[string]authenticationv1.UserInfo
-	leases      map[string]*coordinationv1.Lease
-	unready     bool
-	admits      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
-	noAnonymous bool                                  // --anonymous-auth=false
-	hooks       []string                              // further checks of health
-	noReviews   bool
-	process     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
-	started     string           // the start time of its process
-	seen        []seen
-	byToken     int         // requests with the kubeconfig's credentials
-	events      chan string // for watches
-	maps        chan string // for watches of ConfigMaps
+	mu                          sync.Mutex
+	filters                     http.Handler                     // replaces the usual filters; nil: those
+	front                       *x509.CertPool                   // of front proxies
+	hint                        *x509.CertPool                   // named to clients; nil: none
+	unpublished                 bool                             // there is no ConfigMap yet
+	headers                     *identityNames                   // where identities are read from
+	forbids                     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
+	grants                      func(authorizer.Attributes) bool // nil: only what RBAC's defaults grant
+	resources                   []schema.GroupVersionResource
+	tokens                      map[string]authenticationv1.UserInfo
+	leases                      map[string]*coordinationv1.Lease
+	endpoints                   *discoveryv1.EndpointSlice // of all servers; nil: there is none
+	unready                     bool
+	admits                      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
+	noAnonymous                 bool                                  // --anonymous-auth=false
+	hooks                       []string                              // further checks of health
+	clients                     *x509.CertPool                        // of client certificates; nil: they authenticate nobody
+	noReviews                   bool                                  // nobody learns whose a token is
+	older                       bool                                  // there is no SelfSubjectReview, as before v1.28
+	process                     *tls.Certificate                      // the loopback certificate; nil: not a kube-apiserver
+	started                     string                                // the start time of its process
+	seen                        []seen
+	tokenReviews, accessReviews int         // how many were asked for
+	byToken                     int         // requests with the kubeconfig's credentials
+	events                      chan string // for watches
+	maps                        chan string // for watches of ConfigMaps
 }
 
 // kubeconfigToken is the token in the kubeconfigs of these tests, and kubeconfigUser its user.
@@ -70,6 +77,8 @@ type seen struct {
 	extra                          map[string][]string
 	header                         http.Header // as it was received
 	body                           []byte      // of what is served
+	certified                      bool        // the connection has a client certificate
+	proto                          int         // the major version of HTTP
 }
 
 func newAPIServer(t *testing.T, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
@@ -139,6 +148,18 @@ func (a *apiserver) last(path string) (seen, bool) {
 	return seen{}, false
 }
 
+// count returns how many requests for a path were sent for callers.
+func (a *apiserver) count(path string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.seen {
+		if s.path == path {
+			n++
+		}
+	}
+	return n
+}
+
 func (a *apiserver) lease(name string) *coordinationv1.Lease {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -150,6 +171,7 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	s := seen{
 		method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, user: caller.user.GetName(), uid: caller.user.GetUID(),
 		groups: caller.user.GetGroups(), extra: caller.user.GetExtra(), header: caller.header,
+		certified: len(r.TLS.PeerCertificates) > 0, proto: r.ProtoMajor,
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,15 +210,32 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		a.list(w, r, items)
 	case path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
+		switch {
+		case a.older:
+			a.status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+			return
+		case a.noReviews && s.user != selfUser.Name:
+			a.status(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+			return
+		}
 		effective, _ := apirequest.UserFrom(r.Context())
 		a.write(w, "application/json", authenticationv1.SelfSubjectReview{
 			TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
 			Status:   authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfoOf(effective)},
 		})
+	case path == "/apis/authorization.k8s.io/v1/subjectaccessreviews":
+		a.reviewAccess(w, r)
 	case path == "/apis/authentication.k8s.io/v1/tokenreviews":
+		a.tokenReviews++
 		a.review(w, r)
 	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
 		a.serveLease(w, r)
+	case path == "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices":
+		items := []any{}
+		if a.endpoints != nil {
+			items = append(items, a.endpoints)
+		}
+		a.list(w, r, items)
 	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
 		a.list(w, r, []any{})
 	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
@@ -264,6 +303,35 @@ func (a *apiserver) review(w http.ResponseWriter, r *http.Request) {
 	a.write(w, "application/json", review)
 }
 
+// reviewAccess answers as the stand-in's own authorizer would.
+func (a *apiserver) reviewAccess(w http.ResponseWriter, r *http.Request) {
+	a.accessReviews++
+	if a.noReviews {
+		a.status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+		return
+	}
+	var review authorizationv1.SubjectAccessReview
+	a.read(r, &review)
+	review.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}
+	spec := review.Spec
+	u := infoOf(authenticationv1.UserInfo{Username: spec.User, UID: spec.UID, Groups: spec.Groups})
+	for key, values := range spec.Extra {
+		u.Extra[key] = values
+	}
+	at := authorizer.AttributesRecord{User: u}
+	if n := spec.NonResourceAttributes; n != nil {
+		at.Path, at.Verb = n.Path, n.Verb
+	} else if n := spec.ResourceAttributes; n != nil {
+		at.ResourceRequest, at.Verb, at.Namespace, at.Name = true, n.Verb, n.Namespace, n.Name
+		at.APIGroup, at.APIVersion, at.Resource, at.Subresource = n.Group, n.Version, n.Resource, n.Subresource
+	}
+	a.mu.Unlock()
+	decision, reason, _ := a.authorize(r.Context(), at)
+	a.mu.Lock()
+	review.Status.Allowed, review.Status.Reason = decision == authorizer.DecisionAllow, reason
+	a.write(w, "application/json", review)
+}
+
 func (a *apiserver) serveLease(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"), "/")
 	var lease coordinationv1.Lease
@@ -316,6 +384,8 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/configmaps"):
 		kind, version = "ConfigMapList", "v1"
+	case strings.HasSuffix(r.URL.Path, "/endpointslices"):
+		kind, version = "EndpointSliceList", "discovery.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
 		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"k8s.io/client-go/dynamic"
@@ -33,27 +34,29 @@ const localDial = 10 * time.Second
 // sidecar is all parts of a sidecar. [assemble] makes it, run starts them, close releases them.
 type sidecar struct {
 	*completed
-	log       *slog.Logger
-	store     *proxy.Store
-	access    *accessObserver
-	probe     *probe
-	own       *ownCredentials
-	flags     *localFlags
-	headers   *headerNames
-	sources   *peers.Sources
-	publisher *peers.Publisher // nil if the peers are given by --peer
-	serverTLS *serverTLS
-	toPeers   *transport
-	toLocal   *transport
-	toProbe   *transport
-	toAsk     *transport      // to the local server, without a client certificate
-	toAPI     connections.Set // only with --kubeconfig: otherwise the clients use toLocal
-	accessLog *accessLog
-	typed     kubernetes.Interface // how the sidecar itself uses the API of the local server
-	untyped   dynamic.Interface
-	tracing   tracing.TracerProvider // nil if Options has one, or there is none
-	front     *frontDoor
-	admin     *http.Server
+	log        *slog.Logger
+	store      *proxy.Store
+	access     *accessObserver
+	probe      *probe
+	own        *ownCredentials
+	flags      *localFlags
+	headers    *headerNames
+	callers    *identities
+	authorized *authorization
+	sources    *peers.Sources
+	publisher  *peers.Publisher // nil if the peers are given by --peer
+	serverTLS  *serverTLS
+	toPeers    *transport
+	toLocal    *transport
+	plain      *transport // to the local server, without a client certificate
+	toProbe    *transport
+	toAPI      connections.Set // only with --kubeconfig: otherwise the clients use toLocal
+	accessLog  *accessLog
+	typed      kubernetes.Interface // how the sidecar itself uses the API of the local server
+	untyped    dynamic.Interface
+	tracing    tracing.TracerProvider // nil if Options has one, or there is none
+	front      *frontDoor
+	admin      *http.Server
 
 	draining atomic.Bool
 }
@@ -83,16 +86,15 @@ func (s *sidecar) transports() {
 	localTLS := func() *tls.Config {
 		return c.clientTLS(c.upstreamCA, cmp.Or(s.UpstreamServerName, s.upstream.Hostname()))
 	}
+	plainTLS := func() *tls.Config {
+		return c.anyoneTLS(c.upstreamCA, cmp.Or(s.UpstreamServerName, s.upstream.Hostname()))
+	}
+	s.plain = newTransport(localDial, 0, plainTLS)
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.toProbe = newTransport(localDial, 0, localTLS)
-	s.toAsk = newTransport(localDial, 0, func() *tls.Config {
-		config := localTLS()
-		config.GetClientCertificate = nil
-		return config
-	})
 	s.serverTLS = newServerTLS(s.completed)
-	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.toProbe.renew, s.toAsk.renew, s.serverTLS.renew}
+	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.plain.renew, s.toProbe.renew, s.serverTLS.renew}
 }
 
 func (s *sidecar) assemble(ctx context.Context) error {
@@ -127,12 +129,14 @@ func (s *sidecar) assemble(ctx context.Context) error {
 			return fmt.Errorf("register the metrics: %w", err)
 		}
 	}
-	local := newLocal(s.upstream, asserted{s.toLocal, s.own}, s.headers, s.log)
+	local := newLocal(s.upstream, asCaller{asserted{s.toLocal, s.own}, s.plain}, s.headers, s.log)
 	handler, err := proxy.New(proxy.Config{
 		Store:           s.store,
 		Local:           local,
 		Transport:       s.toPeers,
 		FromPeer:        fromPeer,
+		Identify:        identify,
+		Authorize:       s.authorized.authorize,
 		IdentityHeaders: written,
 		Observer:        proxy.Observers{s.access, proxyMetrics},
 		TracerProvider:  tracer,
@@ -144,27 +148,29 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if err := s.knowledge(written, peerMetrics, proxyMetrics.Fetched, names); err != nil {
 		return err
 	}
-	tokens := (&tokenReviews{reviews: s.typed.AuthenticationV1().TokenReviews(), log: s.log}).cached(s.TokenCacheTTL)
-	debug := debugPeers(s.report)
+	debug, metrics := debugPeers(s.report), promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
-	served := newAuthentication(s.Options, s.credentials, s.headers, tokens,
-		anonymousAsLocal(s.flags, withGoaway(s.GoawayChance, atFront(permitted, own, local, debug))), s.log)
+	served := newAuthentication(s.Options, s.credentials, s.headers, s.callers, anonymousAsLocal(s.flags,
+		withGoaway(s.GoawayChance, atFront(permitted, own, local, s.authorized.before(debug), s.authorized.before(metrics)))), s.log)
 	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(), s.serverTLS.configFor, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
-	s.admin = newAdminServer(registry, withLocal, debug)
+	s.admin = newAdminServer(withLocal, debug, metrics)
 	return nil
 }
 
 // knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
 func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
-		Store: s.store, Dynamic: s.untyped, Static: s.static, Address: s.advertised,
+		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}
 	if len(s.static) == 0 {
 		config.Client = s.typed
+	}
+	if s.FindDirectPeers {
+		config.Identify = s.credentials.identify
 	}
 	var err error
 	if s.sources, err = peers.New(config); err != nil {
@@ -235,14 +241,14 @@ func (s *sidecar) report() PeersReport {
 
 // clients makes the clients by which the sidecar itself uses the API of the local server.
 func (s *sidecar) clients(names *identityNames) (err error) {
-	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}, QPS: -1}
+	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}, QPS: -1, UserAgent: userAgent}
 	asserting, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
 	}
 	s.headers = &headerNames{own: names, client: asserting, log: s.log}
 	s.own = newOwnCredentials(asserting.AuthenticationV1().SelfSubjectReviews(), s.log)
-	s.flags = newLocalFlags(s.Options, s.upstream, http1{s.toAsk}, asSelf{http1{s.toProbe}, names}, s.log)
+	s.flags = newLocalFlags(s.Options, s.upstream, http1{s.plain}, asSelf{http1{s.toProbe}, names}, s.log)
 	if s.Kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)
@@ -250,17 +256,23 @@ func (s *sidecar) clients(names *identityNames) (err error) {
 		config.Dial = s.toAPI.Dialer(&net.Dialer{Timeout: localDial})
 	}
 	config.UserAgent = userAgent
-	config.QPS = -1 // one token review for each new token; the local server limits requests itself
+	config.QPS = -1 // the local server limits requests itself
 	if s.typed, err = kubernetes.NewForConfig(config); err == nil {
 		s.untyped, err = dynamic.NewForConfig(config)
 	}
 	if err != nil {
 		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
 	}
-	return nil
+	whoever, err := kubernetes.NewForConfig(&rest.Config{Host: s.upstream.String(), Transport: asWhoever{s.plain}, QPS: -1, UserAgent: userAgent})
+	if err != nil {
+		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
+	}
+	s.callers = newIdentities(whoever.AuthenticationV1().SelfSubjectReviews(), s.typed.AuthenticationV1().TokenReviews(), s.TokenCacheTTL, s.log)
+	s.authorized, err = newAuthorization(s.typed.AuthorizationV1())
+	return err
 }
 
-// userAgent names the sidecar's own requests to the local server.
+// userAgent is the sidecar's own in requests that it makes itself.
 const userAgent = "skewproof-proxy"
 
 // asSelf sends requests with the sidecar's own identity.

@@ -30,6 +30,7 @@ type completed struct {
 	minTLS      uint16
 	ciphers     []uint16 // nil: Go's
 	static      []peers.StaticPeer
+	direct      []peers.StaticPeer
 	credentials *credentials
 	warnings    []string // about options that are suspect, but may be intended
 }
@@ -136,13 +137,23 @@ func (c *completed) completePeers(wrong *problems) {
 			wrong.addf("--peer %s: this is the identity of the kube-apiserver that this proxy stands in front of", p.ID)
 		}
 	}
+	if c.direct, err = peers.ParseStaticPeers(c.DirectPeers); err != nil {
+		wrong.addf("--direct-peer: %w", err)
+	}
+	if len(c.DirectPeers) > 0 && c.policy.Name != "" && c.policy.Fetching.Direct <= 0 {
+		wrong.addf("--direct-peer: with --policy %s no server without a proxy is asked", c.policy.Name)
+	}
+	if len(c.Peers) > 0 && len(c.DirectPeers) > 0 {
+		wrong.addf("--direct-peer: with --peer no leases are read, by which it would be known who has a proxy: give one of the two")
+	}
 }
 
 func (c *completed) completeAddresses(wrong *problems) {
+	good := true
 	if c.Listener == nil && (c.SecurePort < 1 || c.SecurePort > 65535) {
 		wrong.addf("--secure-port %d: want a port from 1 to 65535", c.SecurePort)
+		good = false
 	}
-	good := true
 	switch {
 	case (c.PeerAdvertiseIP == "") != (c.PeerAdvertisePort == ""):
 		wrong.addf("--peer-advertise-ip %q and --peer-advertise-port %q: give both or neither", c.PeerAdvertiseIP, c.PeerAdvertisePort)
@@ -152,15 +163,20 @@ func (c *completed) completeAddresses(wrong *problems) {
 			wrong.addf("--peer-advertise-ip %q: want the IP address of this host as peers see it", c.PeerAdvertiseIP)
 			good = false
 		}
-		if port, err := strconv.ParseUint(c.PeerAdvertisePort, 10, 16); err != nil || port == 0 {
+		if port, err := strconv.ParseUint(c.PeerAdvertisePort, 10, 16); err != nil || port == 0 || c.PeerAdvertisePort[0] == '0' {
 			wrong.addf("--peer-advertise-port %q: want a port from 1 to 65535", c.PeerAdvertisePort)
 			good = false
 		}
 	}
 	if good {
 		advertised, err := c.Options.advertised(utilnet.ResolveBindAddress)
+		if err == nil { // peers read it in the lease
+			if c.advertised, err = peers.ParseAddress(advertised); err != nil {
+				err = fmt.Errorf("peers cannot reach this proxy at the address that it would publish: %w; "+
+					"set --peer-advertise-ip and --peer-advertise-port, or --advertise-address", err)
+			}
+		}
 		wrong.add(err)
-		c.advertised = advertised
 	}
 	c.completeAdmin(wrong)
 }

@@ -6,14 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"text/tabwriter"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/user"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy"
 )
@@ -42,6 +36,7 @@ type PeerReport struct {
 	Incarnation  string     `json:"incarnation,omitempty"`  // its process, as the lease says
 	Version      string     `json:"version,omitempty"`      // what its /version said at the last fetch
 	Address      string     `json:"address,omitempty"`      // host:port, empty if unknown
+	Direct       bool       `json:"direct,omitempty"`       // it has no proxy: its kube-apiserver itself is at the address
 	Documents    []Document `json:"documents"`              // of /api and of /apis
 	EjectedUntil *time.Time `json:"ejectedUntil,omitempty"` // nil if it is not avoided
 	InFlight     int        `json:"inFlight"`               // requests that are at the peer now, streams included
@@ -76,24 +71,12 @@ func debugPeers(reportNow func() PeersReport) http.Handler {
 	})
 }
 
-// forSystemMasters lets only members of system:masters pass, because the report shows addresses.
-func forSystemMasters(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u, ok := apirequest.UserFrom(r.Context())
-		if !ok || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) || impersonates(r.Header) {
-			answerError(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("%s is for members of %s", r.URL.Path, user.SystemPrivilegedGroup)))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // peerReports describes the peers of a table.
 func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Time) []PeerReport {
 	reports := []PeerReport{}
 	for _, p := range t.Peers() {
 		report := PeerReport{
-			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, InFlight: inFlight(p.ID),
+			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, Direct: p.Direct, InFlight: inFlight(p.ID),
 		}
 		if p.EjectedUntil.After(now) {
 			report.EjectedUntil = &p.EjectedUntil
@@ -117,14 +100,20 @@ func (r PeersReport) writeText(w io.Writer) {
 		fmt.Fprintf(w, "MISMATCH: %s\n\n", what)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
+	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tPROXY\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
 	for _, p := range r.Peers {
 		ejected := "-"
 		if p.EjectedUntil != nil {
 			ejected = p.EjectedUntil.Sub(r.At).Round(100 * time.Millisecond).String()
 		}
-		failure := ""
-		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), p.InFlight, ejected)
+		failure, proxied := "", "yes"
+		switch {
+		case p.Direct:
+			proxied = "no"
+		case p.Address == "":
+			proxied = "-"
+		}
+		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), proxied, p.InFlight, ejected)
 		for _, d := range p.Documents {
 			age := "never"
 			if d.Learned != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	endpointfilters "k8s.io/apiserver/pkg/endpoints/filters"
@@ -34,7 +36,7 @@ func (a *apiserver) filtered(handler http.Handler, goawayChance float64) http.Ha
 	long := serverfilters.BasicLongRunningRequestCheck(sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	handler = endpointfilters.WithAuthorization(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
 	handler = serverfilters.WithMaxInFlightLimit(handler, 400, 200, long)
-	handler = impersonation.WithImpersonation(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
+	handler = impersonation.WithConstrainedImpersonation(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
 	handler = withCaller(handler)
 	handler = endpointfilters.WithTracing(handler, tracing.NewNoopTracerProvider())
 	handler = endpointfilters.WithAuthentication(handler, authenticator.RequestFunc(a.authenticate), endpointfilters.Unauthorized(scheme.Codecs), nil, nil)
@@ -56,17 +58,22 @@ func (a *apiserver) filtered(handler http.Handler, goawayChance float64) http.Ha
 // authenticate is a kube-apiserver's chain (pkg/kubeapiserver/authenticator).
 func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
 	a.mu.Lock()
-	front, names, admits, noAnonymous := a.front, a.headers, a.admits, a.noAnonymous
+	front, clients, names, admits, noAnonymous := a.front, a.clients, a.headers, a.admits, a.noAnonymous
 	a.mu.Unlock()
 	proxies := func() (x509.VerifyOptions, bool) {
 		return x509.VerifyOptions{Roots: front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 	}
 	tokens := authenticator.TokenFunc(a.token)
+	certificates := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, nil })
+	if clients != nil {
+		options := x509.VerifyOptions{Roots: clients, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+		certificates = x509request.New(options, x509request.CommonNameUserConversion).AuthenticateRequest
+	}
 	known := group.NewAuthenticatedGroupAdder(union.New(
 		headerrequest.NewDynamicVerifyOptionsSecure(proxies, headerrequest.StaticStringSlice{"front-proxy-client"},
 			headerrequest.StaticStringSlice(names.user), headerrequest.StaticStringSlice(names.uid),
 			headerrequest.StaticStringSlice(names.group), headerrequest.StaticStringSlice(names.extra)),
-		bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens)))
+		certificates, bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens)))
 	if noAnonymous {
 		return known.AuthenticateRequest(r)
 	}
@@ -99,21 +106,25 @@ func userInfoOf(u user.Info) authenticationv1.UserInfo {
 	return info
 }
 
+// discoveryPaths are those of the ClusterRole system:discovery
+// (plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
+var discoveryPaths = regexp.MustCompile(`^/(api|apis|openapi)(/.*)?$`)
+
 // authorize allows what RBAC allows by default, and all resources.
 func (a *apiserver) authorize(_ context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
 	a.mu.Lock()
-	forbids := a.forbids
+	forbids, grants := a.forbids, a.grants
 	a.mu.Unlock()
 	groups := at.GetUser().GetGroups()
 	allowed := true
 	switch {
-	case slices.Contains(groups, user.SystemPrivilegedGroup):
+	case slices.Contains(groups, user.SystemPrivilegedGroup), grants != nil && grants(at):
 	case forbids != nil && forbids(at):
 		allowed = false
 	case at.GetAPIGroup() == "authorization.k8s.io" || at.GetAPIGroup() == "authentication.k8s.io": // system:basic-user
 		allowed = slices.Contains(groups, user.AllAuthenticated) && strings.HasPrefix(at.GetResource(), "self")
 	case !at.IsResourceRequest() && !slices.Contains([]string{"/readyz", "/livez", "/healthz", "/version"}, at.GetPath()): // system:discovery
-		allowed = slices.Contains(groups, user.AllAuthenticated) && at.GetPath() != "/metrics" && at.GetVerb() == "get"
+		allowed = slices.Contains(groups, user.AllAuthenticated) && discoveryPaths.MatchString(at.GetPath()) && at.GetVerb() == "get"
 	}
 	if allowed {
 		return authorizer.DecisionAllow, "", nil

@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 const readyzPath = "/readyz"
+
+// metricsPath is where the front door serves the sidecar's own metrics. No kube-apiserver serves
+// it: that has /metrics and /metrics/slis.
+const metricsPath = "/metrics/skewproof-proxy"
 
 // check is one condition of readiness.
 type check struct {
@@ -146,9 +147,9 @@ func (h *bufferedAnswer) checkLines() string {
 
 // newAdminServer returns the server of the second listener: the sidecar's own metrics, peers and
 // health.
-func newAdminServer(registry *prometheus.Registry, own checks, debug http.Handler) *http.Server {
+func newAdminServer(own checks, debug, metrics http.Handler) *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.Handle("GET /metrics", metrics)
 	mux.Handle("GET "+debugPeersPath, debug)
 	mux.HandleFunc("GET "+readyzPath, func(w http.ResponseWriter, r *http.Request) {
 		text, ready := own.outcome(r.URL.Query()["exclude"], true)

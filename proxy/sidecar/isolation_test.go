@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -44,14 +45,16 @@ func (r *running) write(c *http.Client, path, id string, body []byte) (int, erro
 
 // A kube-apiserver ends an HTTP/2 connection after a request of an anonymous caller, and with
 // --goaway-chance after any request. What one caller does must not fail the writes of another, and
-// no write may be carried out twice.
+// no write may be carried out twice. It does the same after a request with a token that it refuses.
 func TestClosedConnectionsCostNobodyElseAWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		chance    float64
 		anonymous bool
+		tokens    func() string // of the other callers
 	}{
 		"anonymous callers": {anonymous: true},
 		"--goaway-chance":   {chance: 0.02},
+		"refused tokens":    {anonymous: true, tokens: func() string { return fmt.Sprint("bad-", rand.IntN(1000)) }}, // new and known ones
 	} {
 		for where, path := range map[string]string{"local": common, "peer": "/apis/new.example/v2/novelties"} {
 			t.Run(name+", "+where, func(t *testing.T) {
@@ -73,6 +76,9 @@ func TestClosedConnectionsCostNobodyElseAWrite(t *testing.T) {
 				}
 				ended := flood(4, stop, func() {
 					r, _ := http.NewRequest(http.MethodGet, "https://"+p.atA.front+path, nil)
+					if c.tokens != nil {
+						r.Header.Set("Authorization", "Bearer "+c.tokens())
+					}
 					if answer, err := other.Do(r); err == nil {
 						answer.Body.Close()
 					}

@@ -18,8 +18,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/apis/audit"
-	"k8s.io/apiserver/pkg/authentication/user"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/internal/replay"
@@ -30,8 +28,8 @@ import (
 // hopHeaders are for peers only: the local kube-apiserver does not get them.
 var hopHeaders = []string{folded(proxy.HopHeader), folded(proxy.HopHeaderPublished), folded(proxy.RefusedHeader)}
 
-// local is the local kube-apiserver as a handler: a reverse proxy that asserts the user of the
-// request's context with the front-proxy certificate.
+// local is the local kube-apiserver as a handler: a reverse proxy. It asserts the user of the
+// request's context with the front-proxy certificate, or passes the caller's own credentials on.
 type local struct {
 	upstream  *url.URL
 	transport http.RoundTripper
@@ -40,7 +38,7 @@ type local struct {
 	proxy     *httputil.ReverseProxy
 	failing   atomic.Bool // the last request got no answer
 	bodies    *replay.Budget
-	alone     share.Pool // of aloneBound, by user
+	alone     share.Pool // of aloneBound, by caller
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *slog.Logger) *local {
@@ -66,18 +64,15 @@ func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *
 }
 
 func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	u, ok := apirequest.UserFrom(r.Context())
-	if !ok {
-		u = &user.DefaultInfo{} // unreachable behind authentication
-	}
-	body := replay.New(r, replay.Options{Bound: replay.Bound, Budget: l.bodies, Caller: u.GetName(), Now: time.Now})
+	c := callerFrom(r.Context())
+	body := replay.New(r, replay.Options{Bound: replay.Bound, Budget: l.bodies, Caller: c.seat(), Now: time.Now})
 	if body == nil {
-		l.send(w, r, u)
+		l.send(w, r, c)
 		return
 	}
 	defer body.Close()
 	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
-	if wire.ReadFirst(r, u, longRunning(r)) && body.Prefetch() != nil {
+	if wire.ReadFirst(r, c.apart(), longRunning(r)) && body.Prefetch() != nil {
 		l.unavailable(w, r, body.ClientErr())
 		return
 	}
@@ -85,20 +80,21 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.unavailable(w, r, err)
 		return
 	}
-	l.send(w, r, u)
+	l.send(w, r, c)
 }
 
 // aloneBound bounds the requests that occupy a connection to the local server each, streams
 // excepted. A kube-apiserver itself serves 600 at a time by default.
 const aloneBound = 1000
 
-func (l *local) send(w http.ResponseWriter, r *http.Request, u user.Info) {
+func (l *local) send(w http.ResponseWriter, r *http.Request, c *caller) {
 	if needsOwnConnection(r) && !longRunning(r) {
-		if !l.alone.Take(u.GetName(), 1, aloneBound) {
+		seat := c.seat() // once: the user may become known meanwhile
+		if !l.alone.Take(seat, 1, aloneBound) {
 			answerError(w, r, apierrors.NewTooManyRequests("too many requests of this user are in flight", 1))
 			return
 		}
-		defer l.alone.Give(u.GetName(), 1)
+		defer l.alone.Give(seat, 1)
 		w = withoutContinue{w}
 	}
 	l.proxy.ServeHTTP(w, r)
@@ -132,13 +128,42 @@ func (l *local) direct(out, in *http.Request) {
 	if id := in.Header.Get(audit.HeaderAuditID); id != "" {
 		out.Header.Set(audit.HeaderAuditID, id) // even if the Connection header names it
 	}
-	out.Header.Del("Authorization")
 	wire.KeepFromRepeating(out.Header) // needed because a short body can be sent again
 	dropHop(out.Header)
 	l.names.drop(out.Header)
-	if u, ok := apirequest.UserFrom(in.Context()); ok { // always, behind authentication
-		l.names.own.set(out, u)
+	if c := callerFrom(in.Context()); !c.own() {
+		out.Header.Del("Authorization")
+		l.names.own.set(out, c.asserted)
+		return
 	}
+	// Even if the Connection header names them: the request would become an anonymous one, after which
+	// the server ends the connection.
+	for _, name := range [...]string{"Authorization", "Sec-Websocket-Protocol"} {
+		if values, ok := in.Header[name]; ok {
+			out.Header[name] = values
+		}
+	}
+}
+
+// asCaller sends requests to the local server: what the sidecar asserts by the one, and requests
+// with credentials of their own by the other, which has no client certificate. A server that knows
+// the front-proxy certificate as a client's would take the request for the sidecar's otherwise: it
+// looks at certificates first (pkg/kubeapiserver/authenticator/config.go).
+type asCaller struct {
+	asserted http.RoundTripper
+	plain    http.RoundTripper
+}
+
+func (t asCaller) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := callerFrom(r.Context())
+	if !c.own() {
+		return t.asserted.RoundTrip(r)
+	}
+	answer, err := t.plain.RoundTrip(r)
+	if err == nil {
+		c.answered(r, answer.StatusCode)
+	}
+	return answer, err
 }
 
 // forwardedFor returns X-Forwarded-For with the caller's address appended.
@@ -154,8 +179,8 @@ func dropHop(h http.Header) {
 	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders refuses requests with more headers than the local server takes, which would break the
-// HTTP/2 connection that all requests share, and requests that no transport sends.
+// boundHeaders refuses requests with more headers than the local server takes, which would break
+// the HTTP/2 connection that all requests share, and requests that no transport sends.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 const (
@@ -251,8 +250,7 @@ func (f *localFlags) found(flag, what string) {
 // decided itself whom it takes for anonymous.
 func anonymousAsLocal(f *localFlags, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u, ok := apirequest.UserFrom(r.Context())
-		if !ok || !isAnonymous(u) || fromPeer(r) {
+		if !callerFrom(r.Context()).nobody() || fromPeer(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -45,6 +45,8 @@ type Options struct {
 	PeerAdvertisePort string
 	AdvertiseAddress  net.IP
 	Peers             []string
+	DirectPeers       []string
+	FindDirectPeers   bool
 	ProxyClientCert   string
 	ProxyClientKey    string
 
@@ -93,6 +95,7 @@ func NewOptions() *Options {
 		RequestTimeout:           time.Minute,
 		Upstream:                 "https://127.0.0.1:6444",
 		Policy:                   "reference",
+		FindDirectPeers:          true,
 		AnonymousAuth:            true,
 		TokenCacheTTL:            10 * time.Second,
 		RequestHeaderUsername:    []string{"X-Remote-User"},
@@ -152,7 +155,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	text(&o.UpstreamServerName, "upstream-server-name",
 		"The name to demand in the serving certificate of --upstream; empty: the host of --upstream.")
 	text(&o.Kubeconfig, "kubeconfig",
-		"The kubeconfig by which to review tokens and to read and write leases; it should name the kube-apiserver of --upstream. "+
+		"The kubeconfig by which to review access and to read and write leases; it should name the kube-apiserver of --upstream. "+
 			"Empty: --upstream, as system:apiserver in the group system:masters, asserted with --proxy-client-cert-file.")
 	text(&o.ServerID, "server-id",
 		"The identity of the kube-apiserver, the name of its identity lease; empty: what a kube-apiserver on a host of this name takes.")
@@ -177,6 +180,16 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	f.StringArrayVar(&o.Peers, "peer", o.Peers,
 		"A peer, as ID=HOST:PORT; may be repeated. With it, the peers are those given and no others: leases are neither read nor written.")
 
+	f.StringArrayVar(&o.DirectPeers, "direct-peer", o.DirectPeers,
+		"Where a kube-apiserver without a proxy listens, as ID=HOST:PORT; may be repeated. The ID is the name of its identity lease. It "+
+			"is asked there while no proxy of its own publishes an address: for the time in which proxies are added or removed node by "+
+			"node, if --find-direct-peers does not find it. The local kube-apiserver may be among them and is ignored, so that all proxies can have the same flags.")
+
+	f.BoolVar(&o.FindDirectPeers, "find-direct-peers", o.FindDirectPeers,
+		"Look for kube-apiservers without a proxy: at the address in the identity lease, which those whose own Mixed Version Proxy is on "+
+			"write, and else at the addresses of the Service kubernetes. A server is recognised there by a certificate that is valid for "+
+			"the host name in the identity lease of that server alone. What --direct-peer says comes first.")
+
 	f = sets.FlagSet("authentication")
 	text(&o.ClientCAFile, "client-ca-file",
 		"The certificate authorities of client certificates: a caller with one is the user of its common name, in the groups of "+
@@ -187,7 +200,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	list(&o.AnonymousAuthPaths, "anonymous-auth-paths",
 		"The only paths at which to do so; none: all. Set it if the AuthenticationConfiguration of the local kube-apiserver has "+
 			"anonymous.conditions.")
-	duration(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", "How long to cache the result of a TokenReview.")
+	duration(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", "How long to remember whose a bearer token is.")
 	text(&o.RequestHeaderCAFile, "requestheader-client-ca-file",
 		"The certificate authorities of front proxies, peers included, whose identity headers are trusted. Read again when they change.")
 	list(&o.RequestHeaderNames, "requestheader-allowed-names",

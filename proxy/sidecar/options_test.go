@@ -62,6 +62,8 @@ func TestWrongOptions(t *testing.T) {
 		"advertised ip is a name":       {func(o *Options) { o.PeerAdvertiseIP = "host-a" }, `--peer-advertise-ip "host-a"`},
 		"advertised ip is none":         {func(o *Options) { o.PeerAdvertiseIP = "0.0.0.0" }, "--peer-advertise-ip"},
 		"advertised port is none":       {func(o *Options) { o.PeerAdvertisePort = "0" }, "--peer-advertise-port"},
+		"advertised port begins with 0": {func(o *Options) { o.PeerAdvertisePort = "06443" }, `--peer-advertise-port "06443"`},
+		"advertised ip is broadcast":    {func(o *Options) { o.PeerAdvertiseIP = "255.255.255.255" }, "peers cannot reach this proxy at the address"},
 		"advertised port is too great":  {func(o *Options) { o.PeerAdvertisePort = "65536" }, "--peer-advertise-port"},
 		"half a peer":                   {func(o *Options) { o.Peers = []string{"apiserver-b"} }, `--peer: read peer "apiserver-b": want id=host:port`},
 		"peer without a port":           {func(o *Options) { o.Peers = []string{"apiserver-b=127.0.0.1"} }, "--peer: "},

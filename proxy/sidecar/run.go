@@ -143,7 +143,7 @@ func (s *sidecar) watchForCrash(ctx context.Context) error {
 
 // close closes all that assemble has opened.
 func (s *sidecar) close() {
-	for _, t := range []*transport{s.toPeers, s.toLocal, s.toProbe, s.toAsk} {
+	for _, t := range []*transport{s.toPeers, s.toLocal, s.plain, s.toProbe} {
 		t.close()
 	}
 	s.toAPI.Close()

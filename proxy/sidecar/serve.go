@@ -246,9 +246,8 @@ func (l serverLog) Write(p []byte) (int, error) {
 }
 
 // atFront serves the few paths of the sidecar's own, and passes all others to the proxy.
-func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Handler {
+func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler) http.Handler {
 	readyz := &frontReadyz{own: own, local: local}
-	debug = forSystemMasters(debug)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := apirequest.RequestInfoFrom(r.Context())
 		switch {
@@ -260,6 +259,8 @@ func atFront(routed http.Handler, own checks, local, debug http.Handler) http.Ha
 			readyz.ServeHTTP(w, r)
 		case r.URL.Path == debugPeersPath && r.Method == http.MethodGet:
 			debug.ServeHTTP(w, r)
+		case r.URL.Path == metricsPath && r.Method == http.MethodGet:
+			metrics.ServeHTTP(w, r)
 		default:
 			routed.ServeHTTP(w, r)
 		}

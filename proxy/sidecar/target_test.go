@@ -13,9 +13,9 @@ import (
 // at the local server with one, or with "/", at which a kube-apiserver lists its paths.
 func TestOpaqueTargetsAreRefused(t *testing.T) {
 	a, r := one(t)
-	alice := r.ca.issue(subject{name: "alice"})
+	admin := r.ca.issue(subject{name: "admin", groups: []string{"system:masters"}})
 	for _, target := range []string{"x:https://%s" + common, "https:http://%s" + common, "x:" + common[1:], "x:*"} {
-		conn, err := tls.Dial("tcp", r.front, &tls.Config{RootCAs: pool(r.ca), ServerName: peerServerName, Certificates: []tls.Certificate{alice.tls(t)}})
+		conn, err := tls.Dial("tcp", r.front, &tls.Config{RootCAs: pool(r.ca), ServerName: peerServerName, Certificates: []tls.Certificate{admin.tls(t)}})
 		if err != nil {
 			t.Fatal(err)
 		}

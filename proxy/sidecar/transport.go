@@ -27,7 +27,7 @@ const (
 	pingAnswer = 5 * time.Second
 )
 
-// transport sends requests by verified TLS with a client certificate. Requests that begin after
+// transport sends requests by verified TLS. Requests that begin after
 // [transport.renew] use the new certificates and authorities, on new connections. It is safe for
 // concurrent use. It ignores HTTP proxies of the environment.
 type transport struct {
@@ -110,21 +110,26 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !repeatable(r) && !throughProxy(r):
 		return current.http1.RoundTrip(expecting(r))
-	case r.Header.Get("Upgrade") != "" || throughProxy(r) || byAnonymous(r):
+	case r.Header.Get("Upgrade") != "" || throughProxy(r) || apart(r):
 		return current.http1.RoundTrip(r)
 	}
 	return current.http2.RoundTrip(r)
 }
 
 // needsOwnConnection reports whether a request must not share a connection with others, because a
-// kube-apiserver may close an HTTP/2 connection: after a request of an anonymous caller (see
-// [wire.Anonymous]) and, with --goaway-chance, after any. It then ignores requests that came later,
-// and the client sends them again on another connection, if it can.
-func needsOwnConnection(r *http.Request) bool { return byAnonymous(r) || !repeatable(r) }
+// kube-apiserver may close an HTTP/2 connection: after a request of a caller whom it does not know
+// (see [caller.apart]) and, with --goaway-chance, after any. It then ignores requests that came
+// later, and the client sends them again on another connection, if it can.
+func needsOwnConnection(r *http.Request) bool { return apart(r) || !repeatable(r) }
 
-func byAnonymous(r *http.Request) bool {
-	u, ok := apirequest.UserFrom(r.Context())
-	return ok && wire.Anonymous(u)
+// apart is [caller.apart]. On the way to a peer, the request is the user's whom the sidecar
+// asserts.
+func apart(r *http.Request) bool {
+	if u, ok := apirequest.UserFrom(r.Context()); ok {
+		return wire.Anonymous(u)
+	}
+	c, ok := r.Context().Value(callerKey{}).(*caller)
+	return ok && c.apart()
 }
 
 // repeatable reports whether the request can be sent again from its beginning.
@@ -180,16 +185,17 @@ func (t *transports) closeIdle() {
 	t.http1.CloseIdleConnections()
 }
 
-// clientTLS returns the TLS client configuration with the present certificate and authorities. The
-// certificate is always sent, also if the server's CA hint does not name its issuer. By
-// [tls.Config.Certificates] Go would send none then, and the server would take the request for
-// anonymous instead of refusing it.
+// anyoneTLS returns the TLS client configuration without a client certificate.
+func (c *credentials) anyoneTLS(ca *authorities, serverName string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ca.pool(), ServerName: serverName}
+}
+
+// clientTLS adds the present front-proxy certificate to that of anyoneTLS. The certificate is
+// always sent, also if the server's CA hint does not name its issuer. By [tls.Config.Certificates]
+// Go would send none then, and the server would take the request for anonymous instead of refusing
+// it.
 func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config {
-	certificate := c.proxyClient.current.Load()
-	return &tls.Config{
-		MinVersion:           tls.VersionTLS12,
-		RootCAs:              ca.pool(),
-		ServerName:           serverName,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil },
-	}
+	certificate, config := c.proxyClient.current.Load(), c.anyoneTLS(ca, serverName)
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+	return config
 }

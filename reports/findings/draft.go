@@ -22,10 +22,10 @@ type Seen struct {
 	Scenario, From, To, Reproduce string
 }
 
-// Draft writes findings of one's own, which [ReadFile] reads at once: one for each signature without
-// its circumstances, whose predicate takes exactly the signatures that were seen. Numbers begin at
-// first, or at 1000 if that is greater. What was seen twice is told once. A comment names the fields
-// that only a person can write.
+// Draft writes findings of one's own, which [ReadFile] reads at once: one for each signature
+// without its circumstances, whose predicate takes exactly the signatures that were seen. Numbers
+// begin at first, or at 1000 if that is greater. What was seen twice is told once. A comment names
+// the fields that only a person can write.
 func Draft(seen []Seen, first int) []byte {
 	kinds := map[invariant.Signature][]Seen{}
 	for _, s := range seen {
@@ -109,8 +109,8 @@ func fieldsOf(m Match) (fields []matchField) {
 	return fields
 }
 
-// quoted is a string as YAML has it. Go's escapes are YAML's too (YAML 1.2, section 5.7), and a line
-// break is escaped, so that nothing in the string can end the document.
+// quoted is a string as YAML has it. Go's escapes are YAML's too (YAML 1.2, section 5.7), and a
+// line break is escaped, so that nothing in the string can end the document.
 func quoted(s string) string { return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD")) }
 
 func flow(words []string) string {

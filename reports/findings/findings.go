@@ -167,8 +167,8 @@ func read(from fs.FS) (Catalogue, error) {
 	return all, nil
 }
 
-// Parse reads one finding. It refuses fields that it does not know, since a misspelt one would widen
-// the predicate, and a predicate that takes every signature of an invariant.
+// Parse reads one finding. It refuses fields that it does not know, since a misspelt one would
+// widen the predicate, and a predicate that takes every signature of an invariant.
 func Parse(data []byte) (Finding, error) {
 	var f Finding
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

@@ -34,7 +34,8 @@ const (
 	failure   = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`
 )
 
-// changing is a handler whose answers go through change before they are sent. A stream that has begun is sent as it comes.
+// changing is a handler whose answers go through change before they are sent. A stream that has
+// begun is sent as it comes.
 func changing(h http.Handler, change func(r *http.Request, a *answer)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		held := &holder{to: w}
@@ -61,7 +62,8 @@ type holder struct {
 	streaming bool
 }
 
-// serve lets a handler answer. What it breaks off in the middle is sent as far as it has come: the client sees that it is broken.
+// serve lets a handler answer. What it breaks off in the middle is sent as far as it has come: the
+// client sees that it is broken.
 func (h *holder) serve(by http.Handler, r *http.Request) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -91,7 +93,8 @@ func (h *holder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush begins a stream, unless the answer is an error: a proxy flushes whatever comes without a length.
+// Flush begins a stream, unless the answer is an error: a proxy flushes whatever comes without a
+// length.
 func (h *holder) Flush() {
 	if h.status < http.StatusMultipleChoices {
 		h.stream()

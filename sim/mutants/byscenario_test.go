@@ -14,7 +14,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// byScenario are mutants that only the traffic of a scenario can find: random schedules do not ask for what they spoil, or not often enough.
+// byScenario are mutants that only the traffic of a scenario can find: random schedules do not ask
+// for what they spoil, or not often enough.
 var byScenario = []mutant{
 	{
 		part: "discovery", name: "own-view-of-all",

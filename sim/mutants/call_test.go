@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// call is the context of a request at the server that it was sent to, by which that server's transport knows what it belongs to.
+// call is the context of a request at the server that it was sent to, by which that server's
+// transport knows what it belongs to.
 type call struct {
 	context.Context
 	self  proxy.ServerID
@@ -29,7 +30,8 @@ func (c *call) AfterFunc(f func()) (stop func() bool) {
 	return c.Context.(interface{ AfterFunc(func()) func() bool }).AfterFunc(f)
 }
 
-// onCalls plants a change of what is sent to peers that depends on what was tried before for the same request.
+// onCalls plants a change of what is sent to peers that depends on what was tried before for the
+// same request.
 func onCalls(change func(c *call, r *http.Request) *http.Request) sim.Defects {
 	return sim.Defects{
 		Handler: func(self proxy.ServerID, h http.Handler) http.Handler {

@@ -10,8 +10,9 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// verifiesNobody is of the network between servers rather than of the proxy, whose transport the simulator replaces. Random schedules have no
-// certificates that are wrong: it is for the scenarios to find.
+// verifiesNobody is of the network between servers rather than of the proxy, whose transport the
+// simulator replaces. Random schedules have no certificates that are wrong: it is for the scenarios
+// to find.
 var verifiesNobody = mutant{
 	part: "transport", name: "verifies-nobody",
 	wrong: "Servers take every certificate for a good one: their own, that of the peer that they ask, and that of the peer that asks them.",
@@ -20,8 +21,9 @@ var verifiesNobody = mutant{
 	},
 }
 
-// TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny is for all scenarios about trust, whatever else is their control: one who takes all
-// certificates answers every request as though nothing were wrong.
+// TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny is for all scenarios about trust,
+// whatever else is their control: one who takes all certificates answers every request as though
+// nothing were wrong.
 func TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny(t *testing.T) {
 	const about = "OnlyTrustedPeers"
 	findings.all++

@@ -27,7 +27,8 @@ var control = mutant{
 	},
 }
 
-// TestNothingIsFoundWhereNothingIsPlanted is what the findings are worth: were it to fail, mutants would be found by chance, or by their hooks.
+// TestNothingIsFoundWhereNothingIsPlanted is what the findings are worth: were it to fail, mutants
+// would be found by chance, or by their hooks.
 func TestNothingIsFoundWhereNothingIsPlanted(t *testing.T) {
 	h, err := newHunter(control)
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// spec is what is searched: two versions, told apart by what only one of them serves, by subresources, and by nothing.
+// spec is what is searched: two versions, told apart by what only one of them serves, by
+// subresources, and by nothing.
 var spec = search.Spec{Policy: "reference", From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6}
 
-// hunter runs random schedules on a control plane with a mutant and, where that breaks an invariant, on one without.
+// hunter runs random schedules on a control plane with a mutant and, where that breaks an
+// invariant, on one without.
 type hunter struct {
 	cases          *search.Generator
 	mutated, sound *sim.Simulator
@@ -66,17 +68,19 @@ type finding struct {
 
 func isCore(v invariant.Verdict) bool { return v.Grade == invariant.GradeCore }
 
-// To plant anything moves the choices of delays, so that what a schedule comes to may differ by chance: without the mutant, too, an invariant
-// may be broken on one tape and not on another. So a mutant is to blame for a broken invariant only if that holds without the mutant on the same
-// schedule with a few other tapes, and if it is an extended one, which the reference policy may break, with many, while with the mutant it is
-// broken again on some of these.
+// To plant anything moves the choices of delays, so that what a schedule comes to may differ by
+// chance: without the mutant, too, an invariant may be broken on one tape and not on another. So a
+// mutant is to blame for a broken invariant only if that holds without the mutant on the same
+// schedule with a few other tapes, and if it is an extended one, which the reference policy may
+// break, with many, while with the mutant it is broken again on some of these.
 const (
 	fewTapes  = 4
 	manyTapes = 16
 	brokenOn  = 4
 )
 
-// hunt tries the schedules of the seeds from first on, a number of them at most. It returns nil if none found anything.
+// hunt tries the schedules of the seeds from first on, a number of them at most. It returns nil if
+// none found anything.
 func (h *hunter) hunt(first uint64, most int) (*finding, error) {
 	for i := range most {
 		seed, before := first+uint64(i), h.acted
@@ -98,7 +102,8 @@ func (h *hunter) hunt(first uint64, most int) (*finding, error) {
 	return nil, nil
 }
 
-// blame returns those of the broken invariants that the mutant is to blame for: core ones if there are any.
+// blame returns those of the broken invariants that the mutant is to blame for: core ones if there
+// are any.
 func (h *hunter) blame(c *sim.Case, seed uint64, broken []invariant.Verdict) ([]invariant.Verdict, error) {
 	for n := 0; n <= manyTapes && len(broken) > 0; n++ {
 		if n > fewTapes && slices.ContainsFunc(broken, isCore) {
@@ -130,8 +135,8 @@ func names(v invariant.Verdict, all []invariant.Verdict) bool {
 // another is the n-th tape for the case of a seed; 0 is its own.
 func another(seed uint64, n int) *tape.Tape { return tape.Seeded(seed + uint64(n)<<48) }
 
-// judge runs a case and returns the verdicts of the invariants that are broken. A run that breaks one must have looked suspicious: a
-// search does not judge those that do not.
+// judge runs a case and returns the verdicts of the invariants that are broken. A run that breaks
+// one must have looked suspicious: a search does not judge those that do not.
 func judge(s *sim.Simulator, c *sim.Case, t *tape.Tape) ([]invariant.Verdict, error) {
 	result, err := s.Run(c, t, sim.Options{})
 	if err != nil {

@@ -239,7 +239,8 @@ func changed(events []proxy.Event, change func(proxy.Event) proxy.Event) []proxy
 	return all
 }
 
-// results changes what peers answered: keep reports whether an answer is to be believed at all. The simulator's own results stay as they are.
+// results changes what peers answered: keep reports whether an answer is to be believed at all. The
+// simulator's own results stay as they are.
 func results(events []proxy.Event, keep func(*proxy.FetchResult) bool) []proxy.Event {
 	return changed(events, func(e proxy.Event) proxy.Event {
 		fetched, ok := e.(proxy.Fetched)

@@ -29,9 +29,10 @@ var upstreamHides = map[string]string{
 
 const noSecondAttempt = "upstream makes no second attempt (finding 3)"
 
-// TestUpstreamsDefectsMaskNoOthers plants every defect in servers that follow upstream's policy. Its
-// known defects, finding 2 above all, show in nearly every schedule. A planted one must be reported
-// as NEW all the same: no finding's predicate may be so wide that it swallows another defect.
+// TestUpstreamsDefectsMaskNoOthers plants every defect in servers that follow upstream's policy.
+// Its known defects, finding 2 above all, show in nearly every schedule. A planted one must be
+// reported as NEW all the same: no finding's predicate may be so wide that it swallows another
+// defect.
 func TestUpstreamsDefectsMaskNoOthers(t *testing.T) {
 	released := search.Spec{Policy: "upstream-1.37", From: spec.From, To: spec.To, Servers: spec.Servers, Resources: spec.Resources}
 	sound := newIn(t, released, mutant{}, 3*unmasked)

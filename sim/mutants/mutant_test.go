@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// mutant is a defect that is planted in a control plane that otherwise follows the reference policy.
+// mutant is a defect that is planted in a control plane that otherwise follows the reference
+// policy.
 type mutant struct {
 	// part is what it is a defect of, name what it is called in the table.
 	part, name string
@@ -16,8 +17,8 @@ type mutant struct {
 	wrong string
 	// changes are switches of the policy, of a mutant that is one of those turned against KEP-4020.
 	changes []string
-	// plant returns the hooks that make the defect, with nothing remembered; nil for one of the policy. acted is to be called whenever the defect
-	// makes a difference to something.
+	// plant returns the hooks that make the defect, with nothing remembered; nil for one of the
+	// policy. acted is to be called whenever the defect makes a difference to something.
 	plant func(acted func()) sim.Defects
 	// setup changes the simulated servers themselves, where no hook reaches; nil for nothing.
 	setup func(setup sim.Setup, acted func()) sim.Setup
@@ -34,7 +35,8 @@ func catalogue() []mutant {
 	return slices.Concat(statuses, hops, knowledge, documents, transports, identities, streams, failovers, servers)
 }
 
-// lives keeps something for the present process of each server. The hook that is put around the local server is called when a process begins.
+// lives keeps something for the present process of each server. The hook that is put around the
+// local server is called when a process begins.
 type lives[T any] map[proxy.ServerID]*T
 
 func (l lives[T]) begin(self proxy.ServerID, h http.Handler) http.Handler {
@@ -42,7 +44,8 @@ func (l lives[T]) begin(self proxy.ServerID, h http.Handler) http.Handler {
 	return h
 }
 
-// fromPeer reports whether a peer passed the request on: no client of the simulator says for whom it asks.
+// fromPeer reports whether a peer passed the request on: no client of the simulator says for whom
+// it asks.
 func fromPeer(r *http.Request) bool { return r.Header.Get(userHeader) != "" }
 
 const userHeader = "X-Remote-User"

@@ -25,7 +25,8 @@ const (
 	soon   = 300
 )
 
-// TestMutants looks for every mutant. One that is not found means that a defect of its kind in the proxy would not be found either.
+// TestMutants looks for every mutant. One that is not found means that a defect of its kind in the
+// proxy would not be found either.
 func TestMutants(t *testing.T) {
 	var chosen []mutant
 	for _, m := range catalogue() {
@@ -125,7 +126,8 @@ func (f *finding) String() string {
 	return strings.Join(all, ", ")
 }
 
-// TestNobodyNotices keeps the list of what is not noticed honest: each of these mutants acts, and if it is found, it belongs to the others.
+// TestNobodyNotices keeps the list of what is not noticed honest: each of these mutants acts, and
+// if it is found, it belongs to the others.
 func TestNobodyNotices(t *testing.T) {
 	most := soon / 4
 	if *full {

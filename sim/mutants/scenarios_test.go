@@ -18,7 +18,8 @@ import (
 // scenarioQPS is a little more than the pressure that scenarios ask for.
 const scenarioQPS = 110
 
-// TestScenariosFailOnTheirDefects plants the defect that a scenario names as its control: without one on which it fails, nobody knows that it can.
+// TestScenariosFailOnTheirDefects plants the defect that a scenario names as its control: without
+// one on which it fails, nobody knows that it can.
 func TestScenariosFailOnTheirDefects(t *testing.T) {
 	findings.all++
 	for _, s := range scenarios.All() {
@@ -50,7 +51,8 @@ func TestScenariosFailOnTheirDefects(t *testing.T) {
 	}
 }
 
-// outcomes runs a scenario on the reference with a defect and returns what the invariants say of it, by their names.
+// outcomes runs a scenario on the reference with a defect and returns what the invariants say of
+// it, by their names.
 func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.Outcome {
 	t.Helper()
 	changed := spec
@@ -86,7 +88,8 @@ func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.
 	return all
 }
 
-// finders are the invariants that have found some mutant in the tests before. It may be used concurrently.
+// finders are the invariants that have found some mutant in the tests before. It may be used
+// concurrently.
 type finders struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -101,14 +104,16 @@ func (f *finders) by(name string) {
 	f.names[name] = true
 }
 
-// TestEveryInvariantHasFoundSomething comes after those that plant defects: an invariant that never finds any may be unable to.
+// TestEveryInvariantHasFoundSomething comes after those that plant defects: an invariant that never
+// finds any may be unable to.
 func TestEveryInvariantHasFoundSomething(t *testing.T) {
 	if findings.all < 4 {
 		t.Skip("not all tests that plant defects were run before, as -run or -only wanted it")
 	}
 	for _, inv := range invariant.All() {
 		switch found := findings.names[inv.Name]; {
-		// Nobody asks for OpenAPI in the simulator, and seldom for the document of a group that not all serve: histories made by hand prove those.
+		// Nobody asks for OpenAPI in the simulator, and seldom for the document of a group that not
+		// all serve: histories made by hand prove those.
 		case inv.Name == "OpenAPIDescribes", inv.Name == "GroupVersionsDescribed":
 			if found {
 				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)

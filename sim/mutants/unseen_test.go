@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// unseen are mutants that act and that nothing notices, each with the reason. They are the list of what is not looked at.
+// unseen are mutants that act and that nothing notices, each with the reason. They are the list of
+// what is not looked at.
 var unseen = []mutant{
 	{
 		part: "stream", name: "cancel-not-passed-on",
@@ -67,7 +68,8 @@ var unseen = []mutant{
 	},
 }
 
-// deaf is a context that does not notice that the client has gone, only that the time for an attempt is over.
+// deaf is a context that does not notice that the client has gone, only that the time for an
+// attempt is over.
 type deaf struct {
 	context.Context
 	acted func()

@@ -11,8 +11,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// list is an aggregated discovery document (apidiscovery.k8s.io/v2, APIGroupDiscoveryList) down to its resources, which stay the bytes
-// they are. The order of the fields is that in which a server writes them.
+// list is an aggregated discovery document (apidiscovery.k8s.io/v2, APIGroupDiscoveryList) down to
+// its resources, which stay the bytes they are. The order of the fields is that in which a server
+// writes them.
 type list struct {
 	Kind       string          `json:"kind"`
 	APIVersion string          `json:"apiVersion"`
@@ -31,9 +32,10 @@ type groupVersion struct {
 	Freshness string            `json:"freshness,omitempty"`
 }
 
-// cut returns a document that lists the resources for which keep is true, with their subresources, and is otherwise the same to the
-// byte: a document made anew from Go's types would lose what only old servers write (creationTimestamp: null, up to 1.33). Versions and
-// groups of which nothing is left are left out, as by a server.
+// cut returns a document that lists the resources for which keep is true, with their subresources,
+// and is otherwise the same to the byte: a document made anew from Go's types would lose what only
+// old servers write (creationTimestamp: null, up to 1.33). Versions and groups of which nothing is
+// left are left out, as by a server.
 func cut(body []byte, keep func(history.GVR) bool) ([]byte, error) {
 	var all list
 	if err := json.Unmarshal(body, &all); err != nil {

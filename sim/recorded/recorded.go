@@ -1,6 +1,7 @@
-// Package recorded holds what real kube-apiserver releases serve, as they answered it: aggregated discovery with every API switched on
-// (--runtime-config=api/all=true). What is behind a feature gate that the release has off by default is not in it, nor are custom
-// resources. documents/README.md says how the documents were recorded.
+// Package recorded holds what real kube-apiserver releases serve, as they answered it: aggregated
+// discovery with every API switched on (--runtime-config=api/all=true). What is behind a feature
+// gate that the release has off by default is not in it, nor are custom resources.
+// documents/README.md says how the documents were recorded.
 package recorded
 
 import (
@@ -23,20 +24,25 @@ import (
 //go:embed documents/*.json
 var documents embed.FS
 
-// customGroup is the group of the custom resource that the recorded servers had: not the release's own.
+// customGroup is the group of the custom resource that the recorded servers had: not the release's
+// own.
 const customGroup = "example.com"
 
-// Version is what one release serves by itself with every API switched on. It is shared by all who ask for it: nothing in it may be
-// changed. It is safe for concurrent use, and must not be copied.
+// Version is what one release serves by itself with every API switched on. It is shared by all who
+// ask for it: nothing in it may be changed. It is safe for concurrent use, and must not be copied.
 type Version struct {
 	Name string // "v1.37.1"
-	// Roots are the groups of /api and /apis, in the order of the server. The index is proxy.RootCore, proxy.RootGroups.
+	// Roots are the groups of /api and /apis, in the order of the server. The index is
+	// proxy.RootCore, proxy.RootGroups.
 	Roots [2]discovery.Groups
-	// Document is both roots as invariants read them, what package traffic would discover: /api before /apis, each in the order of the
-	// server. Bytes is the length of both Bodies together, Hash the SHA-256 of the one followed by the other ("sha256:…"). For a whole
-	// release these are what a real server without custom resources gives, so that a simulated history and a real one agree.
+	// Document is both roots as invariants read them, what package traffic would discover: /api
+	// before /apis, each in the order of the server. Bytes is the length of both Bodies together,
+	// Hash the SHA-256 of the one followed by the other ("sha256:…"). For a whole release these are
+	// what a real server without custom resources gives, so that a simulated history and a real one
+	// agree.
 	Document history.Document
-	// Bodies are both roots as the server sends them: aggregated v2, JSON, with a newline at the end. The index is that of Roots.
+	// Bodies are both roots as the server sends them: aggregated v2, JSON, with a newline at the
+	// end. The index is that of Roots.
 	Bodies [2][]byte
 
 	cuts cuts
@@ -69,8 +75,9 @@ func Names() []string {
 	return names
 }
 
-// Get returns a release by its full name, such as "v1.37.1". The error says which there are. A release is parsed when it is first asked
-// for, which takes a few milliseconds. Safe for concurrent use.
+// Get returns a release by its full name, such as "v1.37.1". The error says which there are. A
+// release is parsed when it is first asked for, which takes a few milliseconds. Safe for concurrent
+// use.
 //
 // A release with some of its APIs switched off ([release.Parse]) is made of the whole one, once.
 func Get(name string) (*Version, error) {

@@ -112,7 +112,8 @@ func TestBodiesAreAServers(t *testing.T) {
 	}
 }
 
-// TestDocumentIsWhatDiscoverReturns asks a server that sends these bodies, as the engine asks a real one.
+// TestDocumentIsWhatDiscoverReturns asks a server that sends these bodies, as the engine asks a
+// real one.
 func TestDocumentIsWhatDiscoverReturns(t *testing.T) {
 	for _, name := range Names() {
 		v := mustGet(t, name)
@@ -158,7 +159,8 @@ func TestGetUnknown(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse has many ask for the same at once: with -race it catches an unguarded cache, and without it two parses of one release.
+// TestConcurrentUse has many ask for the same at once: with -race it catches an unguarded cache,
+// and without it two parses of one release.
 func TestConcurrentUse(t *testing.T) {
 	resources, err := Skew("v1.36.3", "v1.37.1")
 	if err != nil {

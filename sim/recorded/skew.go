@@ -10,23 +10,26 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// shared are resources that every release serves and that can be written, one of them in the core group.
+// shared are resources that every release serves and that can be written, one of them in the core
+// group.
 var shared = []history.GVR{
 	{Version: "v1", Resource: "configmaps"},
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 }
 
-// plain are resources of which objects can be created without other objects, keys or certificates, and without effect on the cluster.
-// They come first in their class, so that a schedule found here can be carried out on real servers.
+// plain are resources of which objects can be created without other objects, keys or certificates,
+// and without effect on the cluster. They come first in their class, so that a schedule found here
+// can be carried out on real servers.
 var plain = []history.GVR{
 	{Group: "resource.k8s.io", Resource: "devicetaintrules"},
 	{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"},
 	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"},
 }
 
-// Skew lists resources that tell two releases apart, and some that do not: each is served by at least one of them. There are five
-// classes, and the list takes the first of each, then the next of each, and so on, so that its beginning is a fair choice:
+// Skew lists resources that tell two releases apart, and some that do not: each is served by at
+// least one of them. There are five classes, and the list takes the first of each, then the next of
+// each, and so on, so that its beginning is a fair choice:
 //
 //  1. only the newer release serves it
 //  2. only the older one does
@@ -35,9 +38,10 @@ var plain = []history.GVR{
 //  5. it came, changed or went with another of the recorded releases, newest first, one of each: these tell a third server's release
 //     from the two
 //
-// Within 1, 2 and 4 those come first that can be created without ado, then those with all usual verbs, then the stable ones. The order is
-// the same in every process, and whichever of the two releases is named first. If both are the same, 1, 2 and 4 are empty. An
-// unknown release is an error, that of [Get].
+// Within 1, 2 and 4 those come first that can be created without ado, then those with all usual
+// verbs, then the stable ones. The order is the same in every process, and whichever of the two
+// releases is named first. If both are the same, 1, 2 and 4 are empty. An unknown release is an
+// error, that of [Get].
 func Skew(from, to string) ([]history.GVR, error) {
 	if semver.Compare(from, to) > 0 {
 		from, to = to, from
@@ -60,8 +64,9 @@ func Skew(from, to string) ([]history.GVR, error) {
 	return interleave(diff.came, diff.went, shared, diff.changed, others), nil
 }
 
-// elsewhere returns one resource for each recorded release that changed something, newest first: the first that came with it,
-// else one whose subresources changed, else one that went, of those that are served.
+// elsewhere returns one resource for each recorded release that changed something, newest first:
+// the first that came with it, else one whose subresources changed, else one that went, of those
+// that are served.
 func elsewhere(served func(history.GVR) bool) ([]history.GVR, error) {
 	var found []history.GVR
 	names := Names()
@@ -113,7 +118,8 @@ func (v *Version) Find(gvr history.GVR) *history.Resource {
 	return &v.Document.Resources[i]
 }
 
-// ranked sorts by what can be done with a resource, then by stability, then by the order of the document.
+// ranked sorts by what can be done with a resource, then by stability, then by the order of the
+// document.
 func ranked(resources []history.Resource) []history.GVR {
 	slices.SortStableFunc(resources, func(a, b history.Resource) int {
 		return cmp.Or(cmp.Compare(hardship(a), hardship(b)), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
@@ -137,7 +143,8 @@ func hardship(r history.Resource) int {
 	return 1
 }
 
-// interleave takes the first of each list, then the next of each, and so on, always the next that has not been taken yet.
+// interleave takes the first of each list, then the next of each, and so on, always the next that
+// has not been taken yet.
 func interleave(lists ...[]history.GVR) []history.GVR {
 	var all []history.GVR
 	for took := true; took; {

@@ -84,7 +84,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestSkewPutsUsableFirst: what can only be created is no good for schedules of reads, however stable it is.
+// TestSkewPutsUsableFirst: what can only be created is no good for schedules of reads, however
+// stable it is.
 func TestSkewPutsUsableFirst(t *testing.T) {
 	got, err := Skew("v1.30.14", "v1.34.4")
 	if err != nil {
@@ -105,7 +106,8 @@ func TestSkewUnknown(t *testing.T) {
 	}
 }
 
-// TestSharedIsServedByAll: what is meant to be written everywhere must be served, and be writable, in every release.
+// TestSharedIsServedByAll: what is meant to be written everywhere must be served, and be writable,
+// in every release.
 func TestSharedIsServedByAll(t *testing.T) {
 	for _, name := range Names() {
 		v := mustGet(t, name)

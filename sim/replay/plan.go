@@ -19,7 +19,8 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// settledBefore is how long, in addition to the staleness bound, the control plane is left alone before the first step.
+// settledBefore is how long, in addition to the staleness bound, the control plane is left alone
+// before the first step.
 const settledBefore = 4 * time.Second
 
 // Options say what the real servers of a plan can do.
@@ -28,14 +29,16 @@ type Options struct {
 	File string
 	// MaxServers is how many servers the backend has room for.
 	MaxServers int
-	// Lenient leaves out what real servers cannot be made to do. Without it, a file with such a step or request is refused.
+	// Lenient leaves out what real servers cannot be made to do. Without it, a file with such a
+	// step or request is refused.
 	Lenient bool
 	// Preset returns the policy that the proxy of a kube-apiserver of that version behaves like.
 	Preset func(version string) (proxy.Policy, error)
 }
 
-// Plan is a case of the simulator as a plan for real servers: the same servers and steps, real waits between them, and the load
-// of scenarios instead of the case's requests. At its end all is healed and has time to converge.
+// Plan is a case of the simulator as a plan for real servers: the same servers and steps, real
+// waits between them, and the load of scenarios instead of the case's requests. At its end all is
+// healed and has time to converge.
 type Plan struct {
 	scenario.Plan
 	// Subject is what behaves like the policy of the file.
@@ -166,8 +169,8 @@ func (p *Plan) step(i int, s scenario.Step) {
 	p.add(s)
 }
 
-// clash returns a fault that is on and cannot share its link with f; "" if there is none. A toxic that ends connections must be the
-// only one of its direction.
+// clash returns a fault that is on and cannot share its link with f; "" if there is none. A toxic
+// that ends connections must be the only one of its direction.
 func (p *Plan) clash(f *fault.Fault) string {
 	ends := []fault.Kind{fault.Timeout, fault.Reset, fault.LimitData}
 	for _, s := range p.state.On() {
@@ -193,7 +196,8 @@ func (p *Plan) restore() {
 	}
 }
 
-// The bounds of the waits between two steps of a plan. Real leases and retries need real time, and nobody waits for an hour.
+// The bounds of the waits between two steps of a plan. Real leases and retries need real time, and
+// nobody waits for an hour.
 const (
 	shortestWait = 2 * time.Second
 	longestWait  = time.Minute

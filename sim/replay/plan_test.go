@@ -156,7 +156,8 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 	}
 }
 
-// A discovery document that still fails at the end of a file is restored before the plan waits for convergence.
+// A discovery document that still fails at the end of a file is restored before the plan waits for
+// convergence.
 func TestFailingDiscoveryIsRestored(t *testing.T) {
 	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
 	plan := planOf(repro([]scenario.Step{
@@ -206,7 +207,8 @@ func TestSubjectsOfPolicies(t *testing.T) {
 	}
 }
 
-// Real servers serve much that a file does not ask for. What they do wrong there is not the file's violation.
+// Real servers serve much that a file does not ask for. What they do wrong there is not the file's
+// violation.
 func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 	asked := history.Operation{ID: "asked", Verb: "get", GVR: onlyNewer}
 	document := history.Operation{ID: "document", Verb: history.VerbDiscovery, Path: "/apis"}

@@ -92,7 +92,8 @@ func judgeRequested(h *history.History, r *search.Repro) []invariant.Verdict {
 	return invariant.Judge(h)
 }
 
-// keepRequested keeps the operations on the resources that the file asks for, and discovery if the file asks for it.
+// keepRequested keeps the operations on the resources that the file asks for, and discovery if the
+// file asks for it.
 func keepRequested(h *history.History, r *search.Repro) {
 	h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool {
 		for _, q := range r.Case.Requests {

@@ -101,7 +101,8 @@ func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, o
 	return r, nil
 }
 
-// violating counts the schedules that violate each invariant, by the kind of the request, in the order of the catalogue.
+// violating counts the schedules that violate each invariant, by the kind of the request, in the
+// order of the catalogue.
 func violating(ctx context.Context, spec Spec, o Options) ([]uint64, error) {
 	o.Progress = nil
 	s, err := Explore(spec, o)

@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// The switch that keeps what was learnt is one that false 404s hang on. The policies differ in two switches only, so that this is quick.
+// The switch that keeps what was learnt is one that false 404s hang on. The policies differ in two
+// switches only, so that this is quick.
 func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	spec := specOf("reference", 3)
 	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.FailClosed=false"}

@@ -22,7 +22,8 @@ type Options struct {
 	Seeds uint64
 	// For is for how long; 0: until Seeds are run. One of both must be set.
 	For time.Duration
-	// Workers is how many schedules are run at once, [MaxWorkers] at most; 0 is the number of processors.
+	// Workers is how many schedules are run at once, [MaxWorkers] at most; 0 is the number of
+	// processors.
 	Workers int
 	// Shard of Shards, from 1, is the part that is searched: every Shards-th seed,
 	// [reports.MaxShards] at most. 0 of 0 is all.

@@ -45,7 +45,8 @@ func TestACampaignIsReadBack(t *testing.T) {
 	}
 }
 
-// Silence about what was never put to the test must not look like a proof: the simulator has no certificates.
+// Silence about what was never put to the test must not look like a proof: the simulator has no
+// certificates.
 func TestACampaignSaysWhatItExercised(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: -1})
 	for _, inv := range c.Invariants {

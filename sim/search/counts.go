@@ -171,7 +171,8 @@ func (n *counts) addFinding(f finding) {
 	mine.Schedules, mine.Seed = schedules, seed
 }
 
-// smallerThan reports whether the schedule of a finding is smaller than that of another. One without a repro is the largest.
+// smallerThan reports whether the schedule of a finding is smaller than that of another. One
+// without a repro is the largest.
 func (f *finding) smallerThan(o *finding) bool {
 	if (f.Repro == nil) != (o.Repro == nil) {
 		return f.Repro != nil

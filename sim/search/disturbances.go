@@ -217,7 +217,8 @@ func (g *Generator) undo() bool {
 // margin is how long after the convergence bound the last requests are sent.
 const margin = 5 * time.Second
 
-// recover undoes everything and waits until all must be right again. A server that was stopped gracefully may stay stopped.
+// recover undoes everything and waits until all must be right again. A server that was stopped
+// gracefully may stay stopped.
 func (g *Generator) recover() {
 	g.heals = len(g.c.Steps)
 	for all := g.healing(); len(all) > 0; all = g.healing() {

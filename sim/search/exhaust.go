@@ -148,7 +148,8 @@ func (p processes) after(e *event) (processes, bool) {
 	return p, true
 }
 
-// enumerate makes every schedule: one letter in each byte, counted from 1, the first event in the lowest.
+// enumerate makes every schedule: one letter in each byte, counted from 1, the first event in the
+// lowest.
 func enumerate(letters []event, events int) []uint64 {
 	var all []uint64
 	var walk func(p processes, word uint64, length, at int)

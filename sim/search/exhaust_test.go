@@ -46,7 +46,8 @@ func TestEveryScheduleCanBeCarriedOut(t *testing.T) {
 	}
 }
 
-// The negative control: with the feature switched off, the very first schedule, in which nothing happens, shows it.
+// The negative control: with the feature switched off, the very first schedule, in which nothing
+// happens, shows it.
 func TestExhaustJudges(t *testing.T) {
 	spec := Spec{Policy: None, From: older, To: newer, Servers: 2, Resources: 2}
 	s, err := Exhaust(spec, 1, Options{})

@@ -39,7 +39,8 @@ type panicking struct{}
 
 func (panicking) Case(uint64) (*sim.Case, *tape.Tape) { panic("broken") }
 
-// Each panic leaves coroutines behind: a search that goes on and on with them would take all memory.
+// Each panic leaves coroutines behind: a search that goes on and on with them would take all
+// memory.
 func TestPanicsWithoutEndEndASearch(t *testing.T) {
 	o := Options{Seeds: 100 * mostPanics, Workers: 2, ShrinkRuns: -1}
 	s, err := newSearch(specOf("reference", 2), o, reports.MethodRandom, func() source { return panicking{} })
@@ -250,7 +251,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// The shape that the project measures itself by: three servers, twenty requests, a third of them passed on, faults on.
+// The shape that the project measures itself by: three servers, twenty requests, a third of them
+// passed on, faults on.
 func BenchmarkExplore(b *testing.B) {
 	for _, policy := range []string{"reference", "upstream-1.37"} {
 		b.Run(policy, func(b *testing.B) {

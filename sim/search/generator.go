@@ -9,9 +9,9 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// Generator makes cases of a spec from seeds. A case depends on the seed and on the spec's versions,
-// servers, resources and requests, not on its policy: so policies can be compared on the same seeds.
-// A Generator is not safe for concurrent use.
+// Generator makes cases of a spec from seeds. A case depends on the seed and on the spec's
+// versions, servers, resources and requests, not on its policy: so policies can be compared on the
+// same seeds. A Generator is not safe for concurrent use.
 //
 // A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of
 // faults it has, since some faults hide what others show. A tape of zeros gives a case without
@@ -52,7 +52,8 @@ func NewGenerator(spec Spec) (*Generator, error) {
 	return g, nil
 }
 
-// Case makes the case of a seed and the tape that it is to be run on. Both are valid until the next call.
+// Case makes the case of a seed and the tape that it is to be run on. Both are valid until the next
+// call.
 func (g *Generator) Case(seed uint64) (*sim.Case, *tape.Tape) {
 	g.tape.Reset(seed)
 	g.draw()

@@ -69,7 +69,8 @@ func MergeShards(parts []*reports.Campaign) (*reports.Campaign, error) {
 	return &c, nil
 }
 
-// missingShards names the first few shards that are missing, and says how many more are; "" if none is.
+// missingShards names the first few shards that are missing, and says how many more are; "" if none
+// is.
 func missingShards(c *reports.Campaign) string {
 	const most = 8
 	var names []string

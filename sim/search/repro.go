@@ -28,7 +28,8 @@ type Repro struct {
 	Spec   Spec   `json:"spec"`
 	// Seed is what the case was generated from, before it was shrunk.
 	Seed uint64 `json:"seed"`
-	// Invariant is what is violated, Cause is the cause in the verdict's evidence, and Sentence is the evidence in full.
+	// Invariant is what is violated, Cause is the cause in the verdict's evidence, and Sentence is
+	// the evidence in full.
 	Invariant string `json:"invariant"`
 	Cause     string `json:"cause"`
 	Sentence  string `json:"sentence"`
@@ -152,7 +153,8 @@ func (r *Repro) Encode() ([]byte, error) {
 	return append(body, '\n'), nil
 }
 
-// story tells a case in words, in lines, and counts the steps that harm or change the control plane.
+// story tells a case in words, in lines, and counts the steps that harm or change the control
+// plane.
 func story(c *sim.Case) (lines []string, disturbances int) {
 	var servers []string
 	for _, s := range c.Servers {

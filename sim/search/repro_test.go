@@ -82,7 +82,8 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 	}
 }
 
-// What another schema calls a field this one may call otherwise: it says what to do, not which field it cannot read.
+// What another schema calls a field this one may call otherwise: it says what to do, not which
+// field it cannot read.
 func TestAReproOfAnotherSchemaIsRefusedWithWhatToDo(t *testing.T) {
 	old := `{"schema":"skewproof/repro/v1alpha1","invariant":"NoLoop","case":{"requests":[{"forged":true,"denied":true}]}}`
 	_, err := decoded([]byte(old))
@@ -91,7 +92,8 @@ func TestAReproOfAnotherSchemaIsRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
-// What is read can be run, or is refused: a file of whatever content must neither panic nor run for ever.
+// What is read can be run, or is refused: a file of whatever content must neither panic nor run for
+// ever.
 func FuzzReadRepro(f *testing.F) {
 	small := sample(f)
 	small.Case.Requests = small.Case.Requests[:1] // go test takes long to make a large one smaller

@@ -101,7 +101,8 @@ func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
 	}
 }
 
-// Without any runs to spend, what comes back is the case as it was; with a signature that it does not show, nothing.
+// Without any runs to spend, what comes back is the case as it was; with a signature that it does
+// not show, nothing.
 func TestShrinkKeepsToItsBounds(t *testing.T) {
 	spec := specOf("upstream-1.37", 4)
 	all, on := tried(t, spec, burdened(), 5)

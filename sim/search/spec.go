@@ -68,7 +68,8 @@ func (s Spec) version(newer bool) string {
 // None is the policy of a control plane with the feature switched off.
 const None = "none"
 
-// Build returns the policy that the spec names, with its changes; on is false where the feature is off.
+// Build returns the policy that the spec names, with its changes; on is false where the feature is
+// off.
 func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 	if s.Policy == None {
 		if len(s.Changes) > 0 {

@@ -59,7 +59,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// one runs the schedule of a seed, and judges it if an invariant might object. A panic is a trouble of that schedule.
+// one runs the schedule of a seed, and judges it if an invariant might object. A panic is a trouble
+// of that schedule.
 func (w *worker) one(seed uint64) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -109,7 +110,8 @@ func (w *worker) again(c *sim.Case, seed uint64) uint64 {
 	return result.Hash
 }
 
-// tapeOf is the tape that a schedule is run on: drawn from its seed, or of zeros where every schedule is run.
+// tapeOf is the tape that a schedule is run on: drawn from its seed, or of zeros where every
+// schedule is run.
 func tapeOf(method reports.Method, seed uint64) *tape.Tape {
 	if method == reports.MethodAll {
 		return &tape.Tape{}

@@ -22,7 +22,8 @@ const (
 // String is the stream's name in files.
 func (s Stream) String() string { return [...]string{"workload", "faults", "delays", "picks"}[s] }
 
-// Tape is a source of choices. The zero value is a tape of zeros. It is not safe for concurrent use.
+// Tape is a source of choices. The zero value is a tape of zeros. It is not safe for concurrent
+// use.
 type Tape struct {
 	streams [Streams]stream
 	keep    bool

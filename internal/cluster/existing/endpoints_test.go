@@ -22,7 +22,8 @@ func authority(t *testing.T, name string) string {
 	return filepath.Join(dir, name+".crt")
 }
 
-// kubeconfig has the contexts a, b and c, each with a cluster and a user of its own name; with changes some line by another.
+// kubeconfig has the contexts a, b and c, each with a cluster and a user of its own name; with
+// changes some line by another.
 func kubeconfig(t *testing.T, replace ...string) string {
 	t.Helper()
 	ca := authority(t, "ca")

@@ -50,7 +50,8 @@ func patchOf(t *testing.T, patches []string, kind string) map[string]any {
 	return nil
 }
 
-// kubeadm starts every kube-apiserver at the version of the cluster; only a directory of patches of its own makes a node differ.
+// kubeadm starts every kube-apiserver at the version of the cluster; only a directory of patches of
+// its own makes a node differ.
 func TestEveryNodeHasThePatchesOfItsVersion(t *testing.T) {
 	c := mixed(scenario.SubjectBuiltin, "v1.37.1", "v1.36.3", "v1.36.3")
 	cluster := parsed(t, c)
@@ -69,7 +70,8 @@ func TestEveryNodeHasThePatchesOfItsVersion(t *testing.T) {
 	}
 }
 
-// The form of extraArgs differs between the versions of kubeadm's configuration; in the wrong one kubeadm refuses all of it.
+// The form of extraArgs differs between the versions of kubeadm's configuration; in the wrong one
+// kubeadm refuses all of it.
 func TestExtraArgsHaveTheFormOfKubeadmsVersion(t *testing.T) {
 	for oldest, api := range map[string]string{"v1.35.4": "v1beta3", "v1.36.3": "v1beta4"} {
 		cluster := parsed(t, mixed(scenario.SubjectBuiltin, "v1.37.1", oldest))
@@ -90,7 +92,8 @@ func TestExtraArgsHaveTheFormOfKubeadmsVersion(t *testing.T) {
 	}
 }
 
-// The image may hold an older version than any that runs: its kubeadm counts. kind ignores a patch of another version of kubeadm's configuration.
+// The image may hold an older version than any that runs: its kubeadm counts. kind ignores a patch
+// of another version of kubeadm's configuration.
 func TestKubeadmIsOfTheOldestVersionInTheImage(t *testing.T) {
 	c := mixed(scenario.SubjectBuiltin, "v1.37.1", "v1.36.3")
 	c.Image = ImageName([]string{"v1.37.1", "v1.36.3", "v1.35.4"})
@@ -103,7 +106,8 @@ func TestKubeadmIsOfTheOldestVersionInTheImage(t *testing.T) {
 	}
 }
 
-// Without our address in it no client accepts the serving certificate of a server that it reaches through the fabric.
+// Without our address in it no client accepts the serving certificate of a server that it reaches
+// through the fabric.
 func TestServingCertificatesHoldForOurAddress(t *testing.T) {
 	sans := patchOf(t, parsed(t, mixed(scenario.SubjectNone, "v1.36.3")).KubeadmConfigPatches, "ClusterConfiguration")["apiServer"].(map[string]any)["certSANs"]
 	if got := sans.([]any); len(got) != 3 || got[2] != "172.18.0.1" {
@@ -111,7 +115,8 @@ func TestServingCertificatesHoldForOurAddress(t *testing.T) {
 	}
 }
 
-// Behind a sidecar the kubelet has to probe the kube-apiserver where it really listens, or it would kill it.
+// Behind a sidecar the kubelet has to probe the kube-apiserver where it really listens, or it would
+// kill it.
 func TestBehindAProxyTheServerIsProbedAtItsOwnPort(t *testing.T) {
 	c := mixed(scenario.SubjectReference, "v1.36.3")
 	c.Proxy = "/run/skewproof"

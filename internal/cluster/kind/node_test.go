@@ -23,7 +23,8 @@ func TestNodesAreCalledAsKindCallsThem(t *testing.T) {
 	}
 }
 
-// Connections to the secure ports of other nodes and to the own etcd go to the fabric; those to the own secure port do not.
+// Connections to the secure ports of other nodes and to the own etcd go to the fabric; those to the
+// own secure port do not.
 func TestRulesLeadToTheFabric(t *testing.T) {
 	at := netip.MustParseAddrPort
 	got := redirects{
@@ -65,7 +66,8 @@ spec:
     livenessProbe: {httpGet: {port: 6443, path: /livez, scheme: HTTPS}}
 `
 
-// A kubelet starts a pod anew only when its manifest has changed: a restart of the same version must change it too.
+// A kubelet starts a pod anew only when its manifest has changed: a restart of the same version
+// must change it too.
 func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
 	second, err := edit([]byte(manifest), apiserverImage("v1.36.3"), 2, nil)
 	if err != nil {
@@ -118,7 +120,8 @@ func TestLogsAreAsTheProgramWroteThem(t *testing.T) {
 	}
 }
 
-// kind calls us between its stages: there the fabric is put between nodes on which nothing runs yet.
+// kind calls us between its stages: there the fabric is put between nodes on which nothing runs
+// yet.
 func TestStagesOfKindAreShownAndUsed(t *testing.T) {
 	var all bytes.Buffer
 	var said []string

@@ -22,7 +22,8 @@ func engineOf(t *testing.T, lines string) {
 	t.Chdir(t.TempDir())
 }
 
-// A server is said to have crashed if its process has ended, and not if the engine could not be asked for a moment.
+// A server is said to have crashed if its process has ended, and not if the engine could not be
+// asked for a moment.
 func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
 	// inside runs what is to be run in a node: 'exec --privileged NODE COMMAND…'.
 	const inside = "shift 3; exec \"$@\"\n"
@@ -46,7 +47,8 @@ func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
 	}
 }
 
-// A kubelet may take minutes to start a crashed server again. Nobody waits for that when the run is over, or broken off.
+// A kubelet may take minutes to start a crashed server again. Nobody waits for that when the run is
+// over, or broken off.
 func TestTheEndDoesNotWaitForACrashedServerToComeBack(t *testing.T) {
 	t.Run("over", func(t *testing.T) { endWhileRestarting(t, (*Cluster).RecordPanics) })
 	t.Run("broken off", func(t *testing.T) {

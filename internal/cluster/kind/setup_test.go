@@ -57,7 +57,8 @@ func TestArgumentsOfAServerWithASetup(t *testing.T) {
 	}
 }
 
-// What kubeadm takes for all servers must be right for each: what some do not have is in the patches of those that do.
+// What kubeadm takes for all servers must be right for each: what some do not have is in the
+// patches of those that do.
 func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 	c := mixed(scenario.SubjectReference, "v1.36.3", "v1.36.3")
 	c.Nodes[1].Setup = &scenario.Setup{Proxy: scenario.Off}
@@ -80,7 +81,8 @@ func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 	}
 }
 
-// A server that is started with another setup must lose what the one before gave it, and is probed where it listens: or its kubelet would kill it.
+// A server that is started with another setup must lose what the one before gave it, and is probed
+// where it listens: or its kubelet would kill it.
 func TestASetupReplacesTheOneBefore(t *testing.T) {
 	own := func(setup *scenario.Setup) func(*corev1.Container) {
 		arguments, err := ownArguments("v1.36.3", scenario.SubjectReference, setup)

@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// trapping is a process that answers SIGTERM by writing its name into a file before it ends with a code. It returns once that is so.
+// trapping is a process that answers SIGTERM by writing its name into a file before it ends with a
+// code. It returns once that is so.
 func trapping(t *testing.T, name, code, file string) *program {
 	t.Helper()
 	p := shell(t, "trap 'echo "+name+" >> "+file+"; exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
@@ -53,7 +54,8 @@ func TestStopEndsTheLastStartedFirst(t *testing.T) {
 	}
 }
 
-// A server that dies of something else while it stops has crashed, and the rest of it is stopped all the same.
+// A server that dies of something else while it stops has crashed, and the rest of it is stopped
+// all the same.
 func TestStopTellsWhichDidNotEndWell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "order")
 	s, r := serverOf(t)
@@ -149,7 +151,8 @@ func TestReplaceStopsAndStartsAnotherVersionInTheSamePlace(t *testing.T) {
 	}
 }
 
-// What cannot work may be refused. A server that ends at its start with a setup by which it should work has crashed.
+// What cannot work may be refused. A server that ends at its start with a setup by which it should
+// work has crashed.
 func TestOnlyAWrongSetupIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		setup   *scenario.Setup

@@ -36,8 +36,8 @@ func Get(ctx context.Context, client *http.Client, url string, into io.Writer) e
 	return err
 }
 
-// VersionAt asks the kube-apiserver at a URL for its version, and for the minor version that it says
-// to emulate, such as "1.36". That is empty if it says none.
+// VersionAt asks the kube-apiserver at a URL for its version, and for the minor version that it
+// says to emulate, such as "1.36". That is empty if it says none.
 func VersionAt(ctx context.Context, client *http.Client, url string) (version, emulates string, err error) {
 	var body bytes.Buffer
 	err = Get(ctx, client, url+"/version", &body)

@@ -103,7 +103,8 @@ func (r *recording) states() []history.State {
 	return all
 }
 
-// signals is a backend that signals processes of this machine, and starts the programs that it is given.
+// signals is a backend that signals processes of this machine, and starts the programs that it is
+// given.
 type signals struct{ programs []Program[*program] }
 
 func (b *signals) Programs(string) ([]Program[*program], error) { return b.programs, nil }

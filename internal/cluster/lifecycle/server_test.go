@@ -113,7 +113,8 @@ func TestAServerThatNeverStartedDoesNotRun(t *testing.T) {
 	}
 }
 
-// A kubelet starts a crashed server again. That is its next incarnation, unless the run is over meanwhile.
+// A kubelet starts a crashed server again. That is its next incarnation, unless the run is over
+// meanwhile.
 func TestACrashedServerIsAwaitedWhereSomethingStartsItAgain(t *testing.T) {
 	s, r, b := started(t, "exit 3")
 	crash, run := b.programs[0], b.programs[0]

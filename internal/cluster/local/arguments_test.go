@@ -20,7 +20,8 @@ func flag(args []string, name string) (string, bool) {
 	return "", false
 }
 
-// hasFlags checks the values of flags, "-" for one that shall be absent, and that none is given twice.
+// hasFlags checks the values of flags, "-" for one that shall be absent, and that none is given
+// twice.
 func hasFlags(t *testing.T, args []string, wanted map[string]string) {
 	t.Helper()
 	for name, want := range wanted {
@@ -109,7 +110,7 @@ func TestProxyArguments(t *testing.T) {
 		"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-allowed-names": "front-proxy-client",
 		// Over loopback: not by any link, and around the switch.
 		"upstream": "https://127.0.0.1:6444", "upstream-ca-file": "keys/ca.crt", "kubeconfig": "keys/own-kubeconfig-b",
-		"access-log": "logs/b-access.jsonl",
+		"access-log": "logs/b-access.jsonl", "find-direct-peers": "false",
 	})
 }
 
@@ -165,8 +166,8 @@ func TestEtcdTrustsNobodyWithoutACertificate(t *testing.T) {
 	}
 }
 
-// The proxy of 1.28 to 1.32 needs what no other does, and a version that is to do without an API is told so in the end: what is said first
-// holds for all others.
+// The proxy of 1.28 to 1.32 needs what no other does, and a version that is to do without an API is
+// told so in the end: what is said first holds for all others.
 func TestAlphaArguments(t *testing.T) {
 	p := Places(scenario.SubjectBuiltin, []history.Server{{Name: "a"}})[0]
 	args, err := APIServerArguments("v1.30.14+without.batch.v1", scenario.SubjectBuiltin, p, Files{})

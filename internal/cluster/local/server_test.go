@@ -169,8 +169,8 @@ func TestQueuedGrowsWhereProcessorsAreWanted(t *testing.T) {
 	}
 }
 
-// A server that says another version than the one that it runs as would make every verdict worthless.
-// A build of changed source is taken for its minor, as --binary takes it.
+// A server that says another version than the one that it runs as would make every verdict
+// worthless. A build of changed source is taken for its minor, as --binary takes it.
 func TestServersOfAnotherVersionAreRefused(t *testing.T) {
 	c := &Cluster{}
 	s := ready(t, c, shell(t, "exec sleep 1000"))

@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A server that emulates another version has its own proxy, whatever the other's default is, and only flags that the other has.
+// A server that emulates another version has its own proxy, whatever the other's default is, and
+// only flags that the other has.
 func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 	gate := scenario.Gate + "="
 	for _, c := range []struct {
@@ -88,6 +89,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 			map[string]string{"feature-gates": "-", "peer-ca-file": "-", "peer-advertise-ip": "-", "requestheader-uid-headers": "-", "advertise-address": "198.19.0.2",
 				"requestheader-allowed-names": "front-proxy-client"},
 			map[string]string{"peer-ca-file": "keys/ca.crt"}},
+		"one that looks for servers without a sidecar": {scenario.Setup{Direct: true}, nil, map[string]string{"find-direct-peers": "true"}},
 		"an older self": {scenario.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +103,8 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				door := components[len(components)-1] // the program that clients and peers meet
 				hasFlags(t, door.Args, want)
 				if subject == scenario.SubjectReference {
-					// What clients meet is the sidecar's: the certificate behind it is its own affair, and stays good.
+					// What clients meet is the sidecar's: the certificate behind it is its own
+					// affair, and stays good.
 					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
 				}
 			}
@@ -204,7 +207,8 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// The administrator is let in by servers that nobody else can trust, and by nobody who merely says to be one.
+// The administrator is let in by servers that nobody else can trust, and by nobody who merely says
+// to be one.
 func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 	_, c, p := issued(t, scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired")
 	f := c.config.Files

@@ -71,7 +71,8 @@ func TestContrasted(t *testing.T) {
 	}
 }
 
-// What two kube-apiservers tell of one request, the second of which lacks what the first was requested.
+// What two kube-apiservers tell of one request, the second of which lacks what the first was
+// requested.
 func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	all := accounts(t, "a", "b")
 	requested := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
@@ -93,7 +94,8 @@ func told(server string, from, to int, rerouted bool, altered string) history.Ho
 	return h
 }
 
-// On kind a peer comes from the same address as the clients, which an audit record tells of only once.
+// On kind a peer comes from the same address as the clients, which an audit record tells of only
+// once.
 func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	all := accounts(t, "a", "b")
 	requested := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
@@ -108,7 +110,8 @@ func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	compare(t, []history.Hop{told("a", 1001, 1240, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
 }
 
-// Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other one was requested is known in full.
+// Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other
+// one was requested is known in full.
 func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 	all := accounts(t, "a", "b")
 	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))

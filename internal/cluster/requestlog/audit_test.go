@@ -51,7 +51,8 @@ func TestAudited(t *testing.T) {
 	}
 }
 
-// Who somebody is taken for is more than a name: what was said of it must be the same on both sides of a hop, in whatever order it was said.
+// Who somebody is taken for is more than a name: what was said of it must be the same on both sides
+// of a hop, in whatever order it was said.
 func TestAuditedTellsAllOfTheUser(t *testing.T) {
 	user := func(text string) history.Hop {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// config is what is used of kind's two files. Before kind has written them they hold no resources: then listen is "" and
-// backends is empty.
+// config is what is used of kind's two files. Before kind has written them they hold no resources:
+// then listen is "" and backends is empty.
 type config struct {
 	listen   string   // host:port
 	backends []string // host:port, sorted

@@ -40,7 +40,8 @@ func (f *front) close() {
 	}
 }
 
-// acceptPause is how long it waits when the kernel has no connection to give (too many open files): trying again at once would take a whole CPU.
+// acceptPause is how long it waits when the kernel has no connection to give (too many open files):
+// trying again at once would take a whole CPU.
 const acceptPause = 50 * time.Millisecond
 
 func (f *front) accept(l net.Listener) {
@@ -74,7 +75,8 @@ func (f *front) serve(client *net.TCPConn) {
 	wg.Wait()
 }
 
-// pass copies one direction. A clean end is passed on as such; after anything else the other direction must not be waited for.
+// pass copies one direction. A clean end is passed on as such; after anything else the other
+// direction must not be waited for.
 func pass(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close()

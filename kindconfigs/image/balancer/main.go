@@ -1,6 +1,7 @@
-// Command balancer stands in for Envoy in front of kind's control plane where Envoy's image cannot be pulled. It is started as kind starts Envoy
-// ("envoy -c FILE"), reads the two files that kind writes for Envoy (pkg/cluster/internal/loadbalancer of kind 0.33), follows their changes,
-// and passes TCP connections on to the healthy backends in turn. It knows nothing else of Envoy's.
+// Command balancer stands in for Envoy in front of kind's control plane where Envoy's image cannot
+// be pulled. It is started as kind starts Envoy ("envoy -c FILE"), reads the two files that kind
+// writes for Envoy (pkg/cluster/internal/loadbalancer of kind 0.33), follows their changes, and
+// passes TCP connections on to the healthy backends in turn. It knows nothing else of Envoy's.
 package main
 
 import (

@@ -40,7 +40,8 @@ func newPool() *pool {
 		Timeout: checkTimeout,
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
-			// As kind's ACCEPT_UNTRUSTED: a check carries no secret, and the clients verify the server themselves.
+			// As kind's ACCEPT_UNTRUSTED: a check carries no secret, and the clients verify the
+			// server themselves.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},
 	}}
@@ -65,8 +66,8 @@ func (p *pool) set(addresses []string) {
 	}
 }
 
-// order is the backends in the order in which a new connection tries them: the healthy ones, beginning with the one whose turn it
-// is; all of them if none is healthy (Envoy's panic mode).
+// order is the backends in the order in which a new connection tries them: the healthy ones,
+// beginning with the one whose turn it is; all of them if none is healthy (Envoy's panic mode).
 func (p *pool) order() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

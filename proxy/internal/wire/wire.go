@@ -42,8 +42,8 @@ func Anonymous(u user.Info) bool {
 // ReadFirst reports whether a short body is read before the request is sent on, so that a slow
 // client occupies nobody but this server. It is not if the client waits to be told to send it (RFC
 // 9110, 10.1.1), nor if nothing is known of the caller, nor if the answer may last for ever.
-func ReadFirst(r *http.Request, caller user.Info, stream bool) bool {
-	return !stream && !Anonymous(caller) && !httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
+func ReadFirst(r *http.Request, unknown, stream bool) bool {
+	return !stream && !unknown && !httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
 
 // ThroughProxy reports whether a pod, a service or a node answers, and not the API server.

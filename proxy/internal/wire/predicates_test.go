@@ -1,0 +1,216 @@
+package wire
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+func TestLongRunningRequests(t *testing.T) {
+	for _, c := range []struct {
+		verb, subresource    string
+		long, throughBackend bool
+	}{
+		{"get", "", false, false}, {"list", "", false, false}, {"create", "", false, false},
+		{"watch", "", true, false}, {"watchlist", "", false, false}, {"proxy", "", true, true},
+		{"get", "log", true, false}, {"get", "logs", false, false}, {"create", "exec", true, false}, {"create", "attach", true, false},
+		{"create", "portforward", true, false}, {"get", "proxy", true, true}, {"get", "status", false, false}, {"create", "eviction", false, false},
+	} {
+		info := &apirequest.RequestInfo{Verb: c.verb, Subresource: c.subresource}
+		if got := LongRunning(info); got != c.long {
+			t.Errorf("%s %q is long-running: %t, want %t", c.verb, c.subresource, got, c.long)
+		}
+		if got := ThroughProxy(info); got != c.throughBackend {
+			t.Errorf("%s %q goes to a backend: %t, want %t", c.verb, c.subresource, got, c.throughBackend)
+		}
+	}
+}
+
+// A body is read first unless one of the reasons against it holds; each of them is enough.
+func TestBodiesAreReadFirst(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		u         user.DefaultInfo
+		anonymous bool
+	}{
+		{"a user", user.DefaultInfo{Name: "alice", Groups: []string{user.AllAuthenticated}}, false},
+		{"no groups", user.DefaultInfo{Name: "alice"}, false},
+		{"the name", user.DefaultInfo{Name: "system:anonymous"}, true},
+		{"the name, and another group", user.DefaultInfo{Name: "system:anonymous", Groups: []string{"g"}}, true},
+		{"the group", user.DefaultInfo{Name: "alice", Groups: []string{"g", "system:unauthenticated"}}, true},
+		{"a name that begins like it", user.DefaultInfo{Name: "system:anonymous2"}, false},
+		{"a name that ends like it", user.DefaultInfo{Name: "x-system:anonymous"}, false},
+		{"a name in capitals", user.DefaultInfo{Name: "System:Anonymous"}, false},
+		{"a group that begins like it", user.DefaultInfo{Name: "alice", Groups: []string{"system:unauthenticated2"}}, false},
+		{"a group in capitals", user.DefaultInfo{Name: "alice", Groups: []string{"SYSTEM:unauthenticated"}}, false},
+	} {
+		if got := Anonymous(&c.u); got != c.anonymous {
+			t.Errorf("%s: anonymous %t, want %t", c.name, got, c.anonymous)
+		}
+		for _, expects := range []struct {
+			values []string
+			waits  bool
+		}{{nil, false}, {[]string{"100-continue"}, true}, {[]string{"x, 100-Continue"}, true}, {[]string{"100-continued"}, false}, {[]string{"200-ok"}, false}} {
+			for _, stream := range []bool{false, true} {
+				r := &http.Request{Header: http.Header{"Expect": expects.values}}
+				if got, want := ReadFirst(r, c.anonymous, stream), !c.anonymous && !expects.waits && !stream; got != want {
+					t.Errorf("%s, Expect %q, stream %t: read first %t, want %t", c.name, expects.values, stream, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestHeadersThatRepeatRequests(t *testing.T) {
+	h := http.Header{"Idempotency-Key": {"1"}, "idempotency-key": {"0"}, "X-Idempotency-Key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
+	KeepFromRepeating(h)
+	want := http.Header{"idempotency-key": {"0", "1"}, "x-idempotency-key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Only what begins as a bearer protocol is one; what has that text elsewhere stays.
+func TestBearerProtocolsAreDropped(t *testing.T) {
+	const name = "Sec-Websocket-Protocol"
+	for _, c := range []struct{ given, want []string }{
+		{nil, nil},
+		{[]string{"v4.channel.k8s.io"}, []string{"v4.channel.k8s.io"}},
+		{[]string{"a,  b", "c"}, []string{"a,  b", "c"}}, // as it came
+		{[]string{BearerProtocol + "dG9rZW4"}, nil},
+		{[]string{BearerProtocol}, nil},
+		{[]string{"a, " + BearerProtocol + "dG9rZW4, b", "c"}, []string{"a, b, c"}},
+		{[]string{"a", BearerProtocol + "x", BearerProtocol + "y"}, []string{"a"}},
+		{[]string{"x" + BearerProtocol + "y, b"}, []string{"x" + BearerProtocol + "y, b"}},
+		{[]string{strings.TrimSuffix(BearerProtocol, ".") + ", b"}, []string{strings.TrimSuffix(BearerProtocol, ".") + ", b"}},
+	} {
+		h := http.Header{"A": {"1"}}
+		if c.given != nil {
+			h[name] = slices.Clone(c.given)
+		}
+		DropTokenProtocols(h)
+		if diff := cmp.Diff(c.want, h[name]); diff != "" || h["A"] == nil {
+			t.Errorf("%q (-want +got):\n%s", c.given, diff)
+		}
+		if _, ok := h[name]; ok && c.want == nil {
+			t.Errorf("%q: an empty header is left", c.given)
+		}
+	}
+}
+
+func TestMethodsAndTrailersThatCannotBeSent(t *testing.T) {
+	for _, c := range []struct {
+		method, trailer string
+		fine            bool
+	}{
+		{"", "", true}, {"GET", "", true}, {"M-SEARCH", "X-Sum", true}, {"get", "x-sum", true},
+		{"(", "", false}, {"GET ", "", false}, {"GE\tT", "", false}, {"GÉT", "", false},
+		{"GET", "X Sum", false}, {"GET", "X:Sum", false}, {"GET", "Content-Length", false}, {"GET", "Transfer-Encoding", false}, {"GET", "Trailer", false},
+	} {
+		r := &http.Request{Method: c.method}
+		if c.trailer != "" {
+			r.Trailer = http.Header{"Fine": nil, c.trailer: nil}
+		}
+		if err := CheckSendable(r); (err == nil) != c.fine {
+			t.Errorf("method %q, trailer %q: %v", c.method, c.trailer, err)
+		}
+	}
+}
+
+func TestExtraKeysThatDifferInCase(t *testing.T) {
+	for _, c := range []struct {
+		keys       []string
+		one, other string
+	}{
+		{nil, "", ""}, {[]string{"A"}, "", ""}, {[]string{"a", "b"}, "", ""}, {[]string{"a", "a "}, "", ""}, {[]string{"a", "aa"}, "", ""},
+		{[]string{"b", "Key", "kEY", "a"}, "Key", "kEY"}, {[]string{"scopes", "Scopes"}, "Scopes", "scopes"},
+	} {
+		extra := map[string][]string{}
+		for _, k := range c.keys {
+			extra[k] = nil
+		}
+		if one, other := KeysThatDifferInCase(extra); one != c.one || other != c.other {
+			t.Errorf("%q: %q and %q, want %q and %q", c.keys, one, other, c.one, c.other)
+		}
+	}
+}
+
+func TestTokensOfLists(t *testing.T) {
+	if got, want := slices.Collect(Tokens([]string{" a ,, b", "", ",", "c"})), []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for token := range Tokens([]string{"a, b", "c"}) { // it stops where the reader does
+		if token != "a" {
+			t.Errorf("%q after the end", token)
+		}
+		break
+	}
+}
+
+func TestErrorsOfTheOtherSide(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		alert bool
+	}{
+		{nil, false}, {io.EOF, false}, {&net.OpError{Op: "read", Err: io.EOF}, false}, {&net.OpError{Op: "local error", Err: io.EOF}, false},
+		{&net.OpError{Op: "remote error", Err: tls.AlertError(42)}, true}, {fmt.Errorf("send: %w", &net.OpError{Op: "remote error", Err: io.EOF}), true},
+		{errors.New("remote error"), false},
+	} {
+		if got := SentAlert(c.err); got != c.alert {
+			t.Errorf("%v: an alert %t, want %t", c.err, got, c.alert)
+		}
+	}
+	if Is[*net.OpError](io.EOF) || !Is[*net.OpError](fmt.Errorf("send: %w", &net.OpError{Op: "read", Err: io.EOF})) {
+		t.Error("errors are told apart by their type, wrapped or not")
+	}
+}
+
+// What is as large as the limit is sent, and what is one byte larger is not, whichever part of the
+// request the byte is in.
+func TestHeadersUpToTheLimit(t *testing.T) {
+	target := &url.URL{Path: "/x"}
+	fixed := addedHeaders + len("/x")
+	for _, c := range []struct {
+		name   string
+		header func(n int) http.Header // that counts n
+	}{
+		{"one value", func(n int) http.Header {
+			return http.Header{"Name": {strings.Repeat("v", n-headerOverhead-len("Name"))}}
+		}},
+		{"two values", func(n int) http.Header {
+			return http.Header{"Name": {"", strings.Repeat("v", n-2*(headerOverhead+len("Name")))}}
+		}},
+		{"a long name", func(n int) http.Header { return http.Header{strings.Repeat("N", n-headerOverhead): {""}} }},
+		{"cookies", func(n int) http.Header {
+			return http.Header{"cookie": {strings.Repeat("c", n-headerOverhead-len("cookie")-2-2*(headerOverhead+len("cookie"))) + ";;"}}
+		}},
+		{"semicolons in no cookie", func(n int) http.Header {
+			return http.Header{"Name": {strings.Repeat("c", n-headerOverhead-len("Name")-2) + ";;"}}
+		}},
+		{"a trailer", func(n int) http.Header { return http.Header{strings.Repeat("N", n-1): nil} }},
+	} {
+		if err := CheckHeaderSize(target, c.header(maxHeaderList-fixed)); err != nil {
+			t.Errorf("%s, as large as the limit: %v", c.name, err)
+		}
+		if err := CheckHeaderSize(target, c.header(maxHeaderList-fixed+1)); err == nil {
+			t.Errorf("%s, one byte larger: no error", c.name)
+		}
+		if err := CheckHeaderSize(&url.URL{Path: "/xy"}, c.header(maxHeaderList-fixed)); err == nil {
+			t.Errorf("%s, and a longer target: no error", c.name)
+		}
+		if err := CheckHeaderSize(target, c.header(maxHeaderList-fixed), http.Header{"B": nil}); err == nil {
+			t.Errorf("%s, and other headers: no error", c.name)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package proxy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// pieces is the whole state of a table, piece by piece. What is unknown is left out. Times are
+// seconds after epoch.
+func pieces(t *Table) map[string]string {
+	all := map[string]string{}
+	put := func(name, value string) {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	flag := func(name string, is bool) {
+		if is {
+			all[name] = "yes"
+		}
+	}
+	seconds := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return fmt.Sprint(int(at.Sub(epoch).Seconds()))
+	}
+	list := func(groups discovery.Groups) string {
+		var found []string
+		for _, g := range groups {
+			for _, v := range g.Versions {
+				for _, r := range v.Resources {
+					found = append(found, r.Resource)
+				}
+			}
+		}
+		return strings.Join(found, "+")
+	}
+	put("began", seconds(t.began))
+	flag("synced", t.synced)
+	flag("watch stalled", t.watchStalled)
+	put("crashed", t.crashed)
+	flag("local known", t.localKnown)
+	put("local version", t.version)
+	put("routed until", seconds(t.routedUntil))
+	for root, d := range t.local {
+		put("local "+Root(root).Path(), list(d.groups))
+		put("local "+Root(root).Path()+" at", seconds(d.at))
+	}
+	for _, p := range t.peers {
+		name := string(p.id) + " "
+		all[name+"known"] = "yes"
+		flag(name+"live", p.live)
+		put(name+"incarnation", p.incarnation)
+		put(name+"version", p.version)
+		put(name+"address", p.address)
+		put(name+"ejected until", seconds(p.ejected))
+		for root := range roots {
+			put(name+root.Path(), list(p.learnt[root].groups))
+			put(name+root.Path()+" at", seconds(p.learnt[root].at))
+			put(name+root.Path()+" failed", p.learnt[root].failed)
+			put(name+root.Path()+" before", list(p.before[root].groups))
+			put(name+root.Path()+" before, version", p.before[root].version)
+		}
+	}
+	for _, r := range t.extensions.active {
+		all["extension "+r.Resource] = "yes"
+	}
+	for _, r := range t.extensions.retired {
+		put("retired "+r.Resource.Resource+r.Version, seconds(r.at)+"–"+seconds(r.expires))
+	}
+	for gvr, ids := range t.storage {
+		all["storage "+gvr.Resource] = fmt.Sprint(ids)
+	}
+	return all
+}
+
+// changes are the pieces that differ between two tables, as they are afterwards; "-" is gone.
+// "documents" is there if merged documents are made again.
+func changes(before, after *Table) map[string]string {
+	was, is := pieces(before), pieces(after)
+	changed := map[string]string{}
+	if before.DocumentGeneration() != after.DocumentGeneration() {
+		changed["documents"] = "new"
+	}
+	for name, value := range is {
+		if was[name] != value {
+			changed[name] = value
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			changed[name] = "-"
+		}
+	}
+	return changed
+}
+
+func seconds(n int) time.Time { return epoch.Add(time.Duration(n) * time.Second) }
+
+// of is what a peer answers: its version, and what its two documents list.
+func of(id ServerID, incarnation, version string, core, groups RootResult) FetchResult {
+	return FetchResult{ID: id, Incarnation: incarnation, Version: version, Roots: [roots]RootResult{core, groups}}
+}
+
+func lists(apis ...Resource) RootResult { return RootResult{Groups: groups(apis...)} }
+
+// full is a history after which every piece of a table's state is there. Of peer a, which has not
+// restarted, the last fetch of /apis has failed. Peer b has restarted and not answered since. Both are
+// avoided. Of two custom resources one was deleted while both peers' documents were older.
+func full() []Event {
+	failed := RootResult{Failed: "no connection"}
+	return slices.Concat([]Event{
+		Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: epoch},
+		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs)}, At: epoch},
+	}, peersLive("a", "b"), []Event{
+		Fetched{At: epoch, Results: []FetchResult{
+			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "1", "v1.35.4", lists(pods), lists(jobs)),
+		}},
+		Fetched{At: seconds(2), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), failed)}},
+		Extensions{Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(3)},
+		PeerAppeared{ID: "b", Incarnation: "2"},
+		StorageVersions{Served: map[schema.GroupVersionResource][]ServerID{custom(gadget): {"a"}}},
+		Synced{},
+		LeaseWatch{Stalled: true},
+		PeerFailed{ID: "a", At: seconds(4)},
+		PeerFailed{ID: "b", At: seconds(4)},
+	})
+}
+
+// Every event changes the pieces that it is about and no other. What is not named here stays as it
+// is: a piece that should be forgotten and is not makes a stale table, and one that is forgotten
+// without need makes a 503.
+func TestWhatResetsWhat(t *testing.T) {
+	failed := func(why string) RootResult { return RootResult{Failed: why} }
+	for _, c := range []struct {
+		name  string
+		event Event
+		want  map[string]string
+	}{
+		{"the lease of a peer as it was", PeerAppeared{"a", "1"}, nil},
+		{"a peer restarts", PeerAppeared{"a", "2"}, map[string]string{
+			"a incarnation": "2", "a version": "-", "a ejected until": "-",
+			"a /api": "-", "a /api at": "-", "a /api before": "pods", "a /api before, version": "v1.37.1",
+			"a /apis": "-", "a /apis at": "-", "a /apis failed": "-", "a /apis before": "jobs+gadgets", "a /apis before, version": "v1.37.1",
+		}},
+		{"a peer restarts again before it has answered", PeerAppeared{"b", "3"}, map[string]string{"b incarnation": "3", "b ejected until": "-"}},
+		{"a new peer", PeerAppeared{"c", "1"}, map[string]string{"c known": "yes", "c live": "yes", "c incarnation": "1"}},
+		{"the lease of the server itself", PeerAppeared{"self", "2"}, nil},
+		{"a peer leaves", PeerGone{"a"}, map[string]string{
+			"a known": "-", "a live": "-", "a incarnation": "-", "a version": "-", "a address": "-", "a ejected until": "-",
+			"a /api": "-", "a /api at": "-", "a /apis": "-", "a /apis at": "-", "a /apis failed": "-", "documents": "new",
+		}},
+		{"a peer leaves that has not answered since it restarted", PeerGone{"b"}, map[string]string{
+			"b known": "-", "b live": "-", "b incarnation": "-", "b address": "-", "b ejected until": "-",
+			"b /api before": "-", "b /api before, version": "-", "b /apis before": "-", "b /apis before, version": "-", "documents": "new",
+		}},
+		{"a peer leaves that nobody knows", PeerGone{"c"}, nil},
+		{"a peer moves", PeerAddress{ID: "a", Address: "a:7443"}, map[string]string{"a address": "a:7443", "a ejected until": "-"}},
+		{"a peer's address is no longer known", PeerAddress{ID: "a", Address: ""}, map[string]string{"a address": "-", "a ejected until": "-"}},
+		{"a peer's address as it was", PeerAddress{ID: "a", Address: "a:6443"}, nil},
+		{"no address of a peer that nobody knows", PeerAddress{ID: "c", Address: ""}, nil},
+		{"an address of a peer that nobody knows", PeerAddress{ID: "c", Address: "c:1"}, map[string]string{"c known": "yes", "c address": "c:1"}},
+		{"an address of the server itself", PeerAddress{ID: "self", Address: "c:1"}, nil},
+		{"a peer fails", PeerFailed{"a", seconds(20)}, map[string]string{"a ejected until": "25"}},
+		{"a peer fails that nobody knows", PeerFailed{"c", seconds(20)}, nil},
+		{"a peer answers", PeerAnswered{"a"}, map[string]string{"a ejected until": "-"}},
+		{"a peer answers that nobody knows", PeerAnswered{"c"}, nil},
+		{"a peer publishes another digest", PeerChanged{"a"}, nil},
+		{"fetched from a peer whose fetch had failed", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", lists(pods), lists(jobs))}}, map[string]string{
+			"a version": "v1.37.2", "a /api at": "20", "a /apis": "jobs", "a /apis at": "20", "a /apis failed": "-", "documents": "new",
+		}},
+		{"fetched from a restarted peer", Fetched{At: seconds(20), Results: []FetchResult{of("b", "2", "v1.36.3", lists(pods), lists(jobs))}}, map[string]string{
+			"b version": "v1.36.3", "b /api": "pods", "b /api at": "20", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "20", "b /apis before": "-", "b /apis before, version": "-", "documents": "new",
+		}},
+		{"one document fetched from a restarted peer", Fetched{At: seconds(20), Results: []FetchResult{of("b", "2", "v1.36.3", lists(pods), failed("EOF"))}}, map[string]string{
+			"b version": "v1.36.3", "b /api": "pods", "b /api at": "20", "b /api before": "-", "b /api before, version": "-",
+			"b /apis failed": "EOF", "documents": "new",
+		}},
+		{"fetched from the process before", Fetched{At: seconds(20), Results: []FetchResult{of("b", "1", "v1.35.4", lists(pods), lists(gadget))}}, nil},
+		{"fetched so late that no document is older than the deletion", Fetched{At: seconds(13), Results: []FetchResult{
+			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
+			"a /api at": "13", "a /apis at": "13", "a /apis failed": "-",
+			"b version": "v1.35.4", "b /api": "pods", "b /api at": "13", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "13", "b /apis before": "-", "b /apis before, version": "-",
+			"retired widgetsv1": "-", "documents": "new",
+		}},
+		{"fetched a moment too early for that", Fetched{At: seconds(12), Results: []FetchResult{
+			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
+			"a /api at": "12", "a /apis at": "12", "a /apis failed": "-",
+			"b version": "v1.35.4", "b /api": "pods", "b /api at": "12", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "12", "b /apis before": "-", "b /apis before, version": "-", "documents": "new",
+		}},
+		{"a version alone", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", failed("no connection"), failed("no connection"))}}, map[string]string{
+			"a version": "v1.37.2", "a /api failed": "no connection", "documents": "new",
+		}},
+		{"the failure as before, and no version", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "", lists(pods), failed("no connection"))}}, map[string]string{
+			"a /api at": "20", "documents": "new",
+		}},
+		{"another failure", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "", failed("EOF"), failed("EOF"))}}, map[string]string{
+			"a /api failed": "EOF", "a /apis failed": "EOF",
+		}},
+		{"fetched from a peer that has left", Fetched{At: seconds(20), Results: []FetchResult{of("c", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
+		{"fetched from the server itself", Fetched{At: seconds(20), Results: []FetchResult{of("self", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
+		{"the local server as it was", LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs)}, At: seconds(20)}, map[string]string{
+			"local /api at": "20", "local /apis at": "20", "documents": "new", // equal, but not the same value
+		}},
+		{"the local server is another version", LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(20)}, map[string]string{
+			"local version": "v1.37.1", "local /api at": "20", "local /apis": "gadgets", "local /apis at": "20", "documents": "new",
+		}},
+		{"the local server is lost", LocalLost{seconds(20)}, map[string]string{
+			"local known": "-", "local version": "-", "local /api": "-", "local /api at": "-", "local /apis": "-", "local /apis at": "-", "documents": "new",
+		}},
+		{"the last extension goes", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "documents": "new"}},
+		{"a deleted extension returns", Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(20)},
+			map[string]string{"extension widgets": "yes", "documents": "new"}},
+		{"other storage versions", StorageVersions{}, map[string]string{"storage gadgets": "-"}},
+		{"synced again", Synced{}, nil},
+		{"leases are renewed again", LeaseWatch{}, map[string]string{"watch stalled": "-"}},
+		{"time goes by", Tick{seconds(3600)}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := table(Reference(), full()...)
+			was := pieces(before)
+			after := before.Observe(c.event)
+			want := c.want
+			if want == nil {
+				want = map[string]string{}
+			}
+			got := changes(before, after)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("changed (-want +got):\n%s", diff)
+			}
+			if now := pieces(before); !maps.Equal(was, now) {
+				t.Errorf("the table before the event has changed:\n%s", cmp.Diff(was, now))
+			}
+		})
+	}
+}

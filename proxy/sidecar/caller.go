@@ -1,0 +1,204 @@
+package sidecar
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
+)
+
+// caller is the client of one request. Either the sidecar has authenticated it, by a certificate or
+// as anonymous. Or the request has credentials of its own, which the local server judges: then the
+// sidecar learns only when it must who the caller is. It is safe for concurrent use.
+type caller struct {
+	// asserted is whom the sidecar asserts at the local server; nil if the request has credentials
+	// of its own.
+	asserted user.Info
+
+	// What follows is of a request with credentials of its own.
+
+	tokens    []bearer  // in the order in which a kube-apiserver tries them; none: it takes the caller for anonymous
+	malformed bool      // there is a token that nobody can read: 401 unless another is good
+	anonymous user.Info // without any token; nil: 401
+	address   string    // of the client
+	trusted   bool      // the token was accepted lately
+	wanted    bool      // the user is learnt as soon as the local server has accepted the token
+	of        *identities
+
+	found    atomic.Pointer[user.Info]
+	learning sync.Once
+	learnt   chan struct{} // nil until learn; then closed when found is set or will not be
+}
+
+type callerKey struct{}
+
+func withCallerOf(ctx context.Context, c *caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// callerFrom returns the caller of the request's context. Without one, the user of the context is
+// whom the sidecar asserts, or nobody.
+func callerFrom(ctx context.Context) *caller {
+	if c, ok := ctx.Value(callerKey{}).(*caller); ok {
+		return c
+	}
+	u, ok := apirequest.UserFrom(ctx)
+	if !ok {
+		u = &user.DefaultInfo{} // unreachable behind authentication
+	}
+	return &caller{asserted: u}
+}
+
+// own reports whether the request has credentials of its own.
+func (c *caller) own() bool { return c.asserted == nil }
+
+// nobody reports whether the local server takes the caller for anonymous, or refuses it as that.
+func (c *caller) nobody() bool {
+	if c.own() {
+		return len(c.tokens) == 0 && !c.malformed
+	}
+	return wire.Anonymous(c.asserted)
+}
+
+// readTokens finds the bearer tokens of a request, as a kube-apiserver reads them. found is false
+// if the request has nothing that looks like credentials.
+func (c *caller) readTokens(r *http.Request) (found bool) {
+	note := authenticator.TokenFunc(func(_ context.Context, token string) (*authenticator.Response, bool, error) {
+		c.tokens = append(c.tokens, c.of.bearer(token))
+		return nil, false, nil
+	})
+	_, _, _ = bearertoken.New(note).AuthenticateRequest(r) // the error says that note accepts no token
+	before := len(c.tokens)
+	_, _, err := websocket.NewProtocolAuthenticator(note).AuthenticateRequest(r)
+	c.malformed = err != nil && len(c.tokens) == before
+	return c.malformed || len(c.tokens) > 0 || strings.TrimSpace(r.Header.Get("Authorization")) != ""
+}
+
+// identify returns the user. It asks the local server if that is not known yet. The error is a
+// Status: 401, or 503 if the server could not be asked.
+func (c *caller) identify(ctx context.Context) (user.Info, error) {
+	if u, ok := c.user(); ok {
+		return u, nil
+	}
+	for _, b := range c.tokens {
+		u, err := c.of.identify(ctx, b, c.address)
+		if err == errTokenRefused {
+			continue
+		}
+		if err == nil {
+			c.found.Store(&u)
+		}
+		return u, err
+	}
+	if c.nobody() && c.anonymous != nil {
+		return c.anonymous, nil
+	}
+	return nil, apierrors.NewUnauthorized("Unauthorized")
+}
+
+// user returns the user if it is known without asking anybody.
+func (c *caller) user() (user.Info, bool) {
+	if !c.own() {
+		return c.asserted, true
+	}
+	if u := c.found.Load(); u != nil {
+		return *u, true
+	}
+	if len(c.tokens) == 1 {
+		if u, ok := c.of.user(c.tokens[0]); ok {
+			c.found.Store(&u)
+			return u, true
+		}
+	}
+	return nil, false
+}
+
+// seat is by whom the caller shares what is scarce: the user, or the address of a client whose user
+// is not known. Tokens that nobody has accepted are no callers: a client can make up any number.
+func (c *caller) seat() string {
+	if u, ok := c.user(); ok {
+		return u.GetName()
+	}
+	return "\x00" + c.address // no user has this name: no header and no certificate can carry it
+}
+
+// apart reports whether a kube-apiserver may end the HTTP/2 connection of a request of this caller:
+// if it takes the caller for anonymous, or refuses the token (k8s.io/apiserver, endpoints/filters,
+// authentication.go).
+func (c *caller) apart() bool {
+	if c.own() {
+		return !c.trusted
+	}
+	return wire.Anonymous(c.asserted)
+}
+
+// answered takes note of the local server's answer to a request with the caller's own credentials.
+func (c *caller) answered(r *http.Request, status int) {
+	switch {
+	case len(c.tokens) == 0:
+	case status == http.StatusUnauthorized:
+		c.of.forget(c.tokens) // or an aggregated API server, a pod, a service or a node means it: ask again
+	case len(c.tokens) == 1 && r.Method != http.MethodOptions && provesAuthentication(status):
+		c.of.accept(c.tokens[0])
+		if c.wanted {
+			c.learn()
+		}
+	}
+}
+
+// learn begins to learn the user.
+func (c *caller) learn() {
+	c.learning.Do(func() {
+		c.learnt = make(chan struct{})
+		go func() {
+			defer close(c.learnt)
+			_, _ = c.identify(context.Background()) // logged there
+		}()
+	})
+}
+
+// name returns the user's name, or "" if it is not known. It waits if it is being learnt. It must
+// not be called at the same time as answered.
+func (c *caller) name(ctx context.Context) string {
+	if c.learnt != nil {
+		select {
+		case <-c.learnt:
+		case <-ctx.Done():
+		}
+	}
+	if u, ok := c.user(); ok {
+		return u.GetName()
+	}
+	return ""
+}
+
+// provesAuthentication reports whether a kube-apiserver sends a status only after it has
+// authenticated the caller. Filters before that send 204 for OPTIONS (CORS), 400 for a timeout that
+// cannot be parsed, 429, 500, 503 and 504 (k8s.io/apiserver, DefaultBuildHandlerChain).
+func provesAuthentication(status int) bool {
+	switch status {
+	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusSwitchingProtocols,
+		http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity:
+		return true
+	}
+	return provesAuthorization(status)
+}
+
+// clientAddress is the address of the client, without the port.
+func clientAddress(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}

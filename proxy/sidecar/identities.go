@@ -1,0 +1,238 @@
+package sidecar
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/util/webhook"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+
+	"github.com/skewproof/skewproof/proxy/internal/share"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
+)
+
+const (
+	// maxTokens is how many tokens are remembered.
+	maxTokens     = 8192
+	reviewTimeout = 5 * time.Second
+	// refusedTTL is how long a refusal is remembered: long enough to limit the reviews of a client
+	// that retries, short enough for the token of a service account that has just been created.
+	refusedTTL = time.Second
+	// acceptedFor is how long after the last accepted request those with the same token share
+	// connections with others. A token that is refused after all ends one connection at most.
+	acceptedFor = time.Minute
+	// maxReviews bounds the questions that wait for an answer. Each may occupy a connection.
+	maxReviews = 200
+)
+
+// reviewRetry is for errors that may pass: a reset connection, 429, 500.
+var reviewRetry = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3}
+
+// errTokenRefused means that the local server does not accept a token.
+var errTokenRefused = errors.New("the local kube-apiserver does not accept the token")
+
+// identities tells which user a bearer token proves. It asks the local server with that token
+// (SelfSubjectReview), so the token is in no object that admission webhooks or the audit log see.
+// Only a server that does not have that API, before v1.28, gets the token in a TokenReview. It is
+// safe for concurrent use.
+type identities struct {
+	self   authenticationclient.SelfSubjectReviewInterface // sends the token of the context
+	tokens authenticationclient.TokenReviewInterface
+	ttl    time.Duration // how long a user is remembered
+	log    *slog.Logger
+
+	secret   [sha256.Size]byte     // of this process: the keys of the caches tell nothing about tokens
+	known    *cache.LRUExpireCache // of outcome
+	accepted *cache.LRUExpireCache // of struct{}
+	asking   singleflight.Group
+	reviews  share.Pool
+	warned   atomic.Bool // that a caller may not ask who it is
+}
+
+// outcome is what is known of a token: a user or an error.
+type outcome struct {
+	user user.Info
+	err  error
+}
+
+func newIdentities(
+	self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface, ttl time.Duration, log *slog.Logger,
+) *identities {
+	i := &identities{
+		self: self, tokens: tokens, ttl: ttl, log: log,
+		known: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
+	}
+	_, _ = rand.Read(i.secret[:]) // never fails
+	return i
+}
+
+// bearer is a token with its key in the caches.
+type bearer struct{ token, key string }
+
+func (i *identities) bearer(token string) bearer {
+	hash := hmac.New(sha256.New, i.secret[:])
+	hash.Write([]byte(token))
+	return bearer{token, string(hash.Sum(nil))}
+}
+
+// isAccepted reports whether the local server has lately accepted a token.
+func (i *identities) isAccepted(b bearer) bool {
+	_, ok := i.accepted.Get(b.key)
+	return ok
+}
+
+// accept notes that the local server has accepted a token.
+func (i *identities) accept(b bearer) { i.accepted.Add(b.key, struct{}{}, acceptedFor) }
+
+// forget forgets all that is known of tokens.
+func (i *identities) forget(tokens []bearer) {
+	for _, b := range tokens {
+		i.accepted.Remove(b.key)
+		i.known.Remove(b.key)
+	}
+}
+
+// user returns the user of a token if it is known.
+func (i *identities) user(b bearer) (user.Info, bool) {
+	if found, ok := i.known.Get(b.key); ok {
+		o := found.(outcome)
+		return o.user, o.err == nil
+	}
+	return nil, false
+}
+
+// identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask
+// for one token at the same time share one question. address is the client's.
+func (i *identities) identify(ctx context.Context, b bearer, address string) (user.Info, error) {
+	if found, ok := i.known.Get(b.key); ok {
+		o := found.(outcome)
+		return o.user, o.err
+	}
+	asked := i.asking.DoChan(b.key, func() (any, error) {
+		if !i.reviews.Take(address, 1, maxReviews) {
+			return outcome{err: apierrors.NewTooManyRequests("too many tokens of this client are being reviewed", 1)}, nil
+		}
+		defer i.reviews.Give(address, 1)
+		// Not the caller's context: others wait for the answer too.
+		asking, cancel := context.WithTimeout(withToken(context.Background(), b.token, i.isAccepted(b)), reviewTimeout)
+		defer cancel()
+		o, remember := i.ask(asking, b.token)
+		if remember > 0 {
+			i.known.Add(b.key, o, remember)
+		}
+		switch {
+		case o.err == errTokenRefused:
+			i.accepted.Remove(b.key)
+		case o.err == nil && !wire.Anonymous(o.user):
+			i.accept(b)
+		}
+		return o, nil
+	})
+	select {
+	case answer := <-asked:
+		o := answer.Val.(outcome)
+		return o.user, o.err
+	case <-ctx.Done():
+		return nil, unidentified("the request ended first")
+	}
+}
+
+// ask asks once, and says how long to remember the outcome.
+func (i *identities) ask(ctx context.Context, token string) (outcome, time.Duration) {
+	var review *authenticationv1.SelfSubjectReview
+	err := webhook.WithExponentialBackoff(ctx, reviewRetry, func() (err error) {
+		review, err = i.self.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		return err
+	}, webhook.DefaultShouldRetry)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return outcome{err: errTokenRefused}, min(i.ttl, refusedTTL)
+	case apierrors.IsForbidden(err):
+		if !i.warned.Swap(true) {
+			i.log.Warn("a caller with a bearer token may not ask the local kube-apiserver who it is, so its requests cannot be sent to peers: "+
+				"allow it to create selfsubjectreviews.authentication.k8s.io, as the ClusterRole system:basic-user does", "error", err)
+		}
+		return outcome{err: unidentified("the caller may not create selfsubjectreviews.authentication.k8s.io")}, min(i.ttl, refusedTTL)
+	case apierrors.IsNotFound(err):
+		return i.review(ctx, token)
+	case err != nil:
+		return i.unanswered(err)
+	case review.Status.UserInfo.Username == "":
+		return i.unanswered(errors.New("the answer has no user"))
+	}
+	return outcome{user: userOf(review.Status.UserInfo)}, i.ttl
+}
+
+// review asks a server that has no SelfSubjectReview.
+func (i *identities) review(ctx context.Context, token string) (outcome, time.Duration) {
+	var review *authenticationv1.TokenReview
+	err := webhook.WithExponentialBackoff(ctx, reviewRetry, func() (err error) {
+		review, err = i.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		return err
+	}, webhook.DefaultShouldRetry)
+	switch {
+	case err != nil:
+		return i.unanswered(err)
+	case !review.Status.Authenticated || review.Status.User.Username == "":
+		return outcome{err: errTokenRefused}, min(i.ttl, refusedTTL)
+	}
+	// A TokenReview tells the user as the token's authenticator does, without system:authenticated.
+	found := &authenticator.Response{User: userOf(review.Status.User)}
+	found, _, _ = group.NewAuthenticatedGroupAdder(authenticator.RequestFunc(
+		func(*http.Request) (*authenticator.Response, bool, error) { return found, true, nil })).AuthenticateRequest(nil)
+	return outcome{user: found.User}, i.ttl
+}
+
+func (i *identities) unanswered(err error) (outcome, time.Duration) {
+	i.log.Error("could not learn from the local kube-apiserver whose bearer token a request has; answered 503", "error", err)
+	return outcome{err: unidentified("the local kube-apiserver cannot be asked")}, 0
+}
+
+// unidentified is the answer to a request whose caller is not known. A 401 would say that the
+// credentials are bad, which is unknown, and would make clients fetch new ones.
+func unidentified(why string) *apierrors.StatusError {
+	err := apierrors.NewServiceUnavailable("it is not known whose bearer token this is: " + why)
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1} // safe: the request was not carried out
+	return err
+}
+
+func userOf(u authenticationv1.UserInfo) user.Info {
+	found := &user.DefaultInfo{Name: u.Username, UID: u.UID, Groups: u.Groups, Extra: map[string][]string{}}
+	for key, values := range u.Extra {
+		found.Extra[key] = values
+	}
+	return found
+}
+
+type tokenKey struct{}
+
+// withToken returns a context for asWhoever. trusted says that the token was accepted lately.
+func withToken(ctx context.Context, token string, trusted bool) context.Context {
+	return withCallerOf(context.WithValue(ctx, tokenKey{}, token), &caller{trusted: trusted})
+}
+
+// asWhoever sends requests with the token of their context.
+type asWhoever struct{ idleCloser }
+
+func (a asWhoever) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	token, _ := r.Context().Value(tokenKey{}).(string)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return a.idleCloser.RoundTrip(r)
+}

@@ -1,0 +1,216 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+)
+
+// reviewer is a server that tells whose the token of a context is.
+type reviewer struct {
+	authenticationclient.SelfSubjectReviewInterface
+	asked int
+	users map[string]string // by token
+	wait  chan struct{}     // nil: answers at once
+}
+
+func (s *reviewer) Create(ctx context.Context, r *authenticationv1.SelfSubjectReview, _ metav1.CreateOptions) (*authenticationv1.SelfSubjectReview, error) {
+	s.asked++
+	if s.wait != nil {
+		<-s.wait
+	}
+	name := s.users[ctx.Value(tokenKey{}).(string)]
+	if name == "" {
+		return nil, apierrors.NewUnauthorized("")
+	}
+	r.Status.UserInfo.Username = name
+	return r, nil
+}
+
+// What is learnt of a token is remembered for a time, a refusal for a shorter one, and not for
+// ever.
+func TestHowLongTokensAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &reviewer{users: map[string]string{"good": "bot"}}
+		i := newIdentities(s, nil, 10*time.Second, slog.New(slog.DiscardHandler))
+		for _, step := range []struct {
+			after time.Duration
+			token string
+			asked int // in all
+		}{
+			{0, "good", 1}, {9 * time.Second, "good", 1}, {2 * time.Second, "good", 2},
+			{0, "bad", 3}, {refusedTTL - time.Millisecond, "bad", 3}, {2 * time.Millisecond, "bad", 4}, {0, "other", 5},
+		} {
+			time.Sleep(step.after)
+			u, err := i.identify(t.Context(), i.bearer(step.token), "192.0.2.1")
+			if good := step.token == "good"; good && (err != nil || u.GetName() != "bot") || !good && err != errTokenRefused {
+				t.Errorf("%q: %v, %v", step.token, u, err)
+			}
+			if s.asked != step.asked {
+				t.Errorf("%q, %s later: %d questions, want %d", step.token, step.after, s.asked, step.asked)
+			}
+		}
+		if !i.isAccepted(i.bearer("good")) || i.isAccepted(i.bearer("bad")) {
+			t.Error("the accepted tokens are not those that were accepted")
+		}
+		time.Sleep(acceptedFor)
+		if i.isAccepted(i.bearer("good")) {
+			t.Errorf("after %s without a request, the token still counts as accepted", acceptedFor)
+		}
+		if _, ok := i.user(i.bearer("good")); ok {
+			t.Error("the user is remembered for longer than the time for it")
+		}
+	})
+}
+
+// A client that makes tokens up takes no memory but what is bounded, and does not keep others from
+// asking.
+func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
+	s := &reviewer{users: map[string]string{"good": "bot"}}
+	i := newIdentities(s, nil, time.Minute, slog.New(slog.DiscardHandler))
+	for n := range maxTokens + 100 {
+		i.accept(i.bearer(fmt.Sprint(n)))
+		_, _ = i.identify(t.Context(), i.bearer(fmt.Sprint(n)), "192.0.2.1")
+	}
+	if known, accepted := len(i.known.Keys()), len(i.accepted.Keys()); known > maxTokens || accepted > maxTokens {
+		t.Errorf("%d outcomes and %d accepted tokens are kept, want at most %d", known, accepted, maxTokens)
+	}
+	for _, key := range i.known.Keys() {
+		if s := fmt.Sprint(key); len(s) != 32 {
+			t.Fatalf("a key is %q, want a hash", s)
+		}
+	}
+
+	synctest.Test(t, func(t *testing.T) {
+		s := &reviewer{users: map[string]string{"good": "bot"}, wait: make(chan struct{})}
+		i := newIdentities(s, nil, time.Minute, slog.New(slog.DiscardHandler))
+		refused := 0
+		for n := range maxReviews {
+			go func() {
+				var status *apierrors.StatusError
+				if _, err := i.identify(context.Background(), i.bearer(fmt.Sprint("made up ", n)), "192.0.2.1"); errors.As(err, &status) && status.ErrStatus.Code == http.StatusTooManyRequests {
+					refused++
+				}
+			}()
+			synctest.Wait()
+		}
+		if refused == 0 {
+			t.Errorf("one client has all %d reviews", maxReviews)
+		}
+		go func() {
+			if u, err := i.identify(context.Background(), i.bearer("good"), "192.0.2.2"); err != nil || u.GetName() != "bot" {
+				t.Errorf("another client: %v, %v", u, err)
+			}
+		}()
+		synctest.Wait()
+		close(s.wait)
+		synctest.Wait()
+	})
+}
+
+// Callers share seats by user, or by address as long as the user is not known: whoever makes up
+// tokens is one caller.
+func TestSeatsOfCallers(t *testing.T) {
+	i := newIdentities(&reviewer{users: map[string]string{"good": "bot"}}, nil, time.Minute, slog.New(slog.DiscardHandler))
+	seat := func(address, token string) string {
+		return (&caller{tokens: []bearer{i.bearer(token)}, address: address, of: i}).seat()
+	}
+	if seat("192.0.2.1", "a") != seat("192.0.2.1", "b") || seat("192.0.2.1", "a") == seat("192.0.2.2", "a") {
+		t.Error("unknown tokens do not share by address")
+	}
+	if _, err := i.identify(t.Context(), i.bearer("good"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := seat("192.0.2.1", "good"); got != "bot" {
+		t.Errorf("the seat of a known token is %q's, want bot's", got)
+	}
+	asserted := &caller{asserted: &user.DefaultInfo{Name: "alice"}}
+	if got := asserted.seat(); got != "alice" {
+		t.Errorf("the seat of alice is %q's", got)
+	}
+}
+
+// The tokens of a request are those that a kube-apiserver finds, in its order.
+func TestTokensOfARequest(t *testing.T) {
+	i := newIdentities(nil, nil, time.Minute, slog.New(slog.DiscardHandler))
+	const a, b = "base64url.bearer.authorization.k8s.io.YQ", "base64url.bearer.authorization.k8s.io.Yg" // a, b
+	for _, c := range []struct {
+		authorization, protocols string
+		tokens                   string
+		malformed, found         bool
+	}{
+		{"", "", "", false, false},
+		{" ", "", "", false, false},
+		{"Bearer x", "", "x", false, true},
+		{"bearer x y", "", "x", false, true},
+		{"Bearer", "", "", false, true},
+		{"Bearer  x", "", "", false, true},
+		{"Basic x", "", "", false, true},
+		{"", "v5.channel.k8s.io, " + a, "a", false, true},
+		{"Bearer x", "v5.channel.k8s.io, " + a, "x a", false, true},
+		{"Basic x", "v5.channel.k8s.io, " + a, "a", false, true},
+		{"", a, "", true, true},
+		{"", "v5.channel.k8s.io, " + a + ", " + b, "", true, true},
+		{"", "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.*", "", true, true},
+		{"Bearer x", "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.*", "x", true, true},
+		{"", "v5.channel.k8s.io", "", false, false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", c.authorization)
+		if c.protocols != "" {
+			r.Header.Set("Connection", "Upgrade")
+			r.Header.Set("Upgrade", "websocket")
+			r.Header.Set("Sec-Websocket-Protocol", c.protocols)
+		}
+		of := caller{of: i}
+		found := of.readTokens(r)
+		var tokens []string
+		for _, b := range of.tokens {
+			tokens = append(tokens, b.token)
+		}
+		if got := strings.Join(tokens, " "); got != c.tokens || of.malformed != c.malformed || found != c.found {
+			t.Errorf("%q, %q: tokens %q, malformed %t, found %t; want %q, %t, %t", c.authorization, c.protocols, got, of.malformed, found, c.tokens, c.malformed, c.found)
+		}
+		if r.Header.Get("Sec-Websocket-Protocol") != c.protocols || r.Header.Get("Authorization") != c.authorization {
+			t.Errorf("%q, %q: the request was changed: %v", c.authorization, c.protocols, r.Header)
+		}
+	}
+}
+
+// Only what a kube-apiserver sends after authentication proves that it has accepted a token.
+func TestStatusesThatProveAuthentication(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		status int
+		want   bool
+	}{
+		{"GET", 200, true}, {"POST", 201, true}, {"DELETE", 202, true}, {"GET", 101, true}, {"GET", 304, true}, {"GET", 403, true},
+		{"GET", 404, true}, {"PUT", 409, true}, {"POST", 422, true}, {"GET", 406, true}, {"PUT", 405, true},
+		{"GET", 400, false}, {"GET", 401, false}, {"OPTIONS", 204, false}, {"OPTIONS", 200, false}, {"GET", 429, false}, {"GET", 500, false},
+		{"GET", 502, false}, {"GET", 503, false}, {"GET", 504, false}, {"GET", 302, false}, {"GET", 103, false},
+	} {
+		i := newIdentities(nil, nil, time.Minute, slog.New(slog.DiscardHandler))
+		(&caller{tokens: []bearer{i.bearer("x")}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
+		if got := i.isAccepted(i.bearer("x")); got != c.want {
+			t.Errorf("%d to %s: accepted %t, want %t", c.status, c.method, got, c.want)
+		}
+		// It is not known which of two was.
+		(&caller{tokens: []bearer{i.bearer("y"), i.bearer("z")}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
+		if i.isAccepted(i.bearer("y")) || i.isAccepted(i.bearer("z")) {
+			t.Errorf("%d to %s with two tokens: accepted one of them", c.status, c.method)
+		}
+	}
+}
