@@ -216,3 +216,81 @@ func TestControlPlaneHasPlacesOfItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// Users with rights can fill the places at a peer together, as they can fill a priority level of a
+// kube-apiserver. What that costs others is bound: an error that says when to try again, nothing at the
+// local server, and nothing to the control plane.
+func TestManyUsersWithRightsFillAPeer(t *testing.T) {
+	const users, places = 20, 400 // as many places as the reference has
+	released, arrived := make(chan struct{}), make(chan struct{}, 2*places)
+	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
+		arrived <- struct{}{}
+		if r.URL.Query().Has("slow") {
+			<-released
+		}
+		return says(200, "peer"), nil
+	}), func(c *Config) {
+		c.Identify = func(r *http.Request) (user.Info, error) {
+			u, _ := apirequest.UserFrom(r.Context())
+			return u, nil
+		}
+	})
+	if got := Reference().Routing.InFlight; got != places {
+		t.Fatalf("the reference has %d places, and this test is about %d", got, places)
+	}
+	as := func(name, target string, groups ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", target, nil)
+		return s.serve(r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: name, Groups: groups})))
+	}
+	var running sync.WaitGroup
+	// fill takes places for a user until one is refused, and returns how many it got.
+	fill := func(name string) (n int) {
+		for {
+			refused := make(chan struct{})
+			running.Go(func() {
+				if as(name, gadgetsPath+"?slow").Code == http.StatusServiceUnavailable {
+					close(refused)
+				}
+			})
+			select {
+			case <-arrived:
+				n++
+			case <-refused:
+				return n
+			}
+		}
+	}
+	taken := 0
+	for i := range users {
+		n := fill("user-" + string(rune('a'+i)))
+		if i == 0 && n != places/4 {
+			t.Errorf("the first user gets %d places, want a quarter of %d", n, places)
+		}
+		taken += n
+	}
+	if taken < places*9/10 {
+		t.Errorf("%d users take %d of %d places, want nearly all", users, taken, places)
+	}
+	for i := 0; fill("late-"+string(rune('a'+i))) > 0; i++ {
+		if i > places {
+			t.Fatal("the places are never taken")
+		}
+	}
+	got := as("modest", gadgetsPath)
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+		t.Errorf("another user: %d %s, Retry-After %q; want 503 that says when to try again", got.Code, got.Body, got.Header().Get("Retry-After"))
+	}
+	if got := as("modest", "/api/v1/pods"); got.Body.String() != "local" {
+		t.Errorf("at the local server: %d %s", got.Code, got.Body)
+	}
+	for name, group := range map[string]string{"admin": user.SystemPrivilegedGroup, "system:node:n": user.NodesGroup, "system:kube-scheduler": ""} {
+		if got := as(name, gadgetsPath, group); got.Body.String() != "peer" {
+			t.Errorf("%s: %d %s, want the peer's answer", name, got.Code, got.Body)
+		}
+	}
+	close(released)
+	running.Wait()
+	if got := as("modest", gadgetsPath); got.Body.String() != "peer" {
+		t.Errorf("when the places are free: %d %s", got.Code, got.Body)
+	}
+}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -195,18 +196,20 @@ type compared struct {
 	Answer rawAnswer
 }
 
-// sendHostileRequests is the half inside the sandbox: it sends each request to the server itself
-// and to the front door, and leaves the answers in a file, a pair for each request.
-func sendHostileRequests(t *testing.T, file string) {
+// answersVariable names the file in which the half inside the sandbox leaves the answers.
+const answersVariable = "SKEWPROOF_E2E_ANSWERS"
+
+// sendHostileRequests sends, inside the sandbox, each request to the server itself and to the front
+// door. It returns the two answers to each.
+func sendHostileRequests(t *testing.T) map[string][2]compared {
 	t.Helper()
 	tlsConfig, err := rest.TLSConfigFor(insideConfig(t, "a"))
 	must(t, err)
 	tlsConfig.ServerName = "kubernetes.default.svc"
-	if tlsConfig.GetClientCertificate != nil {
-		own, err := tlsConfig.GetClientCertificate(nil)
+	if own := tlsConfig.GetClientCertificate; own != nil {
+		pair, err := own(nil)
 		must(t, err)
-		tlsConfig.GetClientCertificate = nil
-		tlsConfig.Certificates = append(tlsConfig.Certificates, *own)
+		tlsConfig.GetClientCertificate, tlsConfig.Certificates = nil, []tls.Certificate{*pair}
 	}
 	place := local.Places(scenario.SubjectReference, []history.Server{{Name: "a"}})[0]
 	answers := map[string][2]compared{}
@@ -220,24 +223,25 @@ func sendHostileRequests(t *testing.T, file string) {
 		}
 		answers[r.name] = pair
 	}
-	content, err := json.Marshal(answers)
-	must(t, err)
-	must(t, os.WriteFile(file, content, 0o600))
+	return answers
 }
 
 // A request that no honest client sends is answered by the reference as by the kube-apiserver
 // behind it, and that server gets the same request from the reference as from the client. Where
 // they differ, the table says why.
 func TestHostileRequestsAreAnsweredAsByAKubeAPIServer(t *testing.T) {
-	const file = "hostile-answers.json"
 	if isInside() {
-		sendHostileRequests(t, filepath.Join(insideRun(), file))
+		content, err := json.Marshal(sendHostileRequests(t))
+		must(t, err)
+		must(t, os.WriteFile(os.Getenv(answersVariable), content, 0o600))
 		return
 	}
 	needsTools(t, "nsenter")
+	said := filepath.Join(t.TempDir(), "answers.json")
+	t.Setenv(answersVariable, said)
 	kept := begin(t, "2 servers ready", "--keep", "--subject", "reference", "--servers", "2", "--qps", "1")
 	kept.again(t, 5*time.Minute)
-	content, err := os.ReadFile(filepath.Join(kept.dir, file))
+	content, err := os.ReadFile(said)
 	must(t, err)
 	var answers map[string][2]compared
 	must(t, json.Unmarshal(content, &answers))
