@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,10 +61,22 @@ func TestServerThatIgnoresIdentityHeadersIsNoticed(t *testing.T) {
 	})
 	a.restart() // flags change with the process
 	await(t, "it is not ready", func() bool { return strings.Contains(r.onAdmin("/readyz").body, "[-]proxy-local-credentials") })
-	before := len(a.identities(common))
-	if got := r.get(r.user("alice"), common); got.code != http.StatusServiceUnavailable || len(a.identities(common)) != before {
-		t.Errorf("%d %s; want 503, and the local server not asked", got.code, got.body)
+	alice, before := r.user("alice"), len(a.identities(common))
+	for range 4 {
+		got := r.get(alice, common)
+		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+			t.Errorf("%d %s; want 503 that says when to try again", got.code, got.body)
+		}
 	}
+	if n := len(a.identities(common)); n != before {
+		t.Errorf("the local server was asked %d times, as %v", n-before, a.identities(common)[before:])
+	}
+	a.set(func() { a.headers = standardNames })
+	await(t, "it is accepted again", func() bool { return r.get(alice, common).code == http.StatusOK })
+	if users := a.identities(common)[before:]; !slices.Equal(users, []string{"alice"}) {
+		t.Errorf("served as %q, want alice alone", users)
+	}
+	r.awaitReady()
 }
 
 // A 401 of a pod, or of an aggregated API server, is about the client.
