@@ -133,7 +133,7 @@ func soak(t *testing.T, whole time.Duration) {
 		attacks.Go(func() { done[i] = hostile.Attack(attacked, hostile.All(), target) })
 	}
 	attacks.Wait()
-	during := watch.since(began + hostile.Longest)
+	during := watch.since(began + hostile.Settled(hostile.All()))
 	ended := watch.now()
 
 	for _, all := range done {

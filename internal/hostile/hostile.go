@@ -53,8 +53,14 @@ type Done struct {
 }
 
 // Longest is how long one attack may last. It is longer than the deadlines of the reference proxy.
-// After that time there are as many attacks under way as there will be.
 const Longest = 80 * time.Second
+
+// stagger is the time between the first attacks of two kinds of clients. All at once, they would
+// show how many processors the machine has.
+const stagger = time.Second
+
+// Settled is after how long as many attacks are under way as there will be.
+func Settled(clients []Client) time.Duration { return Longest + time.Duration(len(clients))*stagger }
 
 // Attack lets all clients attack a server until ctx ends. It returns when none of them is left, with
 // what each has done.
@@ -66,6 +72,7 @@ func Attack(ctx context.Context, clients []Client, t Target) []Done {
 		done[i].Name = c.Name
 		for side := range c.Side {
 			all.Go(func() {
+				rest(ctx, time.Duration(i)*stagger)
 				for n := side; ctx.Err() == nil; n += c.Side {
 					within, cancel := context.WithTimeout(ctx, Longest)
 					err := c.attack(within, &t, n)

@@ -187,11 +187,16 @@ func TestClients(t *testing.T) {
 func TestAttackThatDoesNotArrive(t *testing.T) {
 	o, target := newObserver(t)
 	o.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	for _, done := range Attack(ctx, All(), target) {
-		if done.Attacks > 0 || done.Failed == 0 || !strings.Contains(done.String(), "did not reach the server: dial tcp") {
-			t.Errorf("%s", done)
-		}
+	var all sync.WaitGroup
+	for _, c := range All() {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			done := Attack(ctx, []Client{c}, target)[0]
+			if done.Attacks > 0 || done.Failed == 0 || !strings.Contains(done.String(), "did not reach the server: dial tcp") {
+				t.Errorf("%s", done)
+			}
+		})
 	}
+	all.Wait()
 }
