@@ -17,6 +17,8 @@ LABELS   ?=
 VERSIONS ?= v1.36.3 v1.37.1
 # Where 'make image' writes to.
 IMAGE    ?= bin/skewproof-proxy.tar
+# How long 'make soak' lasts; 30m if empty.
+DURATION ?=
 # How many runs at a time. Each needs a processor and 2 GB of memory.
 PARALLEL ?=
 # each (a control run for every scenario) or few (the quickest for each invariant).
@@ -48,7 +50,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all conformance smoke matrix bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -88,6 +90,10 @@ e2e: ## Run the scenarios for real; what this machine cannot run is skipped with
 
 e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
+
+soak: ## Run the reference under load for half an hour, with hostile clients beside it; what was measured is left in _out [DURATION]
+	mkdir -p _out
+	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestSoak$$' -artifacts -outputdir _out -args -soak=$(or $(DURATION),30m)
 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"sync"
 	"time"
 
@@ -79,7 +81,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		return false
 	}
 	f.h.store.Observe(PeerAnswered{ID: d.Peer})
-	if f.policy.Routing.RefuseAtHop && result.Code == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
+	if f.policy.Routing.RefuseAtHop && f.refuses(d, answer) {
 		result.Outcome, result.Err = Refused, errRefused
 		endAttempt(span, result, errRefused.Error())
 		f.failed(ctx, result, "it does not serve this")
@@ -99,6 +101,17 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 // mean the client.
 func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
+}
+
+// refuses reports whether an answer says that the peer does not serve the resource. A server without
+// a proxy of its own says it with a 404 as text, for which it looked up the path alone. What it says
+// of an object that does not exist is a Status, and only a pod, service or node may answer anything.
+func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
+	if !d.Direct || f.request.Kind != KindResource || wire.ThroughProxy(f.info) {
+		return answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != ""
+	}
+	media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	return answer.StatusCode == http.StatusNotFound && err == nil && media == "text/plain"
 }
 
 // failed records an attempt that brought no answer.
@@ -178,7 +191,7 @@ func (f *forwarding) blameClient() {
 	gone, body := f.r.Context().Err(), f.body.ClientErr()
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(gone, context.DeadlineExceeded):
+	case errors.Is(gone, context.DeadlineExceeded), errors.Is(body, os.ErrDeadlineExceeded):
 		f.fail(apierrors.NewTimeoutError("the time for this request was over before a peer answered", 0))
 	case gone != nil:
 		panic(http.ErrAbortHandler) // nobody would read an answer

@@ -11,7 +11,8 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// A 503 of the handler's own names resources and peers only to callers who may do what they ask for.
+// A 503 of the handler's own names resources and peers only to callers who may do what they ask
+// for.
 func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 	forbidden := &metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden, Message: "alice cannot"}
 	refuses := func(*http.Request) (*metav1.Status, error) { return forbidden, nil }
@@ -78,8 +79,8 @@ func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 	}
 }
 
-// The handler refuses some requests only on the way to a peer. That a peer serves the resource is not
-// for callers who may not use it.
+// The handler refuses some requests only on the way to a peer. That a peer serves the resource is
+// not for callers who may not use it.
 func TestRefusalsOnTheWayToAPeerAreAuthorized(t *testing.T) {
 	for name, c := range map[string]struct {
 		refusal *metav1.Status

@@ -183,7 +183,7 @@ func TestAttemptTimeout(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			var clock alarm
 			sub := func(name string) Resource { return Resource{Version: "v1", Resource: "pods", Subresource: name} }
-			s := newShell(t, Reference(), []Event{LocalFetched{At: epoch}, PeerAppeared{ID: "a"}, PeerAddress{"a", "a.test:1"}, Fetched{At: epoch, Results: []FetchResult{
+			s := newShell(t, Reference(), []Event{LocalFetched{At: epoch}, PeerAppeared{ID: "a"}, PeerAddress{ID: "a", Address: "a.test:1"}, Fetched{At: epoch, Results: []FetchResult{
 				{ID: "a", Roots: [roots]RootResult{{Groups: groups(sub("log"), sub("proxy"), sub("exec"))}, {Groups: groups(gadget)}}},
 			}}, Synced{}}, transportFunc(func(r *http.Request) (*http.Response, error) { return says(200, "peer"), nil }),
 				func(c *Config) { c.AfterFunc = clock.afterFunc })

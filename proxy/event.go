@@ -30,6 +30,9 @@ type PeerChanged struct{ ID ServerID }
 type PeerAddress struct {
 	ID      ServerID
 	Address string
+	// Direct says that the address is that of an API server without a proxy of its own. It is passed
+	// requests like any peer, but cannot tell when it begins to serve something else.
+	Direct bool
 }
 
 // Root is one of the two aggregated discovery documents, and the index of arrays of two.

@@ -55,17 +55,17 @@ type Config struct {
 	// FromPeer reports whether a front-proxy certificate proves the caller a peer. Nil: never.
 	FromPeer func(*http.Request) bool
 
-	// Identify returns the authenticated user of a request that leaves for a peer. It is not called for
-	// others. Its error is the client's answer, with the status that it has (see apierrors.APIStatus).
-	// Nil: [apirequest.UserFrom] of the request's context.
+	// Identify returns the authenticated user of a request that leaves for a peer. It is not called
+	// for others. Its error is the client's answer, with the status that it has (see
+	// apierrors.APIStatus). Nil: [apirequest.UserFrom] of the request's context.
 	Identify func(*http.Request) (user.Info, error)
 
-	// Authorize reports whether this server would let the caller do what the request asks for. The handler
-	// calls it before a 503 of its own, because the resource and the peers in that are not for everybody,
-	// and before a 400 that tells that a peer serves the resource. A refusal is the client's answer
-	// instead. After an error, the 503 names nothing; the client does not see the error. The request's
-	// context has its RequestInfo. Nil: no 503 names anything. A handler behind an authorization filter
-	// has [Authorized].
+	// Authorize reports whether this server would let the caller do what the request asks for. The
+	// handler calls it before a 503 of its own, because the resource and the peers in that are not for
+	// everybody, and before a 400 that tells that a peer serves the resource. A refusal is the
+	// client's answer instead. After an error, the 503 names nothing; the client does not see the
+	// error. The request's context has its RequestInfo. Nil: no 503 names anything. A handler behind
+	// an authorization filter has [Authorized].
 	Authorize func(*http.Request) (refusal *metav1.Status, err error)
 
 	// IdentityHeaders names the headers that tell a peer the user. Zero: [DefaultIdentityHeaders].

@@ -130,16 +130,22 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		"Impersonate-User": {"bob"}, "Impersonate-Group": {"x", "y"}, "Impersonate-Extra-Scopes": {"view"}, "Impersonate-Uid": {"7"},
 		"Accept": {"application/json"}, "X-Remotely": {"related"},
 	}
-	for _, configured := range []IdentityHeaders{{}, {User: "X-Own-User", ExtraPrefix: "X-Own-Extra-"}} {
+	for _, c := range []struct {
+		configured IdentityHeaders
+		options    string // of the Connection header
+	}{
+		{options: "Upgrade, "}, {options: ""}, {IdentityHeaders{User: "X-Own-User", ExtraPrefix: "X-Own-Extra-"}, "Upgrade, "},
+	} {
+		configured := c.configured
 		var sent http.Header
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			sent = r.Header
 			return says(200, ""), nil
-		}), by(users["whole"]), func(c *Config) { c.IdentityHeaders = configured })
+		}), by(users["whole"]), func(config *Config) { config.IdentityHeaders = configured })
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
 		maps.Copy(r.Header, hostile)
 		maps.Copy(r.Header, kept)
-		r.Header["Connection"] = []string{"Upgrade, X-Remote-User, X-Remote-Group, " + HopHeader}
+		r.Header["Connection"] = []string{c.options + "X-Remote-User, X-Remote-Group, " + HopHeader}
 		r.Header["Upgrade"] = []string{"websocket"}
 		s.serve(r)
 		names, _ := newIdentityHeaders(configured)

@@ -13,7 +13,7 @@ import (
 
 func TestMetrics(t *testing.T) {
 	m := NewMetrics()
-	events := append(capablePeers(nil, "a", "b"), PeerAppeared{ID: "c"}, PeerAddress{"c", "c.test:1"}, Fetched{At: epoch, Results: []FetchResult{
+	events := append(capablePeers(nil, "a", "b"), PeerAppeared{ID: "c"}, PeerAddress{ID: "c", Address: "c.test:1"}, Fetched{At: epoch, Results: []FetchResult{
 		{ID: "c", Roots: [roots]RootResult{{Groups: groups(pods)}, {Groups: groups(widget)}}}}}, PeerAddress{ID: "c"})
 	s := newShell(t, Reference(), events, transportFunc(func(r *http.Request) (*http.Response, error) {
 		switch {

@@ -130,12 +130,12 @@ func (t *Table) gone(e PeerGone) *Table {
 
 func (t *Table) addressed(e PeerAddress) *Table {
 	i, ok := t.find(e.ID)
-	if e.ID == t.self || ok && t.peers[i].address == e.Address || !ok && e.Address == "" {
+	if e.ID == t.self || ok && t.peers[i].address == e.Address && t.peers[i].direct == e.Direct || !ok && e.Address == "" {
 		return t
 	}
 	next := t.copy()
 	p := next.peer(e.ID)
-	p.address = e.Address
+	p.address, p.direct = e.Address, e.Direct
 	p.ejected = time.Time{} // the failure was at another address
 	return next
 }

@@ -62,7 +62,7 @@ func eventFor(kind, detail byte, now time.Time) Event {
 	case 1:
 		return PeerGone{id}
 	case 2:
-		return PeerAddress{id, []string{"", "x:1", "y:1", "x:2", "[::1]:6443"}[detail/6%5]}
+		return PeerAddress{ID: id, Address: []string{"", "x:1", "y:1", "x:2", "[::1]:6443"}[detail/6%5], Direct: detail/30%2 == 1}
 	case 3:
 		r := serves(id, incarnation, served...)
 		r.Version = version

@@ -160,6 +160,10 @@ type FetchingPolicy struct {
 	// once when its digest changes. Without it, such a change waits for the next regular round.
 	WhenTold bool
 
+	// Direct is how often a server without a proxy of its own is asked, which publishes neither an
+	// address nor a digest. Zero: it is not asked.
+	Direct time.Duration
+
 	// Timeout bounds the fetch of one document. Zero: the limits of the transport.
 	Timeout time.Duration
 

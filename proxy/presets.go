@@ -40,6 +40,7 @@ func Reference() Policy {
 			Jitter:        0.2,
 			AfterChange:   2 * time.Second,
 			WhenTold:      true,
+			Direct:        2 * time.Second,
 			Timeout:       5 * time.Second,
 			Together:      true,
 			OnlyChanged:   true,

@@ -54,6 +54,7 @@ type peer struct {
 	incarnation string
 	version     string
 	address     string
+	direct      bool // the address is that of a server without a proxy, see PeerAddress
 	learnt      [roots]document
 	before      [roots]document // what the previous process served, until the present one has answered
 	ejected     time.Time       // avoided until then
@@ -92,6 +93,7 @@ type PeerView struct {
 	Incarnation  string
 	Version      string       // what its /version said at the last fetch, "" if unknown
 	Address      string       // host:port, "" if not known
+	Direct       bool         // a server without a proxy is at the address, see PeerAddress
 	Learned      [2]time.Time // by Root: when the document was last fetched, zero if never
 	Failed       [2]string    // by Root: why the last fetch failed, "" if it did not
 	EjectedUntil time.Time    // zero if it is not avoided
@@ -116,7 +118,7 @@ func (t *Table) Peer(id ServerID) (PeerView, bool) {
 }
 
 func (p *peer) view() PeerView {
-	v := PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, EjectedUntil: p.ejected}
+	v := PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, Direct: p.direct, EjectedUntil: p.ejected}
 	for r, d := range p.learnt {
 		v.Learned[r], v.Failed[r] = d.at, d.failed
 	}

@@ -41,8 +41,8 @@ func forbidden(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// Authorized is the Config.Authorize of a handler behind an authorization filter: all requests that come
-// so far are allowed.
+// Authorized is the Config.Authorize of a handler behind an authorization filter: all requests that
+// come so far are allowed.
 func Authorized(*http.Request) (refusal *metav1.Status, err error) { return nil, nil }
 
 var errUnauthorizable = errors.New("there is no Config.Authorize")
@@ -79,8 +79,8 @@ func (e *exchange) unavailable(d Decision) {
 	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
 }
 
-// refuse answers with an error that only a request gets that was to leave for a peer. Callers who may
-// not do what they ask for must not learn that a peer serves it.
+// refuse answers with an error that only a request gets that was to leave for a peer. Callers who
+// may not do what they ask for must not learn that a peer serves it.
 func (e *exchange) refuse(err error) {
 	if refusal, _ := e.authorize(); refusal != nil {
 		e.fail(refusal)

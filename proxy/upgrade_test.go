@@ -28,7 +28,7 @@ const execPath = gadgetsPath + "/x/exec"
 func execs(address string) []Event {
 	exec := gadget
 	exec.Subresource = "exec"
-	return []Event{LocalFetched{At: epoch}, PeerAppeared{ID: "a"}, PeerAddress{"a", address}, Fetched{At: epoch, Results: []FetchResult{
+	return []Event{LocalFetched{At: epoch}, PeerAppeared{ID: "a"}, PeerAddress{ID: "a", Address: address}, Fetched{At: epoch, Results: []FetchResult{
 		{ID: "a", Roots: [roots]RootResult{{Groups: groups(pods)}, {Groups: groups(gadget, exec)}}},
 	}}, Synced{}}
 }

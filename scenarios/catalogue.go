@@ -16,7 +16,7 @@ var catalogue = slices.Concat(upgrades, network, processes, configuration, disco
 var (
 	upgrades = []scenario.Scenario{
 		quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
-		gateRollout,
+		gateRollout, sidecarRollout,
 	}
 	network = []scenario.Scenario{
 		peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,

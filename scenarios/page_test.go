@@ -40,6 +40,9 @@ demands stays inconclusive. An extended one, which demands more than the KEP (se
 		if len(s.Limits.Backends) > 0 {
 			fmt.Fprintf(&b, "- Runs on %s only, %s\n", strings.Join(s.Limits.Backends, ", "), s.Limits.Reason)
 		}
+		if len(s.Limits.Subjects) > 0 {
+			fmt.Fprintf(&b, "- For subjects %s only, for the same reason\n", strings.Join(s.Limits.Subjects, ", "))
+		}
 		if len(s.Labels) > 0 {
 			fmt.Fprintf(&b, "- Labels: %s\n", strings.Join(s.Labels, ", "))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy/peers"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -177,4 +178,16 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 	}
 	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
 	return true
+}
+
+// direct is where the servers are, if the setup tells the sidecar.
+func (srv *server) direct() []peers.StaticPeer {
+	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() || srv.policy.Fetching.Direct <= 0 {
+		return nil
+	}
+	var all []peers.StaticPeer
+	for _, s := range srv.s.servers {
+		all = append(all, peers.StaticPeer{ID: s.id, Address: s.address})
+	}
+	return all
 }

@@ -70,6 +70,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 	registerRun(flags, &s)
 	suite.RegisterExisting(flags, &s)
 	flags.Lookup("qps").Usage += fmt.Sprintf("; with --backend existing %d unless it is given", run.GentleQPS)
+	flags.DurationVar(&s.Soak, "soak", 0, "how much longer the load runs than the scenario says: before the end, while nothing is disturbed")
 	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
 	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")

@@ -1,27 +1,17 @@
 package e2e
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2/client"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/tools/clientcmd"
-)
-
-// insideVariable tells a copy of this test binary that it runs inside a sandbox; insideSaid is what
-// it says if all is well there.
-const (
-	insideVariable = "SKEWPROOF_E2E_INSIDE"
-	insideSaid     = "every server and every link is there"
 )
 
 func TestNothingStaysBehind(t *testing.T) {
@@ -58,18 +48,13 @@ func TestNothingStaysBehind(t *testing.T) {
 }
 
 func TestKeepAndShell(t *testing.T) {
+	if isInside() {
+		everythingIsThere(t)
+		return
+	}
 	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := exec.Command(skewproof, "shell", kept.dir, "--", self)
-	inside.Env = append(os.Environ(), insideVariable+"=1")
-	said, err := inside.CombinedOutput()
-	if err != nil || !bytes.Contains(said, []byte(insideSaid)) {
-		t.Errorf("inside the shell: %v\n%s", err, said)
-	}
+	kept.again(t, time.Minute)
 	if r := run(t, "shell", kept.dir, "--", "sh", "-c", "exit 7"); r.code != 7 {
 		t.Errorf("exit code %d, want that of the command", r.code)
 	}
@@ -82,32 +67,22 @@ func TestKeepAndShell(t *testing.T) {
 	}
 }
 
-// insideTheShell runs inside the sandbox, started by TestKeepAndShell: what kubectl and toxiproxy's
-// own client would do.
-func insideTheShell() error {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules() // KUBECONFIG, as kubectl reads it
+// everythingIsThere looks around inside the sandbox as kubectl and toxiproxy's own client would.
+func everythingIsThere(t *testing.T) {
+	t.Helper()
 	for server, want := range map[string]string{"a": "v1.37.1", "b": "v1.36.3", "c": "v1.36.3"} {
-		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: server}).ClientConfig()
-		if err != nil {
-			return err
-		}
-		client, err := discovery.NewDiscoveryClientForConfig(config)
-		if err != nil {
-			return err
-		}
+		client, err := discovery.NewDiscoveryClientForConfig(insideConfig(t, server))
+		must(t, err)
 		version, err := client.ServerVersion()
 		if err != nil || version.GitVersion != want {
-			return fmt.Errorf("server %s says %v, error %w; want %s", server, version, err, want)
+			t.Errorf("server %s says %v, error %v; want %s", server, version, err, want)
 		}
 	}
 	proxies, err := toxiproxy.NewClient(strings.TrimPrefix(os.Getenv("TOXIPROXY_URL"), "http://")).Proxies()
-	if err != nil {
-		return err
-	}
+	must(t, err)
 	for _, link := range []string{"a-to-b", "b-to-a", "client-to-c", "c-to-etcd"} {
 		if proxies[link] == nil || !proxies[link].Enabled {
-			return fmt.Errorf("link %s is not there or not enabled; there are %v", link, slices.Sorted(maps.Keys(proxies)))
+			t.Errorf("link %s is not there or not enabled; there are %v", link, slices.Sorted(maps.Keys(proxies)))
 		}
 	}
-	return nil
 }

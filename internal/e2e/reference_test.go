@@ -69,6 +69,7 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 		}
 	}
 	passedOn(t, report)
+	tokensAreNotReviewed(t, r.dir)
 	for _, f := range report.Faults {
 		if !f.Evidence.Effective {
 			t.Errorf("fault %d, %s, had no effect", f.ID, f.Detail)

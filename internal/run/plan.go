@@ -152,12 +152,18 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	case !chosen.Limits.Allows(s.Backend):
 		return fmt.Errorf("--backend %s: %s runs on %s only, %s",
 			s.Backend, chosen.Name, strings.Join(chosen.Limits.Backends, ", "), chosen.Limits.Reason)
+	case !chosen.Limits.AllowsSubject(s.Subject):
+		return fmt.Errorf("--subject %s: %s is for %s only, %s",
+			s.Subject, chosen.Name, strings.Join(chosen.Limits.Subjects, ", "), chosen.Limits.Reason)
 	case semver.Compare(s.To, s.From) < 0:
 		return WrongOrder(s.From, s.To, given.From != "", given.To != "")
 	case chosen.NeedsTwoVersions && s.From == s.To:
 		return fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", s.From, chosen.Name)
 	case s.Servers < chosen.MinServers || s.Servers > servers:
 		return fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", s.Servers, chosen.Name, chosen.MinServers, servers, s.Backend)
+	}
+	if s.Soak < 0 {
+		return Usagef("--soak %s: want how much longer the load runs, such as 30m", s.Soak)
 	}
 	if err := checkLabel(s.Label); err != nil {
 		return err
@@ -208,6 +214,7 @@ func (p *Plan) schedule() error {
 			Servers: s.Servers, From: s.From, To: s.To, Bounds: history.DefaultBounds,
 			ReadOnly: s.OnlyReads || s.Backend == scenario.BackendExisting,
 		})
+		p.Schedule.Lengthen(s.Soak)
 	}
 	if err := p.Schedule.Validate(); err != nil {
 		return fmt.Errorf("scenario %s: %w", p.Scenario.Name, err)

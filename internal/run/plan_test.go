@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -72,6 +73,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		"--servers -1: ":                                on("local", func(s *Spec) { s.Servers = -1 }),
 		"--servers 101: quiet needs 2 to 100":           on("sim", func(s *Spec) { s.Servers = 101 }),
 		"--servers 8: quiet needs 2 to 7":               on("kind", func(s *Spec) { s.Servers = 8 }),
+		"--soak -1m0s: want how much longer":            on("local", func(s *Spec) { s.Soak = -time.Minute }),
 		"--qps -1: want a rate":                         on("sim", func(s *Spec) { s.QPS = -1 }),
 		"--qps 1e+09: want a rate":                      on("existing", func(s *Spec) { s.QPS = 1e9 }),
 		"--only-reads: peer-crash does more: step 2":    on("sim", func(s *Spec) { s.Scenario, s.OnlyReads = "peer-crash", true }),
@@ -121,6 +123,9 @@ func TestAPlanKnowsItsDefaults(t *testing.T) {
 		},
 		"skewproof run quiet --backend kind --subject none --from v1.36.3 --to v1.37.1 --servers 3 --qps 240 --seed 1 --strict": {
 			Scenario: "quiet", Backend: "kind", Subject: "none", Strict: true, Keep: true,
+		},
+		"skewproof run quiet --backend sim --subject builtin --from v1.36.3 --to v1.37.1 --servers 3 --qps 240 --soak 30m0s --seed 1": {
+			Scenario: "quiet", Backend: "sim", Soak: 30 * time.Minute,
 		},
 	} {
 		p, err := s.Plan()

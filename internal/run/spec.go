@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -52,6 +53,9 @@ type Spec struct {
 	Servers int `json:"servers,omitempty"`
 	// QPS is how many requests a second are sent, over all servers.
 	QPS float64 `json:"qps,omitempty"`
+	// Soak is how much longer the load runs than the scenario says: before the end, while nothing is
+	// disturbed. Zero: no longer.
+	Soak time.Duration `json:"soak,omitempty"`
 	// Seed decides the load's choices, and in the simulator all that is left to chance. Zero is a
 	// seed; nil is [DefaultSeed].
 	Seed *uint64 `json:"seed,omitempty"`
@@ -126,6 +130,9 @@ func (s Spec) flags() []flag {
 	add("direct-contexts", list(s.DirectContexts))
 	if s.QPS != 0 {
 		add("qps", strconv.FormatFloat(s.QPS, 'g', -1, 64))
+	}
+	if s.Soak != 0 {
+		add("soak", s.Soak.String())
 	}
 	if s.Seed != nil {
 		add("seed", strconv.FormatUint(*s.Seed, 10))

@@ -41,6 +41,8 @@ const (
 type Limits struct {
 	// Backends on which it can run; nil means all that carry out its actions.
 	Backends []string `json:"backends,omitempty"`
+	// Subjects for which it means something; nil means all.
+	Subjects []string `json:"subjects,omitempty"`
 	// Reason is why, as the end of a sentence: "because it needs a hundred servers".
 	Reason string `json:"reason,omitempty"`
 }
@@ -48,6 +50,11 @@ type Limits struct {
 // Allows reports whether the scenario runs on the backend.
 func (l Limits) Allows(backend string) bool {
 	return len(l.Backends) == 0 || slices.Contains(l.Backends, backend)
+}
+
+// AllowsSubject reports whether the scenario means something for the subject.
+func (l Limits) AllowsSubject(subject string) bool {
+	return len(l.Subjects) == 0 || slices.Contains(l.Subjects, subject)
 }
 
 // The subjects of runs on real servers: whose Mixed Version Proxy is tested.

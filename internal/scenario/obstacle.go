@@ -28,7 +28,7 @@ func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	switch {
 	case s != nil && s.Proxy == Off:
 		return NoObstacle // it asks nobody
-	case to != nil && to.Proxy == Off:
+	case to != nil && to.Proxy == Off && (s == nil || !s.Direct):
 		return Unadvertised
 	case to != nil && to.Advertise == AdvertiseWrong:
 		return WrongAddress

@@ -34,6 +34,8 @@ func TestBlockedPaths(t *testing.T) {
 		"kubeadm's flags":              {map[string]*Setup{"b": {Flags: FlagsKubeadm}}, nil},
 		"switched off":                 {map[string]*Setup{"b": {Proxy: Off}}, toB(Unadvertised)},
 		"two switched off":             {map[string]*Setup{"a": {Proxy: Off}, "b": {Proxy: Off}}, []BlockedPath{{"c", "b", Unadvertised}}},
+		"switched off, and looked for": {map[string]*Setup{"a": {Direct: true}, "b": {Proxy: Off}}, []BlockedPath{{"c", "b", Unadvertised}}},
+		"looks for what is misplaced":  {map[string]*Setup{"a": {Direct: true, PeerCA: TrustStranger}, "b": {Proxy: Off}, "c": {Proxy: Off}}, []BlockedPath{{"a", "b", Distrusted}}},
 		"one name for two":             {map[string]*Setup{"b": {HostnameOf: "a"}}, nil},
 		"a setup of another":           {map[string]*Setup{"c": {PeerCA: TrustStranger}}, []BlockedPath{{"c", "b", Distrusted}}},
 		"distrust on top of a bad way": {map[string]*Setup{"a": {PeerCA: TrustStranger}, "b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
@@ -118,7 +120,7 @@ func TestASetupIsChecked(t *testing.T) {
 		setup Setup
 		good  bool
 	}{
-		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", "1.36"}, true},
+		"everything that can be said": {Setup{Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36"}, true},
 		"nothing":                     {Setup{}, false},
 		"a name of nobody":            {Setup{HostnameOf: "z"}, false},
 		"an unknown trust":            {Setup{PeerCA: "blind"}, false},

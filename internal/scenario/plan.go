@@ -77,6 +77,19 @@ func (plan *Plan) ConvergeAfter(back time.Duration) {
 	plan.Add(Step{Action: Outlast, For: back + plan.Bounds.Convergence + 5*time.Second})
 }
 
+// Lengthen lets the load run that much longer: before the wait that ends the plan, if there is one.
+// Zero changes nothing.
+func (plan *Plan) Lengthen(by time.Duration) {
+	if by == 0 {
+		return
+	}
+	end := len(plan.Steps)
+	if end > 0 && plan.Steps[end-1].Action == Outlast {
+		end--
+	}
+	plan.Steps = slices.Insert(plan.Steps, end, Step{Action: Soak, For: by})
+}
+
 // Versions lists the apiserver versions that the plan needs, each once, in order of first use.
 func (plan *Plan) Versions() []string {
 	var versions []string

@@ -24,6 +24,9 @@ type Setup struct {
 	Flags Flags `json:"flags,omitempty"`
 	// HostnameOf names a server with the same host name: upstream gives both the same identity.
 	HostnameOf string `json:"hostnameOf,omitempty"`
+	// Direct lets the sidecar of this server find the servers that have none, and ask them directly.
+	// The proxy of a kube-apiserver cannot.
+	Direct bool `json:"direct,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 }
@@ -94,6 +97,9 @@ func (s *Setup) String() string {
 		return ""
 	}
 	var words []string
+	if s.Direct {
+		words = append(words, "its sidecar looking for servers without one")
+	}
 	for _, part := range []struct{ value, words string }{
 		{string(s.Proxy), "its proxy switched " + string(s.Proxy)},
 		{string(s.PeerCA), "its peer authority: " + string(s.PeerCA)},

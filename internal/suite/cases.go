@@ -106,6 +106,8 @@ func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
 	switch {
 	case !s.Limits.Allows(c.Spec.Backend):
 		k.refuse(reports.ResultSkipped, fmt.Sprintf("it does not run on %s: %s", c.Spec.Backend, s.Limits.Reason))
+	case !s.Limits.AllowsSubject(k.Spec.Subject):
+		k.refuse(reports.ResultSkipped, fmt.Sprintf("it is not for subject %s: %s", k.Spec.Subject, s.Limits.Reason))
 	case err != nil:
 		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+err.Error())
 	default:

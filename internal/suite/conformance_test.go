@@ -143,10 +143,21 @@ func TestEveryScenarioHasItsControl(t *testing.T) {
 // A scenario that is refused is refused for what the catalogue says of it, and for nothing else.
 func TestOnlyLimitsRefuseAScenario(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
-		of, _, _ := casesOf(t, on(backend))
-		for i, s := range scenarios.All() {
-			if k := of[i]; (k.plan == nil) == s.Limits.Allows(backend) || k.plan == nil && !strings.Contains(k.Scenario.Core.Reason, "does not run on "+backend) {
-				t.Errorf("%s on %s: refused %v, %s", s.Name, backend, k.plan == nil, k.Scenario.Core.Reason)
+		for _, subject := range scenario.Subjects {
+			c := on(backend)
+			c.Spec.Subject = subject
+			of, _, _ := casesOf(t, c)
+			for i, s := range scenarios.All() {
+				want := ""
+				switch {
+				case !s.Limits.Allows(backend):
+					want = "does not run on " + backend
+				case !s.Limits.AllowsSubject(subject):
+					want = "is not for subject " + subject
+				}
+				if k := of[i]; (k.plan == nil) != (want != "") || !strings.Contains(k.Scenario.Core.Reason, want) {
+					t.Errorf("%s on %s with %s: refused %v, %s; want %q", s.Name, backend, subject, k.plan == nil, k.Scenario.Core.Reason, want)
+				}
 			}
 		}
 	}

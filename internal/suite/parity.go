@@ -107,6 +107,9 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 	}
 	for _, name := range names {
 		for _, subject := range p.Subjects {
+			if s, err := scenarios.Find(name); err == nil && len(p.Names) == 0 && !s.Limits.AllowsSubject(subject) {
+				continue
+			}
 			if slices.ContainsFunc(pairs, func(c *pair) bool { return c.scenario == name && c.subject == subject }) {
 				return nil, run.Usagef("%s on %s is named twice", name, subject)
 			}

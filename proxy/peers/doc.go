@@ -30,6 +30,13 @@
 //     is a second server with the same identity, on a host of the same name. Each counts, at its
 //     own address, while it renews the lease. Otherwise requests for a resource that only one of
 //     them serves would alternate between 200 and 404.
+//   - (g) A live server that publishes no address, because it has no proxy, is asked directly if
+//     its kube-apiserver's own address is known from elsewhere: from [RosterConfig].Direct, from its
+//     identity lease if its own Mixed Version Proxy is on ([RosterConfig].Advertised), or from
+//     the EndpointSlice of the Service kubernetes, if the certificate at an address is valid for the
+//     host name of that server and of no other live one ([Config].Identify). The same
+//     holds after an endpoint lease has expired, if the identity lease was renewed since: the
+//     sidecar has ended, or was removed, without deleting its lease.
 //
 // The time since a renewal runs by this server's clock from when it saw the renewal, as in leader
 // election, so clocks need not agree. Only the first sight of a lease uses the time in the lease.

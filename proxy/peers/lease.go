@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -46,6 +47,8 @@ type IdentityLease struct {
 	ID      proxy.ServerID
 	Holder  string
 	Renewed time.Time // by the holder's clock; zero: never
+	Host    string    // the server's host name; "" if the lease does not say
+	Address string    // host:port of a server whose own Mixed Version Proxy is on; "" if the lease does not say
 }
 
 // EndpointLease is what an endpoint lease says.
@@ -72,7 +75,13 @@ func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, and is not taken for a server", l.Name)
 	}
-	return IdentityLease{ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l)}, nil
+	address, err := ParseAddress(l.Annotations[corev1.AnnotationPeerAdvertiseAddress])
+	if err != nil {
+		address = "" // most leases have none
+	}
+	return IdentityLease{
+		ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Host: l.Labels[corev1.LabelHostname], Address: address,
+	}, nil
 }
 
 // readEndpointLease reads an endpoint lease. It is usable if only its address is wrong.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -76,6 +77,14 @@ func TestReadIdentityLease(t *testing.T) {
 	got, err := readIdentityLease(l)
 	if want := (IdentityLease{ID: "a", Holder: "h", Renewed: epoch}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	l.Labels[corev1.LabelHostname] = "host-a"
+	for address, want := range map[string]string{"192.0.2.1:6443": "192.0.2.1:6443", "[2001:db8::1]:6443": "[2001:db8::1]:6443", "0.0.0.0:6443": "", "host": "", "": ""} {
+		l.Annotations = map[string]string{"kubernetes.io/peer-advertise-address": address}
+		got, err := readIdentityLease(l)
+		if want := (IdentityLease{ID: "a", Holder: "h", Renewed: epoch, Host: "host-a", Address: want}); err != nil || got != want {
+			t.Errorf("with the address %q: %+v, %v; want %+v", address, got, err, want)
+		}
 	}
 	l.Spec.RenewTime = nil
 	if got, err := readIdentityLease(l); err != nil || !got.Renewed.IsZero() {

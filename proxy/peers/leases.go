@@ -28,6 +28,7 @@ type leaseWatch struct {
 	mu         sync.Mutex
 	roster     *Roster
 	duplicates []proxy.ServerID // as last logged
+	without    withoutProxy
 }
 
 // run watches both kinds of leases until the context ends. It calls synced once the roster has

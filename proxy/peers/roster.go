@@ -27,6 +27,11 @@ type RosterConfig struct {
 	Address string
 	// Static are peers that are always live.
 	Static []StaticPeer
+	// Direct are where kube-apiservers listen that have no proxy; see rule (g).
+	Direct []StaticPeer
+	// Advertised takes the same from identity leases too: a kube-apiserver whose own Mixed Version Proxy
+	// is on writes its address there.
+	Advertised bool
 	// StaleAfter is how long an identity lease counts after its last renewal (see
 	// [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
@@ -39,6 +44,7 @@ type RosterConfig struct {
 type Roster struct {
 	config  RosterConfig
 	members map[proxy.ServerID]*member
+	direct  map[proxy.ServerID]string // RosterConfig.Direct; the map is never changed
 
 	lastChange time.Time     // when a lease was last seen to change
 	observed   time.Duration // the time that counts, see rule (e)
@@ -48,6 +54,7 @@ type Roster struct {
 type member struct {
 	static       string // address by configuration, "" if there is none
 	identity     *renewal
+	host, own    string // host name and address, as the identity lease says
 	endpoint     *renewal
 	address      string        // as the endpoint lease says
 	duration     time.Duration // of the endpoint lease
@@ -76,6 +83,7 @@ type state struct {
 	live        bool
 	incarnation string
 	address     string
+	direct      bool // see proxy.PeerAddress
 	serves      string
 }
 
@@ -84,7 +92,7 @@ func NewRoster(config RosterConfig) *Roster {
 	if config.GoneAfter == 0 {
 		config.GoneAfter = defaultGoneAfter
 	}
-	r := &Roster{config: config, members: map[proxy.ServerID]*member{}}
+	r := &Roster{config: config, members: map[proxy.ServerID]*member{}, direct: addressesOf(config.Direct)}
 	for _, p := range config.Static {
 		if p.ID != config.Self {
 			r.member(p.ID).static = p.Address
@@ -109,7 +117,7 @@ func (r *Roster) Clone() *Roster {
 func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	m := r.member(l.ID)
 	next, changed := r.update(m.identity, l.Holder, l.Renewed, now)
-	m.identity = next
+	m.identity, m.host, m.own = next, l.Host, l.Address
 	if changed {
 		m.suspended = false
 	}
@@ -160,7 +168,7 @@ func (r *Roster) Changes() []proxy.Event {
 	r.settleDuplicates(names)
 	for _, id := range names {
 		m := r.members[id]
-		now := r.join(m)
+		now := r.join(id, m)
 		if id == r.config.Self {
 			now = state{}
 		}
@@ -186,8 +194,8 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	if after.live && (!before.live || before.incarnation != after.incarnation) {
 		events = append(events, proxy.PeerAppeared{ID: id, Incarnation: after.incarnation})
 	}
-	if before.address != after.address {
-		events = append(events, proxy.PeerAddress{ID: id, Address: after.address})
+	if before.address != after.address || before.direct != after.direct {
+		events = append(events, proxy.PeerAddress{ID: id, Address: after.address, Direct: after.direct})
 	}
 	if before.live && !after.live {
 		events = append(events, proxy.PeerGone{ID: id})
@@ -208,7 +216,7 @@ func (m *member) servesSomethingElse(before, after state) bool {
 }
 
 // join derives the state of a server from its leases.
-func (r *Roster) join(m *member) state {
+func (r *Roster) join(id proxy.ServerID, m *member) state {
 	if m.static != "" {
 		return state{live: true, incarnation: m.incarnation(), address: m.static, serves: m.serves}
 	}
@@ -216,12 +224,14 @@ func (r *Roster) join(m *member) state {
 		switch silent := r.observed - m.endpoint.seen; {
 		case silent < m.duration:
 			return state{live: true, incarnation: m.endpoint.holder, address: m.address, serves: m.serves}
+		case silent < m.duration+r.config.GoneAfter && r.outlived(m):
+			return r.directly(id, m, m.endpoint.holder)
 		case silent < m.duration+r.config.GoneAfter:
 			return state{live: true, incarnation: m.endpoint.holder}
 		}
 	}
-	if m.identity != nil && !m.suspended && (r.config.StaleAfter == 0 || r.observed-m.identity.seen < r.config.StaleAfter) {
-		return state{live: true, incarnation: m.identity.holder}
+	if r.identityCounts(m) {
+		return r.directly(id, m, m.identity.holder)
 	}
 	return state{}
 }

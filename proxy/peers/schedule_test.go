@@ -416,6 +416,7 @@ func TestScheduleLearns(t *testing.T) {
 	}{
 		"a lease":                 {proxy.PeerAppeared{ID: "b", Incarnation: "1"}, []Round{{Key: "b"}}, policy.Fetching.Interval},
 		"an address":              {proxy.PeerAddress{ID: "a", Address: "a.test:6443"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
+		"one without a proxy":     {proxy.PeerAddress{ID: "a", Address: "a.test:6443", Direct: true}, []Round{{Key: "a"}}, policy.Fetching.Direct},
 		"that there is none":      {proxy.PeerAddress{ID: "a"}, nil, policy.Fetching.Interval},
 		"its own word":            {proxy.PeerChanged{ID: "a"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
 		"that a lease is deleted": {proxy.PeerGone{ID: "a"}, nil, 0},

@@ -3,6 +3,7 @@ package peers
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,12 @@ type Config struct {
 	Dynamic dynamic.Interface
 	// Static are peers by configuration.
 	Static []StaticPeer
+	// Direct are where kube-apiservers listen that have no proxy; see [RosterConfig].
+	Direct []StaticPeer
+	// Identify returns the verified serving certificate at an address, by which kube-apiservers without
+	// a proxy are found beside those in Direct; see the package's comment. Nil: none are found, and
+	// addresses in identity leases are ignored.
+	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
 	// front-proxy client certificate. URLs have the scheme https and the peer's address as host;
@@ -62,6 +69,7 @@ type Sources struct {
 	policy   proxy.Policy
 	log      *slog.Logger
 	leases   *leaseWatch
+	finder   *finder
 	fetcher  *fetcher // nil under a policy that fetches nothing
 	local    *local   // nil if the local server is not asked
 	watchers []watcher
@@ -83,16 +91,22 @@ func New(config Config) (*Sources, error) {
 	if err := s.makeFetchers(); err != nil {
 		return nil, err
 	}
+	if s.policy.Fetching.Direct <= 0 {
+		config.Direct, config.Identify = nil, nil
+		s.config = config
+	}
 	s.leases = &leaseWatch{
 		log:  s.log,
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
-			Self: table.Self(), Address: config.Address, Static: config.Static, StaleAfter: s.policy.Knowledge.StaleAfter,
+			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, Advertised: config.Identify != nil,
+			StaleAfter: s.policy.Knowledge.StaleAfter,
 		}),
 	}
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
 	}
+	s.finder = &finder{leases: s.leases, static: config.Direct, identify: config.Identify, log: s.log}
 	return s, s.makeWatchers()
 }
 
@@ -213,6 +227,11 @@ func (s *Sources) Run(ctx context.Context) error {
 	if s.config.Client != nil {
 		group.Go(func() error { s.superviseLeases(ctx); return nil })
 	}
+	if s.config.Client != nil && s.config.Identify != nil {
+		group.Go(func() error {
+			return s.finder.run(ctx, s.config.Client, s.watchFailed("endpoints of kube-apiservers", ""))
+		})
+	}
 	group.Go(func() error {
 		delivered.Wait()
 		if s.fetcher != nil && s.policy.Knowledge.WaitForPeers {
@@ -262,6 +281,7 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 				heard = began
 			}
 			s.config.Store.Observe(proxy.LeaseWatch{Stalled: now.Sub(heard) > watchStalls})
+			s.leases.logWithoutProxy(now)
 			was := gap
 			if gap = now.Sub(heard) > watchGap; was && !gap && s.fetcher != nil {
 				s.fetcher.changed()

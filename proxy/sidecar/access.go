@@ -32,8 +32,8 @@ type AccessRecord struct {
 	// Path is the escaped path of the URL, without the query.
 	Path string `json:"path"`
 	// User is the name of the caller, empty if the caller could not be authenticated. The name of a
-	// caller with a bearer token is learnt for this record only after the local server has accepted the
-	// token, and missing if it could not be learnt.
+	// caller with a bearer token is learnt for this record only after the local server has accepted
+	// the token, and missing if it could not be learnt.
 	User string `json:"user,omitempty"`
 	// FromPeer is true if the caller proved to be a front proxy, as the other sidecars are.
 	FromPeer bool `json:"fromPeer,omitempty"`
@@ -57,8 +57,8 @@ type AccessRecord struct {
 // AccessAttempt is one attempt at a peer.
 type AccessAttempt struct {
 	Peer string `json:"peer"`
-	// Outcome is "answered", "not-delivered", "undecided", "refused", or "unauthorized" if the peer did
-	// not accept this server's credentials.
+	// Outcome is "answered", "not-delivered", "undecided", "refused", or "unauthorized" if the peer
+	// did not accept this server's credentials.
 	Outcome string `json:"outcome"`
 }
 

@@ -18,9 +18,11 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -41,16 +43,20 @@ type apiserver struct {
 	unpublished                 bool                             // there is no ConfigMap yet
 	headers                     *identityNames                   // where identities are read from
 	forbids                     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
-	grants                      func(authorizer.Attributes) bool // nil: only what RBAC\'s defaults grant
+	grants                      func(authorizer.Attributes) bool // nil: only what RBAC's defaults grant
 	resources                   []schema.GroupVersionResource
 	tokens                      map[string]authenticationv1.UserInfo
 	leases                      map[string]*coordinationv1.Lease
+	endpoints                   *discoveryv1.EndpointSlice // of all servers; nil: there is none
 	unready                     bool
-	clients                     *x509.CertPool   // of client certificates; nil: they authenticate nobody
-	noReviews                   bool             // nobody learns whose a token is
-	older                       bool             // there is no SelfSubjectReview, as before v1.28
-	process                     *tls.Certificate // the loopback certificate; nil: not a kube-apiserver
-	started                     string           // the start time of its process
+	admits                      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
+	noAnonymous                 bool                                  // --anonymous-auth=false
+	hooks                       []string                              // further checks of health
+	clients                     *x509.CertPool                        // of client certificates; nil: they authenticate nobody
+	noReviews                   bool                                  // nobody learns whose a token is
+	older                       bool                                  // there is no SelfSubjectReview, as before v1.28
+	process                     *tls.Certificate                      // the loopback certificate; nil: not a kube-apiserver
+	started                     string                                // the start time of its process
 	seen                        []seen
 	tokenReviews, accessReviews int         // how many were asked for
 	byToken                     int         // requests with the kubeconfig's credentials
@@ -80,7 +86,7 @@ func newAPIServer(t *testing.T, name string, serving issued, front *authority, r
 		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
 		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string), maps: make(chan string),
 	}
-	usual := a.filtered(http.HandlerFunc(a.serve))
+	usual := a.filtered(http.HandlerFunc(a.serve), 0)
 	a.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var filters http.Handler
 		a.set(func() { filters = a.filters })
@@ -171,7 +177,7 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Unlock()
 	if s.user == kubeconfigUser {
 		a.byToken++
-	} else if s.user != selfUser.Name {
+	} else if s.user != selfUser.Name && s.path != anonymousPath {
 		a.seen = append(a.seen, s)
 	}
 	switch path := r.URL.Path; {
@@ -185,6 +191,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		fmt.Fprint(w, "ok")
+	case path == "/livez":
+		fmt.Fprint(w, "[+]ping ok\n")
+		for _, hook := range a.hooks {
+			fmt.Fprintf(w, "[+]%s ok\n", hook)
+		}
+		fmt.Fprint(w, "livez check passed\n")
 	case path == "/metrics":
 		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", a.started)
 	case path == "/version":
@@ -218,6 +230,12 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		a.review(w, r)
 	case strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"):
 		a.serveLease(w, r)
+	case path == "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices":
+		items := []any{}
+		if a.endpoints != nil {
+			items = append(items, a.endpoints)
+		}
+		a.list(w, r, items)
 	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
 		a.list(w, r, []any{})
 	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
@@ -366,6 +384,8 @@ func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 		kind, version = "CustomResourceDefinitionList", "apiextensions.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/configmaps"):
 		kind, version = "ConfigMapList", "v1"
+	case strings.HasSuffix(r.URL.Path, "/endpointslices"):
+		kind, version = "EndpointSliceList", "discovery.k8s.io/v1"
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
 		kind, version = "APIServiceList", "apiregistration.k8s.io/v1"
 	}

@@ -39,6 +39,7 @@ type sidecar struct {
 	access     *accessObserver
 	probe      *probe
 	own        *ownCredentials
+	flags      *localFlags
 	headers    *headerNames
 	callers    *identities
 	authorized *authorization
@@ -92,7 +93,7 @@ func (s *sidecar) transports() {
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.toProbe = newTransport(localDial, 0, localTLS)
-	s.serverTLS = newServerTLS(c)
+	s.serverTLS = newServerTLS(s.completed)
 	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.plain.renew, s.toProbe.renew, s.serverTLS.renew}
 }
 
@@ -123,8 +124,10 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	if err := s.clients(names); err != nil {
 		return err
 	}
-	if err := registry.Register(s.own.refused); err != nil {
-		return fmt.Errorf("register the metrics: %w", err)
+	for _, collector := range []prometheus.Collector{s.own.refused, s.flags.differ} {
+		if err := registry.Register(collector); err != nil {
+			return fmt.Errorf("register the metrics: %w", err)
+		}
 	}
 	local := newLocal(s.upstream, asCaller{asserted{s.toLocal, s.own}, s.plain}, s.headers, s.log)
 	handler, err := proxy.New(proxy.Config{
@@ -148,8 +151,9 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	debug, metrics := debugPeers(s.report), promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	own := s.checks()
 	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
-	served := newAuthentication(s.Options, s.credentials, s.headers, s.callers, atFront(permitted, own, local, s.authorized.before(debug), s.authorized.before(metrics)), s.log)
-	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.serverTLS.config, s.log)
+	served := newAuthentication(s.Options, s.credentials, s.headers, s.callers, anonymousAsLocal(s.flags,
+		withGoaway(s.GoawayChance, atFront(permitted, own, local, s.authorized.before(debug), s.authorized.before(metrics)))), s.log)
+	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(), s.serverTLS.configFor, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
 	s.admin = newAdminServer(withLocal, debug, metrics)
 	return nil
@@ -158,12 +162,15 @@ func (s *sidecar) assemble(ctx context.Context) error {
 // knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
 func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
-		Store: s.store, Dynamic: s.untyped, Static: s.static, Address: s.advertised,
+		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Address: s.advertised,
 		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}
 	if len(s.static) == 0 {
 		config.Client = s.typed
+	}
+	if s.FindDirectPeers {
+		config.Identify = s.credentials.identify
 	}
 	var err error
 	if s.sources, err = peers.New(config); err != nil {
@@ -175,6 +182,7 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 		changed: func() {
 			s.store.Observe(proxy.LocalLost{At: time.Now()}) // the new process may be of another version
 			s.own.suspect()
+			s.flags.suspect()
 			s.sources.RefreshLocal()
 		},
 	}
@@ -209,6 +217,7 @@ func (s *sidecar) checks() checks {
 			"not every source of knowledge about peers has delivered its first list yet",
 		},
 		{"proxy-request-headers", s.headers.compared, "it is not known yet by which headers the local kube-apiserver reads identities"},
+		{"proxy-anonymous-auth", s.flags.known, "it is not known yet whether the local kube-apiserver accepts anonymous requests"},
 		{"proxy-local-credentials", func() bool { return !s.own.lost() }, errOwnCredentials.Error()},
 	}
 	if s.publisher != nil {
@@ -225,7 +234,8 @@ func (s *sidecar) report() PeersReport {
 	return PeersReport{
 		Server: string(s.server), Incarnation: s.probe.Incarnation(), Policy: s.policy.Name, Advertised: s.advertised, At: now,
 		Synced: table.Synced(), LocalKnown: table.LocalKnown(), LocalReady: s.probe.Ready(),
-		Peers: peerReports(table, s.access.inFlight, now),
+		Mismatches: s.flags.trouble(),
+		Peers:      peerReports(table, s.access.inFlight, now),
 	}
 }
 
@@ -238,6 +248,7 @@ func (s *sidecar) clients(names *identityNames) (err error) {
 	}
 	s.headers = &headerNames{own: names, client: asserting, log: s.log}
 	s.own = newOwnCredentials(asserting.AuthenticationV1().SelfSubjectReviews(), s.log)
+	s.flags = newLocalFlags(s.Options, s.upstream, http1{s.plain}, asSelf{http1{s.toProbe}, names}, s.log)
 	if s.Kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)

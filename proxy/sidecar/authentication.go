@@ -24,9 +24,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// authentication finds out who the caller is, as far as the sidecar can, and adds the [caller] to the
-// request's context; the user too if it knows one. Identity headers never pass it. Credentials pass it
-// only if the local server has to judge them.
+// authentication finds out who the caller is, as far as the sidecar can, and adds the [caller] to
+// the request's context; the user too if it knows one. Identity headers never pass it. Credentials
+// pass it only if the local server has to judge them.
 type authentication struct {
 	certificates authenticator.Request
 	anonymous    authenticator.Request // nil: nobody is anonymous
@@ -88,10 +88,10 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx = context.WithValue(ctx, fromPeerKey{}, true)
 	}
 	record.caller = c
+	if c.nobody() {
+		closeConnectionAfter(w, r, isProxy)
+	}
 	if c.own() {
-		if len(c.tokens) == 0 && !c.malformed {
-			closeConnectionAfter(w, r, isProxy)
-		}
 		a.next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
@@ -101,17 +101,14 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(trouble)))
 		return
 	}
-	if wire.Anonymous(u) {
-		closeConnectionAfter(w, r, isProxy)
-	}
 	r.Header.Del("Authorization")
 	wire.DropTokenProtocols(r.Header)
 	a.next.ServeHTTP(w, r.WithContext(apirequest.WithUser(ctx, u)))
 }
 
-// caller returns the caller of a request. The order is a kube-apiserver's: a certificate comes before
-// a token, and a token may make up for a bad certificate. It is an error if the local server could
-// only answer 401.
+// caller returns the caller of a request. The order is a kube-apiserver's: a certificate comes
+// before a token, and a token may make up for a bad certificate. It is an error if the local server
+// could only answer 401.
 func (a *authentication) caller(r *http.Request) (*caller, error) {
 	by, ok, err := a.certificates.AuthenticateRequest(r)
 	if ok {

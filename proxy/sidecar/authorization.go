@@ -23,17 +23,18 @@ import (
 )
 
 const (
-	// authorizedFor is how long the answer to a SubjectAccessReview is remembered, as by the delegated
-	// authorizer of an aggregated API server (k8s.io/apiserver, DelegatingAuthorizationOptions).
+	// authorizedFor is how long the answer to a SubjectAccessReview is remembered, as by the
+	// delegated authorizer of an aggregated API server (k8s.io/apiserver,
+	// DelegatingAuthorizationOptions).
 	authorizedFor = 10 * time.Second
-	// maxIdentity bounds the identities that are reviewed, in bytes, and with them the memory of the
-	// cache: an impersonator chooses names. No token and no certificate has as much.
+	// maxIdentity bounds the identities that are reviewed, in bytes, and with them the memory of
+	// the cache: an impersonator chooses names. No token and no certificate has as much.
 	maxIdentity = 16 << 10
 )
 
 // authorization asks the local server whether it would let a caller do what a request asks for
-// (SubjectAccessReview). The sidecar needs that only before it answers by itself: whatever it passes
-// on is authorized where it is served. It is safe for concurrent use.
+// (SubjectAccessReview). The sidecar needs that only before it answers by itself: whatever it
+// passes on is authorized where it is served. It is safe for concurrent use.
 type authorization struct {
 	server        authorizer.UnconditionalAuthorizer
 	impersonation http.Handler // finds the user as whom a request acts

@@ -26,8 +26,8 @@ func mayNot(names ...string) func(authorizer.Attributes) bool {
 }
 
 // A caller whom the local server would refuse gets its 403, word for word, and learns nothing of
-// resources and peers. One that may ask gets the 503 that says why. If the local server does not say
-// which it is, the 503 says nothing.
+// resources and peers. One that may ask gets the 503 that says why. If the local server does not
+// say which it is, the 503 says nothing.
 func TestOwn503sAreAuthorized(t *testing.T) {
 	p := newPair(t)
 	p.atB.stop()
@@ -39,7 +39,8 @@ func TestOwn503sAreAuthorized(t *testing.T) {
 		p.a.tokens["mallorys"] = authenticationv1.UserInfo{Username: "mallory"}
 		p.a.tokens["bots"] = authenticationv1.UserInfo{Username: "bot"}
 	})
-	// direct asks the local server itself, which refuses before it says that it does not serve this.
+	// direct asks the local server itself, which refuses before it says that it does not serve
+	// this.
 	direct := p.client(&p.proxies, true)
 	for _, c := range []struct {
 		name    string

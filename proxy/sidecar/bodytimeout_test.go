@@ -101,12 +101,12 @@ func TestAbortedBodyIsABadRequest(t *testing.T) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return nil, err
 	}), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))
-	for _, err := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded} {
+	for err, want := range map[error]int{io.ErrUnexpectedEOF: http.StatusBadRequest, os.ErrDeadlineExceeded: http.StatusGatewayTimeout} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, common, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(err)))
 		l.ServeHTTP(w, r)
-		if w.Code != http.StatusBadRequest || l.failing.Load() {
-			t.Errorf("%v: %d %s, the local server failing %t; want 400 and not", err, w.Code, w.Body, l.failing.Load())
+		if w.Code != want || l.failing.Load() {
+			t.Errorf("%v: %d %s, the local server failing %t; want %d and not", err, w.Code, w.Body, l.failing.Load(), want)
 		}
 	}
 	l.proxy.Transport = fakeTransport(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })

@@ -22,13 +22,13 @@ import (
 // as anonymous. Or the request has credentials of its own, which the local server judges: then the
 // sidecar learns only when it must who the caller is. It is safe for concurrent use.
 type caller struct {
-	// asserted is whom the sidecar asserts at the local server; nil if the request has credentials of
-	// its own.
+	// asserted is whom the sidecar asserts at the local server; nil if the request has credentials
+	// of its own.
 	asserted user.Info
 
 	// What follows is of a request with credentials of its own.
 
-	tokens    []string  // in the order in which a kube-apiserver tries them; none: it takes the caller for anonymous
+	tokens    []bearer  // in the order in which a kube-apiserver tries them; none: it takes the caller for anonymous
 	malformed bool      // there is a token that nobody can read: 401 unless another is good
 	anonymous user.Info // without any token; nil: 401
 	address   string    // of the client
@@ -63,11 +63,19 @@ func callerFrom(ctx context.Context) *caller {
 // own reports whether the request has credentials of its own.
 func (c *caller) own() bool { return c.asserted == nil }
 
-// readTokens finds the bearer tokens of a request, as a kube-apiserver reads them. found is false if
-// the request has nothing that looks like credentials.
+// nobody reports whether the local server takes the caller for anonymous, or refuses it as that.
+func (c *caller) nobody() bool {
+	if c.own() {
+		return len(c.tokens) == 0 && !c.malformed
+	}
+	return wire.Anonymous(c.asserted)
+}
+
+// readTokens finds the bearer tokens of a request, as a kube-apiserver reads them. found is false
+// if the request has nothing that looks like credentials.
 func (c *caller) readTokens(r *http.Request) (found bool) {
 	note := authenticator.TokenFunc(func(_ context.Context, token string) (*authenticator.Response, bool, error) {
-		c.tokens = append(c.tokens, token)
+		c.tokens = append(c.tokens, c.of.bearer(token))
 		return nil, false, nil
 	})
 	_, _, _ = bearertoken.New(note).AuthenticateRequest(r) // the error says that note accepts no token
@@ -77,14 +85,14 @@ func (c *caller) readTokens(r *http.Request) (found bool) {
 	return c.malformed || len(c.tokens) > 0 || strings.TrimSpace(r.Header.Get("Authorization")) != ""
 }
 
-// identify returns the user. It asks the local server if that is not known yet. The error is a Status:
-// 401, or 503 if the server could not be asked.
+// identify returns the user. It asks the local server if that is not known yet. The error is a
+// Status: 401, or 503 if the server could not be asked.
 func (c *caller) identify(ctx context.Context) (user.Info, error) {
 	if u, ok := c.user(); ok {
 		return u, nil
 	}
-	for _, token := range c.tokens {
-		u, err := c.of.identify(ctx, token, c.address)
+	for _, b := range c.tokens {
+		u, err := c.of.identify(ctx, b, c.address)
 		if err == errTokenRefused {
 			continue
 		}
@@ -93,7 +101,7 @@ func (c *caller) identify(ctx context.Context) (user.Info, error) {
 		}
 		return u, err
 	}
-	if len(c.tokens) == 0 && !c.malformed && c.anonymous != nil {
+	if c.nobody() && c.anonymous != nil {
 		return c.anonymous, nil
 	}
 	return nil, apierrors.NewUnauthorized("Unauthorized")
@@ -160,8 +168,8 @@ func (c *caller) learn() {
 	})
 }
 
-// name returns the user's name, or "" if it is not known. It waits if it is being learnt. It must not
-// be called at the same time as answered.
+// name returns the user's name, or "" if it is not known. It waits if it is being learnt. It must
+// not be called at the same time as answered.
 func (c *caller) name(ctx context.Context) string {
 	if c.learnt != nil {
 		select {
@@ -175,9 +183,9 @@ func (c *caller) name(ctx context.Context) string {
 	return ""
 }
 
-// provesAuthentication reports whether a kube-apiserver sends a status only after it has authenticated
-// the caller. Filters before that send 204 for OPTIONS (CORS), 400 for a timeout that cannot be parsed,
-// 429, 500, 503 and 504 (k8s.io/apiserver, DefaultBuildHandlerChain).
+// provesAuthentication reports whether a kube-apiserver sends a status only after it has
+// authenticated the caller. Filters before that send 204 for OPTIONS (CORS), 400 for a timeout that
+// cannot be parsed, 429, 500, 503 and 504 (k8s.io/apiserver, DefaultBuildHandlerChain).
 func provesAuthentication(status int) bool {
 	switch status {
 	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusSwitchingProtocols,

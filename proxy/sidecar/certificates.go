@@ -118,6 +118,7 @@ func (a *authorities) verifyOptions() (x509.VerifyOptions, bool) {
 // credentials are the sidecar's own certificates and the authorities that it trusts.
 type credentials struct {
 	serving, proxyClient                          *keyPair
+	sni                                           []namedKeyPair // in the order of the flags
 	clientCA, requestHeaderCA, peerCA, upstreamCA *authorities
 	changed                                       []func()
 }
@@ -128,6 +129,9 @@ func (c *credentials) watch(ctx context.Context, every time.Duration, log *slog.
 	_ = wait.PollUntilContextCancel(ctx, every, false, func(context.Context) (bool, error) {
 		anyChanged := c.serving.reload(log)
 		anyChanged = c.proxyClient.reload(log) || anyChanged
+		for _, k := range c.sni {
+			anyChanged = k.reload(log) || anyChanged
+		}
 		for _, a := range []*authorities{c.clientCA, c.requestHeaderCA, c.peerCA, c.upstreamCA} {
 			anyChanged = a != nil && a.reload(log) || anyChanged
 		}

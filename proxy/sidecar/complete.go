@@ -27,7 +27,10 @@ type completed struct {
 	policy      proxy.Policy
 	server      proxy.ServerID
 	advertised  string
+	minTLS      uint16
+	ciphers     []uint16 // nil: Go's
 	static      []peers.StaticPeer
+	direct      []peers.StaticPeer
 	credentials *credentials
 	warnings    []string // about options that are suspect, but may be intended
 }
@@ -62,6 +65,7 @@ func (o *Options) complete(now time.Time) (*completed, error) {
 	c.completeAddresses(&wrong)
 	c.completePeers(&wrong)
 	c.completeLimits(&wrong)
+	c.completeServing(&wrong)
 	c.completeHeaders(&wrong)
 	c.completeCredentials(&wrong, now)
 	if len(wrong) > 0 {
@@ -133,6 +137,15 @@ func (c *completed) completePeers(wrong *problems) {
 			wrong.addf("--peer %s: this is the identity of the kube-apiserver that this proxy stands in front of", p.ID)
 		}
 	}
+	if c.direct, err = peers.ParseStaticPeers(c.DirectPeers); err != nil {
+		wrong.addf("--direct-peer: %w", err)
+	}
+	if len(c.DirectPeers) > 0 && c.policy.Name != "" && c.policy.Fetching.Direct <= 0 {
+		wrong.addf("--direct-peer: with --policy %s no server without a proxy is asked", c.policy.Name)
+	}
+	if len(c.Peers) > 0 && len(c.DirectPeers) > 0 {
+		wrong.addf("--direct-peer: with --peer no leases are read, by which it would be known who has a proxy: give one of the two")
+	}
 }
 
 func (c *completed) completeAddresses(wrong *problems) {
@@ -191,6 +204,7 @@ func (c *completed) completeLimits(wrong *problems) {
 	}{
 		{"--shutdown-delay-duration", c.ShutdownDelayDuration, false},
 		{"--shutdown-timeout", c.ShutdownTimeout, true},
+		{"--request-timeout", c.RequestTimeout, true},
 		{"--authentication-token-webhook-cache-ttl", c.TokenCacheTTL, false},
 		{"--certificate-refresh-time", c.CertificateRefreshTime, true},
 	} {

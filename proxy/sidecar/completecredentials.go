@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,11 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 		if noCert || noKey {
 			return nil
 		}
-		k, err := loadKeyPair(what+" ("+certFlag+", "+keyFlag+")", certFile, keyFile)
+		flags := certFlag
+		if keyFlag != certFlag {
+			flags += ", " + keyFlag
+		}
+		k, err := loadKeyPair(what+" ("+flags+")", certFile, keyFile)
 		wrong.add(err)
 		return k
 	}
@@ -36,6 +41,14 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 		return a
 	}
 	creds.serving = pair("the serving certificate", "--tls-cert-file", c.TLSCertFile, "--tls-private-key-file", c.TLSPrivateKeyFile)
+	for _, each := range c.TLSSNICertKeys {
+		k := pair("the serving certificate of "+each.String(), "--tls-sni-cert-key", each.CertFile, "--tls-sni-cert-key", each.KeyFile)
+		if k == nil {
+			continue
+		}
+		wrong.add(validAt(k.leaf(), now, "--tls-sni-cert-key "+each.String()))
+		creds.sni = append(creds.sni, namedKeyPair{k, each.Names})
+	}
 	creds.proxyClient = pair("the front-proxy client certificate", "--proxy-client-cert-file", c.ProxyClientCert, "--proxy-client-key-file", c.ProxyClientKey)
 	creds.clientCA = bundle("the authorities of clients", "--client-ca-file", c.ClientCAFile, false)
 	creds.requestHeaderCA = bundle("the authorities of front proxies", "--requestheader-client-ca-file", c.RequestHeaderCAFile, true)
@@ -55,20 +68,23 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 	}
 }
 
-// checkServing checks that peers would accept the serving certificate.
+// checkServing checks that peers would accept the serving certificate that is shown to them.
 func (c *completed) checkServing(wrong *problems, now time.Time) {
-	leaf := c.credentials.serving.leaf()
-	wrong.add(validAt(leaf, now, "--tls-cert-file "+c.TLSCertFile))
-	if err := leaf.VerifyHostname(peerServerName); err != nil {
-		wrong.addf("--tls-cert-file %s: peers will refuse this certificate, because it does not have the name %s (it has %q): issue one that has it",
-			c.TLSCertFile, peerServerName, leaf.DNSNames)
+	wrong.add(validAt(c.credentials.serving.leaf(), now, "--tls-cert-file "+c.TLSCertFile))
+	shown, where := c.credentials.serving, "--tls-cert-file "+c.TLSCertFile
+	if k := certificateNamed(c.credentials.sni, peerServerName); k != nil {
+		shown, where = k, "--tls-sni-cert-key "+strings.Join(k.files, ",")
+	}
+	if err := shown.leaf().VerifyHostname(peerServerName); err != nil {
+		wrong.addf("%s: peers will refuse this certificate, because it does not have the name %s (it has %q): issue one that has it",
+			where, peerServerName, shown.leaf().DNSNames)
 	}
 	if c.credentials.peerCA == nil {
 		return
 	}
-	if err := verify(c.credentials.serving, c.credentials.peerCA, x509.ExtKeyUsageServerAuth, now); err != nil {
+	if err := verify(shown, c.credentials.peerCA, x509.ExtKeyUsageServerAuth, now); err != nil {
 		// Only a warning: peers may trust other authorities, for instance during a rotation.
-		c.warnings = append(c.warnings, fmt.Sprintf("--tls-cert-file %s: peers with the same --peer-ca-file will refuse this certificate: %v", c.TLSCertFile, err))
+		c.warnings = append(c.warnings, fmt.Sprintf("%s: peers with the same --peer-ca-file will refuse this certificate: %v", where, err))
 	}
 }
 

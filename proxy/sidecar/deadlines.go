@@ -9,13 +9,10 @@ import (
 	"time"
 )
 
-// bodyTimeout is how long a client may take to send a request's body, as the --request-timeout of a
-// kube-apiserver. Without it, a slow client could hold memory and a request at a peer for ever.
-const bodyTimeout = time.Minute
-
-// limitBodyTime sets a deadline for reading the body. An upload through a proxy subresource may take
-// any time; there the deadline is for the next bytes, and only until the answer begins, which proves
-// that the caller may do this. An Upgrade header does not avoid the deadline.
+// limitBodyTime sets a deadline for reading the body: that of the request, because a slow client could
+// otherwise hold memory and a request at a peer for ever. A stream has none (see limitRequestTime);
+// there it is for the next bytes, and only until the answer begins, which proves that the caller may
+// do this. An Upgrade header does not avoid the deadline.
 func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
@@ -23,6 +20,9 @@ func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 			return
 		}
 		body := &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), within: within, renew: longRunning(r)}
+		if ends, ok := r.Context().Deadline(); ok && !body.renew {
+			body.within = min(within, time.Until(ends))
+		}
 		if err := body.begin(); err != nil {
 			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
 			return

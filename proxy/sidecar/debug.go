@@ -22,10 +22,11 @@ type PeersReport struct {
 	Policy      string       `json:"policy"`      // the name of the preset
 	Advertised  string       `json:"advertised"`  // the host:port at which peers reach the sidecar
 	At          time.Time    `json:"at"`
-	Synced      bool         `json:"synced"`     // every source has delivered what existed when it started
-	LocalKnown  bool         `json:"localKnown"` // it is known what the local server serves
-	LocalReady  bool         `json:"localReady"` // the local server says that it is ready
-	Peers       []PeerReport `json:"peers"`      // sorted by ID
+	Synced      bool         `json:"synced"`               // every source has delivered what existed when it started
+	LocalKnown  bool         `json:"localKnown"`           // it is known what the local server serves
+	LocalReady  bool         `json:"localReady"`           // the local server says that it is ready
+	Mismatches  []string     `json:"mismatches,omitempty"` // how flags of the local server do not fit to the sidecar's
+	Peers       []PeerReport `json:"peers"`                // sorted by ID
 }
 
 // PeerReport is what is known of one peer.
@@ -35,6 +36,7 @@ type PeerReport struct {
 	Incarnation  string     `json:"incarnation,omitempty"`  // its process, as the lease says
 	Version      string     `json:"version,omitempty"`      // what its /version said at the last fetch
 	Address      string     `json:"address,omitempty"`      // host:port, empty if unknown
+	Direct       bool       `json:"direct,omitempty"`       // it has no proxy: its kube-apiserver itself is at the address
 	Documents    []Document `json:"documents"`              // of /api and of /apis
 	EjectedUntil *time.Time `json:"ejectedUntil,omitempty"` // nil if it is not avoided
 	InFlight     int        `json:"inFlight"`               // requests that are at the peer now, streams included
@@ -74,7 +76,7 @@ func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Tim
 	reports := []PeerReport{}
 	for _, p := range t.Peers() {
 		report := PeerReport{
-			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, InFlight: inFlight(p.ID),
+			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, Direct: p.Direct, InFlight: inFlight(p.ID),
 		}
 		if p.EjectedUntil.After(now) {
 			report.EjectedUntil = &p.EjectedUntil
@@ -94,15 +96,24 @@ func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Tim
 func (r PeersReport) writeText(w io.Writer) {
 	fmt.Fprintf(w, "server %s, incarnation %s, advertised at %s, policy %s\n", r.Server, cmp.Or(r.Incarnation, "-"), r.Advertised, r.Policy)
 	fmt.Fprintf(w, "synced %t, local server known %t, ready %t\n\n", r.Synced, r.LocalKnown, r.LocalReady)
+	for _, what := range r.Mismatches {
+		fmt.Fprintf(w, "MISMATCH: %s\n\n", what)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
+	fmt.Fprintln(table, "PEER\tLIVE\tVERSION\tADDRESS\tPROXY\tIN FLIGHT\tEJECTED FOR\t/api AGE\t/apis AGE\tLAST FAILURE\tINCARNATION")
 	for _, p := range r.Peers {
 		ejected := "-"
 		if p.EjectedUntil != nil {
 			ejected = p.EjectedUntil.Sub(r.At).Round(100 * time.Millisecond).String()
 		}
-		failure := ""
-		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), p.InFlight, ejected)
+		failure, proxied := "", "yes"
+		switch {
+		case p.Direct:
+			proxied = "no"
+		case p.Address == "":
+			proxied = "-"
+		}
+		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), proxied, p.InFlight, ejected)
 		for _, d := range p.Documents {
 			age := "never"
 			if d.Learned != nil {

@@ -11,10 +11,10 @@
 // --requestheader flags. Only UIDs are lost if it has no --requestheader-uid-headers: before 1.32,
 // before 1.33 without the feature gate RemoteRequestHeaderUID, or if the flag is not set.
 //
-// Bearer tokens, also those in WebSocket sub-protocols, go to the local kube-apiserver as they are, by
-// connections without the front-proxy certificate. That server judges them: its audiences, warnings,
-// audit annotations and impersonation are those of a request without a sidecar. Until it has accepted
-// a token, requests with that token share no connection with others.
+// Bearer tokens, also those in WebSocket sub-protocols, go to the local kube-apiserver as they are,
+// by connections without the front-proxy certificate. That server judges them: its audiences,
+// warnings, audit annotations and impersonation are those of a request without a sidecar. Until it
+// has accepted a token, requests with that token share no connection with others.
 //
 // Whose token it is, the sidecar learns only when it must: when the request leaves for a peer, which
 // gets the user and never the token, for pages of its own, and for the access log. It asks the local
@@ -25,17 +25,20 @@
 // --authentication-token-webhook-cache-ttl, so for that time a peer may still get a user whose token
 // was revoked.
 //
-// The sidecar authorizes nobody by itself. What it passes on is authorized where it is served. Before
-// it answers 503 with the names of resources or peers, and for pages of its own, it asks the local
-// server whether the caller may do this (SubjectAccessReview).
+// The sidecar authorizes nobody by itself. What it passes on is authorized where it is served.
+// Before it answers 503 with the names of resources or peers, and for pages of its own, it asks the
+// local server whether the caller may do this (SubjectAccessReview).
+//
+// A caller without credentials is anonymous only if the local kube-apiserver would have said so: the
+// sidecar asks it, without credentials, and answers 401 or 503 otherwise.
 //
 // An identity that headers cannot carry unchanged is answered with 403: field values lose white
 // space at their ends (RFC 9110, 5.5), so that the group " system:masters" would arrive as
 // "system:masters".
 //
-// A server that believes the sidecar's front-proxy certificate would believe a client's own identity
-// headers too. So headers of all names by which the sidecar or any kube-apiserver of the cluster
-// reads identities are removed from requests. The servers' names are in the ConfigMap
+// A server that believes the sidecar's front-proxy certificate would believe a client's own
+// identity headers too. So headers of all names by which the sidecar or any kube-apiserver of the
+// cluster reads identities are removed from requests. The servers' names are in the ConfigMap
 // kube-system/extension-apiserver-authentication. Until the sidecar has read it, requests are
 // answered with 503; if it has names that the sidecar's flags lack, the sidecar does not start.
 //

@@ -32,7 +32,7 @@ import (
 // filtered puts the filters of a kube-apiserver before a handler, in its order (k8s.io/apiserver,
 // pkg/server, DefaultBuildHandlerChain), except those that only measure. Their parts are the real
 // ones; the tokens and the authorizer are the stand-in's.
-func (a *apiserver) filtered(handler http.Handler) http.Handler {
+func (a *apiserver) filtered(handler http.Handler, goawayChance float64) http.Handler {
 	long := serverfilters.BasicLongRunningRequestCheck(sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	handler = endpointfilters.WithAuthorization(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
 	handler = serverfilters.WithMaxInFlightLimit(handler, 400, 200, long)
@@ -43,6 +43,9 @@ func (a *apiserver) filtered(handler http.Handler) http.Handler {
 	handler = endpointfilters.WithWarningRecorder(handler)
 	handler = serverfilters.WithTimeoutForNonLongRunningRequests(handler, long)
 	handler = endpointfilters.WithRequestDeadline(handler, nil, nil, long, scheme.Codecs, time.Minute)
+	if goawayChance > 0 {
+		handler = serverfilters.WithProbabilisticGoaway(handler, goawayChance)
+	}
 	handler = endpointfilters.WithCacheControl(handler)
 	handler = serverfilters.WithHTTPLogging(handler)
 	handler = endpointfilters.WithRequestInfo(handler, infos)
@@ -55,7 +58,7 @@ func (a *apiserver) filtered(handler http.Handler) http.Handler {
 // authenticate is a kube-apiserver's chain (pkg/kubeapiserver/authenticator).
 func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
 	a.mu.Lock()
-	front, clients, names := a.front, a.clients, a.headers
+	front, clients, names, admits, noAnonymous := a.front, a.clients, a.headers, a.admits, a.noAnonymous
 	a.mu.Unlock()
 	proxies := func() (x509.VerifyOptions, bool) {
 		return x509.VerifyOptions{Roots: front, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
@@ -71,7 +74,10 @@ func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool
 			headerrequest.StaticStringSlice(names.user), headerrequest.StaticStringSlice(names.uid),
 			headerrequest.StaticStringSlice(names.group), headerrequest.StaticStringSlice(names.extra)),
 		certificates, bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens)))
-	return union.NewFailOnError(known, anonymous.NewAuthenticator(nil)).AuthenticateRequest(r)
+	if noAnonymous {
+		return known.AuthenticateRequest(r)
+	}
+	return union.NewFailOnError(known, anonymous.NewAuthenticator(admits)).AuthenticateRequest(r)
 }
 
 func (a *apiserver) token(_ context.Context, token string) (*authenticator.Response, bool, error) {
@@ -100,7 +106,8 @@ func userInfoOf(u user.Info) authenticationv1.UserInfo {
 	return info
 }
 
-// discoveryPaths are those of the ClusterRole system:discovery (plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
+// discoveryPaths are those of the ClusterRole system:discovery
+// (plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
 var discoveryPaths = regexp.MustCompile(`^/(api|apis|openapi)(/.*)?$`)
 
 // authorize allows what RBAC allows by default, and all resources.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -123,6 +124,30 @@ func (w *world) client(cert *issued, http2 bool) *http.Client {
 	w.t.Cleanup(transport.CloseIdleConnections)
 	w.transports = append(w.transports, transport)
 	return &http.Client{Transport: transport}
+}
+
+// dial connects to a server of this world by HTTP/2, and sends the preface. A test that sends frames
+// closes the connection, or the end of the test does.
+func (w *world) dial(address string) *tls.Conn {
+	w.t.Helper()
+	conn := w.dialBy(address, "h2")
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}
+
+// dialBy connects to a server of this world by a protocol.
+func (w *world) dialBy(address, protocol string) *tls.Conn {
+	w.t.Helper()
+	conn, err := tls.Dial("tcp", address, &tls.Config{
+		RootCAs: pool(w.ca), ServerName: peerServerName, NextProtos: []string{protocol}, MinVersion: tls.VersionTLS12,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
 // user returns a client with a certificate for that name.
@@ -275,4 +300,13 @@ func (r *running) knows(peer string) bool {
 		return true
 	}
 	return false
+}
+
+// report returns what the sidecar knows of its peers.
+func (r *running) report(t *testing.T) (report PeersReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.onAdmin(debugPeersPath).body), &report); err != nil {
+		t.Fatal(err)
+	}
+	return report
 }

@@ -13,8 +13,8 @@ import (
 
 const readyzPath = "/readyz"
 
-// metricsPath is where the front door serves the sidecar's own metrics. No kube-apiserver serves it:
-// that has /metrics and /metrics/slis.
+// metricsPath is where the front door serves the sidecar's own metrics. No kube-apiserver serves
+// it: that has /metrics and /metrics/slis.
 const metricsPath = "/metrics/skewproof-proxy"
 
 // check is one condition of readiness.

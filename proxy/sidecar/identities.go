@@ -31,8 +31,8 @@ const (
 	// maxTokens is how many tokens are remembered.
 	maxTokens     = 8192
 	reviewTimeout = 5 * time.Second
-	// refusedTTL is how long a refusal is remembered: long enough to limit the reviews of a client that
-	// retries, short enough for the token of a service account that has just been created.
+	// refusedTTL is how long a refusal is remembered: long enough to limit the reviews of a client
+	// that retries, short enough for the token of a service account that has just been created.
 	refusedTTL = time.Second
 	// acceptedFor is how long after the last accepted request those with the same token share
 	// connections with others. A token that is refused after all ends one connection at most.
@@ -48,9 +48,9 @@ var reviewRetry = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitt
 var errTokenRefused = errors.New("the local kube-apiserver does not accept the token")
 
 // identities tells which user a bearer token proves. It asks the local server with that token
-// (SelfSubjectReview), so the token is in no object that admission webhooks or the audit log see. Only
-// a server that does not have that API, before v1.28, gets the token in a TokenReview. It is safe for
-// concurrent use.
+// (SelfSubjectReview), so the token is in no object that admission webhooks or the audit log see.
+// Only a server that does not have that API, before v1.28, gets the token in a TokenReview. It is
+// safe for concurrent use.
 type identities struct {
 	self   authenticationclient.SelfSubjectReviewInterface // sends the token of the context
 	tokens authenticationclient.TokenReviewInterface
@@ -71,72 +71,76 @@ type outcome struct {
 	err  error
 }
 
-func newIdentities(self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface, ttl time.Duration, log *slog.Logger) *identities {
+func newIdentities(
+	self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface, ttl time.Duration, log *slog.Logger,
+) *identities {
 	i := &identities{
-		self: self, tokens: tokens, ttl: ttl, log: log, known: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
+		self: self, tokens: tokens, ttl: ttl, log: log,
+		known: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
 	}
 	_, _ = rand.Read(i.secret[:]) // never fails
 	return i
 }
 
-func (i *identities) key(token string) string {
+// bearer is a token with its key in the caches.
+type bearer struct{ token, key string }
+
+func (i *identities) bearer(token string) bearer {
 	hash := hmac.New(sha256.New, i.secret[:])
 	hash.Write([]byte(token))
-	return string(hash.Sum(nil))
+	return bearer{token, string(hash.Sum(nil))}
 }
 
 // isAccepted reports whether the local server has lately accepted a token.
-func (i *identities) isAccepted(token string) bool {
-	_, ok := i.accepted.Get(i.key(token))
+func (i *identities) isAccepted(b bearer) bool {
+	_, ok := i.accepted.Get(b.key)
 	return ok
 }
 
 // accept notes that the local server has accepted a token.
-func (i *identities) accept(token string) { i.accepted.Add(i.key(token), struct{}{}, acceptedFor) }
+func (i *identities) accept(b bearer) { i.accepted.Add(b.key, struct{}{}, acceptedFor) }
 
 // forget forgets all that is known of tokens.
-func (i *identities) forget(tokens []string) {
-	for _, token := range tokens {
-		key := i.key(token)
-		i.accepted.Remove(key)
-		i.known.Remove(key)
+func (i *identities) forget(tokens []bearer) {
+	for _, b := range tokens {
+		i.accepted.Remove(b.key)
+		i.known.Remove(b.key)
 	}
 }
 
 // user returns the user of a token if it is known.
-func (i *identities) user(token string) (user.Info, bool) {
-	if found, ok := i.known.Get(i.key(token)); ok {
+func (i *identities) user(b bearer) (user.Info, bool) {
+	if found, ok := i.known.Get(b.key); ok {
 		o := found.(outcome)
 		return o.user, o.err == nil
 	}
 	return nil, false
 }
 
-// identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask for
-// one token at the same time share one question. address is the client's.
-func (i *identities) identify(ctx context.Context, token, address string) (user.Info, error) {
-	key := i.key(token)
-	if found, ok := i.known.Get(key); ok {
+// identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask
+// for one token at the same time share one question. address is the client's.
+func (i *identities) identify(ctx context.Context, b bearer, address string) (user.Info, error) {
+	if found, ok := i.known.Get(b.key); ok {
 		o := found.(outcome)
 		return o.user, o.err
 	}
-	asked := i.asking.DoChan(key, func() (any, error) {
+	asked := i.asking.DoChan(b.key, func() (any, error) {
 		if !i.reviews.Take(address, 1, maxReviews) {
 			return outcome{err: apierrors.NewTooManyRequests("too many tokens of this client are being reviewed", 1)}, nil
 		}
 		defer i.reviews.Give(address, 1)
 		// Not the caller's context: others wait for the answer too.
-		asking, cancel := context.WithTimeout(withToken(context.Background(), token, i.isAccepted(token)), reviewTimeout)
+		asking, cancel := context.WithTimeout(withToken(context.Background(), b.token, i.isAccepted(b)), reviewTimeout)
 		defer cancel()
-		o, remember := i.ask(asking, token)
+		o, remember := i.ask(asking, b.token)
 		if remember > 0 {
-			i.known.Add(key, o, remember)
+			i.known.Add(b.key, o, remember)
 		}
 		switch {
 		case o.err == errTokenRefused:
-			i.accepted.Remove(key)
+			i.accepted.Remove(b.key)
 		case o.err == nil && !wire.Anonymous(o.user):
-			i.accept(token)
+			i.accept(b)
 		}
 		return o, nil
 	})

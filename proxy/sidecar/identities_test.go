@@ -40,7 +40,8 @@ func (s *reviewer) Create(ctx context.Context, r *authenticationv1.SelfSubjectRe
 	return r, nil
 }
 
-// What is learnt of a token is remembered for a time, a refusal for a shorter one, and not for ever.
+// What is learnt of a token is remembered for a time, a refusal for a shorter one, and not for
+// ever.
 func TestHowLongTokensAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &reviewer{users: map[string]string{"good": "bot"}}
@@ -54,7 +55,7 @@ func TestHowLongTokensAreRemembered(t *testing.T) {
 			{0, "bad", 3}, {refusedTTL - time.Millisecond, "bad", 3}, {2 * time.Millisecond, "bad", 4}, {0, "other", 5},
 		} {
 			time.Sleep(step.after)
-			u, err := i.identify(t.Context(), step.token, "192.0.2.1")
+			u, err := i.identify(t.Context(), i.bearer(step.token), "192.0.2.1")
 			if good := step.token == "good"; good && (err != nil || u.GetName() != "bot") || !good && err != errTokenRefused {
 				t.Errorf("%q: %v, %v", step.token, u, err)
 			}
@@ -62,14 +63,14 @@ func TestHowLongTokensAreRemembered(t *testing.T) {
 				t.Errorf("%q, %s later: %d questions, want %d", step.token, step.after, s.asked, step.asked)
 			}
 		}
-		if !i.isAccepted("good") || i.isAccepted("bad") {
+		if !i.isAccepted(i.bearer("good")) || i.isAccepted(i.bearer("bad")) {
 			t.Error("the accepted tokens are not those that were accepted")
 		}
 		time.Sleep(acceptedFor)
-		if i.isAccepted("good") {
+		if i.isAccepted(i.bearer("good")) {
 			t.Errorf("after %s without a request, the token still counts as accepted", acceptedFor)
 		}
-		if _, ok := i.user("good"); ok {
+		if _, ok := i.user(i.bearer("good")); ok {
 			t.Error("the user is remembered for longer than the time for it")
 		}
 	})
@@ -81,8 +82,8 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 	s := &reviewer{users: map[string]string{"good": "bot"}}
 	i := newIdentities(s, nil, time.Minute, slog.New(slog.DiscardHandler))
 	for n := range maxTokens + 100 {
-		i.accept(fmt.Sprint(n))
-		_, _ = i.identify(t.Context(), fmt.Sprint(n), "192.0.2.1")
+		i.accept(i.bearer(fmt.Sprint(n)))
+		_, _ = i.identify(t.Context(), i.bearer(fmt.Sprint(n)), "192.0.2.1")
 	}
 	if known, accepted := len(i.known.Keys()), len(i.accepted.Keys()); known > maxTokens || accepted > maxTokens {
 		t.Errorf("%d outcomes and %d accepted tokens are kept, want at most %d", known, accepted, maxTokens)
@@ -100,7 +101,7 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 		for n := range maxReviews {
 			go func() {
 				var status *apierrors.StatusError
-				if _, err := i.identify(context.Background(), fmt.Sprint("made up ", n), "192.0.2.1"); errors.As(err, &status) && status.ErrStatus.Code == http.StatusTooManyRequests {
+				if _, err := i.identify(context.Background(), i.bearer(fmt.Sprint("made up ", n)), "192.0.2.1"); errors.As(err, &status) && status.ErrStatus.Code == http.StatusTooManyRequests {
 					refused++
 				}
 			}()
@@ -110,7 +111,7 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 			t.Errorf("one client has all %d reviews", maxReviews)
 		}
 		go func() {
-			if u, err := i.identify(context.Background(), "good", "192.0.2.2"); err != nil || u.GetName() != "bot" {
+			if u, err := i.identify(context.Background(), i.bearer("good"), "192.0.2.2"); err != nil || u.GetName() != "bot" {
 				t.Errorf("another client: %v, %v", u, err)
 			}
 		}()
@@ -120,17 +121,17 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 	})
 }
 
-// Callers share seats by user, or by address as long as the user is not known: whoever makes up tokens
-// is one caller.
+// Callers share seats by user, or by address as long as the user is not known: whoever makes up
+// tokens is one caller.
 func TestSeatsOfCallers(t *testing.T) {
 	i := newIdentities(&reviewer{users: map[string]string{"good": "bot"}}, nil, time.Minute, slog.New(slog.DiscardHandler))
-	seat := func(address string, tokens ...string) string {
-		return (&caller{tokens: tokens, address: address, of: i}).seat()
+	seat := func(address, token string) string {
+		return (&caller{tokens: []bearer{i.bearer(token)}, address: address, of: i}).seat()
 	}
 	if seat("192.0.2.1", "a") != seat("192.0.2.1", "b") || seat("192.0.2.1", "a") == seat("192.0.2.2", "a") {
 		t.Error("unknown tokens do not share by address")
 	}
-	if _, err := i.identify(t.Context(), "good", ""); err != nil {
+	if _, err := i.identify(t.Context(), i.bearer("good"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := seat("192.0.2.1", "good"); got != "bot" {
@@ -144,6 +145,7 @@ func TestSeatsOfCallers(t *testing.T) {
 
 // The tokens of a request are those that a kube-apiserver finds, in its order.
 func TestTokensOfARequest(t *testing.T) {
+	i := newIdentities(nil, nil, time.Minute, slog.New(slog.DiscardHandler))
 	const a, b = "base64url.bearer.authorization.k8s.io.YQ", "base64url.bearer.authorization.k8s.io.Yg" // a, b
 	for _, c := range []struct {
 		authorization, protocols string
@@ -173,9 +175,13 @@ func TestTokensOfARequest(t *testing.T) {
 			r.Header.Set("Upgrade", "websocket")
 			r.Header.Set("Sec-Websocket-Protocol", c.protocols)
 		}
-		var of caller
+		of := caller{of: i}
 		found := of.readTokens(r)
-		if got := strings.Join(of.tokens, " "); got != c.tokens || of.malformed != c.malformed || found != c.found {
+		var tokens []string
+		for _, b := range of.tokens {
+			tokens = append(tokens, b.token)
+		}
+		if got := strings.Join(tokens, " "); got != c.tokens || of.malformed != c.malformed || found != c.found {
 			t.Errorf("%q, %q: tokens %q, malformed %t, found %t; want %q, %t, %t", c.authorization, c.protocols, got, of.malformed, found, c.tokens, c.malformed, c.found)
 		}
 		if r.Header.Get("Sec-Websocket-Protocol") != c.protocols || r.Header.Get("Authorization") != c.authorization {
@@ -197,13 +203,13 @@ func TestStatusesThatProveAuthentication(t *testing.T) {
 		{"GET", 502, false}, {"GET", 503, false}, {"GET", 504, false}, {"GET", 302, false}, {"GET", 103, false},
 	} {
 		i := newIdentities(nil, nil, time.Minute, slog.New(slog.DiscardHandler))
-		(&caller{tokens: []string{"x"}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
-		if got := i.isAccepted("x"); got != c.want {
+		(&caller{tokens: []bearer{i.bearer("x")}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
+		if got := i.isAccepted(i.bearer("x")); got != c.want {
 			t.Errorf("%d to %s: accepted %t, want %t", c.status, c.method, got, c.want)
 		}
 		// It is not known which of two was.
-		(&caller{tokens: []string{"y", "z"}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
-		if i.isAccepted("y") || i.isAccepted("z") {
+		(&caller{tokens: []bearer{i.bearer("y"), i.bearer("z")}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
+		if i.isAccepted(i.bearer("y")) || i.isAccepted(i.bearer("z")) {
 			t.Errorf("%d to %s with two tokens: accepted one of them", c.status, c.method)
 		}
 	}

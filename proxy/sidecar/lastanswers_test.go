@@ -27,8 +27,8 @@ func TestShutdownSendsTheLastAnswers(t *testing.T) {
 				began.Done()
 				<-release
 				fmt.Fprint(w, strings.Repeat("x", 10000))
-			}), func() *tls.Config {
-				return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
+			}), NewOptions().frontLimits(), func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
 			}, slog.New(slog.DiscardHandler))
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"net"
 	"net/http"
 	"os"
@@ -22,10 +21,7 @@ import (
 func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 	p := newPair(t)
 	served := func(r *running) string {
-		conn, err := tls.Dial("tcp", r.front, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // which certificate it is, is the question
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := r.dialBy(r.front, "http/1.1")
 		defer conn.Close()
 		return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
@@ -93,7 +89,7 @@ func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 		t.Errorf("%d %q, want ok", got.code, got.body)
 	}
 	verbose := r.get(alice, "/readyz?verbose")
-	want := "[+]proxy-shutdown ok\n[+]proxy-local-known ok\n[+]proxy-peers-synced ok\n[+]proxy-request-headers ok\n[+]proxy-local-credentials ok\n[+]ping ok\n[+]etcd ok\nreadyz check passed\n"
+	want := "[+]proxy-shutdown ok\n[+]proxy-local-known ok\n[+]proxy-peers-synced ok\n[+]proxy-request-headers ok\n[+]proxy-anonymous-auth ok\n[+]proxy-local-credentials ok\n[+]ping ok\n[+]etcd ok\nreadyz check passed\n"
 	if verbose.code != http.StatusOK || verbose.body != want {
 		t.Errorf("verbose: %d %q, want %q", verbose.code, verbose.body, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -70,11 +71,11 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer body.Close()
+	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
 	if wire.ReadFirst(r, c.apart(), longRunning(r)) && body.Prefetch() != nil {
-		l.unavailable(w, r, errClientBody)
+		l.unavailable(w, r, body.ClientErr())
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
 	if err := body.Attach(r); err != nil {
 		l.unavailable(w, r, err)
 		return
@@ -115,8 +116,6 @@ func (w withoutContinue) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // bodyKey is the context key of the request's *replay.Body.
 type bodyKey struct{}
 
-var errClientBody = errors.New("the client did not send the request's body")
-
 // direct turns in, a caller's request, into out, the request for the local server. Impersonation
 // headers pass, because the local server judges them; the path and the query pass byte for byte. It
 // adds the caller's address to X-Forwarded-For, from which the audit log takes source addresses.
@@ -146,10 +145,10 @@ func (l *local) direct(out, in *http.Request) {
 	}
 }
 
-// asCaller sends requests to the local server: what the sidecar asserts by the one, and requests with
-// credentials of their own by the other, which has no client certificate. A server that knows the
-// front-proxy certificate as a client's would take the request for the sidecar's otherwise: it looks at
-// certificates first (pkg/kubeapiserver/authenticator/config.go).
+// asCaller sends requests to the local server: what the sidecar asserts by the one, and requests
+// with credentials of their own by the other, which has no client certificate. A server that knows
+// the front-proxy certificate as a client's would take the request for the sidecar's otherwise: it
+// looks at certificates first (pkg/kubeapiserver/authenticator/config.go).
 type asCaller struct {
 	asserted http.RoundTripper
 	plain    http.RoundTripper
@@ -180,8 +179,8 @@ func dropHop(h http.Header) {
 	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders refuses requests with more headers than the local server takes, which would break the
-// HTTP/2 connection that all requests share, and requests that no transport sends.
+// boundHeaders refuses requests with more headers than the local server takes, which would break
+// the HTTP/2 connection that all requests share, and requests that no transport sends.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -200,7 +199,12 @@ func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // unavailable answers a request that the local server did not answer.
 func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
+	body, _ := r.Context().Value(bodyKey{}).(*replay.Body)
+	switch gone := r.Context().Err(); {
+	case errors.Is(gone, context.DeadlineExceeded), errors.Is(body.ClientErr(), os.ErrDeadlineExceeded):
+		answerError(w, r, errRequestTime)
+		return
+	case gone != nil, errors.Is(err, context.Canceled):
 		panic(http.ErrAbortHandler) // the client is gone
 	}
 	var refused *apierrors.StatusError
@@ -208,7 +212,7 @@ func (l *local) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 		answerError(w, r, refused)
 		return
 	}
-	if body, ok := r.Context().Value(bodyKey{}).(*replay.Body); err == errClientBody || ok && body.ClientErr() != nil {
+	if body.ClientErr() != nil {
 		answerError(w, r, apierrors.NewBadRequest("the request's body could not be read")) // not the local server's fault
 		return
 	}

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,12 @@ type Options struct {
 	SecurePort            int
 	TLSCertFile           string
 	TLSPrivateKeyFile     string
+	TLSSNICertKeys        []cliflag.NamedCertKey
+	TLSMinVersion         string   // such as VersionTLS12; empty: that
+	TLSCipherSuites       []string // none: Go's
+	HTTP2MaxStreams       int      // zero: 100
+	RequestTimeout        time.Duration
+	GoawayChance          float64
 	AdminBindAddress      string
 	ShutdownDelayDuration time.Duration
 	ShutdownTimeout       time.Duration
@@ -38,6 +45,8 @@ type Options struct {
 	PeerAdvertisePort string
 	AdvertiseAddress  net.IP
 	Peers             []string
+	DirectPeers       []string
+	FindDirectPeers   bool
 	ProxyClientCert   string
 	ProxyClientKey    string
 
@@ -83,8 +92,10 @@ func NewOptions() *Options {
 		SecurePort:               6443,
 		AdminBindAddress:         "127.0.0.1:6440",
 		ShutdownTimeout:          10 * time.Second,
+		RequestTimeout:           time.Minute,
 		Upstream:                 "https://127.0.0.1:6444",
 		Policy:                   "reference",
+		FindDirectPeers:          true,
 		AnonymousAuth:            true,
 		TokenCacheTTL:            10 * time.Second,
 		RequestHeaderUsername:    []string{"X-Remote-User"},
@@ -111,6 +122,23 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The serving certificate, followed by its intermediates. Peers demand the name kubernetes.default.svc in it. Read again "+
 			"when it changes.")
 	text(&o.TLSPrivateKeyFile, "tls-private-key-file", "The private key of --tls-cert-file.")
+	f.Var(cliflag.NewNamedCertKeyArray(&o.TLSSNICertKeys), "tls-sni-cert-key",
+		"Files with a certificate and its private key for clients that ask for certain names, as CERT,KEY or CERT,KEY:NAME,NAME; may be "+
+			"repeated. A name may begin with a wildcard, and may be an IP address of this host. Without names, those of the certificate "+
+			"count. An exact name goes before a wildcard, a given name before one of a certificate, and an earlier flag before a later "+
+			"one. Read again when they change.")
+	text(&o.TLSMinVersion, "tls-min-version", "The oldest version of TLS to accept: "+strings.Join(cliflag.TLSPossibleVersions(), ", ")+
+		". Empty: VersionTLS12.")
+	list(&o.TLSCipherSuites, "tls-cipher-suites", "The cipher suites to accept below TLS 1.3; none: Go's defaults. Preferred: "+
+		strings.Join(cliflag.PreferredTLSCipherNames(), ", ")+". Insecure: "+strings.Join(cliflag.InsecureTLSCipherNames(), ", ")+".")
+	f.IntVar(&o.HTTP2MaxStreams, "http2-max-streams-per-connection", o.HTTP2MaxStreams,
+		"How many requests a client may send at a time by one HTTP/2 connection. Zero: 100, as in kube-apiserver.")
+	duration(&o.RequestTimeout, "request-timeout",
+		"How long a request may take, body and answer included, unless its own parameter timeout is shorter. It is not for watches, "+
+			"logs, exec, attach, port-forward and proxy. Set it as on the local kube-apiserver.")
+	f.Float64Var(&o.GoawayChance, "goaway-chance", o.GoawayChance,
+		"The fraction of requests after which an HTTP/2 client is told to use another connection, so that load balancers spread the "+
+			"clients: 0 (never) to 0.02. Connections of peers are not closed: nothing balances them.")
 	text(&o.AdminBindAddress, "admin-bind-address",
 		"The loopback address and port for plain HTTP /metrics, /debug/peers, /readyz and /livez of the proxy itself; empty for none.")
 	duration(&o.ShutdownDelayDuration, "shutdown-delay-duration",
@@ -152,13 +180,23 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	f.StringArrayVar(&o.Peers, "peer", o.Peers,
 		"A peer, as ID=HOST:PORT; may be repeated. With it, the peers are those given and no others: leases are neither read nor written.")
 
+	f.StringArrayVar(&o.DirectPeers, "direct-peer", o.DirectPeers,
+		"Where a kube-apiserver without a proxy listens, as ID=HOST:PORT; may be repeated. The ID is the name of its identity lease. It "+
+			"is asked there while no proxy of its own publishes an address: for the time in which proxies are added or removed node by "+
+			"node, if --find-direct-peers does not find it. The local kube-apiserver may be among them and is ignored, so that all proxies can have the same flags.")
+
+	f.BoolVar(&o.FindDirectPeers, "find-direct-peers", o.FindDirectPeers,
+		"Look for kube-apiservers without a proxy: at the address in the identity lease, which those whose own Mixed Version Proxy is on "+
+			"write, and else at the addresses of the Service kubernetes. A server is recognised there by a certificate that is valid for "+
+			"the host name in the identity lease of that server alone. What --direct-peer says comes first.")
+
 	f = sets.FlagSet("authentication")
 	text(&o.ClientCAFile, "client-ca-file",
 		"The certificate authorities of client certificates: a caller with one is the user of its common name, in the groups of "+
 			"its organizations. Read again when they change.")
 	f.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
-		"Treat callers without credentials as system:anonymous rather than answer 401. Set it as on the local kube-apiserver, "+
-			"which cannot tell the difference behind this proxy.")
+		"Treat callers without credentials as system:anonymous rather than answer 401. Set it as on the local kube-apiserver: "+
+			"where that one answers 401, so does this proxy.")
 	list(&o.AnonymousAuthPaths, "anonymous-auth-paths",
 		"The only paths at which to do so; none: all. Set it if the AuthenticationConfiguration of the local kube-apiserver has "+
 			"anonymous.conditions.")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 func TestServerIDIsKubeAPIServers(t *testing.T) {
@@ -32,6 +33,13 @@ func TestWrongOptions(t *testing.T) {
 	}
 	front := func(o *Options, by *authority, s subject) {
 		o.ProxyClientCert, o.ProxyClientKey = by.issue(s).write(t, w.dir, "odd-front")
+	}
+	sni := func(o *Options, value string) {
+		var pair cliflag.NamedCertKey
+		if err := pair.Set(value); err != nil {
+			t.Fatal(err)
+		}
+		o.TLSSNICertKeys = []cliflag.NamedCertKey{pair}
 	}
 	good := []string{peerServerName}
 	for name, test := range map[string]struct {
@@ -95,7 +103,27 @@ func TestWrongOptions(t *testing.T) {
 		"authority is none":          {func(o *Options) { o.PeerCAFile = file("key-as-ca.crt", w.proxies.key) }, "read the authorities of peers (--peer-ca-file)"},
 		"authority is empty":         {func(o *Options) { o.PeerCAFile = file("empty-ca.crt", nil) }, "read the authorities of peers (--peer-ca-file)"},
 		"client authority not there": {func(o *Options) { o.ClientCAFile = "/none/ca.crt" }, "(--client-ca-file): open /none/ca.crt"},
-		"kubeconfig not there":       {func(o *Options) { o.Kubeconfig = "/none/config" }, "--kubeconfig: "},
+		"SNI certificate not there":  {func(o *Options) { sni(o, "/none/sni.crt,/none/sni.key") }, "(--tls-sni-cert-key): open /none/sni.crt"},
+		"SNI certificate without a key": {func(o *Options) { o.TLSSNICertKeys = []cliflag.NamedCertKey{{CertFile: o.TLSCertFile}} },
+			"--tls-sni-cert-key is missing"},
+		"key of another SNI certificate": {func(o *Options) { sni(o, o.TLSCertFile+","+o.ProxyClientKey) }, "private key does not match public key"},
+		"SNI certificate expired": {func(o *Options) {
+			cert, key := w.ca.issue(subject{dns: []string{"x"}, notAfter: time.Now().Add(-time.Minute)}).write(t, w.dir, "sni-expired")
+			sni(o, cert+","+key)
+		}, "has expired on"},
+		"SNI certificate for peers": {func(o *Options) {
+			cert, key := w.ca.issue(subject{dns: []string{"localhost"}}).write(t, w.dir, "sni-peers")
+			sni(o, cert+","+key+":*.default.svc")
+		}, "sni-peers.key: peers will refuse this certificate"},
+		"TLS version":               {func(o *Options) { o.TLSMinVersion = "1.2" }, `--tls-min-version "1.2": want one of VersionTLS10, VersionTLS11`},
+		"cipher suite":              {func(o *Options) { o.TLSCipherSuites = []string{"ROT13"} }, `--tls-cipher-suites "ROT13": want names of `},
+		"no cipher suite of HTTP/2": {func(o *Options) { o.TLSCipherSuites = []string{"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"} }, "--tls-cipher-suites: HTTP/2 requires"},
+		"negative streams":          {func(o *Options) { o.HTTP2MaxStreams = -1 }, "--http2-max-streams-per-connection -1: want 0 to 8191"},
+		"more streams than windows": {func(o *Options) { o.HTTP2MaxStreams = 8192 }, "--http2-max-streams-per-connection 8192: want 0 to 8191"},
+		"no time for requests":      {func(o *Options) { o.RequestTimeout = 0 }, "--request-timeout 0s: want a duration above zero"},
+		"negative goaway":           {func(o *Options) { o.GoawayChance = -0.001 }, "--goaway-chance -0.001: want 0 to 0.02"},
+		"too many goaways":          {func(o *Options) { o.GoawayChance = 0.021 }, "--goaway-chance 0.021: want 0 to 0.02"},
+		"kubeconfig not there":      {func(o *Options) { o.Kubeconfig = "/none/config" }, "--kubeconfig: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := w.options("a", nil)
@@ -188,12 +216,16 @@ func TestFlagsSetTheOptions(t *testing.T) {
 	err := all.Parse([]string{
 		"--secure-port=7443", "--bind-address=192.0.2.1", "--requestheader-allowed-names=a,b", "--anonymous-auth=false", "--peer=x=h:1", "--peer=y=h:2",
 		"--requestheader-uid-headers=", "--shutdown-delay-duration=5s", "--authentication-token-webhook-cache-ttl=2m",
+		"--tls-sni-cert-key=a.crt,a.key", "--tls-sni-cert-key=b.crt,b.key:*.example,b", "--tls-min-version=VersionTLS13", "--tls-cipher-suites=X,Y",
+		"--http2-max-streams-per-connection=7", "--request-timeout=3s", "--goaway-chance=0.01",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.SecurePort != 7443 || !o.BindAddress.Equal(net.IPv4(192, 0, 2, 1)) || len(o.RequestHeaderNames) != 2 || o.AnonymousAuth || len(o.Peers) != 2 ||
-		len(o.RequestHeaderUID) != 0 || o.ShutdownDelayDuration != 5*time.Second || o.TokenCacheTTL != 2*time.Minute {
+		len(o.RequestHeaderUID) != 0 || o.ShutdownDelayDuration != 5*time.Second || o.TokenCacheTTL != 2*time.Minute ||
+		len(o.TLSSNICertKeys) != 2 || o.TLSSNICertKeys[1].CertFile != "b.crt" || len(o.TLSSNICertKeys[1].Names) != 2 || o.TLSMinVersion != "VersionTLS13" ||
+		len(o.TLSCipherSuites) != 2 || o.HTTP2MaxStreams != 7 || o.RequestTimeout != 3*time.Second || o.GoawayChance != 0.01 {
 		t.Errorf("the options are %+v", o)
 	}
 }

@@ -66,6 +66,7 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	start(&parts, func() error { s.credentials.watch(living, s.CertificateRefreshTime, s.log); return nil })
 	start(&parts, func() error { s.probe.Run(living); return nil })
 	start(&parts, func() error { s.own.Run(living); return nil })
+	start(&parts, func() error { s.flags.Run(living); return nil })
 	start(&parts, func() error { return s.headers.Run(living) })
 	start(&parts, func() error { return s.sources.Run(living) })
 	start(&parts, func() error { return s.watchForCrash(living) })

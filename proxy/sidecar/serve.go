@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,9 +11,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy/internal/wire"
@@ -21,14 +24,24 @@ import (
 // idleTimeout is when idle connections are closed, as in a kube-apiserver.
 const idleTimeout = 90 * time.Second
 
-// maxStreams is how many requests a client may send at a time by one connection, and streamWindow is
-// how many bytes of one of their bodies, or of an answer of another server, wait here for a reader.
-// Both are a kube-apiserver's (k8s.io/apiserver, secure_serving.go, and the default of
-// --http2-max-streams-per-connection).
+// maxStreams is how many requests a client may send at a time by one connection without
+// --http2-max-streams-per-connection, and streamWindow is how many bytes of one of their bodies, or of
+// an answer of another server, wait here for a reader. Both are a kube-apiserver's (k8s.io/apiserver,
+// secure_serving.go).
 const (
 	maxStreams   = 100
 	streamWindow = 256 << 10
 )
+
+// frontLimits are the limits of the front door that flags set.
+type frontLimits struct {
+	streams int           // of one connection
+	request time.Duration // of one request
+}
+
+func (o *Options) frontLimits() frontLimits {
+	return frontLimits{streams: cmp.Or(o.HTTP2MaxStreams, maxStreams), request: o.RequestTimeout}
+}
 
 // How long shutdown waits for handlers to return after their contexts ended, for connections to
 // send the rest of the answers, and for handlers to return after their connections were closed.
@@ -53,7 +66,7 @@ type frontDoor struct {
 	allSent    chan struct{} // every answer is sent, or its connection is closed
 }
 
-func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.Logger) *frontDoor {
+func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.ClientHelloInfo) (*tls.Config, error), log *slog.Logger) *frontDoor {
 	d := &frontDoor{
 		used: map[net.Conn]struct{}{}, shortEnded: make(chan struct{}), allEnded: make(chan struct{}), allSent: make(chan struct{}),
 	}
@@ -61,15 +74,16 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 	d.cut = cut
 	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has none on
 	// writing, because watches last; see limitWriteTime.
+	handler = limitRequestTime(limits.request, limitBodyTime(limits.request, d.counted(handler)))
 	d.server = &http.Server{
-		Handler:           withInfo(limitWriteTime(writeTimeout, limitBodyTime(bodyTimeout, d.counted(handler)))),
+		Handler:           withInfo(limitWriteTime(writeTimeout, handler)),
 		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    1 << 20,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second,
+			MaxConcurrentStreams: limits.streams, SendPingTimeout: 30 * time.Second,
 			// Uploads that nobody reads must leave room for the others of their connection.
-			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: maxStreams * streamWindow,
+			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: limits.streams * streamWindow,
 			MaxReadFrameSize: streamWindow,
 			WriteByteTimeout: writeTimeout, // a client may also stop reading the connection
 		},
@@ -80,7 +94,7 @@ func newFrontDoor(handler http.Handler, tlsConfig func() *tls.Config, log *slog.
 		TLSConfig: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			NextProtos:         []string{"h2", "http/1.1"},
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return tlsConfig(), nil },
+			GetConfigForClient: tlsConfig,
 		},
 	}
 	return d
@@ -237,6 +251,8 @@ func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := apirequest.RequestInfoFrom(r.Context())
 		switch {
+		case strangeTarget(r):
+			answerError(w, r, apierrors.NewBadRequest("the request's target must begin with a slash"))
 		case !ok || info.IsResourceRequest:
 			routed.ServeHTTP(w, r)
 		case r.URL.Path == readyzPath:
@@ -249,4 +265,13 @@ func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler
 			routed.ServeHTTP(w, r)
 		}
 	})
+}
+
+// strangeTarget reports whether a request has a target that no transport sends as it is: an opaque
+// one, such as "x:https://host/path", whose path is empty, or by HTTP/2 one that is no path (RFC 9113,
+// 8.3.1). The local server would be asked for something else. It would itself answer 404 to the first,
+// and end the stream of the second.
+func strangeTarget(r *http.Request) bool {
+	return r.URL.Opaque != "" ||
+		r.ProtoMajor == 2 && r.Method != http.MethodConnect && r.RequestURI != "*" && !strings.HasPrefix(r.RequestURI, "/")
 }

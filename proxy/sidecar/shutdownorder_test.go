@@ -21,7 +21,7 @@ func TestOrderOfAShutdown(t *testing.T) {
 		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, 50*time.Millisecond, time.Minute
 	})
 	arrived, release := make(chan struct{}), make(chan struct{})
-	usual := a.filtered(http.HandlerFunc(a.serve))
+	usual := a.filtered(http.HandlerFunc(a.serve), 0)
 	a.set(func() {
 		a.filters = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("fieldSelector") { // the request that is held
@@ -117,7 +117,7 @@ func TestShutdownTimeoutEndsShortRequests(t *testing.T) {
 		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, 0, 50*time.Millisecond
 	})
 	arrived := make(chan struct{})
-	usual := a.filtered(http.HandlerFunc(a.serve))
+	usual := a.filtered(http.HandlerFunc(a.serve), 0)
 	a.set(func() {
 		a.filters = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("fieldSelector") {

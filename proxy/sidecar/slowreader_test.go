@@ -18,15 +18,10 @@ import (
 
 // byFrames asks for a path by HTTP/2 on as many streams, with a window of that many bytes for each,
 // and then answers pings only, until the connection ends.
-func byFrames(t *testing.T, address, path string, streams int, window uint32) (closeConn func()) {
+func (w *world) byFrames(address, path string, streams int, window uint32) (closeConn func()) {
+	t := w.t
 	t.Helper()
-	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}) // of the test's own server
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		t.Fatal(err)
-	}
+	conn := w.dial(address)
 	framer := http2.NewFramer(conn, conn)
 	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}); err != nil {
 		t.Fatal(err)
@@ -102,18 +97,17 @@ func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 				s := httptest.NewUnstartedServer(limitWriteTime(50*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					ended <- answer(w)
 				})))
+				w := newWorld(t)
 				s.EnableHTTP2 = true
+				s.TLS = &tls.Config{Certificates: []tls.Certificate{w.serving.tls(t)}, MinVersion: tls.VersionTLS12}
 				s.StartTLS()
 				defer s.Close()
 				n := streams
 				if http2 {
-					defer byFrames(t, s.Listener.Addr().String(), "/", streams, 0)()
+					defer w.byFrames(s.Listener.Addr().String(), "/", streams, 0)()
 				} else {
 					n = 1
-					conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // of the test's own server
-					if err != nil {
-						t.Fatal(err)
-					}
+					conn := w.dialBy(s.Listener.Addr().String(), "http/1.1")
 					defer conn.Close()
 					if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 						t.Fatal(err)

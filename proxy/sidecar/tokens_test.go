@@ -29,8 +29,8 @@ func (a *apiserver) reviewed() (tokens, access int) {
 	return a.tokenReviews, a.accessReviews
 }
 
-// What is served here needs nobody's review: the local server judges the token itself. Only a request
-// that leaves for a peer does, and the peer gets the user and never the token.
+// What is served here needs nobody's review: the local server judges the token itself. Only a
+// request that leaves for a peer does, and the peer gets the user and never the token.
 func TestTokensAreReviewedOnlyForPeers(t *testing.T) {
 	p := newPair(t, func(o *Options) { o.AccessLog = "" })
 	p.knowToken("good", authenticationv1.UserInfo{Username: "bot", UID: "7", Groups: []string{"bots"}, Extra: map[string]authenticationv1.ExtraValue{"key": {"id"}}})
@@ -129,6 +129,16 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 		if s, _ := a.last(common); s.proto != 1 {
 			t.Errorf("an anonymous request came by HTTP/%d, want 1", s.proto)
 		}
+	}
+}
+
+// The local server sees the request's own credentials, so what it says about them reaches the
+// client.
+func TestWarningsAboutTokensReachTheClient(t *testing.T) {
+	_, r := one(t)
+	got := r.get(r.client(nil, true), common, "Authorization", "Bearer  x")
+	if warning := got.header.Get("Warning"); got.code != http.StatusOK || !strings.Contains(warning, "extra space before the bearer token") {
+		t.Errorf("%d, warning %q", got.code, warning)
 	}
 }
 

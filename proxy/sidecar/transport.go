@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"maps"
 	"net"
 	"net/http"
@@ -118,12 +117,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // needsOwnConnection reports whether a request must not share a connection with others, because a
-// kube-apiserver may close an HTTP/2 connection: after a request of a caller whom it does not know (see
-// [caller.apart]) and, with --goaway-chance, after any. It then ignores requests that came later,
-// and the client sends them again on another connection, if it can.
+// kube-apiserver may close an HTTP/2 connection: after a request of a caller whom it does not know
+// (see [caller.apart]) and, with --goaway-chance, after any. It then ignores requests that came
+// later, and the client sends them again on another connection, if it can.
 func needsOwnConnection(r *http.Request) bool { return apart(r) || !repeatable(r) }
 
-// apart is [caller.apart]. On the way to a peer, the request is the user's whom the sidecar asserts.
+// apart is [caller.apart]. On the way to a peer, the request is the user's whom the sidecar
+// asserts.
 func apart(r *http.Request) bool {
 	if u, ok := apirequest.UserFrom(r.Context()); ok {
 		return wire.Anonymous(u)
@@ -190,44 +190,12 @@ func (c *credentials) anyoneTLS(ca *authorities, serverName string) *tls.Config 
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ca.pool(), ServerName: serverName}
 }
 
-// clientTLS adds the present front-proxy certificate to that of anyoneTLS. The certificate is always sent, also if the server's CA hint does not name its issuer. By
-// [tls.Config.Certificates] Go would send none then, and the server would take the request for
-// anonymous instead of refusing it.
+// clientTLS adds the present front-proxy certificate to that of anyoneTLS. The certificate is
+// always sent, also if the server's CA hint does not name its issuer. By [tls.Config.Certificates]
+// Go would send none then, and the server would take the request for anonymous instead of refusing
+// it.
 func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config {
 	certificate, config := c.proxyClient.current.Load(), c.anyoneTLS(ca, serverName)
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	return config
-}
-
-// serverTLS is the TLS server configuration for new connections. Client certificates are optional,
-// and verified with each request, because the authorities can change.
-type serverTLS struct {
-	credentials *credentials
-	current     atomic.Pointer[tls.Config]
-}
-
-func newServerTLS(c *credentials) *serverTLS {
-	s := &serverTLS{credentials: c}
-	s.renew()
-	return s
-}
-
-func (s *serverTLS) config() *tls.Config { return s.current.Load() }
-
-// renew takes the present certificate, and names the present authorities to clients, which choose
-// their certificate by them.
-func (s *serverTLS) renew() {
-	hint := x509.NewCertPool()
-	for _, a := range []*authorities{s.credentials.clientCA, s.credentials.requestHeaderCA} {
-		if a != nil {
-			hint.AppendCertsFromPEM(a.read[0])
-		}
-	}
-	s.current.Store(&tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
-		Certificates: []tls.Certificate{*s.credentials.serving.current.Load()},
-		ClientAuth:   tls.RequestClientCert,
-		ClientCAs:    hint,
-	})
 }

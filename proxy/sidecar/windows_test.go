@@ -15,19 +15,13 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// settings connects to a server by HTTP/2, and returns what it announces: its settings, and the
+// settings connects to a server of this world by HTTP/2, and returns what it announces: its settings, and the
 // window of the connection.
-func settings(t *testing.T, address string) (map[http2.SettingID]uint32, uint32) {
+func (w *world) settings(address string) (map[http2.SettingID]uint32, uint32) {
+	t := w.t
 	t.Helper()
-	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}) // of the test's own front door
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := w.dial(address)
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
 	framer := http2.NewFramer(conn, conn)
@@ -60,8 +54,8 @@ func settings(t *testing.T, address string) (map[http2.SettingID]uint32, uint32)
 // The front door announces what a kube-apiserver does (k8s.io/apiserver, secure_serving.go).
 func TestWindowsAreThoseOfAKubeAPIServer(t *testing.T) {
 	a, r := one(t)
-	want, wantWindow := settings(t, a.server.Listener.Addr().String())
-	got, window := settings(t, r.front)
+	want, wantWindow := r.settings(a.server.Listener.Addr().String())
+	got, window := r.settings(r.front)
 	for _, id := range []http2.SettingID{http2.SettingMaxConcurrentStreams, http2.SettingInitialWindowSize, http2.SettingMaxFrameSize} {
 		if got[id] != want[id] {
 			t.Errorf("%v is %d, and a kube-apiserver's %d", id, got[id], want[id])
@@ -140,8 +134,8 @@ func frontDoorOf(t *testing.T, handler http.Handler) (string, *http.Client) {
 	t.Helper()
 	w := newWorld(t)
 	certificate := w.serving.tls(t)
-	door := newFrontDoor(handler, func() *tls.Config {
-		return &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
+	door := newFrontDoor(handler, NewOptions().frontLimits(), func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}, nil
 	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	l := listen(t)
 	served := make(chan error, 1)

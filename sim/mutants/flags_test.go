@@ -19,6 +19,23 @@ func disobeys(change func(self proxy.ServerID, does *history.Configuration) bool
 	}
 }
 
+// direct is a defect by which something else is learnt than that a server without a proxy is at an
+// address.
+func direct(instead func(proxy.PeerAddress) proxy.Event) func(acted func()) sim.Defects {
+	return func(acted func()) sim.Defects {
+		return sim.Defects{Events: func(_ proxy.ServerID, events []proxy.Event) []proxy.Event {
+			return changed(events, func(e proxy.Event) proxy.Event {
+				address, ok := e.(proxy.PeerAddress)
+				if !ok || !address.Direct {
+					return e
+				}
+				acted()
+				return instead(address)
+			})
+		}}
+	}
+}
+
 // flags are mutants that show only where a flag is out of the ordinary.
 var flags = []mutant{
 	{
@@ -67,5 +84,15 @@ var flags = []mutant{
 			does.Emulates = ""
 			return ignored
 		}),
+	},
+	{
+		part: "flags", name: "direct-peers-not-asked",
+		wrong: "A server without a proxy is not asked, wherever it is said to be.",
+		plant: direct(func(e proxy.PeerAddress) proxy.Event { return proxy.PeerAddress{ID: e.ID} }),
+	},
+	{
+		part: "flags", name: "direct-peers-left-out",
+		wrong: "A server without a proxy counts for nothing.",
+		plant: direct(func(e proxy.PeerAddress) proxy.Event { return proxy.PeerGone{ID: e.ID} }),
 	},
 }

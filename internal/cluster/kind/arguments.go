@@ -109,5 +109,8 @@ func ProxyArguments() []string {
 		"--requestheader-client-ca-file=" + pkiDir + "/front-proxy-ca.crt",
 		"--requestheader-allowed-names=front-proxy-client",
 		"--access-log=" + accessLog,
+		// Servers with and without a sidecar have different ports there, and overwrite each other's in the
+		// kubernetes Service: whether a server is found would depend on the moment.
+		"--find-direct-peers=false",
 	}
 }

@@ -77,7 +77,7 @@ func OperatorProxyManifest() ([]byte, error) {
 func operatorArguments() []string {
 	arguments := slices.DeleteFunc(ProxyArguments(), func(a string) bool {
 		name, _, _ := strings.Cut(a, "=")
-		return slices.Contains([]string{"--access-log", "--bind-address", "--upstream"}, name)
+		return slices.Contains([]string{"--access-log", "--bind-address", "--upstream", "--find-direct-peers"}, name)
 	})
 	return append(arguments, "--bind-address=$(NODE_ADDRESS)", "--upstream=https://127.0.0.1:6443", "--upstream-server-name=kubernetes.default.svc")
 }

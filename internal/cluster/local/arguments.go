@@ -125,6 +125,7 @@ func ProxyArguments(p Place, f Files) []string {
 		"--kubeconfig=" + f.ownKubeconfig(p.Name),
 		"--access-log=" + f.access(p.Name),
 		"--requestheader-uid-headers=X-Remote-Uid",
+		"--find-direct-peers=" + strconv.FormatBool(p.setup().Direct),
 	}
 	address := p.peerAddressArguments()
 	if len(address) < 2 {

@@ -110,7 +110,7 @@ func TestProxyArguments(t *testing.T) {
 		"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-allowed-names": "front-proxy-client",
 		// Over loopback: not by any link, and around the switch.
 		"upstream": "https://127.0.0.1:6444", "upstream-ca-file": "keys/ca.crt", "kubeconfig": "keys/own-kubeconfig-b",
-		"access-log": "logs/b-access.jsonl",
+		"access-log": "logs/b-access.jsonl", "find-direct-peers": "false",
 	})
 }
 

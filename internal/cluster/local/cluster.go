@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -170,6 +171,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.lifecycle.MarkUp()
+	if slices.ContainsFunc(c.Servers, func(s *server) bool { return s.withSetup().setup().Direct }) {
+		return c.publishEndpoints(context.Background())
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster/lease"
@@ -16,12 +17,17 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configure gives the next incarnation of a server a setup; nil: none. It makes the certificates
-// and the decoy that the setup needs. The server must not be running.
+// Configure gives the next incarnation of a server a setup; nil: none. It makes the certificates,
+// the decoy and the addresses of all servers that the setup needs. The server must not be running.
 func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.Find(name)
 	if err != nil {
 		return err
+	}
+	if setup != nil && setup.Direct && slices.ContainsFunc(c.Servers, func(s *server) bool { return s.Ready() != nil }) {
+		if err := c.publishEndpoints(context.Background()); err != nil {
+			return fmt.Errorf("configure server %q: %w", name, err)
+		}
 	}
 	s.Lock()
 	defer s.Unlock()

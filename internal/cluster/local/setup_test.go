@@ -89,6 +89,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 			map[string]string{"feature-gates": "-", "peer-ca-file": "-", "peer-advertise-ip": "-", "requestheader-uid-headers": "-", "advertise-address": "198.19.0.2",
 				"requestheader-allowed-names": "front-proxy-client"},
 			map[string]string{"peer-ca-file": "keys/ca.crt"}},
+		"one that looks for servers without a sidecar": {scenario.Setup{Direct: true}, nil, map[string]string{"find-direct-peers": "true"}},
 		"an older self": {scenario.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,6 +81,9 @@ func merge(access, audit []handled) []handled {
 		case !matched[i]:
 			matched[i] = true
 			both[i].requested = a.requested
+			if both[i].User == "" && a.User != "" { // a bearer token's, which the sidecar had no need to learn
+				both[i].User, both[i].Unauthenticated = a.User, ""
+			}
 			both[i].Unauthenticated = cmp.Or(a.Unauthenticated, both[i].Unauthenticated)
 			if both[i].User == a.User { // the access log has the name only
 				both[i].Groups, both[i].UID, both[i].Extra = a.Groups, a.UID, a.Extra

@@ -100,7 +100,7 @@ func TestMergeCountsARequestOnceEachTimeItIsHandled(t *testing.T) {
 		"it outlasts a client that went away":         {[]handled{at(1, 4)}, []handled{at(2, 8)}, []handled{at(1, 4)}},
 		"tried twice behind the sidecar":              {[]handled{at(1, 9)}, []handled{at(2, 2), at(4, 8)}, []handled{at(1, 9)}},
 		"the order of the records does not matter":    {[]handled{at(5, 9), at(1, 4)}, []handled{at(6, 8), at(2, 3)}, []handled{at(5, 9), at(1, 4)}},
-		"the same moment, cut down to microseconds":   {[]handled{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}, []handled{at(1, 2)}, []handled{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms}}}},
+		"the same moment, cut down to microseconds":   {[]handled{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms, User: "jane"}}}, []handled{at(1, 2)}, []handled{{Hop: history.Hop{Operation: "x1", Server: "b", Start: ms + 900, End: 2 * ms, User: "jane"}}}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, c.want, merge(c.access, c.audit)) })
 	}
@@ -130,6 +130,18 @@ func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	door := handled{Hop: hop("b", 1, 9, true)}
 	compare(t, []handled{whole}, merge([]handled{door}, []handled{told("jane")}))
 	compare(t, []handled{door}, merge([]handled{door}, []handled{told("somebody-else")}))
+	// A sidecar does not learn of every token whose it is. Then a 401, of an aggregated API say, looks
+	// to it as if the token was bad.
+	unlearnt := door
+	unlearnt.User, unlearnt.Status, unlearnt.Unauthenticated = "", 401, notAuthenticated
+	known := whole
+	known.Status = 401
+	compare(t, []handled{known}, merge([]handled{unlearnt}, []handled{told("jane")}))
+	nobody := told("")
+	nobody.Groups, nobody.UID, nobody.Extra, nobody.Unauthenticated = "", "", "", "invalid bearer token"
+	refused := unlearnt
+	refused.Unauthenticated = "invalid bearer token"
+	compare(t, []handled{refused}, merge([]handled{unlearnt}, []handled{nobody}))
 }
 
 func TestSettle(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,83 @@ func TestBudgetIsTakenForWhatArrived(t *testing.T) {
 	}
 }
 
+// A body of unknown length, or a long one, is neither read first nor kept.
+func TestOnlyShortBodiesAreReadFirst(t *testing.T) {
+	for _, length := range []int64{-1, Bound + 1} {
+		budget := NewBudget()
+		read := 0
+		r := httptest.NewRequest("POST", "/", readerFunc(func(p []byte) (int, error) {
+			read += len(p)
+			return len(p), nil
+		}))
+		r.ContentLength = length
+		b := New(r, Options{Bound: Bound, Budget: budget, Caller: "a", Now: time.Now})
+		if err := b.Prefetch(); err != nil || read != 0 {
+			t.Errorf("length %d: %d bytes were read first, error %v", length, read, err)
+		}
+		reader, err := b.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reader.Read(make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if keeps := budget.Used() > 0; keeps != (length < 0) { // it is known of the second that it cannot be sent again
+			t.Errorf("length %d: %d bytes are kept of the first 100", length, budget.Used())
+		}
+		b.Close()
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// A client that sends, or for which a reader waits, is told from one that is idle.
+func TestIdle(t *testing.T) {
+	now := time.Unix(1000, 0)
+	reader, writer := io.Pipe()
+	r := httptest.NewRequest("POST", "/", reader)
+	r.ContentLength = 100
+	b := New(r, Options{Bound: Bound, Now: func() time.Time { return now }})
+	from, err := b.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, waits bool, idle time.Duration) {
+		t.Helper()
+		if waiting, got := b.Idle(now.Add(time.Minute)); waiting != waits || got != idle {
+			t.Errorf("%s: waiting %t, idle for %s; want %t, %s", when, waiting, got, waits, idle)
+		}
+	}
+	want("at first", false, forever)
+	arrive := func() {
+		t.Helper()
+		read := make(chan error, 1)
+		go func() {
+			_, err := from.Read(make([]byte, 4))
+			read <- err
+		}()
+		for !from.Waiting() {
+			runtime.Gosched()
+		}
+		if waiting, _ := b.Idle(now); !waiting {
+			t.Error("it is not waiting")
+		}
+		if _, err := writer.Write([]byte("half")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrive()
+	want("after bytes", false, time.Minute)
+	now = now.Add(time.Hour)
+	arrive()
+	want("after more", false, time.Minute)
+}
+
 // After the answer, nothing is kept for a request that is read slowly.
 func TestAnsweredKeepsNothing(t *testing.T) {
 	budget := NewBudget()
@@ -103,5 +181,17 @@ func TestAnsweredKeepsNothing(t *testing.T) {
 	}
 	if b.Answered(); budget.Used() != 0 {
 		t.Errorf("%d bytes are kept after the answer", budget.Used())
+	}
+}
+
+// A server may answer before anybody reads the body.
+func TestAnsweredBeforeAnyReaderKeepsNothing(t *testing.T) {
+	budget := NewBudget()
+	b := bodyOf(budget, "a", "content")
+	if err := b.Prefetch(); err != nil {
+		t.Fatal(err)
+	}
+	if b.Answered(); budget.Used() != 0 {
+		t.Errorf("%d bytes are kept", budget.Used())
 	}
 }

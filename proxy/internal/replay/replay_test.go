@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -93,6 +94,9 @@ func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 		_, err := given.Read(make([]byte, 8))
 		ended <- err
 	}()
+	for !given.Waiting() { // closed earlier, it would not have read
+		runtime.Gosched()
+	}
 	go func() {
 		given.Close()
 		writer.Write([]byte("longer than kept"))

@@ -1,0 +1,109 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// Each of these announces bodies on many streams of one connection, and lets the server wait for
+// them.
+const bodiesAtATime = 50
+
+// announcing announces bodies and sends none of them.
+func announcing(ctx context.Context, t *Target, i int) error {
+	return bodies(ctx, t, i, t.resource, func(*session, []uint32) { <-ctx.Done() })
+}
+
+// occupying does so on the paths of streams, which may last.
+func occupying(ctx context.Context, t *Target, i int) error {
+	return bodies(ctx, t, i, func(n int) string {
+		return t.Pod + []string{"/exec?command=true&stdout=true", "/attach?stdout=true", "/portforward", "/proxy/upload"}[n%4]
+	}, func(*session, []uint32) { <-ctx.Done() })
+}
+
+// trickling sends a byte of each body every second.
+func trickling(ctx context.Context, t *Target, i int) error {
+	return bodies(ctx, t, i, t.resource, func(s *session, streams []uint32) {
+		for ctx.Err() == nil {
+			for _, stream := range streams {
+				if s.WriteData(stream, false, []byte("{")) != nil {
+					return
+				}
+			}
+			rest(ctx, time.Second)
+		}
+	})
+}
+
+func bodies(ctx context.Context, t *Target, i int, path func(int) string, send func(*session, []uint32)) error {
+	token := t.token(i)
+	if i%3 == 0 {
+		token = "" // anonymous
+	}
+	s, err := t.open(ctx, token, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	var streams []uint32
+	for n := range bodiesAtATime {
+		stream, err := s.ask("POST", path(i+n), false, "content-type", "application/json", "content-length", "3000000")
+		if err != nil {
+			return nil
+		}
+		streams = append(streams, stream)
+	}
+	send(s, streams)
+	return nil
+}
+
+const ofJSON = "Content-Type: application/json\r\n"
+
+// uploading sends whole bodies of 3 MB, to be refused.
+func uploading(ctx context.Context, t *Target, i int) error {
+	return t.exchange(ctx, func(conn net.Conn) error {
+		const size = 3 << 20
+		if _, err := fmt.Fprintf(conn, "POST %s%s%sContent-Length: %d\r\n\r\n", t.resource(i), t.as(i), ofJSON, size); err != nil {
+			return err
+		}
+		go func() { _, _ = io.CopyN(conn, spaces{}, size) }() // ends with the connection
+		return nil
+	})
+}
+
+// expecting asks whether it may send a body, and then does not.
+func expecting(ctx context.Context, t *Target, i int) error {
+	return t.exchange(ctx, func(conn net.Conn) error {
+		_, err := fmt.Fprintf(conn, "POST %s%s%sContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", t.resource(i), t.as(i), ofJSON)
+		return err
+	})
+}
+
+// spaces is white space without end, with which JSON may begin.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// exchange writes something by HTTP/1.1, and reads until the server ends the connection, or for some
+// seconds.
+func (t *Target) exchange(ctx context.Context, write func(net.Conn) error) error {
+	conn, err := t.dial(ctx, "http/1.1")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if write(conn) != nil {
+		return nil // the server has ended the connection
+	}
+	_, _ = io.Copy(io.Discard, conn)
+	return nil
+}

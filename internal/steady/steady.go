@@ -1,0 +1,117 @@
+// Package steady judges whether what a process uses, such as its goroutines, grows while the load on
+// it stays the same.
+package steady
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Sample is a measurement.
+type Sample struct {
+	At    time.Duration `json:"at"` // since some moment
+	Value float64       `json:"value"`
+}
+
+// Limits say what counts as growth. All fields are needed, of Share and Amount one.
+type Limits struct {
+	// Share and Amount are what the value may grow by from the first third of the time to the last:
+	// a share of the first, or an amount. The greater one counts.
+	Share, Amount float64
+	// Samples and Time are the least for which there is a verdict.
+	Samples int
+	Time    time.Duration
+}
+
+// Outcome is that of a verdict.
+type Outcome string
+
+// The outcomes.
+const (
+	Steady       Outcome = "steady"
+	Grows        Outcome = "grows"
+	Inconclusive Outcome = "inconclusive"
+)
+
+// Verdict is what the samples show.
+type Verdict struct {
+	Outcome Outcome
+	// Reason says why it is inconclusive, or what was seen.
+	Reason string
+}
+
+// Judge compares the medians of three thirds of the time. The value grows if the last third is
+// higher than the first by more than the limit, and still rises in the end: what rises once and then
+// stays is a cache that has filled. Where the values of one of the last two thirds differ from each
+// other by more than the limit, a growth of that size could not be seen, and only a greater one is
+// found. The order of the samples does not matter.
+func Judge(samples []Sample, l Limits) Verdict {
+	samples = slices.SortedFunc(slices.Values(samples), func(a, b Sample) int { return cmp.Compare(a.At, b.At) })
+	if len(samples) < max(3, l.Samples) {
+		return Verdict{Inconclusive, fmt.Sprintf("too few: %d of at least %d samples", len(samples), max(3, l.Samples))}
+	}
+	begin := samples[0].At
+	whole := samples[len(samples)-1].At - begin
+	if whole < l.Time || whole <= 0 {
+		return Verdict{Inconclusive, fmt.Sprintf("too short: %s of at least %s", whole, l.Time)}
+	}
+	var thirds [3][]float64
+	for _, s := range samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			return Verdict{Inconclusive, fmt.Sprintf("the value after %s is %v", s.At-begin, s.Value)}
+		}
+		i := min(2, int(3*(s.At-begin)/whole))
+		thirds[i] = append(thirds[i], s.Value)
+	}
+	var medians [3]float64
+	noise := 0.0
+	for i, third := range thirds {
+		if len(third) == 0 {
+			return Verdict{Inconclusive, fmt.Sprintf("no sample in the third of the time that begins after %s", time.Duration(i)*whole/3)}
+		}
+		slices.Sort(third)
+		medians[i] = quantile(third, 0.5)
+		if i > 0 { // the first may rise to where the others stay
+			noise = max(noise, quantile(third, 0.75)-quantile(third, 0.25))
+		}
+	}
+	limit := max(l.Amount, l.Share*medians[0])
+	seen := fmt.Sprintf("%s, %s, %s in the thirds of %s; the limit is %s more, and half of the values of a later third are within %s",
+		number(medians[0]), number(medians[1]), number(medians[2]), whole.Round(time.Second), number(limit), number(noise))
+	switch growth := medians[2] - medians[0]; {
+	case growth > max(limit, noise) && medians[2]-medians[1] > growth/4:
+		return Verdict{Grows, seen}
+	case noise > limit:
+		return Verdict{Inconclusive, "too noisy: " + seen}
+	default:
+		return Verdict{Steady, seen}
+	}
+}
+
+// Median is the value in the middle, NaN without samples.
+func Median(samples []Sample) float64 {
+	if len(samples) == 0 {
+		return math.NaN()
+	}
+	var values []float64
+	for _, s := range samples {
+		values = append(values, s.Value)
+	}
+	slices.Sort(values)
+	return quantile(values, 0.5)
+}
+
+// quantile of sorted values.
+func quantile(sorted []float64, q float64) float64 {
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
+
+func number(v float64) string {
+	if math.Abs(v) >= 1<<20 {
+		return fmt.Sprintf("%.1f Mi", v/(1<<20))
+	}
+	return fmt.Sprintf("%.4g", v)
+}

@@ -1,0 +1,74 @@
+package proxy
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// lacksPath is how a kube-apiserver answers for a path of a resource that it does not serve.
+func lacksPath() *http.Response {
+	return says(http.StatusNotFound, "404 page not found\n", "Content-Type", "text/plain; charset=utf-8")
+}
+
+// A server without a proxy cannot say that it refuses a hop. Its 404 for the path says it.
+func TestDirectPeerThatDoesNotServe(t *testing.T) {
+	const pod = "/apis/new.k8s.io/v1/proxy/namespaces/default/gadgets/x"
+	object := func() *http.Response {
+		return says(http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, "Content-Type", "application/json")
+	}
+	served := func() *http.Response { return says(http.StatusOK, "{}", "Content-Type", "application/json") }
+	for name, c := range map[string]struct {
+		policy   Policy
+		direct   bool // peer a; peer b has a proxy
+		path     string
+		a, b     *http.Response
+		code     int
+		outcomes []string
+	}{
+		"it does not, and another does":     {Reference(), true, gadgetsPath, lacksPath(), served(), http.StatusOK, []string{"a refused", "b answered"}},
+		"nor does the other":                {Reference(), true, gadgetsPath, lacksPath(), says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), http.StatusServiceUnavailable, []string{"a refused", "b refused"}},
+		"it does, and there is no object":   {Reference(), true, gadgetsPath + "/x", object(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it fails":                          {Reference(), true, gadgetsPath, says(http.StatusServiceUnavailable, ""), served(), http.StatusServiceUnavailable, []string{"a answered"}},
+		"what stands behind it says so":     {Reference(), true, pod, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it has a proxy, which refuses":     {Reference(), false, gadgetsPath, says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), served(), http.StatusOK, []string{"a refused", "b answered"}},
+		"it has a proxy, and does not":      {Reference(), false, gadgetsPath, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it does not, and upstream is told": {Upstream137(), true, gadgetsPath, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := append(capablePeers(nil, "a", "b"), PeerAddress{ID: "a", Address: "a.test:6443", Direct: c.direct})
+			s := newShell(t, c.policy, events, transportFunc(func(r *http.Request) (*http.Response, error) {
+				if r.Header.Get(HopHeader) == "" || r.Header.Get("X-Remote-User") != "alice" {
+					t.Errorf("a peer got %v: want the mark of a hop, and the user", r.Header)
+				}
+				return map[string]*http.Response{"a.test:6443": c.a, "b.test:6443": c.b}[r.URL.Host], nil
+			}))
+			if got := s.ask("GET", c.path, ""); got.Code != c.code {
+				t.Errorf("%d %s, want %d", got.Code, got.Body, c.code)
+			}
+			if diff := cmp.Diff(c.outcomes, s.seen.outcomes()); diff != "" {
+				t.Errorf("attempts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// At the same address a proxy may begin or cease to stand in front.
+func TestDirectChangesAtOneAddress(t *testing.T) {
+	known := NewTable(Reference(), "self")
+	for _, e := range capablePeers(nil, "a") {
+		known = known.Observe(e)
+	}
+	before, _ := known.Peer("a")
+	direct := known.Observe(PeerAddress{ID: "a", Address: before.Address, Direct: true})
+	if after, _ := direct.Peer("a"); !after.Direct || after.Address != before.Address || after.Learned != before.Learned {
+		t.Errorf("%+v became %+v: want only Direct changed", before, after)
+	}
+	if direct.Observe(PeerAddress{ID: "a", Address: before.Address, Direct: true}) != direct {
+		t.Error("the same again is a change")
+	}
+	if again, _ := direct.Observe(PeerAddress{ID: "a", Address: before.Address}).Peer("a"); again.Direct {
+		t.Error("it stays direct when a proxy publishes the address")
+	}
+}

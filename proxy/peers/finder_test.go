@@ -1,0 +1,308 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// places is who is where: the names in the certificate at each address.
+type places struct {
+	mu    sync.Mutex
+	names map[string][]string
+	asked int
+}
+
+func (p *places) identify(_ context.Context, address string) (*x509.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	names, ok := p.names[address]
+	if !ok {
+		return nil, errors.New("connection refused")
+	}
+	return &x509.Certificate{DNSNames: append([]string{"kubernetes.default.svc"}, names...)}, nil
+}
+
+func (p *places) move(address string, names ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names[address] = names; len(names) == 0 {
+		delete(p.names, address)
+	}
+}
+
+// search is a finder whose roster lists servers a, b and c, of hosts of these names, without proxies,
+// and server "self" of host-self.
+type search struct {
+	*finder
+	*places
+	roster *script
+	at     time.Time
+	log    bytes.Buffer
+}
+
+func newSearch(static ...StaticPeer) *search {
+	s := &search{places: &places{names: map[string][]string{}}, roster: newScript(RosterConfig{Direct: static}), at: epoch}
+	log := slog.New(slog.NewTextHandler(&s.log, nil))
+	s.finder = &finder{
+		leases:   &leaseWatch{log: log, roster: s.roster.Roster, tell: func([]proxy.Event) {}},
+		identify: s.places.identify, static: static, log: log,
+	}
+	for id, host := range map[proxy.ServerID]string{"a": "host-a", "b": "host-b", "c": "host-c", "self": "host-self", "unnamed": ""} {
+		s.roster.Identity(IdentityLease{ID: id, Holder: "h", Renewed: epoch, Host: host}, epoch)
+	}
+	s.roster.Changes()
+	return s
+}
+
+func (s *search) proxied(id proxy.ServerID, address string) {
+	s.roster.Endpoint(EndpointLease{ID: id, Holder: "i", Renewed: s.roster.now, Duration: leaseDuration, Address: address}, s.roster.now)
+	s.roster.Changes()
+}
+
+func slice(name string, port int32, addresses ...string) *discoveryv1.EndpointSlice {
+	of := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: serviceName}},
+		Ports:      []discoveryv1.EndpointPort{{Port: &port}},
+	}
+	for _, a := range addresses {
+		of.Endpoints = append(of.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+	}
+	return of
+}
+
+// lists are the addresses 192.0.2.1 and so on, at which servers are listed.
+func (s *search) lists(last ...string) {
+	var ips []string
+	for _, l := range last {
+		ips = append(ips, "192.0.2."+l)
+	}
+	s.list(slice(serviceName, 6443, ips...), false)
+}
+
+// finds looks, a second later, and returns the last octets of what is found.
+func (s *search) finds() map[proxy.ServerID]string {
+	s.at = s.at.Add(time.Second)
+	s.look(context.Background(), s.at)
+	found := map[proxy.ServerID]string{}
+	for id, m := range s.roster.members {
+		if m.reported.direct {
+			found[id] = strings.TrimSuffix(strings.TrimPrefix(m.reported.address, "192.0.2."), ":6443")
+		}
+	}
+	return found
+}
+
+func TestFinder(t *testing.T) {
+	none := map[proxy.ServerID]string{}
+	for name, tc := range map[string]struct {
+		do   func(*search)
+		want map[proxy.ServerID]string
+	}{
+		"by the names in certificates": {func(s *search) {
+			s.lists("1", "2", "3")
+			s.move("192.0.2.1:6443", "host-b")
+			s.move("192.0.2.2:6443", "other", "host-a")
+		}, map[proxy.ServerID]string{"a": "2", "b": "1"}},
+		"not by a name that nearly fits": {func(s *search) {
+			s.lists("1", "2", "3")
+			s.move("192.0.2.1:6443", "host-a2", "xhost-a")
+			s.move("192.0.2.2:6443", "host-a.example")
+			s.move("192.0.2.3:6443", "host", "")
+		}, none},
+		"not by a certificate for several": {func(s *search) {
+			s.lists("1", "2")
+			s.move("192.0.2.1:6443", "host-a", "host-b")
+			s.move("192.0.2.2:6443", "host-c")
+		}, map[proxy.ServerID]string{"c": "2"}},
+		"not by one for this server too": {func(s *search) { s.lists("1"); s.move("192.0.2.1:6443", "host-a", "host-self") }, none},
+		"not by one for a server that has a proxy too": {func(s *search) {
+			s.proxied("b", "192.0.2.9:6443")
+			s.lists("1")
+			s.move("192.0.2.1:6443", "host-a", "host-b")
+		}, none},
+		"not what has a proxy": {func(s *search) {
+			s.proxied("b", "192.0.2.1:6443")
+			s.lists("1", "2")
+			s.move("192.0.2.1:6443", "host-b")
+		}, none},
+		"not what says itself where it is": {func(s *search) {
+			s.roster.config.Advertised = true
+			s.roster.Identity(IdentityLease{ID: "a", Holder: "h", Renewed: epoch, Host: "host-a", Address: "192.0.2.8:6443"}, epoch)
+			s.roster.Changes()
+			s.lists("1")
+			s.move("192.0.2.1:6443", "host-a")
+		}, map[proxy.ServerID]string{"a": "8"}},
+		"not what has ended": {func(s *search) {
+			s.roster.IdentityGone("a", epoch)
+			s.roster.Changes()
+			s.lists("1")
+			s.move("192.0.2.1:6443", "host-a")
+		}, none},
+		"not in another slice of the Service": {func(s *search) {
+			s.list(slice("kubernetes-abcde", 6443, "192.0.2.1"), false)
+			s.move("192.0.2.1:6443", "host-a")
+		}, none},
+		"not in another namespace": {func(s *search) {
+			of := slice(serviceName, 6443, "192.0.2.1")
+			of.Namespace = "kube-system"
+			s.list(of, false)
+			s.move("192.0.2.1:6443", "host-a")
+		}, none},
+		"not after the slice was deleted": {func(s *search) {
+			s.list(slice(serviceName, 6443, "192.0.2.1"), false)
+			s.list(cache.DeletedFinalStateUnknown{Obj: slice(serviceName, 6443, "192.0.2.1")}, true)
+			s.move("192.0.2.1:6443", "host-a")
+		}, none},
+		"not what is no address, or no port": {func(s *search) {
+			of, udp := slice(serviceName, 6443, "0.0.0.0", "not an address", "192.0.2.1"), corev1.ProtocolUDP
+			of.Ports = append(of.Ports, discoveryv1.EndpointPort{})
+			of.Ports[0].Protocol = &udp
+			s.list(of, false)
+			s.move("192.0.2.1:6443", "host-a")
+			s.move("0.0.0.0:6443", "host-b")
+		}, none},
+		"the first of two addresses": {func(s *search) {
+			s.lists("2", "1")
+			s.move("192.0.2.1:6443", "host-a")
+			s.move("192.0.2.2:6443", "host-a")
+		}, map[proxy.ServerID]string{"a": "1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSearch()
+			tc.do(s)
+			if diff := cmp.Diff(tc.want, s.finds()); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What was found is kept until something else is known of the server or of its address.
+func TestFinderKeepsAndForgets(t *testing.T) {
+	const here = "192.0.2.1:6443"
+	kept := map[proxy.ServerID]string{"a": "1"}
+	for name, tc := range map[string]struct {
+		do   func(*search)
+		want map[proxy.ServerID]string
+	}{
+		"nothing":                     {func(*search) {}, kept},
+		"it does not answer":          {func(s *search) { s.move(here) }, kept},
+		"it is no longer listed":      {func(s *search) { s.lists() }, kept},
+		"neither":                     {func(s *search) { s.lists(); s.move(here) }, kept},
+		"another server is there":     {func(s *search) { s.move(here, "host-b") }, map[proxy.ServerID]string{"b": "1"}},
+		"another, and it has a proxy": {func(s *search) { s.proxied("b", here); s.move(here, "host-b") }, map[proxy.ServerID]string{}},
+		"it has moved": {func(s *search) { s.lists("2"); s.move(here, "x"); s.move("192.0.2.2:6443", "host-a") },
+			map[proxy.ServerID]string{"a": "2"}},
+		"it has a proxy": {func(s *search) { s.proxied("a", here) }, map[proxy.ServerID]string{}},
+		"it has ended":   {func(s *search) { s.roster.IdentityGone("a", epoch); s.roster.Changes() }, map[proxy.ServerID]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSearch()
+			s.lists("1")
+			s.move(here, "host-a")
+			if diff := cmp.Diff(kept, s.finds()); diff != "" {
+				t.Fatalf("at first (-want +got):\n%s", diff)
+			}
+			tc.do(s)
+			s.at = s.at.Add(confirmEvery)
+			if diff := cmp.Diff(tc.want, s.finds()); diff != "" {
+				t.Errorf("later (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Nobody is dialled while every server is known, and an address of the configuration is not looked up.
+func TestFinderAsksOnlyIfItMust(t *testing.T) {
+	s := newSearch(StaticPeer{"a", "192.0.2.7:6443"})
+	s.lists("1", "2")
+	s.move("192.0.2.1:6443", "host-a")
+	s.move("192.0.2.2:6443", "host-b")
+	if diff := cmp.Diff(map[proxy.ServerID]string{"a": "7", "b": "2"}, s.finds()); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	s.proxied("c", "192.0.2.3:6443")
+	asked := s.asked
+	if s.finds(); s.asked != asked {
+		t.Error("addresses were asked a second after all had been found")
+	}
+	s.at = s.at.Add(confirmEvery)
+	if s.finds(); s.asked == asked {
+		t.Error("what was found is not confirmed")
+	}
+	s.proxied("b", "192.0.2.2:6443")
+	s.finds()
+	asked, s.at = s.asked, s.at.Add(time.Hour)
+	if s.finds(); s.asked != asked {
+		t.Error("addresses were asked although every server has a proxy or an address")
+	}
+}
+
+// A certificate for several servers is an error of the configuration: the log says so, once.
+func TestFinderLogsAmbiguousCertificates(t *testing.T) {
+	s := newSearch()
+	s.lists("1")
+	s.move("192.0.2.1:6443", "host-a", "host-b")
+	for range 3 {
+		s.finds()
+	}
+	if got := s.log.String(); strings.Count(got, "192.0.2.1:6443") != 1 || !strings.Contains(got, "valid for several") {
+		t.Errorf("logged %q", got)
+	}
+}
+
+// The slice is watched: its addresses may come later.
+func TestFinderWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearch()
+		s.move("192.0.2.1:6443", "host-a")
+		s.move("192.0.2.2:6443", "host-a")
+		client := fake.NewClientset(slice("kubernetes-xyz", 6443, "192.0.2.2"))
+		ctx, cancel := context.WithCancel(t.Context())
+		var ended error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			ended = s.run(ctx, client, func(err error) { t.Error(err) })
+		}()
+		found := func() string {
+			s.leases.mu.Lock()
+			defer s.leases.mu.Unlock()
+			return s.roster.members["a"].reported.address
+		}
+		time.Sleep(3 * time.Second)
+		if got := found(); got != "" {
+			t.Errorf("found at %s before it was listed", got)
+		}
+		if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice(serviceName, 6443, "192.0.2.1"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		if got := found(); got != "192.0.2.1:6443" {
+			t.Errorf("found at %q, want where it is listed", got)
+		}
+		cancel()
+		<-done
+		if ended != nil {
+			t.Error(ended)
+		}
+	})
+}

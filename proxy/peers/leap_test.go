@@ -1,0 +1,148 @@
+package peers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/internal/leap"
+)
+
+// Peers are asked after as much time as before if somebody sets the clock of this server.
+func TestRoundsOfAClockThatLeaps(t *testing.T) {
+	ids := []proxy.ServerID{"a", "b"}
+	rounds := 0
+	for seed := range uint64(200) {
+		for _, policy := range proxy.Presets() {
+			random := rand.New(rand.NewPCG(seed, 0))
+			now, ahead := time.Now(), time.Duration(0)
+			steady, leaping := NewSchedule(policy, nil), NewSchedule(policy, nil)
+			for step := range 60 {
+				now = now.Add([]time.Duration{time.Millisecond, time.Second, 30 * time.Second, 10 * time.Minute}[random.IntN(4)])
+				if random.IntN(4) == 0 {
+					ahead += []time.Duration{-time.Hour, time.Hour}[random.IntN(2)]
+				}
+				kind, id, failed := random.IntN(5), ids[random.IntN(2)], random.IntN(2) == 0
+				do := func(s *Schedule, now time.Time) (lines []string) {
+					switch kind {
+					case 0:
+						s.Learn(proxy.PeerAppeared{ID: id, Incarnation: fmt.Sprint(step)}, now)
+					case 1:
+						s.Learn(proxy.PeerGone{ID: id}, now)
+					case 2:
+						s.Learn(proxy.PeerChanged{ID: id}, now)
+					case 3:
+						s.Changed(now)
+					}
+					for _, r := range s.Due(now) {
+						lines = append(lines, fmt.Sprintf("%+v", r))
+						s.Finished(r, failed, now)
+					}
+					if at, ok := s.Wake(); ok {
+						lines = append(lines, at.Sub(now).String())
+					}
+					return lines
+				}
+				want, got := do(steady, now), do(leaping, leap.Wall(now, ahead))
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("%s, seed %d, step %d, the clock is %s ahead (-steady +leaping):\n%s", policy.Name, seed, step, ahead, diff)
+				}
+				rounds += len(want)
+			}
+		}
+	}
+	if rounds < 1000 {
+		t.Errorf("%d rounds: this proves nothing", rounds)
+	}
+}
+
+// A server whose clock is set, here or where a lease is written, is live or gone as long as before.
+func TestLeasesOfAClockThatLeaps(t *testing.T) {
+	events := map[string]int{}
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		now, here := time.Now(), time.Duration(0)
+		there := map[proxy.ServerID]time.Duration{}
+		config := RosterConfig{Self: "self", StaleAfter: time.Minute}
+		steady, leaping := NewRoster(config), NewRoster(config)
+		endpoint := func(id proxy.ServerID, ahead time.Duration, at time.Time) EndpointLease {
+			return EndpointLease{ID: id, Holder: "1", Renewed: at.Round(0).Add(ahead), Duration: leaseDuration, Address: "192.0.2.1:1"}
+		}
+		identity := func(id proxy.ServerID, ahead time.Duration, at time.Time) IdentityLease {
+			return IdentityLease{ID: id, Holder: "1", Renewed: at.Round(0).Add(ahead)}
+		}
+		for _, r := range []*Roster{steady, leaping} { // the first sight of a lease uses the time in it
+			for _, id := range []proxy.ServerID{"a", "b"} {
+				r.Endpoint(endpoint(id, 0, now), now)
+				r.Identity(identity(id, 0, now), now)
+			}
+			r.Changes()
+		}
+		silent := map[proxy.ServerID]bool{}
+		for step := range 200 {
+			now = now.Add(5 * time.Second)
+			switch random.IntN(20) {
+			case 0:
+				here += []time.Duration{-time.Hour, time.Hour}[random.IntN(2)]
+			case 1:
+				there["a"] += []time.Duration{-time.Hour, time.Hour}[random.IntN(2)]
+			case 2:
+				silent["a"] = !silent["a"]
+			}
+			renew := func(r *Roster, ahead map[proxy.ServerID]time.Duration, seen time.Time) []proxy.Event {
+				for _, id := range []proxy.ServerID{"a", "b", "self"} {
+					if !silent[id] {
+						r.Endpoint(endpoint(id, ahead[id], now), seen)
+						r.Identity(identity(id, ahead[id], now), seen)
+					}
+				}
+				return r.Changes()
+			}
+			want, got := renew(steady, nil, now), renew(leaping, there, leap.Wall(now, here))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("seed %d, step %d, the clock is %s ahead here and %s there (-steady +leaping):\n%s", seed, step, here, there["a"], diff)
+			}
+			for _, e := range want {
+				events[fmt.Sprintf("%T", e)]++
+			}
+		}
+	}
+	if events["proxy.PeerAddress"] < 100 {
+		t.Errorf("%v: this proves nothing", events)
+	}
+}
+
+// The first sight of a lease is by two clocks. If this server's is ahead, a peer has no address until
+// its next renewal, and is still known to be there; if it is behind, a dead peer is asked for once more.
+func TestFirstSightOfALeaseByAnotherClock(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		ahead   time.Duration // of this server's clock
+		address bool
+		live    bool
+	}{
+		"the same":              {0, true, true},
+		"ahead by five seconds": {5 * time.Second, true, true},
+		"ahead by an hour":      {time.Hour, false, true},
+		"behind by an hour":     {-time.Hour, true, true},
+		"ahead by two hours":    {2 * time.Hour, false, false}, // not to be told from a server that died then
+	} {
+		r := NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})
+		lease := EndpointLease{ID: "a", Holder: "1", Renewed: now.Round(0), Duration: leaseDuration, Address: "192.0.2.1:1"}
+		here := leap.Wall(now, c.ahead)
+		r.Endpoint(lease, here)
+		state := r.join("a", r.members["a"])
+		if state.live != c.live || (state.address != "") != c.address {
+			t.Errorf("%s: %+v; want live %t, with an address %t", name, state, c.live, c.address)
+		}
+		lease.Renewed = lease.Renewed.Add(5 * time.Second)
+		r.Endpoint(lease, here.Add(5*time.Second))
+		if state := r.join("a", r.members["a"]); !state.live || state.address == "" {
+			t.Errorf("%s, after the next renewal: %+v", name, state)
+		}
+	}
+}
