@@ -63,6 +63,7 @@ func pieces(t *Table) map[string]string {
 		put(name+"incarnation", p.incarnation)
 		put(name+"version", p.version)
 		put(name+"address", p.address)
+		flag(name+"direct", p.direct)
 		put(name+"ejected until", seconds(p.ejected))
 		for root := range roots {
 			put(name+root.Path(), list(p.learnt[root].groups))
@@ -167,6 +168,7 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"a peer leaves that nobody knows", PeerGone{"c"}, nil},
 		{"a peer moves", PeerAddress{ID: "a", Address: "a:7443"}, map[string]string{"a address": "a:7443", "a ejected until": "-"}},
 		{"a peer's address is no longer known", PeerAddress{ID: "a", Address: ""}, map[string]string{"a address": "-", "a ejected until": "-"}},
+		{"a server without a proxy is at a peer's address", PeerAddress{ID: "a", Address: "a:6443", Direct: true}, map[string]string{"a direct": "yes", "a ejected until": "-"}},
 		{"a peer's address as it was", PeerAddress{ID: "a", Address: "a:6443"}, nil},
 		{"no address of a peer that nobody knows", PeerAddress{ID: "c", Address: ""}, nil},
 		{"an address of a peer that nobody knows", PeerAddress{ID: "c", Address: "c:1"}, map[string]string{"c known": "yes", "c address": "c:1"}},

@@ -213,3 +213,34 @@ func TestNotModifiedCountsAsTheDocument(t *testing.T) {
 	want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "other resources"}.check(t, verdictOf(t, stale.h, name))
 	want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "lacks what is served"}.check(t, verdictOf(t, stale.h, "DiscoveryComplete"))
 }
+
+// An answer is in a form that was asked for: a type of the list, or one that a wildcard covers. What
+// only begins or ends like it is another.
+func TestWhichMediaTypesWereAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		accept, got string // "" got: JSON
+		want        ruling
+	}{
+		{"", "text/html", rulingNone},
+		{"application/json", "", rulingRight}, {"application/json", "application/json", rulingRight},
+		{"application/json", "application/yaml", rulingWrong}, {"application/yaml", "", rulingWrong},
+		{"application/yaml, application/json", "", rulingRight}, {"application/yaml,application/cbor", "", rulingWrong},
+		{"Application/JSON ; q=0.9", "", rulingRight}, {"application/json;as=Table;v=v1", "", rulingRight},
+		{"*/*", "text/html", rulingRight}, {"application/yaml,*/*;q=0.1", "text/html", rulingRight}, {"*", "text/html", rulingWrong},
+		{"application/*", "", rulingRight}, {"text/*", "", rulingWrong}, {"text/*", "text/html", rulingRight},
+		{"app/*", "", rulingWrong}, {"application", "", rulingWrong}, {"application/", "", rulingWrong}, {"application/js", "", rulingWrong},
+		{"application/json", "application/jsonp", rulingWrong}, {"application/json", "application/js", rulingWrong},
+		{"application/cbor", "application/cbor-seq", rulingRight}, {"application/cbor-seq", "application/cbor", rulingWrong},
+		{"application/cbor", "application/cbor-seq2", rulingWrong},
+	} {
+		op := &history.Operation{Status: 200}
+		media(c.accept, c.got)(op)
+		if got := ruleInKind(op); got != c.want {
+			t.Errorf("asked for %q, got %q: %v, want %v", c.accept, c.got, got, c.want)
+		}
+	}
+	nothing := &history.Operation{Status: 200, Accept: "text/html"}
+	if got := ruleInKind(nothing); got != rulingNone {
+		t.Errorf("no body: %v, want %v", got, rulingNone)
+	}
+}

@@ -68,6 +68,9 @@ func standIn(args []string) (int, error) {
 	if err := os.Setenv("PATH", s.Path); err != nil {
 		return 0, err
 	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil { // when gremlins ends
+		return 0, err
+	}
 	switch {
 	case slices.Contains(args, "-coverprofile"):
 		// Packages below this one are measured by themselves.

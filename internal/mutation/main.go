@@ -181,6 +181,7 @@ func (c campaign) measure(ctx context.Context, p goPackage) (row, error) {
 	gremlins.Env = append(os.Environ(), "PATH="+scratch+":"+os.Getenv("PATH"), stateVariable+"="+stateFile)
 	gremlins.Stdout, gremlins.Stderr = os.Stdout, os.Stderr
 	gremlins.Cancel = func() error { return gremlins.Process.Signal(os.Interrupt) }
+	gremlins.WaitDelay = 10 * time.Second // it would wait for the mutants that it has begun
 	if err := gremlins.Run(); err != nil {
 		return r, fmt.Errorf("gremlins: %w", err)
 	}

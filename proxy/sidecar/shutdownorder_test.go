@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -47,7 +48,11 @@ func TestOrderOfAShutdown(t *testing.T) {
 	defer watch.Body.Close()
 	lines := bufio.NewReader(watch.Body)
 	event := func(said string) error {
-		a.events <- said
+		select {
+		case a.events <- said:
+		case <-time.After(20 * time.Second):
+			return errors.New("nobody watches")
+		}
 		got, err := lines.ReadString('\n')
 		if err == nil && got != said+"\n" {
 			t.Errorf("the watch says %q, want %q", got, said)

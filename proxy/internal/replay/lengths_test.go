@@ -212,3 +212,29 @@ func TestIdleSinceTheLastByte(t *testing.T) {
 		t.Errorf("of no body: waiting %t, idle %s", waiting, idle)
 	}
 }
+
+// fails is a client whose last byte comes together with an error.
+type fails struct{ err error }
+
+func (f fails) Read(p []byte) (int, error) { return copy(p, "x"), f.err }
+
+// The end comes with the first reading that finds no more, and an error with the bytes before it.
+func TestEndsAndErrorsComeAtOnce(t *testing.T) {
+	read := func(from io.Reader) (n int, err error) {
+		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, Options{Bound: 10, Now: time.Now})
+		r, err := b.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Read(make([]byte, 4))
+	}
+	if n, err := read(strings.NewReader("")); n != 0 || err != io.EOF {
+		t.Errorf("an empty body: %d, %v", n, err)
+	}
+	if n, err := read(fails{io.ErrClosedPipe}); n != 1 || err != io.ErrClosedPipe {
+		t.Errorf("a byte and an error: %d, %v", n, err)
+	}
+	if n, err := read(fails{io.EOF}); n != 1 || err != nil {
+		t.Errorf("the last byte and the end: %d, %v", n, err)
+	}
+}
