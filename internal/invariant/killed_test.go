@@ -17,7 +17,11 @@ func TestKilledAndCrashedServersAreJudgedAlike(t *testing.T) {
 		all := map[string]string{}
 		for _, v := range Judge(h) {
 			if v.Name != "NoCrash" {
-				all[v.Name] = fmt.Sprintf("%s of %d with %d violations, %d unjudgeable, %d unruled", v.Outcome, v.Checked, v.Violations, v.Unjudgeable, v.Unruled)
+				var signatures []Signature
+				for _, e := range v.Evidence {
+					signatures = append(signatures, e.Signature)
+				}
+				all[v.Name] = fmt.Sprint(signatures) + fmt.Sprintf(" %s of %d with %d violations, %d unjudgeable, %d unruled", v.Outcome, v.Checked, v.Violations, v.Unjudgeable, v.Unruled)
 			}
 		}
 		return all
