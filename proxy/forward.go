@@ -56,7 +56,10 @@ func (e *exchange) forward(d Decision) {
 		e.fail(err)
 		return
 	}
-	e.r, f.user = e.r.WithContext(apirequest.WithUser(e.r.Context(), u)), u
+	f.user = u
+	if e.h.identifies {
+		e.r = e.r.WithContext(apirequest.WithUser(e.r.Context(), u))
+	}
 	header, err := e.h.peerHeader(e.r, u, f.protocol, e.policy.Quirks)
 	if err != nil {
 		e.fail(err)

@@ -109,6 +109,10 @@ type Handler struct {
 	tracer   *tracer
 	log      *slog.Logger
 
+	// identifies says that a request's context may lack its user. One that has it is left alone:
+	// contexts derived from a caller's own context type must not cost a goroutine.
+	identifies bool
+
 	inFlight  inFlight
 	bodies    *replay.Budget
 	documents [roots]documentCache
@@ -137,7 +141,8 @@ func New(c Config) (*Handler, error) {
 	if c.FromPeer == nil {
 		c.FromPeer = func(*http.Request) bool { return false }
 	}
-	if c.Identify == nil {
+	identifies := c.Identify != nil
+	if !identifies {
 		c.Identify = func(r *http.Request) (user.Info, error) {
 			if u, ok := apirequest.UserFrom(r.Context()); ok {
 				return u, nil
@@ -171,5 +176,6 @@ func New(c Config) (*Handler, error) {
 	return &Handler{
 		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
 		tracer: newTracer(c.TracerProvider), log: c.Logger, bodies: replay.NewBudget(),
+		identifies: identifies,
 	}, nil
 }

@@ -167,8 +167,8 @@ func (srv *server) makeHandler() {
 	s := srv.s
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
-		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		Identify: s.user, Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
+		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
+		Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
 		Now:       s.wall,
 		AfterFunc: srv.afterFunc,
 		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
@@ -207,14 +207,13 @@ func (t *proxyRings) Happen() {
 }
 
 // users are made once: handlers only read them.
-func (s *Simulator) user(r *http.Request) (user.Info, error) {
-	name := r.Context().Value(exchangeKey{}).(*exchange).seenAs()
+func (s *Simulator) user(name string) user.Info {
 	u := s.users[name]
 	if u == nil {
 		u = newUser(name)
 		s.users[name] = u
 	}
-	return u, nil
+	return u
 }
 
 // kill ends the process without warning.

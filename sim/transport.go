@@ -106,14 +106,13 @@ func (b *answerBody) Close() error {
 // values is the context under that of a request at its target, where the API machinery's own
 // filters would have put what it is about.
 func (s *Simulator) values(x *exchange) context.Context {
+	values := context.Background()
 	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
-		return x.op.template.values
+		values = x.op.template.values
+	} else if info, err := workload.RequestInfo.NewRequestInfo(x.request); err == nil {
+		values = apirequest.WithRequestInfo(values, info)
 	}
-	info, err := workload.RequestInfo.NewRequestInfo(x.request)
-	if err != nil {
-		return context.Background()
-	}
-	return apirequest.WithRequestInfo(context.Background(), info)
+	return apirequest.WithUser(values, s.user(x.seenAs()))
 }
 
 // requestContext is the context of a request at its server. It starts no goroutine: contexts
