@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 )
 
@@ -168,49 +169,49 @@ func TestTheEndComesAfterTheLastByte(t *testing.T) {
 
 // A client is idle since its last byte; the end of the body is no byte.
 func TestIdleSinceTheLastByte(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	from, to := io.Pipe()
-	r := httptest.NewRequest("POST", "/", from)
-	b := New(r, Options{Bound: 10, Now: func() time.Time { return now }})
-	if waiting, idle := b.Idle(now); waiting || idle != forever {
-		t.Errorf("before anything: waiting %t, idle %s", waiting, idle)
-	}
-	reader, err := b.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan error)
-	go func() {
-		_, err := reader.Read(make([]byte, 10))
-		read <- err
-	}()
-	for !reader.Waiting() { // until the goroutine above asks the client
-		time.Sleep(time.Millisecond)
-	}
-	if waiting, _ := b.Idle(now); !waiting {
-		t.Error("a reader waits for the client, and nobody is told")
-	}
-	if _, err := to.Write([]byte("ab")); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-read; err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(7 * time.Second)
-	if waiting, idle := b.Idle(now); waiting || idle != 7*time.Second {
-		t.Errorf("7s after the last byte: waiting %t, idle %s", waiting, idle)
-	}
-	to.Close()
-	if rest, err := io.ReadAll(reader); err != nil || !bytes.Equal(rest, nil) {
-		t.Errorf("%q, %v", rest, err)
-	}
-	if _, idle := b.Idle(now); idle != 7*time.Second {
-		t.Errorf("the end of the body counts as a byte: idle %s", idle)
-	}
-	var none *Body
-	if waiting, idle := none.Idle(now); waiting || idle != forever {
-		t.Errorf("of no body: waiting %t, idle %s", waiting, idle)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		from, to := io.Pipe()
+		r := httptest.NewRequest("POST", "/", from)
+		b := New(r, Options{Bound: 10, Now: func() time.Time { return now }})
+		if waiting, idle := b.Idle(now); waiting || idle != forever {
+			t.Errorf("before anything: waiting %t, idle %s", waiting, idle)
+		}
+		reader, err := b.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error)
+		go func() {
+			_, err := reader.Read(make([]byte, 10))
+			read <- err
+		}()
+		synctest.Wait() // until the goroutine above asks the client
+		if waiting, _ := b.Idle(now); !waiting {
+			t.Error("a reader waits for the client, and nobody is told")
+		}
+		if _, err := to.Write([]byte("ab")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(7 * time.Second)
+		if waiting, idle := b.Idle(now); waiting || idle != 7*time.Second {
+			t.Errorf("7s after the last byte: waiting %t, idle %s", waiting, idle)
+		}
+		to.Close()
+		if rest, err := io.ReadAll(reader); err != nil || !bytes.Equal(rest, nil) {
+			t.Errorf("%q, %v", rest, err)
+		}
+		if _, idle := b.Idle(now); idle != 7*time.Second {
+			t.Errorf("the end of the body counts as a byte: idle %s", idle)
+		}
+		var none *Body
+		if waiting, idle := none.Idle(now); waiting || idle != forever {
+			t.Errorf("of no body: waiting %t, idle %s", waiting, idle)
+		}
+	})
 }
 
 // fails is a client whose last byte comes together with an error.
