@@ -135,7 +135,8 @@ func (n *noPods) records(t *testing.T, about string) (all []sidecar.AccessRecord
 
 // readyWithoutPods returns the URL of a proxy to a kube-apiserver that leaves one check out of
 // /readyz. A kube-apiserver without pods waits for ever for its own informer of pods: nothing else
-// keeps it from being ready. The proxy serves only the owner of the front-proxy certificate.
+// keeps it from being ready. It asks the server with the front-proxy certificate what it was asked
+// with that certificate, and the rest without.
 func readyWithoutPods(t *testing.T, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -144,20 +145,24 @@ func readyWithoutPods(t *testing.T, to string) string {
 	must(t, err)
 	front, err := tls.LoadX509KeyPair(insideKeys("front-proxy-client.crt"), insideKeys("front-proxy-client.key"))
 	must(t, err)
-	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: insidePool(t, "ca"), ServerName: peerName, Certificates: []tls.Certificate{front},
-	}}
-	t.Cleanup(transport.CloseIdleConnections)
+	dialled := func(certificates ...tls.Certificate) *http.Transport {
+		transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: insidePool(t, "ca"), ServerName: peerName, Certificates: certificates,
+		}}
+		t.Cleanup(transport.CloseIdleConnections)
+		return transport
+	}
 	server := &http.Server{
-		Handler: &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		Handler: &httputil.ReverseProxy{Transport: asReceived{dialled(front), dialled()}, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
+			r.Out = r.Out.WithContext(context.WithValue(r.Out.Context(), withCertificate{}, len(r.In.TLS.PeerCertificates) > 0))
 			if r.In.URL.Path == "/readyz" {
 				r.Out.URL.RawQuery = "exclude=informer-sync"
 			}
 		}, ErrorLog: log.New(io.Discard, "", 0)},
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving},
-			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: insidePool(t, "front-proxy-ca"),
+			ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: insidePool(t, "front-proxy-ca"),
 		},
 		ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute,
 	}
@@ -166,6 +171,18 @@ func readyWithoutPods(t *testing.T, to string) string {
 	go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
 	t.Cleanup(func() { _ = server.Close() })
 	return "https://" + listener.Addr().String()
+}
+
+type withCertificate struct{}
+
+// asReceived sends requests with a certificate if the context says that they have come with one.
+type asReceived struct{ certified, plain *http.Transport }
+
+func (a asReceived) RoundTrip(r *http.Request) (*http.Response, error) {
+	if certified, _ := r.Context().Value(withCertificate{}).(bool); certified {
+		return a.certified.RoundTrip(r)
+	}
+	return a.plain.RoundTrip(r)
 }
 
 // startProgram starts a program of the test, which is killed at the end of it.

@@ -31,7 +31,7 @@ import (
 // behind the filters is a stand-in: it serves some resources, reviews tokens, and records its
 // requests.
 type apiserver struct {
-	t      *testing.T
+	t      testing.TB
 	name   string
 	server *httptest.Server
 
@@ -80,7 +80,7 @@ type seen struct {
 	proto                          int         // the major version of HTTP
 }
 
-func newAPIServer(t *testing.T, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
+func newAPIServer(t testing.TB, name string, serving issued, front *authority, resources ...schema.GroupVersionResource) *apiserver {
 	a := &apiserver{
 		t: t, name: name, front: pool(front), headers: standardNames, resources: resources, started: "1000.5",
 		tokens: map[string]authenticationv1.UserInfo{}, leases: map[string]*coordinationv1.Lease{}, events: make(chan string), maps: make(chan string),

@@ -26,14 +26,14 @@ var (
 
 // world is what sidecars share: authorities, a directory for files, and clients.
 type world struct {
-	t                *testing.T
+	t                testing.TB
 	dir              string
 	ca, frontCA      *authority
 	serving, proxies issued
 	transports       []*http.Transport // of clients
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	w := &world{t: t, dir: t.TempDir(), ca: newAuthority(t, "cluster"), frontCA: newAuthority(t, "front-proxy")}
 	w.serving = w.ca.issue(subject{name: "kube-apiserver", dns: []string{peerServerName, "localhost"}})
 	w.proxies = w.frontCA.issue(subject{name: "front-proxy-client"})
@@ -100,7 +100,7 @@ func (w *world) run(o *Options) *running {
 	return r
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -163,7 +163,7 @@ type answer struct {
 	body   string
 }
 
-func (a answer) status(t *testing.T) metav1.Status {
+func (a answer) status(t testing.TB) metav1.Status {
 	t.Helper()
 	var s metav1.Status
 	if err := json.Unmarshal([]byte(a.body), &s); err != nil || s.Kind != "Status" {
@@ -185,7 +185,7 @@ func (r *running) get(c *http.Client, path string, headers ...string) answer {
 	return do(r.t, c, request)
 }
 
-func do(t *testing.T, c *http.Client, request *http.Request) answer {
+func do(t testing.TB, c *http.Client, request *http.Request) answer {
 	t.Helper()
 	response, err := c.Do(request)
 	if err != nil {
@@ -230,7 +230,7 @@ func (r *running) records(path string) []AccessRecord {
 }
 
 // await waits until a condition holds.
-func await(t *testing.T, what string, holds func() bool) {
+func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -257,7 +257,7 @@ type pair struct {
 	oA, oB   *Options
 }
 
-func newPair(t *testing.T, adjust ...func(*Options)) *pair {
+func newPair(t testing.TB, adjust ...func(*Options)) *pair {
 	w := newWorld(t)
 	p := &pair{
 		world: w,
@@ -303,7 +303,7 @@ func (r *running) knows(peer string) bool {
 }
 
 // report returns what the sidecar knows of its peers.
-func (r *running) report(t *testing.T) (report PeersReport) {
+func (r *running) report(t testing.TB) (report PeersReport) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.onAdmin(debugPeersPath).body), &report); err != nil {
 		t.Fatal(err)

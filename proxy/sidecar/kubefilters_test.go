@@ -69,7 +69,7 @@ func (k *kubeAPIServer) written() (n int, twice []string) {
 }
 
 // behindKubeFilters lets a stand-in serve its resources as a kubeAPIServer.
-func behindKubeFilters(t *testing.T, a *apiserver, adjust func(*kubeAPIServer)) *kubeAPIServer {
+func behindKubeFilters(t testing.TB, a *apiserver, adjust func(*kubeAPIServer)) *kubeAPIServer {
 	t.Helper()
 	k := &kubeAPIServer{apiserver: a, wrote: map[string]int{}}
 	if adjust != nil {

@@ -18,13 +18,13 @@ import (
 
 // authority issues certificates for tests.
 type authority struct {
-	t    *testing.T
+	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pem  []byte
 }
 
-func newAuthority(t *testing.T, name string) *authority {
+func newAuthority(t testing.TB, name string) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -45,7 +45,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return &authority{t: t, cert: cert, key: key, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-func serial(t *testing.T) *big.Int {
+func serial(t testing.TB) *big.Int {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (a *authority) issue(s subject) issued {
 	}
 }
 
-func (i issued) tls(t *testing.T) tls.Certificate {
+func (i issued) tls(t testing.TB) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(i.cert, i.key)
 	if err != nil {
@@ -109,13 +109,13 @@ func (i issued) tls(t *testing.T) tls.Certificate {
 }
 
 // write writes the certificate and its key to files.
-func (i issued) write(t *testing.T, dir, name string) (certFile, keyFile string) {
+func (i issued) write(t testing.TB, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	return writeFile(t, dir, name+".crt", i.cert), writeFile(t, dir, name+".key", i.key)
 }
 
 // writeFile replaces a file atomically.
-func writeFile(t *testing.T, dir, name string, content []byte) string {
+func writeFile(t testing.TB, dir, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
