@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"flag"
+	"net"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -107,6 +108,13 @@ func (w *world) exec(o *Options) *running {
 	w.t.Cleanup(func() {
 		stop()
 		_ = cmd.Wait()
+	})
+	await(w.t, "the sidecar listens", func() bool {
+		conn, err := net.Dial("tcp", r.admin)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
 	})
 	return r
 }
