@@ -103,9 +103,10 @@ func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
-// refuses reports whether an answer says that the peer does not serve the resource. A server without
-// a proxy of its own says it with a 404 as text, for which it looked up the path alone. What it says
-// of an object that does not exist is a Status, and only a pod, service or node may answer anything.
+// refuses reports whether an answer says that the peer does not serve the resource. A server
+// without a proxy of its own says it with a 404 as text, for which it looked up the path alone.
+// What it says of an object that does not exist is a Status, and only a pod, service or node may
+// answer anything.
 func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 	if !d.Direct || f.request.Kind != KindResource || wire.ThroughProxy(f.info) {
 		return answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != ""
@@ -180,8 +181,8 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	return nil, context.Cause(out.Context())
 }
 
-// clientFailed reports whether a request failed because of the client. No peer is to blame then, and
-// no other peer is tried.
+// clientFailed reports whether a request failed because of the client. No peer is to blame then,
+// and no other peer is tried.
 func (f *forwarding) clientFailed() bool {
 	return f.r.Context().Err() != nil || f.body.ClientErr() != nil
 }

@@ -19,8 +19,8 @@ type inFlight struct {
 const reserve = 4
 
 // enter counts one more request of a user to a peer until leave is called. ok is false if allowed
-// requests are in flight already, or the user has its share of them (see [share.Pool]), so that slow
-// ones do not block others. Zero allowed: no bound.
+// requests are in flight already, or the user has its share of them (see [share.Pool]), so that
+// slow ones do not block others. Zero allowed: no bound.
 func (f *inFlight) enter(peer ServerID, u user.Info, allowed int) (leave func(), ok bool) {
 	if allowed <= 0 {
 		return func() {}, true

@@ -218,8 +218,8 @@ func TestControlPlaneHasPlacesOfItsOwn(t *testing.T) {
 }
 
 // Users with rights can fill the places at a peer together, as they can fill a priority level of a
-// kube-apiserver. What that costs others is bound: an error that says when to try again, nothing at the
-// local server, and nothing to the control plane.
+// kube-apiserver. What that costs others is bound: an error that says when to try again, nothing at
+// the local server, and nothing to the control plane.
 func TestManyUsersWithRightsFillAPeer(t *testing.T) {
 	const users, places = 20, 400 // as many places as the reference has
 	released, arrived := make(chan struct{}), make(chan struct{}, 2*places)

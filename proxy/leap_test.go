@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/leap"
 )
 
-// Whoever sets the clock of a node by an hour changes nothing: what is avoided, excluded or forgotten
-// for a time is so for as long as before.
+// Whoever sets the clock of a node by an hour changes nothing: what is avoided, excluded or
+// forgotten for a time is so for as long as before.
 func TestClockThatLeaps(t *testing.T) {
 	const histories, steps = 300, 60
 	seen := map[string]int{}

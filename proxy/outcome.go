@@ -138,8 +138,8 @@ func (a *attemptTrace) end() {
 	a.ended = true
 }
 
-// tried reports whether a connection to the peer was tried before an error. A transport refuses some
-// requests before that, such as those with invalid headers, and the peer is not to blame.
+// tried reports whether a connection to the peer was tried before an error. A transport refuses
+// some requests before that, such as those with invalid headers, and the peer is not to blame.
 func (a *attemptTrace) tried(err error) bool {
 	return a.delivery() != untraced || wire.Is[*net.OpError](err) || wire.Is[NotDeliveredError](err)
 }

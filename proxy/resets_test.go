@@ -116,8 +116,8 @@ func of(id ServerID, incarnation, version string, core, groups RootResult) Fetch
 func lists(apis ...Resource) RootResult { return RootResult{Groups: groups(apis...)} }
 
 // full is a history after which every piece of a table's state is there. Of peer a, which has not
-// restarted, the last fetch of /apis has failed. Peer b has restarted and not answered since. Both are
-// avoided. Of two custom resources one was deleted while both peers' documents were older.
+// restarted, the last fetch of /apis has failed. Peer b has restarted and not answered since. Both
+// are avoided. Of two custom resources one was deleted while both peers' documents were older.
 func full() []Event {
 	failed := RootResult{Failed: "no connection"}
 	return slices.Concat([]Event{

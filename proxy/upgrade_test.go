@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -59,10 +60,17 @@ func switching(t *testing.T, protocol string, serve func(net.Conn, *bufio.Reader
 	})
 }
 
+// trusting is the configuration of a client that trusts this server's certificate alone.
+func trusting(server *httptest.Server) *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+}
+
 // dial opens a connection to the front and sends the lines of a request.
 func dial(t *testing.T, near *httptest.Server, lines string) (*tls.Conn, *bufio.Reader) {
 	t.Helper()
-	conn, err := tls.Dial("tcp", address(near), &tls.Config{InsecureSkipVerify: true}) // of the test's own front
+	conn, err := tls.Dial("tcp", address(near), trusting(near))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +190,7 @@ func TestWebSocket(t *testing.T) {
 		}
 	}))
 	dialer := websocket.Dialer{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // of the test's own front
+		TLSClientConfig: trusting(near),
 		Subprotocols:    []string{wire.BearerProtocol + "c2VjcmV0", "v5.channel.k8s.io"},
 	}
 	conn, answer, err := dialer.Dial("wss://"+address(near)+execPath, http.Header{"Authorization": {"Bearer secret"}})

@@ -205,7 +205,8 @@ func startProgram(t *testing.T, program string, args []string, output string) *e
 	return cmd
 }
 
-// replaced are the arguments with some flags set to other values; flags that are not there are added.
+// replaced are the arguments with some flags set to other values; flags that are not there are
+// added.
 func replaced(args []string, flags ...string) []string {
 	for _, f := range flags {
 		name, _, _ := strings.Cut(f, "=")

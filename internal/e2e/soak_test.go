@@ -40,9 +40,9 @@ var soakFor = flag.Duration("soak", 2*time.Minute, "how long TestSoak lasts, wit
 // A long soak must show that nothing grows. A short one may be too short for that.
 const longSoak = 15 * time.Minute
 
-// Every kind of hostile client attacks every server at once, beside the usual load. No request of the
-// load fails, everything that a run judges holds, and afterwards the sidecars use what they used
-// before.
+// Every kind of hostile client attacks every server at once, beside the usual load. No request of
+// the load fails, everything that a run judges holds, and afterwards the sidecars use what they
+// used before.
 func TestSoak(t *testing.T) {
 	if isInside() {
 		soak(t, *soakFor)

@@ -21,8 +21,8 @@ import (
 
 // kubectl's streams cross the hop. A server is asked whose kube-apiserver has pods switched off, so
 // that exec, attach, port-forward, logs and cp go from its sidecar to that of a peer, from there to
-// the peer's kube-apiserver, and from there to a kubelet. Clients, sidecars, kube-apiservers and the
-// kubelet's protocols are the real ones.
+// the peer's kube-apiserver, and from there to a kubelet. Clients, sidecars, kube-apiservers and
+// the kubelet's protocols are the real ones.
 func TestStreamsAcrossTheHop(t *testing.T) {
 	if isInside() {
 		streamsAcrossTheHop(t)

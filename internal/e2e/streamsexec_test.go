@@ -152,7 +152,8 @@ func (s *streams) copied(t *testing.T, p streamProtocol) {
 	}
 }
 
-// many: streams side by side do not mix, and those that their clients abandon end on the other side.
+// many: streams side by side do not mix, and those that their clients abandon end on the other
+// side.
 func (s *streams) many(t *testing.T, p streamProtocol) {
 	running := s.kubelet.running.Load()
 	var all sync.WaitGroup

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// forwarded sends through several connections to a server in the pod, which answers after the end of
-// the input.
+// forwarded sends through several connections to a server in the pod, which answers after the end
+// of the input.
 func (s *streams) forwarded(t *testing.T, p streamProtocol) {
 	local, stop := s.forward(t, p, limited(t))
 	var all sync.WaitGroup
@@ -45,7 +45,8 @@ func (s *streams) forwarded(t *testing.T, p streamProtocol) {
 	}
 }
 
-// forward listens on a port here for a server of the pod that greets and sends back what it is sent.
+// forward listens on a port here for a server of the pod that greets and sends back what it is
+// sent.
 func (s *streams) forward(t *testing.T, p streamProtocol, ctx context.Context) (local string, stop func() error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -106,8 +106,8 @@ func (s sidecarProcess) signal(t *testing.T, signal syscall.Signal) {
 // What a leak of one for each stream or request would make grow.
 var usageMetrics = []string{"go_goroutines", "process_open_fds"}
 
-// settlesLike waits until the sidecar has about as many goroutines and files open as before. What it
-// may have more are connections that are kept for the next request.
+// settlesLike waits until the sidecar has about as many goroutines and files open as before. What
+// it may have more are connections that are kept for the next request.
 func (s sidecarProcess) settlesLike(t *testing.T, before map[string]float64) {
 	t.Helper()
 	const kept = 5

@@ -6,8 +6,8 @@ import "time"
 // under way when they leave.
 const restOfAnswers = 2 * time.Second
 
-// All are all kinds of clients, at rates that take a small part of one processor: honest clients are
-// to be hurt by what these do, not by the want of processors.
+// All are all kinds of clients, at rates that take a small part of one processor: honest clients
+// are to be hurt by what these do, not by the want of processors.
 func All() []Client {
 	return []Client{
 		{"ask anonymously on a shared connection", 1, 3 * time.Second, anonymous},

@@ -92,8 +92,8 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// exchange writes something by HTTP/1.1, and reads until the server ends the connection, or for some
-// seconds.
+// exchange writes something by HTTP/1.1, and reads until the server ends the connection, or for
+// some seconds.
 func (t *Target) exchange(ctx context.Context, write func(net.Conn) error) error {
 	conn, err := t.dial(ctx, "http/1.1")
 	if err != nil {

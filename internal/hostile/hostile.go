@@ -62,8 +62,8 @@ const stagger = time.Second
 // Settled is after how long as many attacks are under way as there will be.
 func Settled(clients []Client) time.Duration { return Longest + time.Duration(len(clients))*stagger }
 
-// Attack lets all clients attack a server until ctx ends. It returns when none of them is left, with
-// what each has done.
+// Attack lets all clients attack a server until ctx ends. It returns when none of them is left,
+// with what each has done.
 func Attack(ctx context.Context, clients []Client, t Target) []Done {
 	done := make([]Done, len(clients))
 	var mu sync.Mutex // of done

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stateVariable names, in the environment of the go command that gremlins starts, the file that holds
-// the state of the package under test.
+// stateVariable names, in the environment of the go command that gremlins starts, the file that
+// holds the state of the package under test.
 const stateVariable = "SKEWPROOF_MUTATION_STATE"
 
 // memory bounds the address space of a test binary: a mutant may allocate without end.
@@ -57,9 +57,9 @@ const (
 	exitNotViable = 2
 )
 
-// standIn does what gremlins asks the go command for, and returns the exit code. gremlins runs three
-// commands: 'go mod download', one 'go test' for the coverage, and one for every mutant, in a copy of
-// the module in which one file has the mutant.
+// standIn does what gremlins asks the go command for, and returns the exit code. gremlins runs
+// three commands: 'go mod download', one 'go test' for the coverage, and one for every mutant, in a
+// copy of the module in which one file has the mutant.
 func standIn(args []string) (int, error) {
 	s, err := loadState(os.Getenv(stateVariable))
 	if err != nil {
@@ -138,8 +138,8 @@ func (s state) find(copied string) (mutant, error) {
 	return mutant{}, fmt.Errorf("no file differs from those in %s", s.Switched.Dir)
 }
 
-// run starts a command and returns its exit code. The command dies with this process: gremlins kills
-// only the go command when a mutant takes too long.
+// run starts a command and returns its exit code. The command dies with this process: gremlins
+// kills only the go command when a mutant takes too long.
 func run(name, environment string, args ...string) (int, error) {
 	goruntime.LockOSThread() // Pdeathsig is about the thread that starts the command
 	defer goruntime.UnlockOSThread()
@@ -171,8 +171,8 @@ const quickest = 300 * time.Millisecond
 
 var passed = regexp.MustCompile(`(?m)^--- (PASS|SKIP): (\w+) \(([0-9.]+)s\)$`)
 
-// quick reads what a test binary printed with -test.v, and returns a pattern of the tests that ended
-// quickly. It fails if a test did.
+// quick reads what a test binary printed with -test.v, and returns a pattern of the tests that
+// ended quickly. It fails if a test did.
 func quick(output string) (string, error) {
 	var names []string
 	for _, match := range passed.FindAllStringSubmatch(output, -1) {

@@ -16,10 +16,11 @@
 //   - Quick tests run before slow ones, a test binary ends with the go command that started it, and its
 //     memory is bounded.
 //
-// (gremlins' --test-cpu must not be used: 0.6.0 passes "-cpu 1" as one word, go test fails, and every
-// mutant counts as killed.)
+// (gremlins' --test-cpu must not be used: 0.6.0 passes "-cpu 1" as one word, go test fails, and
+// every mutant counts as killed.)
 //
-// The exit code is 1 if fewer than 90 % of a package's mutants are killed, and 2 if that is not known.
+// The exit code is 1 if fewer than 90 % of a package's mutants are killed, and 2 if that is not
+// known.
 package main
 
 import (

@@ -26,11 +26,12 @@ type mutant struct {
 // A number selects a mutant of a switched test binary.
 type number int
 
-// notViable is the number of a mutant that the compiler refuses, such as the difference of two strings.
+// notViable is the number of a mutant that the compiler refuses, such as the difference of two
+// strings.
 const notViable number = -1
 
-// switched is a package in which every mutant of a kind listed in replacements can be switched on by
-// the environment variable variable. A mutant without a number has to be built by itself.
+// switched is a package in which every mutant of a kind listed in replacements can be switched on
+// by the environment variable variable. A mutant without a number has to be built by itself.
 type switched struct {
 	Dir     string
 	Files   map[string]string // base name → source with switches
@@ -52,8 +53,8 @@ var replacements = map[token.Token][]token.Token{
 	token.INC: {token.DEC}, token.DEC: {token.INC},
 }
 
-// runtime is added to a switched package. Every operand is evaluated exactly as often as without the
-// switch.
+// runtime is added to a switched package. Every operand is evaluated exactly as often as without
+// the switch.
 const runtime = `package %s
 
 import (

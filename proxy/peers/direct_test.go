@@ -17,7 +17,8 @@ func directly(address string) proxy.Event {
 	return proxy.PeerAddress{ID: "p", Address: address, Direct: true}
 }
 
-// Rule (g): what publishes no address is asked where it is known to be, and only as long as it lives.
+// Rule (g): what publishes no address is asked where it is known to be, and only as long as it
+// lives.
 func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 	const proxied, own = "192.0.2.1:6443", "192.0.2.1:8443"
 	known := RosterConfig{Direct: []StaticPeer{{"p", own}, {"self", "192.0.2.9:1"}}}

@@ -34,7 +34,8 @@ const (
 // finder finds where kube-apiservers listen that have no proxy. Their addresses are in the
 // EndpointSlice of the Service kubernetes, which does not say whose they are. The serving
 // certificate at an address does, if it is valid for the host name of one live server alone: that
-// name is a label of the server's identity lease. (The certificates of kubeadm have the node's name.)
+// name is a label of the server's identity lease. (The certificates of kubeadm have the node's
+// name.)
 type finder struct {
 	leases   *leaseWatch
 	static   []StaticPeer
@@ -183,8 +184,8 @@ func (f *finder) whose(ctx context.Context, address string, hosts map[proxy.Serv
 	return ids
 }
 
-// lacking returns the host names of the live servers, this one included, and those of them that have
-// no proxy, no static address and none in their identity leases, sorted.
+// lacking returns the host names of the live servers, this one included, and those of them that
+// have no proxy, no static address and none in their identity leases, sorted.
 func (w *leaseWatch) lacking(static []StaticPeer) (hosts map[proxy.ServerID]string, wanted []proxy.ServerID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

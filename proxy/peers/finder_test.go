@@ -48,8 +48,8 @@ func (p *places) move(address string, names ...string) {
 	}
 }
 
-// search is a finder whose roster lists servers a, b and c, of hosts of these names, without proxies,
-// and server "self" of host-self.
+// search is a finder whose roster lists servers a, b and c, of hosts of these names, without
+// proxies, and server "self" of host-self.
 type search struct {
 	*finder
 	*places
@@ -230,7 +230,8 @@ func TestFinderKeepsAndForgets(t *testing.T) {
 	}
 }
 
-// Nobody is dialled while every server is known, and an address of the configuration is not looked up.
+// Nobody is dialled while every server is known, and an address of the configuration is not looked
+// up.
 func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	s := newSearch(StaticPeer{"a", "192.0.2.7:6443"})
 	s.lists("1", "2")

@@ -116,8 +116,9 @@ func TestLeasesOfAClockThatLeaps(t *testing.T) {
 	}
 }
 
-// The first sight of a lease is by two clocks. If this server's is ahead, a peer has no address until
-// its next renewal, and is still known to be there; if it is behind, a dead peer is asked for once more.
+// The first sight of a lease is by two clocks. If this server's is ahead, a peer has no address
+// until its next renewal, and is still known to be there; if it is behind, a dead peer is asked for
+// once more.
 func TestFirstSightOfALeaseByAnotherClock(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {

@@ -3,7 +3,8 @@ package peers
 import "golang.org/x/mod/semver"
 
 // deletesIdentity is the first version whose kube-apiservers delete their identity leases when they
-// stop (k8s.io/kubernetes, pkg/controlplane/apiserver/server.go). Earlier ones leave them for an hour.
+// stop (k8s.io/kubernetes, pkg/controlplane/apiserver/server.go). Earlier ones leave them for an
+// hour.
 const deletesIdentity = "v1.35.0"
 
 // leaving is what is known of a server whose proxy has deleted its endpoint lease.

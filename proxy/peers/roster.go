@@ -30,8 +30,8 @@ type RosterConfig struct {
 	Static []StaticPeer
 	// Direct are where kube-apiservers listen that have no proxy; see rule (g).
 	Direct []StaticPeer
-	// Advertised takes the same from identity leases too: a kube-apiserver whose own Mixed Version Proxy
-	// is on writes its address there.
+	// Advertised takes the same from identity leases too: a kube-apiserver whose own Mixed Version
+	// Proxy is on writes its address there.
 	Advertised bool
 	// StaleAfter is how long an identity lease counts after its last renewal (see
 	// [proxy.KnowledgePolicy]). Zero: for ever.
@@ -156,9 +156,9 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	}
 }
 
-// Fetched observes the [Digest] of what was fetched from a peer, "" after a failure, and the version
-// that the peer said, "" if none. While its lease has another digest, each renewal is reported as a
-// change: the fetch may have seen a passing state.
+// Fetched observes the [Digest] of what was fetched from a peer, "" after a failure, and the
+// version that the peer said, "" if none. While its lease has another digest, each renewal is
+// reported as a change: the fetch may have seen a passing state.
 func (r *Roster) Fetched(id proxy.ServerID, digest, version string) {
 	if m, ok := r.members[id]; ok {
 		m.fetched, m.version = digest, cmp.Or(version, m.version)

@@ -36,9 +36,9 @@ type Config struct {
 	Static []StaticPeer
 	// Direct are where kube-apiservers listen that have no proxy; see [RosterConfig].
 	Direct []StaticPeer
-	// Identify returns the verified serving certificate at an address, by which kube-apiservers without
-	// a proxy are found beside those in Direct; see the package's comment. Nil: none are found, and
-	// addresses in identity leases are ignored.
+	// Identify returns the verified serving certificate at an address, by which kube-apiservers
+	// without a proxy are found beside those in Direct; see the package's comment. Nil: none are
+	// found, and addresses in identity leases are ignored.
 	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a

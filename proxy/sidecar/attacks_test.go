@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// A client that floods a connection with frames that must be answered or kept loses that connection.
-// Settings need neither: several have one acknowledgement. Nobody else notices a flood.
+// A client that floods a connection with frames that must be answered or kept loses that
+// connection. Settings need neither: several have one acknowledgement. Nobody else notices a flood.
 func TestFloodsOfFrames(t *testing.T) {
 	const most, ofSettings = 2_000_000, 50_000 // frames, after which the server has put up with the flood
 	a, r := one(t)
@@ -180,8 +180,8 @@ func TestInformationalAnswers(t *testing.T) {
 	}
 }
 
-// Certificates change on disk while callers write. New connections use the new ones; requests on the
-// old ones end there.
+// Certificates change on disk while callers write. New connections use the new ones; requests on
+// the old ones end there.
 func TestCertificatesRotateUnderLoad(t *testing.T) {
 	p := newPair(t)
 	served := behindKubeFilters(t, p.b, nil)

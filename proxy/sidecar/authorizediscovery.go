@@ -55,10 +55,10 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // fails only with the connection
 }
 
-// provesAuthorization reports whether a kube-apiserver sends a status for discovery only after it has
-// authorized the caller: its handlers do, and none of the filters before them. The 4xx of the list
-// say that this server has no such document, which a peer may have. All others may come earlier, such
-// as 400 for a timeout that cannot be parsed (k8s.io/apiserver, WithRequestDeadline).
+// provesAuthorization reports whether a kube-apiserver sends a status for discovery only after it
+// has authorized the caller: its handlers do, and none of the filters before them. The 4xx of the
+// list say that this server has no such document, which a peer may have. All others may come
+// earlier, such as 400 for a timeout that cannot be parsed (k8s.io/apiserver, WithRequestDeadline).
 func provesAuthorization(status int) bool {
 	switch status {
 	case http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable:

@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// A kube-apiserver answers some requests before it authenticates the caller, here one with a timeout
-// that is none. Such an answer must not show merged discovery to everybody.
+// A kube-apiserver answers some requests before it authenticates the caller, here one with a
+// timeout that is none. Such an answer must not show merged discovery to everybody.
 func TestAnswersBeforeAuthorizationDoNotShowMergedDiscovery(t *testing.T) {
 	p := newPair(t)
 	for name, by := range map[string]*http.Client{"nobody": p.client(nil, true), "alice": p.user("alice")} {

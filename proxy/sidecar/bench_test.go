@@ -18,8 +18,8 @@ import (
 // program lets two versions of the sidecar be compared in front of the same stand-in.
 var program = flag.String("sidecar", "", "the skewproof whose proxy BenchmarkFrontDoor measures; empty: this one, in the process of the test")
 
-// BenchmarkFrontDoor is one request by one client that has done so before: served by the local server,
-// or by the peer's; by a user with a certificate, or with a token.
+// BenchmarkFrontDoor is one request by one client that has done so before: served by the local
+// server, or by the peer's; by a user with a certificate, or with a token.
 func BenchmarkFrontDoor(b *testing.B) {
 	w := newWorld(b)
 	servers := map[string]*apiserver{

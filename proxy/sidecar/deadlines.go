@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// limitBodyTime sets a deadline for reading the body: that of the request, because a slow client could
-// otherwise hold memory and a request at a peer for ever. A stream has none (see limitRequestTime);
-// there it is for the next bytes, and only until the answer begins, which proves that the caller may
-// do this. An Upgrade header does not avoid the deadline.
+// limitBodyTime sets a deadline for reading the body: that of the request, because a slow client
+// could otherwise hold memory and a request at a peer for ever. A stream has none (see
+// limitRequestTime); there it is for the next bytes, and only until the answer begins, which proves
+// that the caller may do this. An Upgrade header does not avoid the deadline.
 func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {

@@ -16,21 +16,21 @@
 // warnings, audit annotations and impersonation are those of a request without a sidecar. Until it
 // has accepted a token, requests with that token share no connection with others.
 //
-// Whose token it is, the sidecar learns only when it must: when the request leaves for a peer, which
-// gets the user and never the token, for pages of its own, and for the access log. It asks the local
-// server as that caller (SelfSubjectReview), so that no admission webhook sees the token. Before
-// v1.28 it has to put the token into a TokenReview. If the local server cannot be asked, the answer is
-// 503: a 401 would say that the credentials are bad, which is unknown, and would make clients fetch
-// new ones. Such a caller is never taken for anonymous. The answers are kept for
-// --authentication-token-webhook-cache-ttl, so for that time a peer may still get a user whose token
-// was revoked.
+// Whose token it is, the sidecar learns only when it must: when the request leaves for a peer,
+// which gets the user and never the token, for pages of its own, and for the access log. It asks
+// the local server as that caller (SelfSubjectReview), so that no admission webhook sees the token.
+// Before v1.28 it has to put the token into a TokenReview. If the local server cannot be asked, the
+// answer is 503: a 401 would say that the credentials are bad, which is unknown, and would make
+// clients fetch new ones. Such a caller is never taken for anonymous. The answers are kept for
+// --authentication-token-webhook-cache-ttl, so for that time a peer may still get a user whose
+// token was revoked.
 //
 // The sidecar authorizes nobody by itself. What it passes on is authorized where it is served.
 // Before it answers 503 with the names of resources or peers, and for pages of its own, it asks the
 // local server whether the caller may do this (SubjectAccessReview).
 //
-// A caller without credentials is anonymous only if the local kube-apiserver would have said so: the
-// sidecar asks it, without credentials, and answers 401 or 503 otherwise.
+// A caller without credentials is anonymous only if the local kube-apiserver would have said so:
+// the sidecar asks it, without credentials, and answers 401 or 503 otherwise.
 //
 // An identity that headers cannot carry unchanged is answered with 403: field values lose white
 // space at their ends (RFC 9110, 5.5), so that the group " system:masters" would arrive as

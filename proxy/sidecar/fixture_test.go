@@ -126,8 +126,8 @@ func (w *world) client(cert *issued, http2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// dial connects to a server of this world by HTTP/2, and sends the preface. A test that sends frames
-// closes the connection, or the end of the test does.
+// dial connects to a server of this world by HTTP/2, and sends the preface. A test that sends
+// frames closes the connection, or the end of the test does.
 func (w *world) dial(address string) *tls.Conn {
 	w.t.Helper()
 	conn := w.dialBy(address, "h2")

@@ -119,8 +119,8 @@ var standardNames = &identityNames{
 	user: []string{"X-Remote-User"}, uid: []string{"X-Remote-Uid"}, group: []string{"X-Remote-Group"}, extra: []string{"X-Remote-Extra-"},
 }
 
-// match reports whether a header is one of these, in any spelling that a server may read as such: in
-// any case, and with underscores for hyphens.
+// match reports whether a header is one of these, in any spelling that a server may read as such:
+// in any case, and with underscores for hyphens.
 func (n *identityNames) match(key string) bool {
 	key = textproto.TrimString(key)
 	is := func(name string) bool { return len(key) == len(name) && beginsFolded(key, name) }

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// connections sends requests one after the other, and returns on how many connections they were sent.
+// connections sends requests one after the other, and returns on how many connections they were
+// sent.
 func (r *running) connections(c *http.Client, requests int) (n int) {
 	for range requests {
 		ctx := httptrace.WithClientTrace(r.t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {

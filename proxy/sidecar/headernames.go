@@ -24,8 +24,8 @@ import (
 )
 
 // authenticationConfig is the ConfigMap in kube-system in which every kube-apiserver publishes its
-// --requestheader flags (pkg/controlplane/controller/clusterauthenticationtrust). It has the flags of
-// all servers, also of former ones: a server adds its own and removes none.
+// --requestheader flags (pkg/controlplane/controller/clusterauthenticationtrust). It has the flags
+// of all servers, also of former ones: a server adds its own and removes none.
 const authenticationConfig = "extension-apiserver-authentication"
 
 // headerNames are the headers from which the sidecar, its local server or a peer may read an

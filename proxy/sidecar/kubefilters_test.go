@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// kubeAPIServer is an apiserver that serves its resources in another way: it counts writes, or answers
-// as a test wants. It is behind the same filters. Users named rightless-… may do nothing.
+// kubeAPIServer is an apiserver that serves its resources in another way: it counts writes, or
+// answers as a test wants. It is behind the same filters. Users named rightless-… may do nothing.
 type kubeAPIServer struct {
 	*apiserver
 	goawayChance float64

@@ -33,8 +33,8 @@ const (
 // anonymous.conditions: a server that does not answer 401 lets anonymous requests in at all paths.
 const anonymousPath = "/skewproof-proxy/anonymous-auth"
 
-// builtInProxy are the names of the post-start hooks that a kube-apiserver has only if its own Mixed
-// Version Proxy works: with the feature gate alone, and without --peer-ca-file, it has none
+// builtInProxy are the names of the post-start hooks that a kube-apiserver has only if its own
+// Mixed Version Proxy works: with the feature gate alone, and without --peer-ca-file, it has none
 // (pkg/controlplane/apiserver, server.go, from v1.34; pkg/controlplane, instance.go, before).
 var builtInProxy = []string{"poststarthook/mixed-version-proxy-handler", "poststarthook/unknown-version-proxy-filter"}
 
@@ -44,8 +44,8 @@ const (
 	flagBuiltIn   = "UnknownVersionInteroperabilityProxy"
 )
 
-// localFlags watches whether flags of the local server fit to the sidecar's. It is safe for concurrent
-// use.
+// localFlags watches whether flags of the local server fit to the sidecar's. It is safe for
+// concurrent use.
 type localFlags struct {
 	upstream  *url.URL
 	anonymous http.RoundTripper // without credentials

@@ -24,15 +24,16 @@ func only(paths ...string) (conditions []apiserverapi.AnonymousAuthCondition) {
 	return conditions
 }
 
-// says reports whether the sidecar says of a flag of its server that it does not fit, or that it does:
-// in the metric and in /debug/peers.
+// says reports whether the sidecar says of a flag of its server that it does not fit, or that it
+// does: in the metric and in /debug/peers.
 func (r *running) says(flag string, differs bool) bool {
 	value := map[bool]string{false: "0", true: "1"}[differs]
 	return strings.Contains(r.onAdmin("/metrics").body, fmt.Sprintf("\nskewproof_proxy_local_flag_mismatch{flag=%q} %s\n", flag, value)) &&
 		strings.Contains(strings.Join(r.report(r.t).Mismatches, "\n"), flag) == differs
 }
 
-// asserted returns how often the server was asked for a path as system:anonymous by the sidecar's word.
+// asserted returns how often the server was asked for a path as system:anonymous by the sidecar's
+// word.
 func (a *apiserver) asserted(path string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,8 +45,8 @@ func (a *apiserver) asserted(path string) (n int) {
 	return n
 }
 
-// The sidecar must not tell the local server that a caller is system:anonymous where that server would
-// have answered 401.
+// The sidecar must not tell the local server that a caller is system:anonymous where that server
+// would have answered 401.
 func TestAnonymousCallersAreRefusedWhereTheLocalServerRefusesThem(t *testing.T) {
 	const elsewhere = common + "/x"
 	for name, c := range map[string]struct {

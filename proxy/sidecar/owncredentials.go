@@ -40,9 +40,10 @@ const (
 )
 
 // ownCredentials watches whether the local server accepts the front-proxy certificate and identity
-// headers. It asks the server whom it takes the sidecar for (SelfSubjectReview). The status of other
-// answers does not tell: without a certificate the request is anonymous's, whom the server may let
-// in; and a 401 may come from an aggregated API server or from a pod. It is safe for concurrent use.
+// headers. It asks the server whom it takes the sidecar for (SelfSubjectReview). The status of
+// other answers does not tell: without a certificate the request is anonymous's, whom the server
+// may let in; and a 401 may come from an aggregated API server or from a pod. It is safe for
+// concurrent use.
 type ownCredentials struct {
 	reviews authenticationclient.SelfSubjectReviewInterface // with the sidecar's asserted identity
 	log     *slog.Logger
@@ -82,8 +83,8 @@ func (o *ownCredentials) Run(ctx context.Context) {
 // suspect makes Run ask at once: the local server may have other flags.
 func (o *ownCredentials) suspect() { o.suspected.Store(true) }
 
-// askedSince returns the answer to a question that began after a time. Callers that wait at the same
-// time share one question.
+// askedSince returns the answer to a question that began after a time. Callers that wait at the
+// same time share one question.
 func (o *ownCredentials) askedSince(ctx context.Context, since time.Time) acceptance {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,9 +127,9 @@ func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
 	return accepted, nil
 }
 
-// asserted sends requests whose identity headers the local server believes because of the front-proxy
-// certificate. If it does not, they fail with errOwnCredentials: the client must not take a 401 for
-// its own credentials, and nothing may run as somebody else.
+// asserted sends requests whose identity headers the local server believes because of the
+// front-proxy certificate. If it does not, they fail with errOwnCredentials: the client must not
+// take a 401 for its own credentials, and nothing may run as somebody else.
 type asserted struct {
 	http.RoundTripper
 	own *ownCredentials

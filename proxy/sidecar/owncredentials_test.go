@@ -52,8 +52,8 @@ func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
 	r.awaitReady()
 }
 
-// Without any front-proxy authority, the server ignores certificates and identity headers, and takes
-// everybody for anonymous.
+// Without any front-proxy authority, the server ignores certificates and identity headers, and
+// takes everybody for anonymous.
 func TestServerThatIgnoresIdentityHeadersIsNoticed(t *testing.T) {
 	a, r := one(t)
 	a.set(func() {

@@ -12,8 +12,8 @@ import (
 )
 
 // Callers without rights hold no place at a peer by large bodies that they do not send: the peer's
-// server refuses them before it reads anything. They send more requests than a peer has places, and no
-// body ever ends.
+// server refuses them before it reads anything. They send more requests than a peer has places, and
+// no body ever ends.
 func TestLargeBodiesWithoutRightsHoldNoPlaces(t *testing.T) {
 	const users, each, path = 10, 50, "/apis/new.example/v2/novelties"
 	if places := proxy.Reference().Routing.InFlight; users*each <= places {

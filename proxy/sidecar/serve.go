@@ -25,9 +25,9 @@ import (
 const idleTimeout = 90 * time.Second
 
 // maxStreams is how many requests a client may send at a time by one connection without
-// --http2-max-streams-per-connection, and streamWindow is how many bytes of one of their bodies, or of
-// an answer of another server, wait here for a reader. Both are a kube-apiserver's (k8s.io/apiserver,
-// secure_serving.go).
+// --http2-max-streams-per-connection, and streamWindow is how many bytes of one of their bodies, or
+// of an answer of another server, wait here for a reader. Both are a kube-apiserver's
+// (k8s.io/apiserver, secure_serving.go).
 const (
 	maxStreams   = 100
 	streamWindow = 256 << 10
@@ -72,8 +72,8 @@ func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.
 	}
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
-	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has none on
-	// writing, because watches last; see limitWriteTime.
+	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has
+	// none on writing, because watches last; see limitWriteTime.
 	handler = limitRequestTime(limits.request, limitBodyTime(limits.request, d.counted(handler)))
 	d.server = &http.Server{
 		Handler:           withInfo(limitWriteTime(writeTimeout, handler)),
@@ -268,9 +268,9 @@ func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler
 }
 
 // strangeTarget reports whether a request has a target that no transport sends as it is: an opaque
-// one, such as "x:https://host/path", whose path is empty, or by HTTP/2 one that is no path (RFC 9113,
-// 8.3.1). The local server would be asked for something else. It would itself answer 404 to the first,
-// and end the stream of the second.
+// one, such as "x:https://host/path", whose path is empty, or by HTTP/2 one that is no path (RFC
+// 9113, 8.3.1). The local server would be asked for something else. It would itself answer 404 to
+// the first, and end the stream of the second.
 func strangeTarget(r *http.Request) bool {
 	return r.URL.Opaque != "" ||
 		r.ProtoMajor == 2 && r.Method != http.MethodConnect && r.RequestURI != "*" && !strings.HasPrefix(r.RequestURI, "/")

@@ -14,8 +14,9 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// completeServing checks the flags of the front door's TLS and HTTP. The names of versions and cipher
-// suites, the defaults and the bounds are kube-apiserver's (k8s.io/apiserver, server/options).
+// completeServing checks the flags of the front door's TLS and HTTP. The names of versions and
+// cipher suites, the defaults and the bounds are kube-apiserver's (k8s.io/apiserver,
+// server/options).
 func (c *completed) completeServing(wrong *problems) {
 	var err error
 	if c.minTLS, err = cliflag.TLSVersion(c.TLSMinVersion); err != nil {
@@ -133,7 +134,8 @@ type namedKeyPair struct {
 }
 
 // byName returns which certificate is for which name. Given names go before names of certificates,
-// and earlier flags before later ones (k8s.io/apiserver, dynamiccertificates, BuildNamedCertificates).
+// and earlier flags before later ones (k8s.io/apiserver, dynamiccertificates,
+// BuildNamedCertificates).
 func byName(pairs []namedKeyPair) map[string]*keyPair {
 	given, own := map[string]*keyPair{}, map[string]*keyPair{}
 	for _, k := range slices.Backward(pairs) {
@@ -150,7 +152,8 @@ func byName(pairs []namedKeyPair) map[string]*keyPair {
 	return own
 }
 
-// namesOf returns the names of a certificate for which it is shown. IP addresses are not among them.
+// namesOf returns the names of a certificate for which it is shown. IP addresses are not among
+// them.
 func namesOf(leaf *x509.Certificate) []string {
 	names := slices.Clone(leaf.DNSNames)
 	cn := leaf.Subject.CommonName
@@ -160,7 +163,8 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// lookUpName returns what is for a name: by the name itself, else by a wildcard for its first label.
+// lookUpName returns what is for a name: by the name itself, else by a wildcard for its first
+// label.
 func lookUpName[T any](named map[string]*T, name string) *T {
 	name = strings.ToLower(name)
 	if found, ok := named[name]; ok {

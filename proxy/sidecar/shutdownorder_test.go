@@ -13,9 +13,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// After the drain, the door is closed first; then short requests that are under way are carried out,
-// however long after the drain they end; then streams are cut; and last, the lease by which peers
-// find this server goes.
+// After the drain, the door is closed first; then short requests that are under way are carried
+// out, however long after the drain they end; then streams are cut; and last, the lease by which
+// peers find this server goes.
 func TestOrderOfAShutdown(t *testing.T) {
 	leaseName := peers.EndpointLeaseName("apiserver-a")
 	a, r := one(t, func(_ *world, o *Options) {

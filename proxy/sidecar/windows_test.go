@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// settings connects to a server of this world by HTTP/2, and returns what it announces: its settings, and the
-// window of the connection.
+// settings connects to a server of this world by HTTP/2, and returns what it announces: its
+// settings, and the window of the connection.
 func (w *world) settings(address string) (map[http2.SettingID]uint32, uint32) {
 	t := w.t
 	t.Helper()

@@ -18,9 +18,10 @@ const (
 	secondBits   = 30
 )
 
-// Wall returns a time whose wall clock is ahead by whole seconds, or behind, and whose monotonic clock
-// is the same. There is no other way to make one: where a process may set the clock, it would set that
-// of the machine. It panics if the time has no monotonic reading, as those of [time.Now] have.
+// Wall returns a time whose wall clock is ahead by whole seconds, or behind, and whose monotonic
+// clock is the same. There is no other way to make one: where a process may set the clock, it would
+// set that of the machine. It panics if the time has no monotonic reading, as those of [time.Now]
+// have.
 func Wall(t time.Time, ahead time.Duration) time.Time {
 	l := (*layout)(unsafe.Pointer(&t))
 	if l.wall&hasMonotonic == 0 {

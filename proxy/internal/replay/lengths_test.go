@@ -121,7 +121,8 @@ func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
 	}
 }
 
-// A body that is shorter than was said is the client's error, and one of unknown length is not short.
+// A body that is shorter than was said is the client's error, and one of unknown length is not
+// short.
 func TestBodiesShorterThanSaid(t *testing.T) {
 	for _, c := range []struct {
 		length int64

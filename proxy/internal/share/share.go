@@ -3,10 +3,10 @@ package share
 
 import "sync"
 
-// left is how many times a caller's part must still be free for the caller to take more. So a caller
-// gets at most a quarter of what those before it have left, and four that take all they can leave a
-// third to others. (This is the "dynamic threshold" of shared switch buffers, Choudhury and Hahne,
-// 1998.)
+// left is how many times a caller's part must still be free for the caller to take more. So a
+// caller gets at most a quarter of what those before it have left, and four that take all they can
+// leave a third to others. (This is the "dynamic threshold" of shared switch buffers, Choudhury and
+// Hahne, 1998.)
 const left = 3
 
 // Pool counts what callers have taken. The zero value is unused. It is safe for concurrent use.

@@ -84,8 +84,8 @@ func DropTokenProtocols(h http.Header) {
 }
 
 // CheckSendable returns a Status of 400 for a request that no HTTP transport sends: HTTP/2 servers
-// accept methods and names of trailers that are no tokens (RFC 9110, 9.1 and 5.1), and clients refuse
-// them. It says nothing about the server that the request is for.
+// accept methods and names of trailers that are no tokens (RFC 9110, 9.1 and 5.1), and clients
+// refuse them. It says nothing about the server that the request is for.
 func CheckSendable(r *http.Request) error {
 	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens
 		return apierrors.NewBadRequest("the request's method is not valid")
@@ -98,8 +98,9 @@ func CheckSendable(r *http.Request) error {
 	return nil
 }
 
-// KeysThatDifferInCase returns two keys of extra attributes that differ in the case of letters only,
-// or nothing. Header names have no case (RFC 9110, 5.1), so the reader would take them for one key.
+// KeysThatDifferInCase returns two keys of extra attributes that differ in the case of letters
+// only, or nothing. Header names have no case (RFC 9110, 5.1), so the reader would take them for
+// one key.
 func KeysThatDifferInCase(extra map[string][]string) (one, other string) {
 	if len(extra) < 2 {
 		return "", ""
