@@ -44,6 +44,9 @@ func kubeAPIServer(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":%q}}}`, r.Header.Get("X-Remote-User"))
+	case r.URL.Path == "/apis/authorization.k8s.io/v1/subjectaccessreviews": // before a 503 that names what was asked for
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`)
 	case r.URL.Query().Get("sendInitialEvents") != "":
 		http.Error(w, "this server has no streaming lists", http.StatusUnprocessableEntity)
 	case r.URL.Path == "/api/v1/namespaces/kube-system/configmaps" && r.URL.Query().Get("watch") == "":
