@@ -31,8 +31,12 @@ type History struct {
 	Configurations []Configuration
 	Leases         []Lease
 	SlowProbes     []SlowProbe
-	Documents      map[string]Document // by Document.Hash
-	End            End
+	// Objects and Requests are empty in histories of runs without controllers. Objects are in the
+	// order of their revisions.
+	Objects   []Object
+	Requests  []Request
+	Documents map[string]Document // by Document.Hash
+	End       End
 }
 
 // Run is the first record of every history. It describes the run.
@@ -139,11 +143,15 @@ type Bounds struct {
 	Unavailable time.Duration `json:"unavailable"`
 	// Convergence is how long after the last disturbance answers may still be wrong.
 	Convergence time.Duration `json:"convergence"`
+	// Collection is how long after the last disturbance controllers may take to delete what has to
+	// go: dependents of an owner that is gone, the contents of a namespace. The garbage collector
+	// looks for new resources every 30 seconds. 0 in histories of older runs.
+	Collection time.Duration `json:"collection,omitempty"`
 }
 
 // DefaultBounds are used if a scenario sets none. Source: KEP-4020, "Service Level Objectives":
 // discovery is stale for seconds, at worst single-digit minutes.
-var DefaultBounds = Bounds{Staleness: 5 * time.Second, Unavailable: 30 * time.Second, Convergence: 20 * time.Second}
+var DefaultBounds = Bounds{Staleness: 5 * time.Second, Unavailable: 30 * time.Second, Convergence: 20 * time.Second, Collection: time.Minute}
 
 // GVR names a resource. It is zero for an operation that is not about a resource (discovery,
 // health).

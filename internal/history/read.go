@@ -125,6 +125,10 @@ func (h *History) add(first bool, line []byte) error {
 		h.Leases = append(h.Leases, *rec.Lease)
 	case rec.SlowProbe != nil:
 		h.SlowProbes = append(h.SlowProbes, *rec.SlowProbe)
+	case rec.Object != nil:
+		h.Objects = append(h.Objects, *rec.Object)
+	case rec.Request != nil:
+		h.Requests = append(h.Requests, *rec.Request)
 	case rec.Document != nil:
 		h.Documents[rec.Document.Hash] = *rec.Document
 	case rec.End != nil:
@@ -171,6 +175,12 @@ func (h *History) check() error {
 	for _, p := range h.SlowProbes {
 		ordered("a slow probe of server "+p.Server, p.Start, p.End)
 	}
+	for _, q := range h.Requests {
+		if !servers[q.Server] {
+			return fmt.Errorf("request %s was handled by server %q, which the run does not list", q.ID, q.Server)
+		}
+		ordered("request "+q.ID, q.Start, q.End)
+	}
 	for _, f := range h.Faults {
 		ordered(fmt.Sprintf("fault %d", f.ID), f.Start, f.End)
 	}
@@ -189,6 +199,8 @@ func (h *History) sort() {
 	sortByTime(h.Configurations, func(c Configuration) Time { return c.At })
 	sortByTime(h.Leases, func(l Lease) Time { return l.First })
 	sortByTime(h.SlowProbes, func(p SlowProbe) Time { return p.Start })
+	slices.SortStableFunc(h.Objects, func(a, b Object) int { return cmp.Compare(a.Revision, b.Revision) })
+	sortByTime(h.Requests, func(q Request) Time { return q.Start })
 	sortByTime(h.Served, func(s Served) Time { return s.At })
 }
 

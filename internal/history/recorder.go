@@ -25,6 +25,8 @@ type record struct {
 	Configuration *Configuration `json:"configuration,omitempty"`
 	Lease         *Lease         `json:"lease,omitempty"`
 	SlowProbe     *SlowProbe     `json:"late,omitempty"`
+	Object        *Object        `json:"object,omitempty"`
+	Request       *Request       `json:"request,omitempty"`
 	Document      *Document      `json:"document,omitempty"`
 	End           *End           `json:"end,omitempty"`
 }
@@ -117,6 +119,12 @@ func (r *Recorder) Lease(l Lease) { r.write(record{Lease: &l}) }
 
 // SlowProbe appends a probe that was answered slowly or not at all.
 func (r *Recorder) SlowProbe(p SlowProbe) { r.write(record{SlowProbe: &p}) }
+
+// Object appends a change of an object in etcd.
+func (r *Recorder) Object(o Object) { r.write(record{Object: &o}) }
+
+// Request appends a server's record of a request that the load did not send.
+func (r *Recorder) Request(q Request) { r.write(record{Request: &q}) }
 
 // Served appends what a server serves itself, and the document if it is not recorded yet.
 func (r *Recorder) Served(s Served, d Document) {
@@ -235,6 +243,8 @@ func Write(w io.Writer, h *History) error {
 	each(h.Operations, r.Operation)
 	each(h.Hops, r.Hop)
 	each(h.Faults, r.Fault)
+	each(h.Objects, r.Object)
+	each(h.Requests, r.Request)
 	if h.End.Complete {
 		r.write(record{End: &h.End})
 	}

@@ -46,8 +46,16 @@ func sample() *History {
 		}},
 		Leases:     []Lease{{Server: "a", Incarnation: 1, First: 1, Last: 2, Advertised: "10.0.0.1:6443"}},
 		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
-		Documents:  map[string]Document{document.Hash: document},
-		End:        End{At: 9, Error: "step 3: no", Complete: true},
+		Objects: []Object{{
+			Revision: 7, At: 3, Key: "/registry/configmaps/n/x", Gone: true, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", UID: "u",
+			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"},
+		}},
+		Requests: []Request{{
+			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},
+			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…", Rerouted: true, Own: true,
+		}},
+		Documents: map[string]Document{document.Hash: document},
+		End:       End{At: 9, Error: "step 3: no", Complete: true},
 	}
 }
 
@@ -72,6 +80,12 @@ func recordAll(h *History, r *Recorder) {
 	}
 	for _, l := range h.SlowProbes {
 		r.SlowProbe(l)
+	}
+	for _, o := range h.Objects {
+		r.Object(o)
+	}
+	for _, q := range h.Requests {
+		r.Request(q)
 	}
 	for _, s := range h.Steps {
 		r.Step(s)
