@@ -83,7 +83,7 @@ type job struct {
 // begin notes on what the run takes place, and writes the manifest.
 func (j *job) begin(got programs, environment ...string) error {
 	j.Run.Environment, j.Run.Binaries = environment, got.identities
-	return j.Dir.writeManifest(manifest{Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Etcd: got.etcd, Keep: j.Spec.Keep})
+	return j.Dir.writeManifest(manifest{Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Etcd: got.etcd, Keep: j.Spec.Keep})
 }
 
 // record makes a cluster, carries out the plan on it, and writes the history. The cluster is still

@@ -61,8 +61,8 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	status := c.status()
 	made, err := record(run, dir, m, false, status, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Etcd: m.Etcd, Proxy: self, Files: dir.files(),
-			Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
+			Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Proxy: self,
+			Files: dir.files(), Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
 	})
 	if made == nil {
