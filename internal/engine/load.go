@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -31,6 +32,37 @@ type load struct {
 	sweepQPS float64
 	status   func(string, ...any)
 }
+
+// sender is what asks the servers during a run.
+type sender interface {
+	step.Load
+	// run asks until ctx ends.
+	run(ctx context.Context)
+	close()
+}
+
+// newSender is the load of a run, which has looked at every server once, or one that never asks.
+func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (sender, error) {
+	if o.NoLoad {
+		return idle{}, nil
+	}
+	l, err := newLoad(ctx, plan, cluster, recorder, o)
+	if err != nil {
+		return nil, err
+	}
+	l.Observe(ctx, l.servers...)
+	return l, nil
+}
+
+// idle asks nothing.
+type idle struct{}
+
+func (idle) Sweep(context.Context) error        { return nil }
+func (idle) Observe(context.Context, ...string) {}
+func (idle) run(context.Context)                {}
+func (idle) close()                             {}
+
+func (l *load) close() { l.clients.Close() }
 
 // callers are the identities of the load: only the administrator if nothing may be set up.
 func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {
