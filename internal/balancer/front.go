@@ -13,7 +13,10 @@ import (
 // Front accepts connections and passes them on to the backends of a pool. The zero value with a pool
 // is ready. Its methods are for one goroutine.
 type Front struct {
-	Pool     *Pool
+	Pool *Pool
+	// MaxAge is when a connection is closed, in use or not, as by Envoy's
+	// max_downstream_connection_duration; 0: never. Clients of HTTP/2 keep to one server otherwise.
+	MaxAge   time.Duration
 	address  string
 	listener net.Listener
 }
@@ -71,6 +74,13 @@ func (f *Front) serve(client *net.TCPConn) {
 	}
 	server := conn.(*net.TCPConn)
 	defer func() { _ = server.Close() }()
+	if f.MaxAge > 0 {
+		aged := time.AfterFunc(f.MaxAge, func() {
+			_ = client.Close()
+			_ = server.Close()
+		})
+		defer aged.Stop()
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { pass(server, client) })
 	wg.Go(func() { pass(client, server) })

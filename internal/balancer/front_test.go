@@ -75,3 +75,34 @@ func TestHalfClosedConnection(t *testing.T) {
 		t.Errorf("got %q, %v", answer, err)
 	}
 }
+
+// What is open after the age is closed, though neither side wants to end it.
+func TestOldConnectionsAreClosed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	p := testPool(t)
+	p.Set([]string{l.Addr().String()})
+	f := &Front{Pool: p, MaxAge: 10 * time.Millisecond}
+	if err := f.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	conn, err := net.Dial("tcp", f.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = accepted.Close() }()
+	for name, c := range map[string]net.Conn{"client": conn, "server": accepted} {
+		if text, _ := io.ReadAll(c); len(text) > 0 { // go test's own time limit ends the wait
+			t.Errorf("the %s read %q", name, text)
+		}
+	}
+}

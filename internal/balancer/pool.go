@@ -32,6 +32,8 @@ func Sources() embed.FS { return sources }
 type Pool struct {
 	client *http.Client
 	logf   func(format string, args ...any)
+	used   chan struct{} // closed when a connection was first wanted
+	use    sync.Once
 
 	mu       sync.Mutex
 	backends []backend
@@ -48,7 +50,7 @@ func (b backend) healthy() bool { return b.failed < unhealthyAfter }
 // NewPool returns a pool without backends. Checks use the transport; each makes a connection of its
 // own if the transport has no keep-alives. logf takes lines for people.
 func NewPool(transport http.RoundTripper, logf func(format string, args ...any)) *Pool {
-	return &Pool{client: &http.Client{Timeout: checkTimeout, Transport: transport}, logf: logf}
+	return &Pool{client: &http.Client{Timeout: checkTimeout, Transport: transport}, logf: logf, used: make(chan struct{})}
 }
 
 // Set replaces the backends, each host:port. Those that stay keep their health.
@@ -92,6 +94,7 @@ func (p *Pool) order() []string {
 
 // dial connects to the first backend that can be connected to.
 func (p *Pool) dial(ctx context.Context) (net.Conn, error) {
+	p.use.Do(func() { close(p.used) })
 	errs := []error{errors.New("no backend can be connected to")}
 	dialer := net.Dialer{Timeout: connectTimeout}
 	for _, address := range p.order() {
@@ -104,8 +107,14 @@ func (p *Pool) dial(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Check checks every backend now and then until ctx ends: GET /healthz has to answer 200.
+// Check checks every backend now and then until ctx ends: GET /healthz has to answer 200. It begins
+// with the first connection.
 func (p *Pool) Check(ctx context.Context) {
+	select {
+	case <-p.used:
+	case <-ctx.Done():
+		return
+	}
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {

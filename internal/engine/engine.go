@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -24,6 +25,14 @@ type Options struct {
 	Status func(format string, args ...any)
 	// ReadOnly: set up nothing, and let the load only read, as the administrator of the cluster.
 	ReadOnly bool
+	// NoLoad: set up nothing and send nothing, not even to find out what servers serve. The steps
+	// are carried out; a sweep sends nothing.
+	NoLoad bool
+	// LeaveOn leaves on what the steps left on, unrecorded: somebody wants to look at the cluster.
+	LeaveOn bool
+	// Steps carries out the plan, and further steps after Run ([step.Executor.Do]), which are not
+	// recorded. Nil: an executor of Run's own.
+	Steps *step.Executor
 }
 
 // Run starts the cluster and the load, carries out the steps, and closes the recorder. The error
@@ -54,15 +63,15 @@ func ended(cause, err error) error {
 
 func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) (err error) {
 	began := record.Now()
-	var load *load
+	var load sender
 	config := step.Config{
 		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
 		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
 	}
 	if plan.HasControllers() {
-		config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return load.truth.served() })
+		config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return load.served() })
 	}
-	var steps step.Executor
+	steps := cmp.Or(o.Steps, new(step.Executor))
 	if err := steps.Prepare(config, plan.Servers, plan.Steps); err != nil {
 		return err
 	}
@@ -76,22 +85,26 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 			return err
 		}
 	}
-	load, err = newLoad(ctx, plan, cluster, record.Recorder, o)
+	load, err = newSender(ctx, plan, cluster, record.Recorder, o)
 	if err != nil {
 		return errors.Join(err, endObjects())
 	}
-	defer load.clients.Close()
-	load.Observe(ctx, load.servers...)
+	defer load.close()
 	steps.Load = load
+	defer func() { steps.Load = idle{} }() // for steps after Run
 	loading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var loaded sync.WaitGroup
 	loaded.Go(func() { load.run(loading) })
 	err = steps.Run(loading, plan.Steps)
-	steps.Heal()
+	if !o.LeaveOn {
+		steps.Heal()
+	}
 	cancel()
 	loaded.Wait()
-	steps.Finish()
+	if !o.LeaveOn {
+		steps.Finish()
+	}
 	return errors.Join(err, endObjects())
 }
 

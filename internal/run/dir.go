@@ -43,6 +43,8 @@ type manifest struct {
 	Controllers map[string]string `json:"controllers,omitempty"`
 	Etcd        string            `json:"etcd"`
 	Keep        bool              `json:"keep,omitempty"`
+	NoLoad      bool              `json:"noLoad,omitempty"`
+	At          *int              `json:"at,omitempty"` // see [Spec]
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.
@@ -186,6 +188,7 @@ func (d Dir) SaveHistory(h *history.History) (err error) {
 func (d Dir) Tidy() {
 	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone
 	_ = os.Remove(d.pid())
+	d.unlink() // the socket of a run that was killed
 	_ = os.Remove(d.logs())
 }
 

@@ -132,7 +132,7 @@ func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error))
 	how := make([]byte, 1)
 	if n, _ := reader.Read(how); n == 1 { // at the end of file, it has ended, or never started
 		judge(j.Dir.cutUnless(how[0] == heldComplete))
-		fmt.Fprintf(j.Progress, "The cluster stays up. Enter it with 'skewproof shell %s'; end it with Ctrl-C here.\n", j.Dir)
+		fmt.Fprintf(j.Progress, "The cluster stays up. Enter it with 'skewproof shell %s', act on it with 'skewproof step %s', end it with Ctrl-C here.\n", j.Dir, j.Dir)
 		<-ended
 		return nil
 	}

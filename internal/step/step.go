@@ -81,8 +81,8 @@ type Config struct {
 	Tolerant bool
 }
 
-// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. It is not safe
-// for concurrent use.
+// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. A cluster that
+// is held takes further steps then, by Do. It is not safe for concurrent use.
 type Executor struct {
 	Config
 	state scenario.State

@@ -69,6 +69,7 @@ type Cluster struct {
 	interposers interposers
 	extension   extensionServer
 	controllers controllers
+	unbalance   func() // ends the load balancer; nil before it was started
 }
 
 // New creates the hosts, keys and links of a cluster; no server runs yet. Call it in a sandbox.
@@ -179,6 +180,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.lifecycle.MarkUp()
+	if c.unbalance, err = c.balance(); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(c.Servers, func(s *server) bool { return s.withSetup().setup().Direct }) {
 		return c.publishEndpoints(context.Background())
 	}
@@ -193,6 +197,10 @@ func (c *Cluster) Close() {
 	}
 	all.Wait()
 	c.controllers.close()
+	if c.unbalance != nil {
+		c.unbalance()
+		c.unbalance = nil
+	}
 	c.extension.close()
 	if c.etcd != nil {
 		c.etcd.kill()

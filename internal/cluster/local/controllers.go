@@ -5,15 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"net/netip"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/balancer"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
@@ -32,15 +29,12 @@ var (
 	controllersAddress = netip.AddrPortFrom(hostBlock.Next().Next(), 10257) // their usual port
 )
 
-// controllers is kube-controller-manager, and what it needs: a host of its own, as in a cluster
-// whose controllers are no part of a server's node, and perhaps a load balancer. Its connections go
-// through the clients' links.
+// controllers is kube-controller-manager with a host of its own, as in a cluster whose controllers
+// are no part of a server's node. Its connections go through the clients' links.
 type controllers struct {
 	mu      sync.Mutex
 	host    *sandbox.Host // nil before it is needed
 	program *dependency   // nil if it does not run
-
-	balanced func() // ends the load balancer; nil if there is none
 }
 
 // StartControllers implements [cluster.Controllers].
@@ -66,19 +60,15 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 	if err := c.prepareControllers(); err != nil {
 		return err
 	}
-	at, name := balancerAddress, "balancer"
-	if through == "" {
-		if err := c.balance(); err != nil {
-			return err
-		}
-	} else {
+	to := way{balancerName, balancerAddress}
+	if through != "" {
 		s, err := c.Find(through)
 		if err != nil {
 			return err
 		}
-		at, name = s.place.Advertised, through
+		to = way{through, s.place.Advertised}
 	}
-	if err := writeKubeconfig(files.key("controllers.kubeconfig"), name, at.String(), "controllers", files); err != nil {
+	if err := writeKubeconfig(files.key("controllers.kubeconfig"), "controllers", files, to); err != nil {
 		return err
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
@@ -109,44 +99,6 @@ func (c *Cluster) prepareControllers() error {
 	return err
 }
 
-// balance starts the load balancer over all servers, once.
-func (c *Cluster) balance() error {
-	r := &c.controllers
-	if r.balanced != nil {
-		return nil
-	}
-	if err := sandbox.Own(balancerAddress.Addr()); err != nil {
-		return err
-	}
-	output, err := os.OpenFile(c.config.Files.log("balancer"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the load balancer's log: %w", err)
-	}
-	lines := log.New(output, "", log.LUTC|log.Ldate|log.Lmicroseconds)
-	checks := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}
-	pool := balancer.NewPool(checks, lines.Printf)
-	var backends []string
-	for _, s := range c.Servers {
-		backends = append(backends, s.place.Advertised.String())
-	}
-	pool.Set(backends)
-	front := &balancer.Front{Pool: pool}
-	if err := front.Listen(balancerAddress.String()); err != nil {
-		_ = output.Close()
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var checking sync.WaitGroup
-	checking.Go(func() { pool.Check(ctx) })
-	r.balanced = func() {
-		front.Close()
-		cancel()
-		checking.Wait()
-		_ = output.Close()
-	}
-	return nil
-}
-
 // StopControllers implements [cluster.Controllers].
 func (c *Cluster) StopControllers(ctx context.Context) error {
 	c.controllers.mu.Lock()
@@ -169,10 +121,6 @@ func (r *controllers) close() {
 	if r.program != nil {
 		r.program.kill()
 		r.program = nil
-	}
-	if r.balanced != nil {
-		r.balanced()
-		r.balanced = nil
 	}
 	if r.host != nil {
 		r.host.Close()
