@@ -236,7 +236,7 @@ func (c *Cluster) URL(name string) (string, error) {
 	return "https://" + s.place.Advertised.String(), nil
 }
 
-// Hops reads the logs of all servers: see [requestlog.Hops].
+// Hops reads the logs of all servers: see [requestlog.Records.Hops].
 func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	var logs []requestlog.Logs
 	for _, s := range c.Servers {
@@ -246,5 +246,6 @@ func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 		}
 		logs = append(logs, l)
 	}
-	return requestlog.Hops(logs, epoch)
+	records, err := requestlog.Read(logs, epoch)
+	return records.Hops(), err
 }
