@@ -76,6 +76,10 @@ var usual = map[string]invariant.Outcome{
 	"WatchesLast":              invariant.OutcomePass,         // part of it are watches of a few seconds
 	"NoPeerIsLocal":            invariant.OutcomeInconclusive, // only a profile of traffic asks for what these are about
 	"ListsAgree":               invariant.OutcomeInconclusive,
+	"NoWrongfulDeletion":       invariant.OutcomeInconclusive, // there are no controllers
+	"NothingLeftBehind":        invariant.OutcomeInconclusive,
+	"OrphansCollected":         invariant.OutcomeInconclusive,
+	"DeletionEnds":             invariant.OutcomeInconclusive,
 }
 
 // upgraded is what a rolling upgrade comes to, on whatever it is run.

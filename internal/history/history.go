@@ -94,7 +94,7 @@ type Server struct {
 }
 
 // Pressure is the least load on the subject for which a verdict counts. Each field counts one class
-// of requests; a request may be in several. A zero field demands nothing.
+// of requests or objects; one may be in several. A zero field demands nothing.
 //
 // A *skewed* request is one to a server that does not serve the resource itself while another live
 // server does.
@@ -134,6 +134,8 @@ type Pressure struct {
 	LegacyDocuments int `json:"legacyDocuments,omitempty"`
 	// Descriptions counts OpenAPI descriptions that clients got.
 	Descriptions int `json:"descriptions,omitempty"`
+	// Owners counts objects in etcd with an owner that etcd had as well.
+	Owners int `json:"owners,omitempty"`
 }
 
 // Bounds are the times that the invariants allow. KEP-4020 says "seconds"; these are our reading of

@@ -63,5 +63,9 @@ func All() []Invariant {
 		available,
 		noCrash,
 		converges,
+		noWrongfulDeletion,
+		nothingLeftBehind,
+		orphansCollected,
+		deletionEnds,
 	}
 }

@@ -35,9 +35,14 @@ type Facts struct {
 	resources    map[key]*resource
 	disturbances []window // in which the run changed the cluster or injected a fault
 	steady       []*steadyWindow
-	overloads    []window         // see indexOverload
-	overload     history.Time     // total time in which the machine was overloaded
-	pressure     history.Pressure // that the subject was really under
+	objects      objects
+	kinds        map[groupKind][]history.GVR   // the resources of a kind
+	requests     []history.Request             // by time
+	byID         map[string][]*history.Request // requests
+	removals     []*observation                // operations that may have deleted something
+	overloads    []window                      // see indexOverload
+	overload     history.Time                  // total time in which the machine was overloaded
+	pressure     history.Pressure              // that the subject was really under
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
 }
@@ -75,6 +80,9 @@ func NewFacts(h *history.History) *Facts {
 	f.indexOverload(h)
 	f.indexOperations(h)
 	f.indexHops(h)
+	f.indexKinds()
+	f.indexRequests(h)
+	f.indexObjects(h)
 	f.indexDisturbances()
 	f.indexSettings(h)
 	f.measurePressure()
@@ -87,6 +95,7 @@ func boundsOf(run history.Run) history.Bounds {
 	b.Staleness = cmp.Or(max(b.Staleness, 0), history.DefaultBounds.Staleness)
 	b.Unavailable = cmp.Or(max(b.Unavailable, 0), history.DefaultBounds.Unavailable)
 	b.Convergence = cmp.Or(max(b.Convergence, 0), history.DefaultBounds.Convergence)
+	b.Collection = cmp.Or(max(b.Collection, 0), history.DefaultBounds.Collection)
 	return b
 }
 
@@ -117,6 +126,9 @@ func (f *Facts) indexServers(h *history.History) {
 	}
 	for _, o := range h.Operations {
 		know(o.Server)
+	}
+	for _, q := range h.Requests {
+		know(q.Server)
 	}
 	f.lifecycle = slices.SortedFunc(slices.Values(h.Lifecycle), lifecycleOrder)
 	f.unnoticedStops()

@@ -45,6 +45,12 @@ func save(t testing.TB, h *history.History) []byte {
 	for _, f := range h.Faults {
 		r.Fault(f)
 	}
+	for _, o := range h.Objects {
+		r.Object(o)
+	}
+	for _, q := range h.Requests {
+		r.Request(q)
+	}
 	if err := r.Close(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +89,9 @@ func FuzzJudge(f *testing.F) {
 		hop("a", 1, 3, true, as("admin"), answering(201)).
 		hop("a", 5, 8, true, as("reader"), answering(201), passedBy("b"), asking("query: without limit=5")).h))
 	f.Add(save(f, tell().step("pause a", 20, 50).pause("a", 20, 50).kill("c", 60).ask(30, "b", gadgets, 503, took(25)).ask(150, "b", widgets, 500).h))
+	f.Add(save(f, tell(names()...).put(10, gadget("kept"), namespace("n")).put(11, configMap("one", gadget("kept"))).
+		request(20, "b", collector, "get", gadgets, "", "kept", 404).request(21, "b", collector, "delete", configMaps, "n", "one", 200).
+		mark(21, "one", "foregroundDeletion").mark(22, "n").remove(23, "n").h))
 	f.Add([]byte(`{"run":{"schema":"skewproof/history/v1alpha1","servers":[{"name":"a"}]}}
 {"lifecycle":{"server":"a","incarnation":1,"state":"ready","at":-9223372036854775808}}
 {"operation":{"server":"a","verb":"list","gvr":{"resource":"x"},"start":-9223372036854775808,"end":9223372036854775807,"status":404,"missing":"resource"}}
@@ -202,6 +211,9 @@ func chaos(rng *rand.Rand) *history.History {
 		s.ask(at(), pick(servers...), gadgets, 200, withContent(contents[rng.IntN(len(contents))]))
 		s.legacy(at(), pick(servers...), pick("/apis", "/api"), document())
 	}
+	for i := range rng.IntN(3) * 5 {
+		s.controlled(i, at, pick)
+	}
 	if rng.IntN(4) == 0 { // nothing happens to the servers, and much is asked of them
 		undisturbed := tell().h
 		s.h.Lifecycle, s.h.Served, s.h.Faults, s.h.Steps = undisturbed.Lifecycle, undisturbed.Served, nil, nil
@@ -219,6 +231,36 @@ func chaos(rng *rand.Rand) *history.History {
 		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
 	}
 	return s.h
+}
+
+// controlled adds an owner with a dependent in a namespace, and what may become of them.
+func (s *story) controlled(i int, at func() float64, pick func(...string) string) *story {
+	own, dep, ns := fmt.Sprint("o", i), fmt.Sprint("d", i), fmt.Sprint("ns", i)
+	dependent := within(ns, configMap(dep, gadget(own)))
+	dependent.Owners[0].Blocks = pick("", "blocks") != ""
+	now := at() / 2
+	s.put(now, gadget(own), namespace(ns), dependent)
+	for now < 195 && pick("go on", "go on", "go on", "end") == "go on" {
+		now += at() / 8
+		which := pick(own, dep, ns)
+		if pick("denied", "") != "" {
+			s.request(now-0.1, pick("a", "b"), pick(collector, cleaner), pick("get", "list"), gadgets, "", pick(own, ""), 404)
+		}
+		if pick("recorded", "") != "" {
+			s.request(now-0.01, pick("a", "b"), pick(collector, cleaner, replicas), pick("delete", "deletecollection"), configMaps, ns, pick(dep, ""), 200)
+		}
+		switch pick("mark", "remove", "remove", "disown", "explain") {
+		case "mark":
+			s.mark(now, which, pick("foregroundDeletion", "some/finalizer"))
+		case "remove":
+			s.remove(now, which)
+		case "disown":
+			s.change(now, dep, func(o *history.Object) { o.Owners = nil })
+		case "explain":
+			s.change(now, ns, func(o *history.Object) { o.Conditions = []string{"NamespaceContentRemaining"} })
+		}
+	}
+	return s
 }
 
 // perhaps is the option, or nothing.
@@ -244,6 +286,8 @@ func TestChaosIsJudged(t *testing.T) {
 		shuffle(rng, h.Configurations)
 		shuffle(rng, h.Faults)
 		shuffle(rng, h.Steps)
+		shuffle(rng, h.Objects)
+		shuffle(rng, h.Requests)
 		if got := Judge(h); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: the order of the records changes the verdicts", seed)
 		}

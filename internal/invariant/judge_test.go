@@ -37,8 +37,9 @@ func rich(wrong bool, about ...string) *story {
 		s.legacy(117, server, "/apis", doc("legacy", versionOf(widgets), versionOf(gadgets)))
 		s.ask(118, server, versionOf(gadgets).GVR, 200)
 	}
-	s.told("a").lease("a", 2, 199, "10.0.0.a:6443")
+	s.told("a").lease("a", 2, 199, "10.0.0.a:6443").harmless()
 	if wrong {
+		s.harmful()
 		s.told("b").lease("b", 2, 199, "10.0.0.a:6443")
 		s.ask(136, "b", versionOf(gadgets).GVR, 404)
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
@@ -82,6 +83,7 @@ func TestCatalogue(t *testing.T) {
 		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
+		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)
@@ -130,7 +132,7 @@ func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
 }
 
 // untimed are the invariants that no fault can break.
-var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull"}
+var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind"}
 
 // The faults of links are recorded at the end of a run: without them, what they excuse looks like a
 // violation.
@@ -184,6 +186,8 @@ func TestVerdictsDoNotDependOnOrder(t *testing.T) {
 			shuffle(rng, s.h.Lifecycle)
 			shuffle(rng, s.h.Served)
 			shuffle(rng, s.h.Run.Servers)
+			shuffle(rng, s.h.Objects)
+			shuffle(rng, s.h.Requests)
 			if got := Judge(s.h); !reflect.DeepEqual(got, want) {
 				t.Fatalf("verdicts changed with the order of records:\n%+v\n%+v", got, want)
 			}

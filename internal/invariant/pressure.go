@@ -7,61 +7,63 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// pressure is one class of requests: a field of history.Pressure.
+// pressure is one class of requests, or of objects in etcd: a field of history.Pressure.
 type pressure struct {
 	what   string // for people, in the plural
 	field  func(*history.Pressure) *int
-	counts func(*Facts, *observation) bool
+	counts func(*Facts, *observation) bool // nil: it does not count requests
+	// objects counts objects; nil: none.
+	objects func(*Facts, *object) bool
 }
 
 var (
 	operations = pressure{
-		"answered operations", func(p *history.Pressure) *int { return &p.Operations },
-		func(_ *Facts, o *observation) bool { return o.op.Status != 0 },
+		what: "answered operations", field: func(p *history.Pressure) *int { return &p.Operations },
+		counts: func(_ *Facts, o *observation) bool { return o.op.Status != 0 },
 	}
 	skewed = pressure{
-		"skewed operations", func(p *history.Pressure) *int { return &p.Skewed },
-		func(_ *Facts, o *observation) bool { return o.presses() && o.skewed() },
+		what: "skewed operations", field: func(p *history.Pressure) *int { return &p.Skewed },
+		counts: func(_ *Facts, o *observation) bool { return o.presses() && o.skewed() },
 	}
 	unreachable = pressure{
-		"operations whose every capable server was out of reach", func(p *history.Pressure) *int { return &p.Unreachable },
-		func(f *Facts, o *observation) bool {
+		what: "operations whose every capable server was out of reach", field: func(p *history.Pressure) *int { return &p.Unreachable },
+		counts: func(f *Facts, o *observation) bool {
 			return o.presses() && o.skewed() && f.cutOff(o, o.situation, f.untilBound(o))
 		},
 	}
 	unserved = pressure{
-		"operations on resources that no server serves", func(p *history.Pressure) *int { return &p.Unserved },
-		func(_ *Facts, o *observation) bool { return o.presses() && o.unserved() },
+		what: "operations on resources that no server serves", field: func(p *history.Pressure) *int { return &p.Unserved },
+		counts: func(_ *Facts, o *observation) bool { return o.presses() && o.unserved() },
 	}
 	passedOn = pressure{
-		"operations passed on, by the servers' logs", func(p *history.Pressure) *int { return &p.PassedOn },
-		func(_ *Facts, o *observation) bool { return !o.shared && o.forwarded() },
+		what: "operations passed on, by the servers' logs", field: func(p *history.Pressure) *int { return &p.PassedOn },
+		counts: func(_ *Facts, o *observation) bool { return !o.shared && o.forwarded() },
 	}
 	writesDone = pressure{
-		"skewed writes that succeeded", func(p *history.Pressure) *int { return &p.Writes },
-		func(_ *Facts, o *observation) bool {
+		what: "skewed writes that succeeded", field: func(p *history.Pressure) *int { return &p.Writes },
+		counts: func(_ *Facts, o *observation) bool {
 			return writes(o.op) && !dryRun(o.op) && succeeded(o.op.Status) && o.presses() && o.skewed()
 		},
 	}
 	subresources = pressure{
-		"skewed operations on subresources of what the asked server serves", func(p *history.Pressure) *int { return &p.Subresources },
-		func(f *Facts, o *observation) bool {
+		what: "skewed operations on subresources of what the asked server serves", field: func(p *history.Pressure) *int { return &p.Subresources },
+		counts: func(f *Facts, o *observation) bool {
 			return o.op.Subresource != "" && o.op.Status != 0 && o.presses() && o.skewed() && f.requested(o) == MechanismSubresource
 		},
 	}
 	watches = pressure{
-		"skewed watches that delivered events", func(p *history.Pressure) *int { return &p.Watches },
-		func(_ *Facts, o *observation) bool { return o.op.Status == http.StatusOK && o.streams() },
+		what: "skewed watches that delivered events", field: func(p *history.Pressure) *int { return &p.Watches },
+		counts: func(_ *Facts, o *observation) bool { return o.op.Status == http.StatusOK && o.streams() },
 	}
 	upgrades = pressure{
-		"skewed upgraded connections (101) that delivered events", func(p *history.Pressure) *int { return &p.Upgrades },
-		func(_ *Facts, o *observation) bool {
+		what: "skewed upgraded connections (101) that delivered events", field: func(p *history.Pressure) *int { return &p.Upgrades },
+		counts: func(_ *Facts, o *observation) bool {
 			return o.op.Status == http.StatusSwitchingProtocols && o.streams()
 		},
 	}
 	lists = pressure{
-		"skewed lists by label", func(p *history.Pressure) *int { return &p.Lists },
-		func(_ *Facts, o *observation) bool {
+		what: "skewed lists by label", field: func(p *history.Pressure) *int { return &p.Lists },
+		counts: func(_ *Facts, o *observation) bool {
 			if o.op.Verb != "list" || !o.presses() || !o.skewed() {
 				return false
 			}
@@ -70,39 +72,43 @@ var (
 		},
 	}
 	formats = pressure{
-		"skewed operations answered in another format than JSON", func(p *history.Pressure) *int { return &p.Formats },
-		func(_ *Facts, o *observation) bool {
+		what: "skewed operations answered in another format than JSON", field: func(p *history.Pressure) *int { return &p.Formats },
+		counts: func(_ *Facts, o *observation) bool {
 			return succeeded(o.op.Status) && mediaTypeOf(o.op) != "application/json" && o.presses() && o.skewed()
 		},
 	}
 	forgedHops = pressure{
-		"operations with a forged hop, on what the asked server does not serve", func(p *history.Pressure) *int { return &p.ForgedHops },
-		func(_ *Facts, o *observation) bool {
+		what: "operations with a forged hop, on what the asked server does not serve", field: func(p *history.Pressure) *int { return &p.ForgedHops },
+		counts: func(_ *Facts, o *observation) bool {
 			return o.op.Rerouted && o.op.Status != 0 && o.presses() && (o.skewed() || o.unserved())
 		},
 	}
 	mergedDocuments = pressure{
-		"merged discovery documents", func(p *history.Pressure) *int { return &p.MergedDocuments },
-		func(f *Facts, o *observation) bool { _, ok := f.merged(o.op); return ok },
+		what: "merged discovery documents", field: func(p *history.Pressure) *int { return &p.MergedDocuments },
+		counts: func(f *Facts, o *observation) bool { _, ok := f.merged(o.op); return ok },
 	}
 	ownDocuments = pressure{
-		"discovery documents with profile=nopeer", func(p *history.Pressure) *int { return &p.OwnDocuments },
-		func(_ *Facts, o *observation) bool { return o.got(history.VerbNoPeer) },
+		what: "discovery documents with profile=nopeer", field: func(p *history.Pressure) *int { return &p.OwnDocuments },
+		counts: func(_ *Facts, o *observation) bool { return o.got(history.VerbNoPeer) },
 	}
 	legacyDocuments = pressure{
-		"discovery documents in older formats", func(p *history.Pressure) *int { return &p.LegacyDocuments },
-		func(_ *Facts, o *observation) bool { return o.got(history.VerbLegacy) },
+		what: "discovery documents in older formats", field: func(p *history.Pressure) *int { return &p.LegacyDocuments },
+		counts: func(_ *Facts, o *observation) bool { return o.got(history.VerbLegacy) },
 	}
 	descriptions = pressure{
-		"OpenAPI descriptions", func(p *history.Pressure) *int { return &p.Descriptions },
-		func(_ *Facts, o *observation) bool { return o.got(history.VerbOpenAPI) },
+		what: "OpenAPI descriptions", field: func(p *history.Pressure) *int { return &p.Descriptions },
+		counts: func(_ *Facts, o *observation) bool { return o.got(history.VerbOpenAPI) },
+	}
+	owners = pressure{
+		what: "objects with owners", field: func(p *history.Pressure) *int { return &p.Owners },
+		objects: func(f *Facts, o *object) bool { return f.owned(o) },
 	}
 )
 
 // pressures are all classes, in the order in which they are shown.
 var pressures = []pressure{
 	operations, skewed, unreachable, unserved, passedOn, writesDone, subresources, watches, upgrades, lists, formats, forgedHops,
-	mergedDocuments, ownDocuments, legacyDocuments, descriptions,
+	mergedDocuments, ownDocuments, legacyDocuments, descriptions, owners,
 }
 
 // presses reports whether the operation is about a resource and its client waited for the answer.
@@ -121,13 +127,18 @@ func (o *observation) got(verb string) bool {
 	return o.op.Verb == verb && o.op.Document != "" && o.op.Failure == history.FailureNone
 }
 
-// measurePressure counts what the operations put on the subject, as far as the ground truth is
-// known.
+// measurePressure counts what was put on the subject, as far as the ground truth is known.
 func (f *Facts) measurePressure() {
-	for _, o := range f.observations {
-		for _, p := range pressures {
-			if p.counts(f, o) {
-				*p.field(&f.pressure)++
+	for _, p := range pressures {
+		count := p.field(&f.pressure)
+		for _, o := range f.observations {
+			if p.counts != nil && p.counts(f, o) {
+				*count++
+			}
+		}
+		for _, o := range f.objects.all {
+			if p.objects != nil && p.objects(f, o) {
+				*count++
 			}
 		}
 	}
@@ -144,7 +155,7 @@ func (f *Facts) missingPressure(ps []pressure) []string {
 	return out
 }
 
-// Pressure is one class of requests in a run.
+// Pressure is one class of requests or objects in a run.
 type Pressure struct {
 	// Class says what is counted, for people, in the plural.
 	Class string `json:"class"`
@@ -153,7 +164,7 @@ type Pressure struct {
 	Least int `json:"least,omitempty"`
 }
 
-// Pressures are all classes of which there was a request, or of which the run demands some.
+// Pressures are all classes of which there was one, or of which the run demands some.
 func (f *Facts) Pressures() []Pressure {
 	var out []Pressure
 	for _, p := range pressures {

@@ -60,6 +60,9 @@ func TestClassesOfPressure(t *testing.T) {
 			tell().discover(40, "b", "/apis", mergedDoc), tell().ask(40, "b", none, 503, verb(history.VerbNoPeer)),
 		}},
 		{"LegacyDocuments", tell().ask(40, "b", none, 200, document(history.VerbLegacy, 200)), []*story{tell().ask(40, "b", none, 406, verb(history.VerbLegacy))}},
+		{"Owners", tell().put(10, gadget("o")).put(11, configMap("x", gadget("o"))), []*story{
+			tell().put(11, configMap("x", gadget("o"))), tell().put(10, gadget("o"), configMap("x")),
+		}},
 		{"Descriptions", tell().ask(40, "b", none, 200, document(history.VerbOpenAPI, 200)), []*story{tell().ask(40, "b", none, 404, verb(history.VerbOpenAPI))}},
 	} {
 		t.Run(c.class, func(t *testing.T) {

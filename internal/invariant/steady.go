@@ -134,11 +134,15 @@ func (f *Facts) truth(w window) truth {
 	return t
 }
 
-// lastDisturbance is the end of the last disturbance that can have affected an operation.
+// lastDisturbance is the end of the last disturbance that can have affected an operation, or what
+// controllers do during the steps of the run.
 func (f *Facts) lastDisturbance() history.Time {
-	last := history.Time(0)
+	last, over := history.Time(0), f.traffic
+	for _, s := range f.steps {
+		over = max(over, s.End)
+	}
 	for _, d := range f.disturbances {
-		if d.from <= f.traffic { // later, servers are stopped because the run is over
+		if d.from <= over { // later, servers are stopped because the run is over
 			last = max(last, min(d.to, max(d.from, f.finish))) // a fault that was still on ended with the run
 		}
 	}

@@ -115,7 +115,9 @@ func (t *tally) violation(b breach, show func() Evidence) {
 	g.Signature = b.Signature
 	g.Count++
 	g.First, g.Last = min(g.First, b.at), max(g.Last, b.at)
-	g.asked[b.asked] = true
+	if b.asked != "" {
+		g.asked[b.asked] = true
+	}
 	if b.about != "" {
 		g.about[b.about] = true
 	}

@@ -99,6 +99,11 @@ type Evidence struct {
 	Hops []history.Hop `json:"hops,omitempty"`
 	// Difference is set if documents contradict each other.
 	Difference *Difference `json:"difference,omitempty"`
+	// Objects are those that a controller did harm to: the owners or the namespace first, then what
+	// belongs to them. Requests are those of the controller, by which it did so, and by which it was
+	// misled.
+	Objects  []history.Object  `json:"objects,omitempty"`
+	Requests []history.Request `json:"requests,omitempty"`
 	// Lifecycle is set if a change of a process is the violation.
 	Lifecycle *history.Lifecycle `json:"lifecycle,omitempty"`
 }

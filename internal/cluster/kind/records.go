@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Hops reads the logs of all servers: see [requestlog.Hops]. The logs are copied out of the nodes,
-// where they belong to root. A cluster that never was up has none.
+// Hops reads the logs of all servers: see [requestlog.Records.Hops]. The logs are copied out of the
+// nodes, where they belong to root. A cluster that never was up has none.
 func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 	if !c.Up() {
 		return nil, nil
@@ -33,8 +33,8 @@ func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 		}
 		logs = append(logs, l)
 	}
-	hops, err := requestlog.Hops(logs, epoch)
-	return hops, errors.Join(append(errs, err)...)
+	records, err := requestlog.Read(logs, epoch)
+	return records.Hops(), errors.Join(append(errs, err)...)
 }
 
 // fetch copies a file out of a node. The copy is empty if the file does not exist.

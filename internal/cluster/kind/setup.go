@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
@@ -40,6 +41,8 @@ func CheckPlan(plan scenario.Plan) error {
 			return refuse("lets a discovery document fail")
 		case s.Definition != nil && s.Definition.Aggregated:
 			return refuse("has an aggregated API, behind which no program of ours runs there")
+		case s.AboutControllers():
+			return refuse("starts controllers, and a kind cluster has its own")
 		}
 	}
 	return nil
@@ -119,7 +122,8 @@ func (c *Cluster) Advertised(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return lease.Advertised(ctx, client, netip.AddrPortFrom(s.address, etcdPort).String(), s.place.ID)
+	member := etcd.Gateway{Client: client, Address: netip.AddrPortFrom(s.address, etcdPort).String()}
+	return lease.Advertised(ctx, member, s.place.ID)
 }
 
 // etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys. It is made once.

@@ -2,12 +2,9 @@
 package lease
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -15,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/peers"
 )
@@ -27,10 +25,10 @@ const (
 )
 
 // Advertised is the host:port in the endpoint lease of a server with an apiserver identity; empty
-// if there is no such lease. The client is for the etcd at a host:port.
-func Advertised(ctx context.Context, client *http.Client, etcd, id string) (string, error) {
+// if there is no such lease.
+func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, error) {
 	for _, key := range []string{builtinLeases + id, sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id))} {
-		found, err := value(ctx, client, etcd, key)
+		found, err := from.Get(ctx, key)
 		if err != nil {
 			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
 		}
@@ -69,36 +67,4 @@ func address(encoded []byte, now time.Time) (string, error) {
 		return lease.Annotations[peers.AddressAnnotation], nil
 	}
 	return "", nil
-}
-
-// value reads one key through etcd's gateway for JSON; nil if it does not exist.
-func value(ctx context.Context, client *http.Client, etcd, key string) ([]byte, error) {
-	question, err := json.Marshal(map[string][]byte{"key": []byte(key)})
-	if err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+etcd+"/v3/kv/range", bytes.NewReader(question))
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("etcd answered %s", response.Status)
-	}
-	var answer struct {
-		KVs []struct {
-			Value []byte `json:"value"`
-		} `json:"kvs"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil, err
-	}
-	if len(answer.KVs) == 0 {
-		return nil, nil
-	}
-	return answer.KVs[0].Value, nil
 }

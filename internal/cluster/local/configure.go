@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/fault"
@@ -155,5 +156,5 @@ func (c *Cluster) Advertised(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	id := lifecycle.Identity(cmp.Or(s.withSetup().setup().HostnameOf, name))
-	return lease.Advertised(ctx, client, etcdReal.String(), id)
+	return lease.Advertised(ctx, etcd.Gateway{Client: client, Address: etcdReal.String()}, id)
 }

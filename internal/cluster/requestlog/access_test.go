@@ -46,6 +46,11 @@ func compare[T any](t *testing.T, want, got T) {
 	}
 }
 
+func hopsOf(servers []Logs, epoch time.Time) ([]history.Hop, error) {
+	records, err := Read(servers, epoch)
+	return records.Hops(), err
+}
+
 func TestAccessed(t *testing.T) {
 	forwarded := line(t, 1, 9, func(r *sidecar.AccessRecord) { r.Decision, r.Peer = "forward", "apiserver-x" })
 	rerouted := line(t, 2, 8, func(r *sidecar.AccessRecord) { r.FromPeer, r.Rerouted = true, true })
@@ -207,7 +212,7 @@ func TestHopsOfARunWithSidecars(t *testing.T) {
 	write(t, all[0].Access, line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
 	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z")
 	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
-	got, err := Hops(all, epoch)
+	got, err := hopsOf(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ type requested struct {
 	verb         string // of the API, as k8s.io/apiserver makes it out of the method, the path and the query
 	uri          string // path and query
 	withoutQuery bool   // the log leaves the query out
+	agent        string // User-Agent; empty if the log leaves it out
 }
 
 // markAltered notes, in every record of a request that a peer passed on, what differs from the

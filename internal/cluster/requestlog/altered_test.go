@@ -80,7 +80,7 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	write(t, all[1].Audit, requested.Replace(received), requested.Replace(complete))
 	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
 	all[0].Access, all[1].Access = "", "" // there are no sidecars
-	got, err := Hops(all, epoch)
+	got, err := hopsOf(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
 	write(t, all[1].Audit, requested.Replace(received), requested.Replace(complete))
 	all[0].Access, all[1].Access = "", "" // there are no sidecars
-	got, err := Hops(all, epoch)
+	got, err := hopsOf(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 	write(t, all[0].Access, line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
 	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z", "/api/v1/pods", "/api/v1/pods?limit=5")
 	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
-	got, err := Hops(all, epoch)
+	got, err := hopsOf(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}

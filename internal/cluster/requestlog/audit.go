@@ -23,7 +23,16 @@ import (
 // sidecar's.
 func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([]handled, error) {
 	var all []handled
-	open := map[string][]int{} // indices of hops by audit ID; more than one if a server saw the same request twice
+	open := map[string][]int{}    // indices of hops by audit ID; more than one if a server saw the same request twice
+	agents := map[string]string{} // one copy of each: there are few, and many records
+	asked := func(event auditv1.Event) requested {
+		agent, ok := agents[event.UserAgent]
+		if !ok {
+			agent = event.UserAgent
+			agents[agent] = agent
+		}
+		return requested{verb: event.Verb, uri: event.RequestURI, agent: agent}
+	}
 	err := readRecords(log, func(event auditv1.Event) {
 		id := string(event.AuditID)
 		switch event.Stage {
@@ -37,7 +46,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 					// A proxy adds the address that it has the request from to X-Forwarded-For.
 					Rerouted: len(event.SourceIPs) > sources,
 				},
-				requested: requested{verb: event.Verb, uri: event.RequestURI},
+				requested: asked(event),
 			})
 		case auditv1.StageResponseStarted:
 			switch received := event.RequestReceivedTimestamp.Sub(epoch); {
@@ -47,7 +56,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 						Operation: id, Server: server, Start: received, End: max(received, event.StageTimestamp.Sub(epoch)),
 						Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources,
 					},
-					requested: requested{verb: event.Verb, uri: event.RequestURI},
+					requested: asked(event),
 				})
 			default: // the process may be killed before the last stage
 				for _, i := range open[id] {

@@ -30,22 +30,31 @@ type Logs struct {
 	Access string // the access log of the sidecar in front of it; empty if there is none
 }
 
-// Hops are the requests that the servers of a run handled, by whoever they were sent: one hop for
-// each time that a server handled one, with what a peer altered on the way. epoch is the wall time
-// of the run's start. A log that does not exist is empty.
-func Hops(servers []Logs, epoch time.Time) ([]history.Hop, error) {
+// Records are what the servers of a run logged of the requests that they handled, by whoever they
+// were sent: one record for each time that a server handled one.
+type Records struct {
+	all   []handled
+	names map[string]string // of servers, by apiserver identity
+}
+
+// Read reads the logs of the servers of a run. epoch is the wall time of the run's start. A log that
+// does not exist is empty.
+func Read(servers []Logs, epoch time.Time) (Records, error) {
 	var all []handled
 	names := map[string]string{}
 	for _, l := range servers {
 		names[l.ID] = l.Server
 		requests, err := l.read(epoch)
 		if err != nil {
-			return nil, err
+			return Records{}, err
 		}
 		all = append(all, requests...)
 	}
-	return endInOrder(markAltered(markRerouted(all)), names), nil
+	return Records{markRerouted(all), names}, nil
 }
+
+// Hops are the records with what a peer altered on the way.
+func (r Records) Hops() []history.Hop { return endInOrder(markAltered(r.all), r.names) }
 
 // markRerouted marks a request as passed on at every server but the first one: a client sends a
 // request to one server only. An audit record alone cannot always tell. It leaves out an address

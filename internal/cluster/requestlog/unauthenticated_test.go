@@ -115,7 +115,7 @@ func TestHopsTellOfFailedAuthentication(t *testing.T) {
 		write(t, all[1].Audit, received, complete)
 		late := strings.NewReplacer(`"ResponseComplete"`, `"ResponseStarted"`, "10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z", "10:00:01.002000Z")
 		write(t, all[0].Audit, late.Replace(failed.Replace(complete)))
-		got, err := Hops(all, epoch)
+		got, err := hopsOf(all, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,76 @@
+package requestlog
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
+)
+
+// itself is the user as whom a kube-apiserver sends requests to itself, and to no other server.
+const itself = "system:apiserver"
+
+// Requests are the records of requests that the load did not send: what controllers, kubectl and
+// the steps of a run wrote or tried to write, and what they asked for in vain. load tells the IDs of
+// the load's requests; own is the user as whom the steps of the run send theirs. Left out are reads
+// that succeeded, what servers send to themselves, and what says nothing of objects: health,
+// reviews of access, leases, events and the status of nodes.
+func (r Records) Requests(load func(id string) bool, own string) []history.Request {
+	var out []history.Request
+	for _, h := range r.all {
+		if h.User == itself || !h.writes() && h.Status < http.StatusBadRequest || load(h.Operation) {
+			continue
+		}
+		request, ok := h.request()
+		if !ok || unrelated(request) {
+			continue
+		}
+		request.Own = h.User == own
+		out = append(out, request)
+	}
+	return out
+}
+
+// writes reports whether the request was to change something.
+func (h handled) writes() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, h.requested.verb)
+}
+
+// request is the record in the form of the history. It is not ok if the log has no valid path.
+func (h handled) request() (out history.Request, ok bool) {
+	u, err := url.ParseRequestURI(h.requested.uri)
+	if err != nil {
+		return history.Request{}, false
+	}
+	about := workload.Describe(&http.Request{Method: http.MethodGet, URL: u})
+	if about.GVR.Resource == "namespaces" && about.GVR.Group == "" {
+		about.Namespace = "" // the path of a namespace is like that of what is in it
+	}
+	return history.Request{
+		ID: h.Operation, Server: h.Server, Start: h.Start, End: h.End, Status: h.Status, User: h.User, Agent: h.requested.agent,
+		Verb: h.requested.verb, GVR: about.GVR, Subresource: about.Subresource, Namespace: about.Namespace, Name: about.Name,
+		Path: h.requested.uri, Rerouted: h.Rerouted,
+	}, true
+}
+
+// unrelated reports whether a request has nothing to do with objects that somebody may miss.
+func unrelated(r history.Request) bool {
+	path, _, _ := strings.Cut(r.Path, "?")
+	switch r.GVR.Group {
+	case "authentication.k8s.io", "authorization.k8s.io": // reviews, which are not kept
+		return true
+	case "coordination.k8s.io":
+		return r.GVR.Resource == "leases"
+	case "events.k8s.io":
+		return r.GVR.Resource == "events"
+	case "":
+		return r.GVR.Resource == "events" || r.GVR.Resource == "nodes" && r.Subresource == "status" ||
+			slices.ContainsFunc([]string{"/readyz", "/livez", "/healthz"}, func(health string) bool {
+				return path == health || strings.HasPrefix(path, health+"/")
+			})
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package invariant
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Who deleted an object, and which answers misled the deleter. The servers' records of requests say
+// it (history.Request); for the load, its operations.
+
+// indexRequests sorts the requests by time.
+func (f *Facts) indexRequests(h *history.History) {
+	f.requests = slices.SortedFunc(slices.Values(h.Requests), func(a, b history.Request) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Server, b.Server), cmp.Compare(a.End, b.End),
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
+	})
+	f.byID = map[string][]*history.Request{}
+	for i := range f.requests {
+		q := &f.requests[i]
+		f.byID[q.ID] = append(f.byID[q.ID], q)
+	}
+}
+
+// deletes reports whether a request asks for an object to be deleted, by its name or with others.
+func (f *Facts) deletes(verb, subresource string, gvr history.GVR, namespace, name string, o history.Object) bool {
+	asks := subresource == "" && (verb == "delete" || verb == "deletecollection") || subresource == "eviction" && verb == "create"
+	return asks && f.isOf(gvr, o) && (name == o.Name || name == "" && subresource == "") && (namespace == o.Namespace || namespace == "" || isNamespace(o))
+}
+
+// isOf reports whether an object is one of a resource, in whatever version.
+func (f *Facts) isOf(gvr history.GVR, o history.Object) bool {
+	of := f.gvrOf(o)
+	return gvr.Group == of.Group && gvr.Resource == of.Resource
+}
+
+// carriedOut reports whether a write may have been carried out: what got no answer, or an error of
+// the server, may have been.
+func carriedOut(status int) bool {
+	return status == 0 || succeeded(status) || status >= http.StatusInternalServerError
+}
+
+// until is the time in which a request can have caused a change of an object: from when the object
+// was made. A change is seen a little later than it happens.
+func (o *object) until(change history.Object) window {
+	return window{later(o.first().At, -settle), later(change.At, settle)}
+}
+
+// loadDeleted reports whether the load may have asked for a change by which an object began to be
+// deleted.
+func (f *Facts) loadDeleted(o *object, change history.Object) bool {
+	w := o.until(change)
+	return slices.ContainsFunc(f.removals, func(r *observation) bool {
+		return w.overlaps(r.window) && f.deletes(r.op.Verb, r.op.Subresource, r.op.GVR, r.op.Namespace, r.op.Name, change)
+	})
+}
+
+// removes reports whether the operation may have deleted something.
+func (o *observation) removes() bool {
+	verb := o.op.Verb == "delete" || o.op.Verb == "deletecollection" || o.op.Verb == "create" && o.op.Subresource == "eviction"
+	return verb && carriedOut(o.op.Status) && !dryRun(o.op)
+}
+
+// deleters are the requests that may have caused a change by which an object began to be deleted,
+// as the servers record them that got them from a client.
+func (f *Facts) deleters(o *object, change history.Object) []*history.Request {
+	var out []*history.Request
+	w := o.until(change)
+	for i := range f.requests {
+		q := &f.requests[i]
+		if q.Start >= w.to {
+			break
+		}
+		if !q.Rerouted && w.overlaps(window{q.Start, q.End}) && carriedOut(q.Status) && !strings.Contains(q.Path, "dryRun=") &&
+			f.deletes(q.Verb, q.Subresource, q.GVR, q.Namespace, q.Name, change) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// collectors are the controllers that delete what they take for left over, whatever made it
+// (k8s.io/kubernetes, cmd/kube-controller-manager/names). Their user or, where all controllers share
+// one, their user agent ends with these names. Any other controller deletes what it has made.
+var collectors = []string{"generic-garbage-collector", "namespace-controller"}
+
+func collects(q *history.Request) bool {
+	return slices.ContainsFunc(collectors, func(name string) bool {
+		return strings.HasSuffix(q.User, ":"+name) || strings.HasSuffix(q.Agent, "/"+name) || strings.HasSuffix(q.Agent, ":"+name)
+	})
+}
+
+// denial is the last 404 of a time by which a server denied, to the sender of a request, an object of
+// that name or the whole resource; nil if there is none.
+func (f *Facts) denial(to *history.Request, gvr history.GVR, name string, during window) *history.Request {
+	var last *history.Request
+	for i := range f.requests {
+		q := &f.requests[i]
+		if to == nil || q.Start >= during.to {
+			break
+		}
+		about := q.GVR.Group == gvr.Group && q.GVR != (history.GVR{}) && (q.GVR.Resource == gvr.Resource || q.GVR.Resource == "") &&
+			(q.GVR.Resource != "" || q.GVR.Version == "" || q.GVR.Version == gvr.Version) && (q.Name == name || q.Name == "") && q.Subresource == ""
+		if about && q.Status == http.StatusNotFound && !q.Rerouted && during.overlaps(window{q.Start, q.End}) && sameSender(q, to) {
+			last = q
+		}
+	}
+	return last
+}
+
+// sameSender compares users, and user agents where both are known: the access logs of sidecars leave
+// them out.
+func sameSender(a, b *history.Request) bool {
+	return a.User == b.User && (a.Agent == b.Agent || a.Agent == "" || b.Agent == "")
+}
+
+// answered is a request of a controller as an observation, so that a wrong answer to it is told and
+// signed like one to the load.
+func (f *Facts) answered(q *history.Request) *observation {
+	op := &history.Operation{
+		ID: q.ID, Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace,
+		Name: q.Name, Path: q.Path, Start: q.Start, End: q.End, Status: q.Status,
+	}
+	o := &observation{op: op, asked: f.byName[q.Server], window: window{q.Start, q.End}, likewise: q.Start}
+	if q.GVR != (history.GVR{}) {
+		o.resource = f.resource(key{q.GVR, q.Subresource})
+	}
+	o.situation = f.situate(o, o.window)
+	if q.Status == http.StatusNotFound { // audit logs do not say what it denies: a server denies no resource that it serves
+		op.Missing = history.MissingResource
+		if o.local == claimYes {
+			op.Missing = history.MissingObject
+		}
+	}
+	for _, same := range f.byID[q.ID] {
+		o.hops = append(o.hops, history.Hop{
+			Operation: same.ID, Server: same.Server, Start: same.Start, End: same.End, Status: same.Status, User: same.User, Rerouted: same.Rerouted,
+		})
+	}
+	slices.SortFunc(o.hops, func(a, b history.Hop) int { return hopOrder(q.Server, a, b) })
+	return o
+}
+
+// sender is who sent a request, for people.
+func sender(q *history.Request) string {
+	program, _, _ := strings.Cut(q.Agent, " ")
+	if program == "" {
+		return q.User
+	}
+	return q.User + " (" + program + ")"
+}
+
+// harm is what a controller did wrong to an object. act is the request by which it did so, denial
+// the wrong answer that misled it; nil if the history has none. unseen is the resource of which the
+// controller must have seen an object, and did not.
+type harm struct {
+	wrong, cause string
+	at           history.Time
+	object       history.Object
+	unseen       history.GVR
+	act, denial  *history.Request
+	graph        []history.Object // owners first
+	sentence     string
+}
+
+// harmed counts a violation by a controller. Its signature is that of the answer that misled the
+// controller, because that is what went wrong first. If no server's log has such an answer, it says
+// only of which role the server is that the controller acted through.
+func (t *tally) harmed(h harm) {
+	f := t.facts
+	b := breach{Signature: Signature{Mechanism: MechanismController, Wrong: h.wrong}, at: h.at, cause: h.cause, about: h.object.APIVersion + " " + h.object.Kind}
+	var misled *observation
+	switch {
+	case h.denial != nil:
+		misled = f.answered(h.denial)
+		b = t.breach(misled, misled.situation, h.wrong, h.cause)
+		b.at, b.about = h.at, h.object.APIVersion+" "+h.object.Kind
+	case h.act != nil:
+		b.asked = h.act.Server
+		b.Roles = f.roleFor(h.act, h.unseen)
+	}
+	t.violation(b, func() Evidence {
+		e := Evidence{GVR: f.gvrOf(h.object), Sentence: h.sentence, Objects: h.graph}
+		if misled != nil {
+			e = f.show(misled, misled.situation, answer(misled.op))
+			e.GVR, e.Objects = f.gvrOf(h.object), h.graph
+			e.Sentence = fmt.Sprintf("%s Before that, %s", h.sentence, e.Sentence)
+			e.Requests = append(e.Requests, *h.denial)
+		}
+		if h.act != nil {
+			e.Requests = append(e.Requests, *h.act)
+		}
+		return e
+	})
+}
+
+// roleFor is the role of the server that a controller acted through, among those that serve a
+// resource.
+func (f *Facts) roleFor(act *history.Request, gvr history.GVR) Role {
+	about := *act
+	about.GVR, about.Subresource = gvr, ""
+	o := f.answered(&about)
+	return f.role(o, f.candidates(o, o.situation))
+}
+
+// deletedBy says by whom and through which server, for people.
+func deletedBy(act *history.Request) string {
+	if act == nil {
+		return "No server's log says who asked for it."
+	}
+	return fmt.Sprintf("%s asked for it through %s at %s: %s %s, answered %d.", sender(act), act.Server, clock(act.Start), act.Verb, act.Path, act.Status)
+}

@@ -1,0 +1,105 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var deletionEnds = Invariant{
+	Name:  "DeletionEnds",
+	Grade: GradeCore,
+	Sentence: "Within a bounded time after an object began to be deleted and the last disturbance is over, it is gone. A namespace that " +
+		"cannot go says in its conditions what is in the way.",
+	Source: "KEP-4020, Motivation and Goals: a request is handled by an apiserver that can serve it, so controllers find what deletion waits " +
+		"for; Kubernetes' documentation of finalizers, of foreground deletion and of the conditions of a namespace. The bound is that of " +
+		"OrphansCollected",
+	judge: judgeDeletionEnds,
+}
+
+func judgeDeletionEnds(f *Facts) *tally {
+	t := newTimedTally(f)
+	early, explained := 0, 0
+	for _, o := range f.objects.all {
+		i := slices.IndexFunc(o.changes, func(c history.Object) bool { return c.Deleting && !c.Gone })
+		if i < 0 {
+			continue // it went at once, if it went
+		}
+		began, ended := o.changes[i], forever
+		if !o.remains() {
+			ended = o.last().At
+		}
+		due := f.due(began.At)
+		state, _ := o.before(due)
+		switch {
+		case ended <= due:
+			t.rule(nil, rulingRight)
+		case f.finish < due:
+			early++
+			t.rule(nil, rulingOut)
+		case f.loadDeleted(o, began), f.heldUp(o, due, map[*object]bool{}):
+			t.rule(nil, rulingNone)
+		case isNamespace(state) && explains(state):
+			explained++
+			t.rule(nil, rulingRight)
+		default:
+			t.rule(nil, rulingWrong)
+			t.stuck(state, began, due, ended)
+		}
+	}
+	t.fact("namespaces that could not go, and say why", explained)
+	t.fact("objects for which the run ended too early", early)
+	t.doubtLate(early)
+	return t
+}
+
+// explains reports whether a namespace says what keeps it. Source: k8s.io/api, core/v1, the types of
+// NamespaceCondition; k8s.io/kubernetes, pkg/controller/namespace/deletion/status_condition_utils.go.
+func explains(namespace history.Object) bool {
+	return slices.ContainsFunc(namespace.Conditions, func(condition string) bool {
+		return slices.Contains([]string{
+			"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionContentFailure", "NamespaceDeletionGroupVersionParsingFailure",
+			"NamespaceContentRemaining", "NamespaceFinalizersRemaining",
+		}, condition)
+	})
+}
+
+// stuck counts an object whose deletion did not end in time.
+func (t *tally) stuck(state, began history.Object, due, ended history.Time) {
+	what := fmt.Sprintf("it is still in etcd when the run ends at %s", clock(t.facts.finish))
+	if ended != forever {
+		what = fmt.Sprintf("it was gone only at %s", clock(ended))
+	}
+	wrong := "a deletion did not end"
+	if isNamespace(state) {
+		wrong = "the deletion of a namespace did not end, and its conditions do not say why"
+	}
+	waits := "has no finalizers"
+	if len(state.Finalizers) > 0 {
+		waits = "has the finalizers " + strings.Join(state.Finalizers, ", ")
+	}
+	t.harmed(harm{
+		wrong: wrong, cause: fmt.Sprintf("%s could not be deleted in time", titled(state)), at: due, object: state, graph: t.facts.waitsFor(state, due),
+		sentence: fmt.Sprintf("%s began to be deleted at %s (revision %d of etcd), and the last disturbance was over at %s. It had to be gone by %s; %s. It %s.",
+			titled(state), clock(began.At), began.Revision, clock(t.facts.lastDisturbance()), clock(due), what, waits),
+	})
+}
+
+// waitsFor are an object that is being deleted, and what is in it or depends on it at a time; not
+// more than a few.
+func (f *Facts) waitsFor(state history.Object, at history.Time) []history.Object {
+	const few = 10
+	out := []history.Object{state}
+	below := f.objects.dependents[state.UID]
+	if isNamespace(state) {
+		below = f.objects.in[state.Name]
+	}
+	for _, o := range below {
+		if is, exists := o.before(at); exists && len(out) <= few {
+			out = append(out, is)
+		}
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+var nothingLeftBehind = Invariant{
+	Name:     "NothingLeftBehind",
+	Grade:    GradeCore,
+	Sentence: "When a namespace is gone, everything in it is gone from etcd.",
+	Source: "KEP-4020, Motivation: a false 404 misleads the namespace controller into leaving objects behind; Kubernetes' documentation of " +
+		"namespaces: deleting a namespace deletes everything under it",
+	judge: judgeNothingLeftBehind,
+}
+
+func judgeNothingLeftBehind(f *Facts) *tally {
+	t := newTally(f)
+	namespaces := 0
+	for _, o := range f.objects.all {
+		if gone := o.last(); isNamespace(gone) && gone.Gone {
+			namespaces++
+			for _, content := range f.contents(o) {
+				if left, exists := content.at(gone.Revision); exists {
+					t.rule(nil, rulingWrong)
+					t.leftBehind(o, content, left)
+					continue
+				}
+				t.rule(nil, rulingRight)
+			}
+		}
+	}
+	t.fact("namespaces that were deleted", namespaces)
+	return t
+}
+
+// contents are the objects that were in a namespace when it began to be deleted, or later. Those
+// that were in one of the same name before it was made belong to that one.
+func (f *Facts) contents(namespace *object) []*object {
+	from, to := namespace.first().Revision, namespace.last().Revision
+	if change, ok := namespace.deletion(); ok {
+		from = change.Revision
+	}
+	return slices.DeleteFunc(slices.Clone(f.objects.in[namespace.first().Name]), func(o *object) bool {
+		if o.first().Revision > to || o.first().Revision < namespace.first().Revision && f.earlierNamespace(namespace) {
+			return true
+		}
+		_, exists := o.at(from)
+		return !exists && o.first().Revision < from
+	})
+}
+
+// earlierNamespace reports whether there was a namespace of the same name before.
+func (f *Facts) earlierNamespace(namespace *object) bool {
+	return f.objects.namespaces[namespace.first().Name][0] != namespace
+}
+
+// leftBehind counts an object that is left of a namespace that is gone.
+func (t *tally) leftBehind(namespace, content *object, left history.Object) {
+	f := t.facts
+	gone := namespace.last()
+	var act *history.Request
+	for i := range f.requests {
+		q := &f.requests[i]
+		if q.GVR.Resource == "namespaces" && q.GVR.Group == "" && q.Name == gone.Name && q.Subresource == "finalize" && !q.Rerouted &&
+			carriedOut(q.Status) && namespace.until(gone).overlaps(window{q.Start, q.End}) {
+			act = q // the last one lets the namespace go
+		}
+	}
+	sentence := []string{
+		fmt.Sprintf("Namespace %s was gone at %s (revision %d of etcd), but %s, which was in it, stayed in etcd.", gone.Name, clock(gone.At), gone.Revision, titled(left)),
+	}
+	if act != nil {
+		sentence = append(sentence, fmt.Sprintf("%s had found nothing left in it, and let it go through %s.", sender(act), act.Server))
+	}
+	for _, again := range f.objects.namespaces[gone.Name] {
+		if _, exists := content.at(again.first().Revision); exists && again.first().Revision > gone.Revision {
+			sentence = append(sentence, fmt.Sprintf("When a namespace %s was made again at %s, the object was in it.", gone.Name, clock(again.first().At)))
+			break
+		}
+	}
+	t.harmed(harm{
+		wrong: "an object stayed when its namespace was gone", cause: fmt.Sprintf("%s stayed when its namespace was gone", titled(left)),
+		at: gone.At, object: left, unseen: f.gvrOf(left), act: act, denial: f.denial(act, f.gvrOf(left), "", namespace.until(gone)), graph: []history.Object{gone, left},
+		sentence: strings.Join(sentence, " "),
+	})
+}
