@@ -132,7 +132,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	local := newLocal(s.upstream, asCaller{asserted{s.toLocal, s.own}, s.plain}, s.headers, s.log)
 	handler, err := proxy.New(proxy.Config{
 		Store:     s.store,
-		Local:     local,
+		Local:     namesProxy{local, s.public},
 		Transport: s.toPeers,
 		FromPeer:  fromPeer,
 		Identify:  identify,
