@@ -13,6 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/definer"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/ownership"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/step"
 )
@@ -44,6 +45,9 @@ func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	hops, hopsErr := cluster.Hops(epoch)
 	record.tell(hops)
 	err = errors.Join(err, hopsErr)
+	if plan.HasControllers() {
+		err = errors.Join(err, tellRequests(cluster, recorder, epoch))
+	}
 	return errors.Join(err, recorder.Close(err))
 }
 
@@ -57,11 +61,15 @@ func ended(cause, err error) error {
 	return errors.Join(cause, err)
 }
 
-func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) error {
+func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) (err error) {
 	began := record.Now()
+	var load sender
 	config := step.Config{
 		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
 		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
+	}
+	if plan.HasControllers() {
+		config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return load.served() })
 	}
 	steps := cmp.Or(o.Steps, new(step.Executor))
 	if err := steps.Prepare(config, plan.Servers, plan.Steps); err != nil {
@@ -71,9 +79,15 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 		return err
 	}
 	o.Status("%d servers ready after %s", len(plan.Servers), (record.Now() - began).Round(100*time.Millisecond))
-	load, err := newSender(ctx, plan, cluster, record.Recorder, o)
+	endObjects := func() error { return nil }
+	if plan.HasControllers() {
+		if endObjects, err = watchObjects(ctx, cluster, record.Recorder); err != nil {
+			return err
+		}
+	}
+	load, err = newSender(ctx, plan, cluster, record.Recorder, o)
 	if err != nil {
-		return err
+		return errors.Join(err, endObjects())
 	}
 	defer load.close()
 	steps.Load = load
@@ -91,7 +105,7 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	if !o.LeaveOn {
 		steps.Finish()
 	}
-	return err
+	return errors.Join(err, endObjects())
 }
 
 // clock is the time of a real run.

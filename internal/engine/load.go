@@ -36,15 +36,26 @@ type load struct {
 // sender is what asks the servers during a run.
 type sender interface {
 	step.Load
+	// served is what each ready server serves itself, as far as is known.
+	served() map[string]history.Document
 	// run asks until ctx ends.
 	run(ctx context.Context)
 	close()
 }
 
-// newSender is the load of a run, which has looked at every server once, or one that never asks.
+// newSender is the load of a run, or one that never asks. It has looked at every server once.
 func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (sender, error) {
-	if o.NoLoad {
+	if o.NoLoad && !plan.HasControllers() {
 		return idle{}, nil
+	}
+	if o.NoLoad { // owners have to be created where they are served
+		t, err := newTruth(cluster, plan.Names(), recorder, o.Status)
+		if err != nil {
+			return nil, err
+		}
+		t.changed = func(map[string]history.Document) {}
+		t.observe(ctx, plan.Names()...)
+		return idle{t}, nil
 	}
 	l, err := newLoad(ctx, plan, cluster, recorder, o)
 	if err != nil {
@@ -54,15 +65,23 @@ func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachabl
 	return l, nil
 }
 
-// idle asks nothing.
-type idle struct{}
+// idle sends no load. It looks at what servers serve when a step may have changed that, if it has a
+// truth.
+type idle struct{ *truth }
 
-func (idle) Sweep(context.Context) error        { return nil }
-func (idle) Observe(context.Context, ...string) {}
-func (idle) run(context.Context)                {}
-func (idle) close()                             {}
+func (idle) Sweep(context.Context) error { return nil }
+func (idle) run(context.Context)         {}
+func (idle) close()                      {}
 
-func (l *load) close() { l.clients.Close() }
+// Observe implements [step.Load].
+func (i idle) Observe(ctx context.Context, servers ...string) {
+	if i.truth != nil {
+		i.observe(ctx, servers...)
+	}
+}
+
+func (l *load) served() map[string]history.Document { return l.truth.served() }
+func (l *load) close()                              { l.clients.Close() }
 
 // callers are the identities of the load: only the administrator if nothing may be set up.
 func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {

@@ -14,6 +14,9 @@ import (
 type State struct {
 	servers []serverState
 	on      []Step // those that left something on, in order
+
+	objects     []string // of [Objects] that exist, by name
+	controllers bool     // they run
 }
 
 // serverState is a server with its present, or last, version and setup.
@@ -41,7 +44,7 @@ func NewState(servers []Server) *State {
 
 // Reset returns to the state before the first step of a plan. It keeps the allocated memory.
 func (s *State) Reset(servers []Server) {
-	s.servers, s.on = s.servers[:0], s.on[:0]
+	s.servers, s.on, s.objects, s.controllers = s.servers[:0], s.on[:0], s.objects[:0], false
 	for _, server := range servers {
 		s.servers = append(s.servers, serverState{Server: server})
 	}
@@ -171,6 +174,10 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
+	case CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects:
+		return s.changeObjects(step)
+	case StartControllers, StopControllers:
+		return s.control(step)
 	default:
 		return s.act(step)
 	}

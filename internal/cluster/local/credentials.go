@@ -84,9 +84,10 @@ func servingRequest(p Place) pki.Request {
 	return pki.Request{
 		CommonName: p.Name,
 		Server:     true,
-		// Peers verify kubernetes.default.svc; clients dial the advertised address.
+		// Peers verify kubernetes.default.svc; clients dial the advertised address, or the load
+		// balancer's.
 		DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), netip.MustParseAddr("10.96.0.1")},
+		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), netip.MustParseAddr("10.96.0.1")},
 	}
 }
 
@@ -131,7 +132,7 @@ func waysIn(places []Place) (ways []way) {
 	for _, p := range places {
 		ways = append(ways, way{p.Name, p.Advertised}, way{p.Name + "-direct", p.Own})
 	}
-	return ways
+	return append(ways, way{balancerName, balancerAddress})
 }
 
 // writeKubeconfig writes a kubeconfig of a user, with a context for each way; the first is the
