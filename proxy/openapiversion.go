@@ -197,15 +197,24 @@ func (e *exchange) add(to *discovery.OpenAPIVersion, p PeerView, v sharedVersion
 	return to, known.tag, nil
 }
 
-// has reports whether a path of an OpenAPI description ("/api/v1/namespaces/{namespace}/pods") is
-// that of a resource or subresource that is lacking.
+// has reports whether a path of an OpenAPI description is that of a resource or subresource that is
+// lacking.
 func (missing lacking) has(h *Handler, path string) bool {
+	r, ok := h.resourceAt(path)
+	if ok {
+		_, ok = missing[r]
+	}
+	return ok
+}
+
+// resourceAt returns what a path of an OpenAPI description is about:
+// "/api/v1/namespaces/{namespace}/pods" is about pods.
+func (h *Handler) resourceAt(path string) (Resource, bool) {
 	info, err := h.config.RequestInfo.NewRequestInfo(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}})
 	if err != nil || !info.IsResourceRequest {
-		return false
+		return Resource{}, false
 	}
-	_, ok := missing[RequestFor(info, path).Resource]
-	return ok
+	return RequestFor(info, path).Resource, true
 }
 
 // hasKind reports whether a kind, or the kind of its lists, is that of a resource that is lacking.

@@ -10,7 +10,7 @@ import (
 )
 
 // MaxOpenAPI is the size in bytes of the largest OpenAPI description of one group version that
-// [DecodeOpenAPIVersion] reads. The largest of Kubernetes (core/v1) has about 3 MiB.
+// [DecodeOpenAPIVersion] reads. The largest of Kubernetes, that of core/v1, has 1.6 MB.
 const MaxOpenAPI = 8 << 20
 
 // OpenAPIVersion is the OpenAPI v3 description of one group version. It is decoded as far as [Add]
