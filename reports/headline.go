@@ -136,6 +136,9 @@ func passSentence(r RunReport) string {
 }
 
 func inconclusiveSentence(r RunReport) string {
+	if r.Metadata.Unjudged != "" {
+		return "not judged: " + sentence(r.Metadata.Unjudged)
+	}
 	for _, i := range r.Invariants {
 		if i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))

@@ -121,6 +121,12 @@ func TestHeadline(t *testing.T) {
 			change: func(h *history.History) { h.End.Error = "etcd exited 1" },
 			want:   "the run ended early: etcd exited 1.",
 		},
+		{
+			name:     "not judged",
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "not judged: no load was sent"}},
+			change:   func(h *history.History) { h.Run.Unjudged = "no load was sent" },
+			want:     "not judged: no load was sent.",
+		},
 		{name: "no verdict", want: "nothing was proved either way."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

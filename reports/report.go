@@ -97,6 +97,8 @@ type Metadata struct {
 	Complete bool `json:"complete"`
 	// Error is why the run ended early; empty when every step was carried out.
 	Error string `json:"error,omitempty"`
+	// Unjudged is why the run was not judged; empty when it was. Such a run is inconclusive.
+	Unjudged string `json:"unjudged,omitempty"`
 	// SkewproofVersion is the version of the program that wrote the report.
 	SkewproofVersion string `json:"skewproofVersion"`
 	Tested
@@ -170,7 +172,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			Scenario: h.Run.Scenario, Sentence: h.Run.Sentence, Backend: h.Run.Backend, Subject: h.Run.Subject,
 			From: h.Run.From, To: h.Run.To, Seed: h.Run.Seed, RequestsPerSecond: h.Run.QPS,
 			StartedAt: h.Run.StartedAt.UTC(), DurationSeconds: seconds(end), Operations: len(h.Operations),
-			Complete: h.End.Complete, Error: h.End.Error, SkewproofVersion: opts.Version,
+			Complete: h.End.Complete, Error: h.End.Error, Unjudged: h.Run.Unjudged, SkewproofVersion: opts.Version,
 			Tested: Tested{Label: h.Run.Label, Binaries: h.Run.Binaries},
 		},
 		Invariants:  newInvariants(verdicts, opts.Findings),

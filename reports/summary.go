@@ -67,6 +67,9 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
 	r.Metadata.summarize(t)
+	if r.Metadata.Unjudged != "" { // which each invariant would repeat
+		return t.end(w, HTMLFile, JSONFile, JUnitFile)
+	}
 	width := 0
 	for _, i := range r.Invariants {
 		width = max(width, len(i.Name))

@@ -32,6 +32,16 @@ func TestSummaryNamesFiles(t *testing.T) {
 	}
 }
 
+// A run that was not judged says so once, and not for each invariant.
+func TestSummaryOfARunThatWasNotJudged(t *testing.T) {
+	r := small()
+	r.Metadata.Unjudged = "no load was sent"
+	s := summarize(t, r, SummaryOptions{Dir: "out"})
+	if strings.Contains(s, r.Invariants[0].Name) || !strings.HasSuffix(s, "out/report.html\nout/report.json\nout/junit.xml\n") {
+		t.Errorf("it says:\n%s", s)
+	}
+}
+
 func TestSummaryDoesNotObeyServers(t *testing.T) {
 	r := small()
 	r.Verdict.Sentence = "b said \x1b]0;owned\a and \u009b2J\r\n"

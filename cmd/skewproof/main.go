@@ -160,7 +160,7 @@ Exit codes:
   2  inconclusive: nothing was proved
   3  it could not be run; the message says why
   4  wrong usage
-bench, diff, parity and replay answer another question by 0 to 2; their --help says which. With --known, only what no finding explains fails. shell gives the exit code of what ran in it.`,
+bench, diff, parity and replay answer another question by 0 to 2; their --help says which. With --known, only what no finding explains fails. shell gives the exit code of what ran in it; step ends with 0, 3 or 4.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -171,7 +171,7 @@ bench, diff, parity and replay answer another question by 0 to 2; their --help s
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
 		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
-		newReplay(), newShell(), newBinaries(), newKindClean(), newProxy(),
+		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(),
 	)
 	root.AddCommand(newHidden()...)
 	strictHelp(root)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,7 @@ const (
 func newRun() *cobra.Command {
 	var s run.Spec
 	var dryRun bool
+	var at int
 	cmd := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Carry out a scenario, judge what was recorded, and leave a report",
@@ -49,10 +52,14 @@ harm a control plane are refused, and what cannot be seen without its logs is no
   skewproof run rolling-upgrade --backend kind
   skewproof run peer-partition --backend sim --servers 20
   skewproof run quiet --backend existing --kubeconfig FILE --contexts cp-1,cp-2,cp-3
-  skewproof run quiet --keep                       # look around with 'skewproof shell'`,
+  skewproof run quiet --keep                       # look around with 'skewproof shell', act with 'skewproof step'
+  skewproof run quiet --keep --no-load --at 0      # a cluster to try things on, at once; nothing is judged`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Scenario = args[0]
+			if cmd.Flags().Changed("at") {
+				s.At = &at
+			}
 			if err := checkGiven(cmd.Flags(), s); err != nil {
 				return err
 			}
@@ -71,7 +78,9 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 	suite.RegisterExisting(flags, &s)
 	flags.Lookup("qps").Usage += fmt.Sprintf("; with --backend existing %d unless it is given", run.GentleQPS)
 	flags.DurationVar(&s.Soak, "soak", 0, "how much longer the load runs than the scenario says: before the end, while nothing is disturbed")
-	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C")
+	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C or SIGTERM")
+	flags.BoolVar(&s.NoLoad, "no-load", false, "with --keep: send no load at all, and judge nothing")
+	flags.IntVar(&at, "at", 0, "with --keep: hold the cluster after this step of --dry-run, faults and all, and judge nothing; 0: before the first")
 	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
 	return cmd
@@ -79,32 +88,17 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 
 // carryOut carries out a run. Its verdict is the exit code.
 func carryOut(cmd *cobra.Command, s run.Spec) error {
-	result, err := s.Run(cmd.Context(), console(cmd))
+	ctx := cmd.Context()
+	if s.Keep {
+		var cancel context.CancelFunc
+		ctx, cancel = endOnIgnored(ctx, os.Interrupt, syscall.SIGTERM)
+		defer cancel()
+	}
+	result, err := s.Run(ctx, console(cmd))
 	if err != nil || s.Known != "" && result.OnlyKnown {
 		return err
 	}
 	return outcomeError(result.Outcome)
-}
-
-func newShell() *cobra.Command {
-	return &cobra.Command{
-		Use:   "shell DIR [-- COMMAND…]",
-		Short: "Enter the sandbox of a run that was started with --keep",
-		Long: `Enter the sandbox of a run that was started with --keep. A kubeconfig for each server lies in $SKEWPROOF_KEYS
-(kubeconfig-a, kubeconfig-b, …); KUBECONFIG lists them all, one context a server. Toxiproxy's own client finds the
-links at $TOXIPROXY_URL.`,
-		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
-  skewproof shell DIR -- kubectl --context b get --raw /apis
-  skewproof shell DIR -- toxiproxy-cli list`,
-		Args: args(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			absolute, err := filepath.Abs(args[0])
-			if err != nil {
-				return err
-			}
-			return run.Dir(absolute).Shell(args[1:])
-		},
-	}
 }
 
 // newHidden returns the commands that people never call: skewproof starts itself with them.

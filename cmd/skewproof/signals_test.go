@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -53,4 +55,29 @@ func TestASignalThatWasToBeIgnoredIs(t *testing.T) {
 			t.Errorf("SIGTERM ended it so: %v; it said:\n%s", cmd.ProcessState, last)
 		}
 	}
+}
+
+// A held cluster is ended by a signal, or never: one that a shell lets its background jobs ignore
+// counts too. Signals that nothing ignores have been taken care of already.
+func TestAHeldClusterIsEndedByASignalThatWasToBeIgnored(t *testing.T) {
+	signal.Ignore(syscall.SIGUSR1)
+	t.Cleanup(func() { signal.Reset(syscall.SIGUSR1) })
+	ctx, cancel := endOnIgnored(t.Context(), syscall.SIGUSR1, syscall.SIGUSR2)
+	defer cancel()
+	if signal.Ignored(syscall.SIGUSR1) || signal.Ignored(syscall.SIGUSR2) {
+		t.Error("a signal is ignored")
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-t.Context().Done():
+		t.Error("the signal was ignored")
+	}
+	usual, cancel := endOnIgnored(context.Background(), syscall.SIGUSR2)
+	if usual.Err() != nil {
+		t.Error("a context ended without a signal")
+	}
+	cancel()
 }

@@ -37,6 +37,27 @@ func endOnSignal(cancel context.CancelFunc) {
 	}()
 }
 
+// endOnIgnored ends a context on the first of these signals that this process was started to
+// ignore, and this process on the second. It is for a cluster that is held, which has no end of its
+// own: a shell starts its background jobs so that they ignore SIGINT.
+func endOnIgnored(parent context.Context, ending ...os.Signal) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	ignored := slices.DeleteFunc(ending, func(s os.Signal) bool { return !signal.Ignored(s) })
+	if len(ignored) == 0 { // to Notify, none means all
+		return ctx, cancel
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, ignored...)
+	go func() {
+		<-signals
+		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second signal ends everything at once")
+		cancel()
+		<-signals
+		os.Exit(exitNotRun)
+	}()
+	return ctx, cancel
+}
+
 // catchClosedPipes lets writes to a standard output that nobody reads any more fail, as in
 // 'skewproof conformance | head'. Otherwise they would end this process before its reports are
 // written and its clusters removed. The signal is caught rather than ignored: an ignored signal

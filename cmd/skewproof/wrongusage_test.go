@@ -29,6 +29,14 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"run quiet --qps 1e-12 --backend sim --dry-run", "--qps 1e-12: want a rate of 0.001 to 100000"},
 		{"run quiet --qps NaN --backend sim --dry-run", "--qps NaN: want a rate of 0.001 to 100000"},
 		{"run quiet --strict=maybe --dry-run", `--strict "maybe": want true or false;`},
+		{"run quiet --no-load --dry-run", "--no-load proves nothing: it is for a cluster that is held; give --keep too"},
+		{"run quiet --at 1 --dry-run", "--at says when the cluster is held; give --keep too"},
+		{"run quiet --keep --at 9 --dry-run", "--at 9: quiet has the steps 1 to 3, as --dry-run shows; 0 holds the cluster before the first"},
+		{"run quiet --keep --at last --dry-run", `--at "last": want a whole number;`},
+		{"run quiet --keep --at 1 --backend sim", "--keep means nothing with --backend sim"},
+		{"step run", "requires at least 2 arg(s), only received 1; usage: skewproof step DIR ACTION"},
+		{"step run restrat b", `unknown action "restrat": did you mean "restart"?`},
+		{"step run replace b v1", "v1"},
 		{"run quiet --binary foo --dry-run", `--binary "foo": write COMPONENT@VERSION=PATH`},
 		{"run quiet --binary kube-apiserver@v1.38.0=/bin/true --dry-run", "no server of this run is that; it has kube-apiserver@v1.36.3, kube-apiserver@v1.37.1, etcd@v3.6.8"},
 		{"run quiet --binary etcd@v3.5.0=/bin/true --dry-run", "--binary etcd@v3.5.0=/bin/true: no server of this run is that"},
@@ -96,8 +104,12 @@ func TestAFileIsNoRun(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"judge", "shell", "report"} {
-		_, err := call(t, command, file)
+	for _, command := range []string{"judge", "shell", "report", "step"} {
+		words := []string{command, file}
+		if command == "step" {
+			words = append(words, "list")
+		}
+		_, err := call(t, words...)
 		if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), file+" is a file; give the directory that it is in") {
 			t.Errorf("%s: exit code %d, %v", command, code, err)
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // Cluster is what the executor of steps (package step) needs of a backend. What only some backends
-// can do is in interfaces of their own: [Advertiser], [Configurer], [DiscoveryBreaker], [Extender],
-// [Queuer]; what only real requests need is in [Reachable].
+// can do is in interfaces of their own: [Advertiser], [Configurer], [Controllers], [DiscoveryBreaker],
+// [Extender], [Queuer], [Witness]; what only real requests need is in [Reachable].
 //
 // Start comes first, once; only [Configurer.Configure] and [Configurer.Dialled] may precede it.
 //
@@ -116,6 +116,27 @@ type Extender interface {
 	// Extend lets an extension apiserver serve these APIs. It returns, when the program serves, its
 	// address for kube-apiservers and its authority in PEM. Without APIs it ends.
 	Extend(ctx context.Context, apis []scenario.Definition) (address netip.AddrPort, ca []byte, err error)
+}
+
+// Controllers is a [Cluster] that can run a kube-controller-manager.
+type Controllers interface {
+	// StartControllers starts a kube-controller-manager of a version as a client of a server, or, if
+	// the name is empty, of a load balancer over all servers. One that runs is stopped first. It
+	// returns when the program is healthy. The run is over if the program ends by itself after that.
+	StartControllers(ctx context.Context, version, through string) error
+	// StopControllers stops it, if it runs, and returns when it has ended.
+	StopControllers(ctx context.Context) error
+}
+
+// Witness is a [Cluster] whose etcd can be read, and whose servers log who asked for what.
+type Witness interface {
+	// Objects calls emit for every API object in etcd and for every change of one, until ctx ends,
+	// and then for those changes that etcd has made by then. now is the time of the run. An error
+	// says that changes are missing.
+	Objects(ctx context.Context, now func() history.Time, emit func(history.Object)) error
+	// Requests are those that servers logged and that neither the load nor a server sent; see
+	// [history.Request]. epoch is the wall time of the run's start, and load tells the load's by ID.
+	Requests(epoch time.Time, load func(id string) bool) ([]history.Request, error)
 }
 
 // Queuer is a [Cluster] that knows for how long the threads of a server's processes were runnable

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -22,7 +23,8 @@ func TestServersThatRunAlready(t *testing.T) {
 	kept := begin(t, "The cluster stays up", "--keep", "--subject", "reference")
 	dir := filepath.Join(t.TempDir(), "existing")
 	before := time.Now()
-	judged := run(t, "shell", kept.dir, "--", "sh", "-c", skewproof+` run quiet --backend existing --kubeconfig "$KUBECONFIG" --out `+dir)
+	judge := skewproof + ` run %s --backend existing --kubeconfig "$KUBECONFIG" --contexts a,b,c --out ` + dir
+	judged := run(t, "shell", kept.dir, "--", "sh", "-c", fmt.Sprintf(judge, "quiet"))
 	exits(t, judged, pass)
 	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
 	if err != nil {
@@ -40,7 +42,7 @@ func TestServersThatRunAlready(t *testing.T) {
 		}
 	}
 	onlyRead(t, kept.dir, before)
-	refused := run(t, "shell", kept.dir, "--", "sh", "-c", skewproof+` run rolling-upgrade --backend existing --kubeconfig "$KUBECONFIG" --out `+dir+`-2`)
+	refused := run(t, "shell", kept.dir, "--", "sh", "-c", fmt.Sprintf(judge, "rolling-upgrade")+"-2")
 	exits(t, refused, usage)
 	kept.end(t, syscall.SIGINT)
 	nothingIsLeft(t, kept.dir)

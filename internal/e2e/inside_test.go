@@ -42,7 +42,8 @@ func (u *underWay) again(t *testing.T, limit time.Duration, args ...string) {
 	inside.WaitDelay = time.Second // the sandbox ends what is still running there
 	said, err := inside.CombinedOutput()
 	if err != nil || !bytes.Contains(said, []byte("--- PASS: "+t.Name())) {
-		t.Fatalf("inside the sandbox: %v\n%s", err, said)
+		t.Errorf("inside the sandbox: %v\n%s", err, said) // the run itself is judged all the same
+		return
 	}
 	t.Logf("inside the sandbox:\n%s", said)
 }

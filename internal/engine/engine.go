@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/definer"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/ownership"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/step"
 )
@@ -23,6 +25,14 @@ type Options struct {
 	Status func(format string, args ...any)
 	// ReadOnly: set up nothing, and let the load only read, as the administrator of the cluster.
 	ReadOnly bool
+	// NoLoad: set up nothing and send nothing, not even to find out what servers serve. The steps
+	// are carried out; a sweep sends nothing.
+	NoLoad bool
+	// LeaveOn leaves on what the steps left on, unrecorded: somebody wants to look at the cluster.
+	LeaveOn bool
+	// Steps carries out the plan, and further steps after Run ([step.Executor.Do]), which are not
+	// recorded. Nil: an executor of Run's own.
+	Steps *step.Executor
 }
 
 // Run starts the cluster and the load, carries out the steps, and closes the recorder. The error
@@ -35,6 +45,9 @@ func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	hops, hopsErr := cluster.Hops(epoch)
 	record.tell(hops)
 	err = errors.Join(err, hopsErr)
+	if plan.HasControllers() {
+		err = errors.Join(err, tellRequests(cluster, recorder, epoch))
+	}
 	return errors.Join(err, recorder.Close(err))
 }
 
@@ -48,13 +61,17 @@ func ended(cause, err error) error {
 	return errors.Join(cause, err)
 }
 
-func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) error {
+func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) (err error) {
 	began := record.Now()
+	var load sender
 	config := step.Config{
 		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
 		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
 	}
-	var steps step.Executor
+	if plan.HasControllers() {
+		config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return load.served() })
+	}
+	steps := cmp.Or(o.Steps, new(step.Executor))
 	if err := steps.Prepare(config, plan.Servers, plan.Steps); err != nil {
 		return err
 	}
@@ -62,23 +79,33 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 		return err
 	}
 	o.Status("%d servers ready after %s", len(plan.Servers), (record.Now() - began).Round(100*time.Millisecond))
-	load, err := newLoad(ctx, plan, cluster, record.Recorder, o)
-	if err != nil {
-		return err
+	endObjects := func() error { return nil }
+	if plan.HasControllers() {
+		if endObjects, err = watchObjects(ctx, cluster, record.Recorder); err != nil {
+			return err
+		}
 	}
-	defer load.clients.Close()
-	load.Observe(ctx, load.servers...)
+	load, err = newSender(ctx, plan, cluster, record.Recorder, o)
+	if err != nil {
+		return errors.Join(err, endObjects())
+	}
+	defer load.close()
 	steps.Load = load
+	defer func() { steps.Load = idle{} }() // for steps after Run
 	loading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var loaded sync.WaitGroup
 	loaded.Go(func() { load.run(loading) })
 	err = steps.Run(loading, plan.Steps)
-	steps.Heal()
+	if !o.LeaveOn {
+		steps.Heal()
+	}
 	cancel()
 	loaded.Wait()
-	steps.Finish()
-	return err
+	if !o.LeaveOn {
+		steps.Finish()
+	}
+	return errors.Join(err, endObjects())
 }
 
 // clock is the time of a real run.

@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -31,6 +32,53 @@ type load struct {
 	sweepQPS float64
 	status   func(string, ...any)
 }
+
+// sender is what asks the servers during a run.
+type sender interface {
+	step.Load
+	// served is what each ready server serves itself, as far as is known.
+	served() map[string]history.Document
+	// run asks until ctx ends.
+	run(ctx context.Context)
+	close()
+}
+
+// newSender is the load of a run, or one that never asks. It has looked at every server once.
+func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (sender, error) {
+	if o.NoLoad {
+		t, err := newTruth(cluster, plan.Names(), recorder, o.Status)
+		if err != nil {
+			return nil, err
+		}
+		t.changed = func(map[string]history.Document) {}
+		t.observe(ctx, plan.Names()...)
+		return idle{t}, nil
+	}
+	l, err := newLoad(ctx, plan, cluster, recorder, o)
+	if err != nil {
+		return nil, err
+	}
+	l.Observe(ctx, l.servers...)
+	return l, nil
+}
+
+// idle sends no load. It looks at what servers serve when a step may have changed that, if it has a
+// truth.
+type idle struct{ *truth }
+
+func (idle) Sweep(context.Context) error { return nil }
+func (idle) run(context.Context)         {}
+func (idle) close()                      {}
+
+// Observe implements [step.Load].
+func (i idle) Observe(ctx context.Context, servers ...string) {
+	if i.truth != nil {
+		i.observe(ctx, servers...)
+	}
+}
+
+func (l *load) served() map[string]history.Document { return l.truth.served() }
+func (l *load) close()                              { l.clients.Close() }
 
 // callers are the identities of the load: only the administrator if nothing may be set up.
 func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {

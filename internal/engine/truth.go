@@ -156,13 +156,25 @@ func (t *truth) forget(name string) {
 }
 
 func (t *truth) tell() {
+	if live := t.documents(); len(live) > 0 {
+		t.changed(live)
+	}
+}
+
+// documents are what is known, by server. The caller holds the lock.
+func (t *truth) documents() map[string]history.Document {
 	live := map[string]history.Document{}
 	for name, k := range t.known {
 		live[name] = k.document
 	}
-	if len(live) > 0 {
-		t.changed(live)
-	}
+	return live
+}
+
+// served is what each server serves itself, as far as is known.
+func (t *truth) served() map[string]history.Document {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.documents()
 }
 
 // watch looks at every server again and again until ctx ends.

@@ -64,6 +64,9 @@ type Run struct {
 	// External is true if skewproof did not start the servers. It has neither their logs nor any
 	// knowledge of their processes then.
 	External bool `json:"external,omitempty"`
+	// Unjudged is why the run can neither pass nor fail, whatever is recorded: it was made for
+	// somebody to look at the cluster. Empty: the run is judged.
+	Unjudged string `json:"unjudged,omitempty"`
 }
 
 // Binary identifies a program that a run started.

@@ -53,6 +53,7 @@ type Recorder struct {
 	documents map[string]bool
 	counts    Counts
 	asked     map[string][]span
+	sent      map[string]bool // the IDs of operations
 	closed    bool
 	err       error
 }
@@ -74,7 +75,7 @@ func NewRecorder(w io.Writer, run Run, now func() Time) *Recorder {
 		now = func() Time { return time.Since(start) }
 	}
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string][]span{}}
+	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string][]span{}, sent: map[string]bool{}}
 	r.enc.SetEscapeHTML(false)
 	run.Schema = SchemaVersion
 	r.write(record{Run: &run})
@@ -90,6 +91,7 @@ func (r *Recorder) Operation(o Operation) {
 	defer r.mu.Unlock()
 	r.counts.Operations++
 	r.asked[o.Server] = append(r.asked[o.Server], span{o.Start, o.End})
+	r.sent[o.ID] = true
 	if o.Status != 0 {
 		r.counts.Answered++
 	}
@@ -164,6 +166,13 @@ func (r *Recorder) Asked(server string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.asked[server])
+}
+
+// Sent reports whether a finished operation has that ID.
+func (r *Recorder) Sent(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[id]
 }
 
 // UnderWay is how many operations that were sent to the server were under way at some time between

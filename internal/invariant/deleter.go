@@ -54,9 +54,10 @@ func (o *object) until(change history.Object) window {
 // deleted.
 func (f *Facts) loadDeleted(o *object, change history.Object) bool {
 	w := o.until(change)
-	return slices.ContainsFunc(f.removals, func(r *observation) bool {
+	asked := func(r *observation) bool {
 		return w.overlaps(r.window) && f.deletes(r.op.Verb, r.op.Subresource, r.op.GVR, r.op.Namespace, r.op.Name, change)
-	})
+	}
+	return slices.ContainsFunc(f.removals[change.Name], asked) || slices.ContainsFunc(f.removals[""], asked)
 }
 
 // removes reports whether the operation may have deleted something.

@@ -15,7 +15,12 @@ import (
 // A name in Run.About that the catalogue lacks gets an inconclusive core verdict at the end.
 // Otherwise a misspelt name would remove a demand without notice.
 func Judge(h *history.History) []Verdict {
-	verdicts := judgeBy(All(), NewFacts(h))
+	var verdicts []Verdict
+	if h.Run.Unjudged != "" {
+		verdicts = unjudged(All(), h.Run)
+	} else {
+		verdicts = judgeBy(All(), NewFacts(h))
+	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(h.Run.About))) {
 		if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Name == name }) {
 			verdicts = append(verdicts, Verdict{
@@ -23,6 +28,18 @@ func Judge(h *history.History) []Verdict {
 				Reason: "this skewproof has no invariant of that name",
 			})
 		}
+	}
+	return verdicts
+}
+
+// unjudged are the verdicts on a run that proves nothing. Its history lacks what would excuse a
+// violation: faults are recorded when they end, and such a run may leave them on.
+func unjudged(invariants []Invariant, run history.Run) (verdicts []Verdict) {
+	for _, i := range invariants {
+		verdicts = append(verdicts, Verdict{
+			Name: i.Name, Grade: i.Grade, Sentence: i.Sentence, Source: i.Source, Outcome: OutcomeInconclusive,
+			Reason: "not judged: " + run.Unjudged, About: slices.Contains(run.About, i.Name),
+		})
 	}
 	return verdicts
 }

@@ -108,6 +108,29 @@ func TestRichStories(t *testing.T) {
 	}
 }
 
+// A run in which nothing was sent would pass by what it did not see, and one whose faults were left on
+// would fail for want of their records.
+func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		h := rich(wrong, names()...).h
+		h.Run.Unjudged = "no load was sent"
+		verdicts := Judge(h)
+		if len(verdicts) != len(All()) {
+			t.Errorf("%d verdicts, want %d", len(verdicts), len(All()))
+		}
+		for _, v := range verdicts {
+			if v.Outcome != OutcomeInconclusive || v.Reason != "not judged: no load was sent" || v.Violations > 0 || !v.About || v.Sentence == "" {
+				t.Errorf("%s: %s, %d violations, %q", v.Name, v.Outcome, v.Violations, v.Reason)
+			}
+		}
+		for _, strict := range []bool{false, true} {
+			if got := Overall(verdicts, strict); got != OutcomeInconclusive {
+				t.Errorf("strict %v: %s", strict, got)
+			}
+		}
+	}
+}
+
 // untimed are the invariants that no fault can break.
 var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind"}
 

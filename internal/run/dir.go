@@ -39,8 +39,12 @@ type manifest struct {
 	Run        history.Run       `json:"run"`
 	Plan       scenario.Plan     `json:"plan"`
 	APIServers map[string]string `json:"apiservers"` // version → path
-	Etcd       string            `json:"etcd"`
-	Keep       bool              `json:"keep,omitempty"`
+	// Controllers maps versions of kube-controller-manager to paths.
+	Controllers map[string]string `json:"controllers,omitempty"`
+	Etcd        string            `json:"etcd"`
+	Keep        bool              `json:"keep,omitempty"`
+	NoLoad      bool              `json:"noLoad,omitempty"`
+	At          *int              `json:"at,omitempty"` // see [Spec]
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.
@@ -184,6 +188,7 @@ func (d Dir) SaveHistory(h *history.History) (err error) {
 func (d Dir) Tidy() {
 	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone
 	_ = os.Remove(d.pid())
+	d.unlink() // the socket of a run that was killed
 	_ = os.Remove(d.logs())
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/cluster/existing"
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -116,7 +117,7 @@ func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut e
 		return err
 	}
 	j.status("reading only, %g requests a second; not judged, since it cannot be seen from outside: %s", j.Run.QPS, unseen)
-	made, err := record(ctx, j.Dir, manifest{Run: j.Run, Plan: j.Schedule}, true, j.status, func(r *history.Recorder) (*existing.Cluster, error) {
+	made, err := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, ReadOnly: true}, func(r *history.Recorder) (*existing.Cluster, error) {
 		return existing.New(b.ways, b.versions, r, j.status)
 	})
 	if made == nil {

@@ -7,11 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
 )
 
 // kindBackend runs a kind cluster whose control-plane nodes run different versions.
@@ -101,7 +105,8 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
 		return fmt.Errorf("write to output directory: %w", err)
 	}
-	made, failed := record(ctx, j.Dir, manifest{Run: j.Run, Plan: j.Schedule}, false, j.status, func(r *history.Recorder) (*kind.Cluster, error) {
+	var steps step.Executor
+	made, failed := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, Steps: &steps}, func(r *history.Recorder) (*kind.Cluster, error) {
 		config.Recorder = r
 		return kind.New(config)
 	})
@@ -124,10 +129,18 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 		fmt.Fprintf(j.Progress, "skewproof: %v\n", failed)
 	}
 	judge(j.Dir.cutUnless(failed == nil))
-	if j.Spec.Keep {
-		fmt.Fprintf(j.Progress, "The cluster stays up: kubectl --kubeconfig %s, docker exec -it %s bash. End it with Ctrl-C here.\n",
-			config.Files.Kubeconfig(), j.Run.Servers[0].Address)
-		<-ctx.Done()
+	if !j.Spec.Keep {
+		return nil
 	}
-	return nil
+	h := held{steps: &steps, status: j.status, provide: func(version, _ string) error {
+		if versions := j.Schedule.Versions(); !slices.Contains(versions, version) {
+			return fmt.Errorf("the run was made for %s: start one whose --from or --to it is", strings.Join(versions, " and "))
+		}
+		return nil
+	}}
+	return h.hold(ctx, j.Dir, func() error {
+		fmt.Fprintf(j.Progress, "The cluster stays up: kubectl --kubeconfig %s, docker exec -it %s bash. "+
+			"Act on it with 'skewproof step %s', end it with Ctrl-C here.\n", config.Files.Kubeconfig(), j.Run.Servers[0].Address, j.Dir)
+		return nil
+	})
 }

@@ -66,6 +66,10 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 			}
 		}
 	}
+	if versions := p.Schedule.ControllerVersions(); len(versions) > 0 {
+		fmt.Fprintf(out, "\n%s, %s, on a host of its own\n  %s\n", local.ProgramControllers, strings.Join(versions, ", "),
+			strings.Join(local.ControllersArguments(files), "\n  "))
+	}
 	return p.printSchedule(out)
 }
 
@@ -96,7 +100,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 // carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half has
 // ended.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
-	got, err := j.Spec.get(ctx, j.Schedule.Versions(), j.Progress)
+	got, err := j.Spec.get(ctx, j.Schedule.Versions(), j.Schedule.ControllerVersions(), j.Progress)
 	if err != nil {
 		j.Dir.discard()
 		return err
@@ -128,7 +132,7 @@ func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error))
 	how := make([]byte, 1)
 	if n, _ := reader.Read(how); n == 1 { // at the end of file, it has ended, or never started
 		judge(j.Dir.cutUnless(how[0] == heldComplete))
-		fmt.Fprintf(j.Progress, "The cluster stays up. Enter it with 'skewproof shell %s'; end it with Ctrl-C here.\n", j.Dir)
+		fmt.Fprintf(j.Progress, "The cluster stays up. Enter it with 'skewproof shell %s', act on it with 'skewproof step %s', end it with Ctrl-C here.\n", j.Dir, j.Dir)
 		<-ended
 		return nil
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
@@ -105,6 +104,9 @@ func (s Spec) plan() (*Plan, error) {
 	if err := p.schedule(); err != nil {
 		return nil, err
 	}
+	if err := p.checkHeld(); err != nil {
+		return nil, err
+	}
 	if err := p.backend.check(p); err != nil {
 		return nil, err
 	}
@@ -133,11 +135,7 @@ func (p *Plan) fillIn() {
 func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	s, chosen := p.Spec, p.Scenario
 	for _, v := range []struct{ flag, version string }{{"--from", s.From}, {"--to", s.To}} {
-		r, err := release.Parse(v.version)
-		if err == nil {
-			_, err = binaries.ParseVersion(binaries.KubeAPIServer, r.Version)
-		}
-		if err != nil {
+		if err := checkVersion(v.version); err != nil {
 			return fmt.Errorf("%s: %w", v.flag, err)
 		}
 	}
@@ -233,7 +231,7 @@ func (p *Plan) describe() history.Run {
 	run := history.Run{
 		Scenario: p.Scenario.Name, Sentence: p.Scenario.Happens, Backend: s.Backend, Subject: s.Subject, From: s.From, To: s.To,
 		Seed: *s.Seed, QPS: s.QPS, About: slices.Clone(p.Scenario.About), Pressure: p.Schedule.Pressure, Bounds: p.Schedule.Bounds,
-		Reproduce: s.Command(), Label: s.Label,
+		Reproduce: s.Command(), Label: s.Label, Unjudged: p.unjudged(),
 	}
 	for _, server := range p.Schedule.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: server.Name, Version: server.Version})
@@ -248,8 +246,14 @@ func (p *Plan) DryRun(out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", p.Scenario.Name, p.Scenario.Happens)
+	if p.Spec.At != nil && *p.Spec.At == 0 {
+		fmt.Fprintln(out, heldHere)
+	}
 	for i, s := range p.Schedule.Steps {
 		fmt.Fprintf(out, "  %2d. %s\n", i+1, s)
+		if p.Spec.At != nil && *p.Spec.At == i+1 {
+			fmt.Fprintln(out, heldHere)
+		}
 	}
 	return p.backend.dryRun(p, out)
 }

@@ -88,6 +88,12 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		"--binary means nothing with --backend sim":            on("sim", func(s *Spec) { s.Binaries = override(t, "etcd@v3.6.8=/bin/true") }),
 		"--etcd means nothing with --backend sim, which":       on("sim", func(s *Spec) { s.Etcd = binaries.DefaultEtcd }),
 		"--keep means nothing with --backend sim":              on("sim", func(s *Spec) { s.Keep = true }),
+		"--no-load means nothing with --backend sim":           on("sim", func(s *Spec) { s.NoLoad = true }),
+		"--at means nothing with --backend existing":           on("existing", func(s *Spec) { s.At = new(0) }),
+		"--no-load proves nothing: it is for a cluster that":   on("local", func(s *Spec) { s.NoLoad = true }),
+		"--at says when the cluster is held; give --keep too":  on("kind", func(s *Spec) { s.At = new(0) }),
+		"--at -1: quiet has the steps 1 to 3":                  on("local", func(s *Spec) { s.Keep, s.At = true, new(-1) }),
+		"--at 4: quiet has the steps 1 to 3":                   on("kind", func(s *Spec) { s.Keep, s.At = true, new(4) }),
 		"--etcd means nothing with --backend kind: the node":   on("kind", func(s *Spec) { s.Etcd = "v3.6.8" }),
 		"runs on local, sim only, because the kubelet":         on("kind", func(s *Spec) { s.Scenario = "expired-serving-certificate" }),
 		"--kubeconfig is for --backend existing":               on("local", func(s *Spec) { s.Kubeconfig = file }),
@@ -111,6 +117,38 @@ func TestWhatAPlanRefuses(t *testing.T) {
 	}
 }
 
+// A run that was made to look at a cluster is not judged: it says why before it begins.
+func TestARunThatIsHeldEarlyOrWithoutALoadIsNotJudged(t *testing.T) {
+	for want, s := range map[string]Spec{
+		"":                             {Keep: true},
+		"no load was sent (--no-load)": {Keep: true, NoLoad: true},
+		"the cluster was held after 3 of 3 steps, as it was then (--at)":                                   {Keep: true, At: new(3)},
+		"no load was sent (--no-load), and the cluster was held after 0 of 3 steps, as it was then (--at)": {Keep: true, NoLoad: true, At: new(0)},
+	} {
+		s.Scenario = "quiet"
+		p, err := s.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.describe().Unjudged; got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestTheDryRunShowsWhereTheClusterIsHeld(t *testing.T) {
+	for at, want := range map[int]string{0: "Steps:\n" + heldHere + "\n   1. ", 2: "\n" + heldHere + "\n   3. "} {
+		p, err := Spec{Scenario: "quiet", Keep: true, At: &at}.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := p.DryRun(&out); err != nil || strings.Count(out.String(), want) != 1 {
+			t.Errorf("--at %d: error %v, %q is not in\n%s", at, err, want, out.String())
+		}
+	}
+}
+
 // A Plan has every default filled in, so that its command line repeats it wherever the defaults
 // move to.
 func TestAPlanKnowsItsDefaults(t *testing.T) {
@@ -122,7 +160,7 @@ func TestAPlanKnowsItsDefaults(t *testing.T) {
 			Scenario: "many-peers", Backend: "sim", Seed: new(uint64(0)), Out: "x",
 		},
 		"skewproof run quiet --backend kind --subject none --from v1.36.3 --to v1.37.1 --servers 3 --qps 240 --seed 1 --strict": {
-			Scenario: "quiet", Backend: "kind", Subject: "none", Strict: true, Keep: true,
+			Scenario: "quiet", Backend: "kind", Subject: "none", Strict: true, Keep: true, NoLoad: true, At: new(1),
 		},
 		"skewproof run quiet --backend sim --subject builtin --from v1.36.3 --to v1.37.1 --servers 3 --qps 240 --soak 30m0s --seed 1": {
 			Scenario: "quiet", Backend: "sim", Soak: 30 * time.Minute,

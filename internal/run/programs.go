@@ -20,20 +20,22 @@ import (
 
 // programs are the binaries of a run on the backend local, and where they come from.
 type programs struct {
-	apiservers map[string]string // version → path
-	etcd       string
-	provenance []string
-	identities []history.Binary
+	apiservers  map[string]string // version → path
+	controllers map[string]string // version of kube-controller-manager → path
+	etcd        string
+	provenance  []string
+	identities  []history.Binary
 }
 
-// get gets the binaries of a run: from the user, the cache, a download or a build.
-func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (programs, error) {
+// get gets the binaries of a run: from the user, the cache, a download or a build. apiservers and
+// controllers are the versions of kube-apiserver and kube-controller-manager.
+func (s Spec) get(ctx context.Context, apiservers, controllers []string, progress io.Writer) (programs, error) {
 	own, err := OverridesOf(s.Binaries)
 	if err != nil {
 		return programs{}, err
 	}
 	store := &binaries.Store{Overrides: own, Progress: progress}
-	got := programs{apiservers: map[string]string{}}
+	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}}
 	get := func(c binaries.Component, version string) (string, error) {
 		b, err := store.Get(ctx, c, version)
 		if err != nil {
@@ -55,8 +57,13 @@ func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (p
 		}
 		return b.Path, nil
 	}
-	for _, v := range versions {
+	for _, v := range apiservers {
 		if got.apiservers[v], err = get(binaries.KubeAPIServer, release.Of(v)); err != nil {
+			return programs{}, err
+		}
+	}
+	for _, v := range controllers {
+		if got.controllers[v], err = get(binaries.KubeControllerManager, release.Of(v)); err != nil {
 			return programs{}, err
 		}
 	}
@@ -67,19 +74,21 @@ func (s Spec) get(ctx context.Context, versions []string, progress io.Writer) (p
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
 // wait for that, and says which they are.
 func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Binary, error) {
-	var versions []string
+	var apiservers, controllers []string
 	all := Spec{Binaries: binaries.Overrides{}}
 	for _, p := range plans {
 		if p.Spec.Backend == scenario.BackendLocal {
-			versions, all.Etcd = append(versions, p.Schedule.Versions()...), p.Spec.Etcd
+			apiservers, all.Etcd = append(apiservers, p.Schedule.Versions()...), p.Spec.Etcd
+			controllers = append(controllers, p.Schedule.ControllerVersions()...)
 			maps.Copy(all.Binaries, p.Spec.Binaries)
 		}
 	}
-	if len(versions) == 0 {
+	if len(apiservers) == 0 {
 		return nil, nil
 	}
-	slices.Sort(versions)
-	got, err := all.get(ctx, slices.Compact(versions), progress)
+	slices.Sort(apiservers)
+	slices.Sort(controllers)
+	got, err := all.get(ctx, slices.Compact(apiservers), slices.Compact(controllers), progress)
 	return got.identities, err
 }
 

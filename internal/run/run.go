@@ -83,14 +83,20 @@ type job struct {
 // begin notes on what the run takes place, and writes the manifest.
 func (j *job) begin(got programs, environment ...string) error {
 	j.Run.Environment, j.Run.Binaries = environment, got.identities
-	return j.Dir.writeManifest(manifest{Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Etcd: got.etcd, Keep: j.Spec.Keep})
+	return j.Dir.writeManifest(j.manifest(got))
+}
+
+func (j *job) manifest(got programs) manifest {
+	return manifest{
+		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Etcd: got.etcd, Keep: j.Spec.Keep,
+		NoLoad: j.Spec.NoLoad, At: j.Spec.At,
+	}
 }
 
 // record makes a cluster, carries out the plan on it, and writes the history. The cluster is still
-// up when record returns, unless it could not be made: then it is nil.
-func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, readOnly bool, status func(string, ...any),
-	create func(*history.Recorder) (C, error),
-) (made C, err error) {
+// up when record returns, unless it could not be made: then it is nil. What the manifest says is
+// added to the options.
+func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, o engine.Options, create func(*history.Recorder) (C, error)) (made C, err error) {
 	file, err := d.createHistory()
 	if err != nil {
 		return made, err
@@ -102,7 +108,11 @@ func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, readOnl
 	if err != nil {
 		return made, errors.Join(err, recorder.Close(err))
 	}
-	return created, engine.Run(ctx, m.Plan, created, recorder, engine.Options{Seed: m.Run.Seed, QPS: m.Run.QPS, Status: status, ReadOnly: readOnly})
+	o.Seed, o.QPS, o.NoLoad = m.Run.Seed, m.Run.QPS, m.NoLoad
+	if m.At != nil {
+		m.Plan.Steps, o.LeaveOn = m.Plan.Steps[:*m.At], true
+	}
+	return created, engine.Run(ctx, m.Plan, created, recorder, o)
 }
 
 // cutUnless says that the run was not carried out to its end, unless it is complete: then it is

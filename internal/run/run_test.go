@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // neverUp is a cluster that does not start.
@@ -35,7 +38,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 	dir := Dir(t.TempDir())
 	want := &neverUp{}
 	m := manifest{Run: p.describe(), Plan: p.Schedule}
-	got, err := record(t.Context(), dir, m, false, silent.status(), func(*history.Recorder) (*neverUp, error) { return want, nil })
+	got, err := record(t.Context(), dir, m, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) { return want, nil })
 	if got != want || !want.asked || err == nil || !strings.Contains(err.Error(), "etcd has no disk") {
 		t.Errorf("made %v, which was asked to start: %v; error %v", got, want.asked, err)
 	}
@@ -48,7 +51,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 // A cluster that cannot be made leaves nothing to be closed, and a history that says so.
 func TestAClusterThatCannotBeMade(t *testing.T) {
 	dir := Dir(t.TempDir())
-	made, err := record(t.Context(), dir, manifest{}, false, silent.status(), func(*history.Recorder) (*neverUp, error) {
+	made, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) {
 		return nil, errors.New("no hosts")
 	})
 	if made != nil || err == nil || !strings.Contains(err.Error(), "no hosts") {
@@ -57,7 +60,38 @@ func TestAClusterThatCannotBeMade(t *testing.T) {
 	if _, err := os.Stat(dir.History()); err != nil {
 		t.Error(err)
 	}
-	if _, err := record(t.Context(), dir, manifest{}, false, silent.status(), func(*history.Recorder) (*neverUp, error) { return &neverUp{}, nil }); err == nil {
+	if _, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) { return &neverUp{}, nil }); err == nil {
 		t.Error("a run writes over the history of another")
+	}
+}
+
+// brief is a cluster that does what a plan asks for, and whose servers nobody may ask for anything.
+type brief struct {
+	neverUp
+	acts []string
+}
+
+func (*brief) Start(context.Context) error { return nil }
+func (c *brief) KillServer(_ context.Context, name string) error {
+	c.acts = append(c.acts, name)
+	return nil
+}
+
+// The plan is carried out up to the step after which the cluster is held, and what is on then stays
+// on.
+func TestAPlanEndsWhereTheClusterIsHeld(t *testing.T) {
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a"}, {Name: "b"}}, Steps: []scenario.Step{
+		{Action: scenario.Kill, Server: "a"}, {Action: scenario.Kill, Server: "b"},
+	}}
+	for at, want := range [][]string{nil, {"a"}, {"a", "b"}} {
+		dir, c := Dir(t.TempDir()), &brief{}
+		m := manifest{Run: history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, Plan: plan, NoLoad: true, At: &at}
+		if _, err := record(t.Context(), dir, m, engine.Options{Status: silent.status()}, func(*history.Recorder) (*brief, error) { return c, nil }); err != nil {
+			t.Fatal(err)
+		}
+		h, err := history.ReadFile(dir.History())
+		if err != nil || !slices.Equal(c.acts, want) || len(h.Steps) != at || len(h.Faults) != 0 {
+			t.Errorf("--at %d: it killed %q and recorded %d steps and %d faults, error %v", at, c.acts, len(h.Steps), len(h.Faults), err)
+		}
 	}
 }

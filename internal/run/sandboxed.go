@@ -1,24 +1,17 @@
 package run
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
 )
 
 // The hidden commands of this program that are run in a sandbox: "sandboxed DIR" calls [Sandboxed],
@@ -38,7 +31,7 @@ const (
 
 // Sandboxed is the half of a local run that is inside the sandbox: it makes the cluster, carries
 // out the plan of the manifest in dir, and writes the history. With keep, it holds the cluster
-// until ctx ends.
+// until ctx ends, and carries out what 'skewproof step' asks for.
 func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	syscall.CloseOnExec(heldFD) // the outer half sees the end of file when no process has it open any more
 	m, err := dir.readManifest()
@@ -59,10 +52,11 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	run, abandon := context.WithCancelCause(ctx)
 	defer abandon(nil)
 	status := c.status()
-	made, err := record(run, dir, m, false, status, func(recorder *history.Recorder) (*local.Cluster, error) {
+	var steps step.Executor
+	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Etcd: m.Etcd, Proxy: self, Files: dir.files(),
-			Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
+			Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Proxy: self,
+			Files: dir.files(), Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
 	})
 	if made == nil {
@@ -77,11 +71,16 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		how = heldCutShort
 		status("%v", err)
 	}
-	if _, failed := os.NewFile(heldFD, "held").Write([]byte{how}); failed != nil {
-		return errors.Join(err, failed)
-	}
-	<-ctx.Done()
-	return nil // the outer half has judged
+	h := held{steps: &steps, status: status, provide: func(version, binary string) error {
+		if _, err := local.Components(version, m.Run.Subject, local.Place{}, local.Files{}); err != nil { // not every version has every subject
+			return err
+		}
+		return made.Provide(version, binary)
+	}}
+	return h.hold(ctx, dir, func() error { // the outer half judges then
+		_, err := os.NewFile(heldFD, "held").Write([]byte{how})
+		return err
+	})
 }
 
 // recordLoss records that something has ended which the servers need, and returns why. Requests
@@ -94,70 +93,4 @@ func recordLoss(recorder *history.Recorder, part string, why error) error {
 		})
 	}
 	return why
-}
-
-// Shell enters the sandbox of a run that is kept, and runs a command there, or the user's shell. It
-// returns only if it cannot: this process becomes nsenter(1), since a program with threads, as
-// every Go program is, may not enter a user namespace (setns(2)).
-func (d Dir) Shell(command []string) error {
-	if err := d.isDirectory(); err != nil {
-		return err
-	}
-	pid, err := d.sandbox()
-	if err != nil {
-		return err
-	}
-	nsenter, err := exec.LookPath("nsenter")
-	if err != nil {
-		return errors.New("enter the sandbox: nsenter is not installed; it is part of the package util-linux")
-	}
-	m, err := d.readManifest()
-	if err != nil {
-		return err
-	}
-	keys := d.files().Keys
-	var kubeconfigs []string
-	for _, server := range m.Run.Servers {
-		kubeconfigs = append(kubeconfigs, filepath.Join(keys, "kubeconfig-"+server.Name))
-	}
-	if len(command) == 0 {
-		command = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
-	}
-	words := []string{nsenter, "--target", pid, "--mount", "--uts", "--ipc", "--net", "--pid"}
-	if namespaceOf("self", "user") != namespaceOf(pid, "user") {
-		words = append(words, "--user", "--preserve-credentials")
-	}
-	environment := append(os.Environ(), "SKEWPROOF_KEYS="+keys, "KUBECONFIG="+strings.Join(kubeconfigs, ":"),
-		"TOXIPROXY_URL=http://127.0.0.1:8474", "PS1=[skewproof] \\$ ")
-	err = unix.Exec(nsenter, append(append(words, "--"), command...), environment)
-	return fmt.Errorf("enter the sandbox: start %s: %w", nsenter, err)
-}
-
-// sandbox returns the PID of the first process of the run's sandbox, as seen from here. The PID in
-// the file may be stale, and belong to another process by now: only one that runs this very
-// directory, in a network of its own, is believed.
-func (d Dir) sandbox() (string, error) {
-	gone := fmt.Errorf("%s is not running: start a run with --keep, and enter it while it lasts", d)
-	content, err := os.ReadFile(d.pid())
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", gone
-	}
-	if err != nil {
-		return "", err
-	}
-	pid := strings.TrimSpace(string(content))
-	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
-	if err != nil || !strings.HasSuffix(string(line), SandboxedCommand+"\x00"+string(d)+"\x00") || namespaceOf("self", "net") == namespaceOf(pid, "net") {
-		return "", gone
-	}
-	return pid, nil
-}
-
-// namespaceOf names a namespace of a process, to be compared with that of another.
-func namespaceOf(pid, kind string) string {
-	name, err := os.Readlink("/proc/" + pid + "/ns/" + kind)
-	if err != nil {
-		return "unknown"
-	}
-	return name
 }

@@ -70,6 +70,11 @@ type Spec struct {
 	OnlyReads bool `json:"onlyReads,omitempty"`
 	// Keep holds the cluster after the verdict, until the run is interrupted.
 	Keep bool `json:"keep,omitempty"`
+	// NoLoad sends no load. At, counted from 1, is the step after which the cluster is held as it
+	// is then; 0: before the first step, nil: after the plan. Both are for a cluster that is kept,
+	// and such a run is not judged.
+	NoLoad bool `json:"noLoad,omitempty"`
+	At     *int `json:"at,omitempty"`
 	// Binaries are the user's own, instead of released ones.
 	Binaries binaries.Overrides `json:"binaries,omitempty"`
 	// Kubeconfig, Contexts and DirectContexts name the servers of the backend existing: see
@@ -151,10 +156,13 @@ func (s Spec) flags() []flag {
 	for _, on := range []struct {
 		name string
 		is   bool
-	}{{"only-reads", s.OnlyReads}, {"strict", s.Strict}, {"keep", s.Keep}} {
+	}{{"only-reads", s.OnlyReads}, {"strict", s.Strict}, {"keep", s.Keep}, {"no-load", s.NoLoad}} {
 		if on.is {
 			all = append(all, flag{name: on.name})
 		}
+	}
+	if s.At != nil {
+		add("at", strconv.Itoa(*s.At))
 	}
 	return all
 }
@@ -172,14 +180,14 @@ func list(words []string) string {
 }
 
 // Words are those after 'skewproof' of the command line that repeats the run: every field that is
-// set, except where its output goes and whether its cluster is kept.
+// set, except where its output goes and how its cluster is kept.
 func (s Spec) Words() []string {
 	words := []string{"run", s.Scenario}
 	if s.Own != nil {
 		words = slices.Clone(s.Own.Command)
 	}
 	for _, f := range s.flags() {
-		if f.name == "keep" || s.Own != nil && !slices.Contains([]string{"backend", "etcd", "qps", "binary", "label"}, f.name) {
+		if slices.Contains([]string{"keep", "no-load", "at"}, f.name) || s.Own != nil && !slices.Contains([]string{"backend", "etcd", "qps", "binary", "label"}, f.name) {
 			continue
 		}
 		words = append(words, "--"+f.name)
@@ -199,9 +207,9 @@ var meaningless = map[string]struct {
 	why   string
 }{
 	scenario.BackendKind: {[]string{"binary", "etcd"}, ": the node image has the programs"},
-	scenario.BackendSim:  {[]string{"keep", "binary", "etcd"}, ", which starts no program"},
+	scenario.BackendSim:  {[]string{"keep", "no-load", "at", "binary", "etcd"}, ", which starts no program"},
 	scenario.BackendExisting: {
-		[]string{"subject", "from", "to", "servers", "etcd", "binary", "keep", "dry-run"}, ": the servers are what they are, and somebody else's",
+		[]string{"subject", "from", "to", "servers", "etcd", "binary", "keep", "no-load", "at", "dry-run"}, ": the servers are what they are, and somebody else's",
 	},
 }
 

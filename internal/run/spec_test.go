@@ -18,9 +18,10 @@ func FuzzASpecSurvivesJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, backend, version string, servers int, qps float64, seed uint64, on bool, binary, context string) {
 		want := Spec{
 			Scenario: name, Backend: backend, Subject: backend, From: version, To: name, Etcd: version, Servers: servers, QPS: qps, Strict: on, OnlyReads: !on,
-			Keep: on, Kubeconfig: context, Out: name, Label: context, Soak: time.Duration(servers),
+			Keep: on, NoLoad: on, Kubeconfig: context, Out: name, Label: context, Soak: time.Duration(servers),
 		}
 		if on {
+			want.At = &servers
 			want.Seed, want.Contexts, want.DirectContexts = &seed, []string{context, name}, []string{context}
 		}
 		if own := (binaries.Overrides{}); own.Set(binary) == nil {

@@ -104,7 +104,9 @@ func (plan *Plan) Versions() []string {
 		note(s.Version)
 	}
 	for _, s := range plan.Steps {
-		note(s.Version)
+		if s.Action != StartControllers {
+			note(s.Version)
+		}
 	}
 	return versions
 }

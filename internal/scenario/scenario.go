@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,16 @@ const (
 	Undefine         Action = "undefine"                  // delete it
 	BreakDiscovery   Action = history.FaultBreakDiscovery // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
 	RestoreDiscovery Action = "restore-discovery"         // let them succeed again
+
+	// StartControllers starts kube-controller-manager of Step.Version as a client of Step.Server, or of
+	// the load balancer over all servers if Step.Server is empty. One that runs is stopped first.
+	StartControllers Action = "start-controllers"
+	StopControllers  Action = "stop-controllers"
+	CreateObjects    Action = "create-objects"   // create Step.Objects
+	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
+	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
+	// CollectObjects waits until controllers have deleted what has to go, for Step.For at most.
+	CollectObjects Action = "collect-objects"
 )
 
 // Step is one thing done, and waited for, before the next.
@@ -113,6 +124,9 @@ type Step struct {
 	Failure fault.DiscoveryFailure `json:"failure,omitempty"`
 	// Setup is how Start, Restart or Replace configure the server; nil: as the subject says.
 	Setup *Setup `json:"setup,omitempty"`
+	// Objects are those that the step creates or deletes; see [Objects].
+	Objects     *Objects    `json:"objects,omitempty"`
+	Propagation Propagation `json:"propagation,omitempty"`
 }
 
 // Definition is a custom resource, or a resource of an aggregated API.
@@ -133,8 +147,10 @@ func (d Definition) String() string {
 	return s
 }
 
-// Disturbs reports whether the step changes or harms the cluster.
-func (s Step) Disturbs() bool { return s.Action != Soak && s.Action != Outlast && s.Action != Sweep }
+// Disturbs reports whether the step changes or harms the cluster. Objects are what a cluster is for.
+func (s Step) Disturbs() bool {
+	return !slices.Contains([]Action{Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects}, s.Action)
+}
 
 // String is the sentence that reports show.
 func (s Step) String() string {
@@ -164,6 +180,22 @@ func (s Step) String() string {
 		return "define " + s.Definition.String()
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
+	case StartControllers:
+		through := "the load balancer"
+		if s.Server != "" {
+			through = s.Server
+		}
+		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, through)
+	case StopControllers:
+		return "stop the controllers"
+	case CreateObjects:
+		return fmt.Sprintf("create namespace %s, with owners of several kinds and %d dependents of each", s.Objects.Name, s.Objects.Dependents)
+	case DeleteOwners:
+		return fmt.Sprintf("delete the owners in %s, propagation %s", s.Objects.Name, s.Propagation)
+	case DeleteNamespace:
+		return fmt.Sprintf("delete namespace %s", s.Objects.Name)
+	case CollectObjects:
+		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
 	case BreakDiscovery:
 		return s.spoils()
 	case RestoreDiscovery:

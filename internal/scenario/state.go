@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
 )
@@ -13,6 +14,9 @@ import (
 type State struct {
 	servers []serverState
 	on      []Step // those that left something on, in order
+
+	objects     []string // of [Objects] that exist, by name
+	controllers bool     // they run
 }
 
 // serverState is a server with its present, or last, version and setup.
@@ -40,7 +44,7 @@ func NewState(servers []Server) *State {
 
 // Reset returns to the state before the first step of a plan. It keeps the allocated memory.
 func (s *State) Reset(servers []Server) {
-	s.servers, s.on = s.servers[:0], s.on[:0]
+	s.servers, s.on, s.objects, s.controllers = s.servers[:0], s.on[:0], s.objects[:0], false
 	for _, server := range servers {
 		s.servers = append(s.servers, serverState{Server: server})
 	}
@@ -75,6 +79,47 @@ func (s *State) Refuse(server string) {
 func (s *State) Refused(server string) bool {
 	of := s.server(server)
 	return of != nil && of.refused
+}
+
+// Runs reports whether a server runs, paused or not, as far as the steps say.
+func (s *State) Runs(server string) bool {
+	of := s.server(server)
+	return of != nil && of.process != ended
+}
+
+// labels are those of the faults that are on.
+func (s *State) labels() (all []string) {
+	for i := range s.on {
+		if s.on[i].Action == Inject {
+			all = append(all, s.on[i].Label)
+		}
+	}
+	return all
+}
+
+// String lists the servers, a line each, and then, a line each, what else is on.
+func (s *State) String() string {
+	var b strings.Builder
+	for i := range s.servers {
+		is := &s.servers[i]
+		does := [...]string{running: "runs", paused: "is paused", ended: "does not run"}[is.process]
+		if is.refused {
+			does = "refuses to start"
+		}
+		if setup := is.Setup.String(); setup != "" {
+			does += ", " + setup
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", is.Name, is.Version, does)
+	}
+	for i := range s.on {
+		switch on := &s.on[i]; on.Action {
+		case Inject:
+			fmt.Fprintf(&b, "on: %s, labelled %q\n", on, on.Label)
+		case Define, BreakDiscovery:
+			fmt.Fprintf(&b, "on: %s\n", on)
+		}
+	}
+	return b.String()
 }
 
 // On are the steps, in order, that left something on: faults, broken documents, definitions, and
@@ -113,7 +158,7 @@ func (s *State) Apply(step Step) error {
 		return s.inject(step)
 	case Heal:
 		if !s.take(func(o *Step) bool { return o.Action == Inject && o.Label == step.Label }) {
-			return fmt.Errorf("heal %q: no such fault is on", step.Label)
+			return fmt.Errorf("heal %q: no such fault is on%s", step.Label, fault.Suggest(step.Label, s.labels()))
 		}
 		return nil
 	case Define, Undefine:
@@ -129,6 +174,10 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
+	case CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects:
+		return s.changeObjects(step)
+	case StartControllers, StopControllers:
+		return s.control(step)
 	default:
 		return s.act(step)
 	}
@@ -197,7 +246,7 @@ func (s *State) act(step Step) error {
 		refused = "it is not paused"
 	case step.Action == Start, step.Action == Resume:
 	case is == ended:
-		refused = "a step before has ended it: start it first"
+		refused = "it does not run: start it first"
 	case is == paused && step.Action == Pause:
 		refused = "it is paused already"
 	case is == paused && step.Action != Kill:

@@ -53,11 +53,36 @@ func TestUndoIsInAnOrderThatWorks(t *testing.T) {
 	}
 }
 
+// Who acts on a cluster by hand sees what the steps so far have made of it.
+func TestTheStateReadsAsWhatIsOn(t *testing.T) {
+	f := cut("b", "a")
+	s := NewState([]Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}, {Name: "d", Version: "v1.36.3"}})
+	apply(t, s,
+		Step{Action: Replace, Server: "a", Version: "v1.36.3"}, Step{Action: Pause, Server: "b"}, Step{Action: Kill, Server: "c"},
+		Step{Action: Restart, Server: "d", Setup: &Setup{Proxy: Off}},
+		Step{Action: Inject, Label: "cut b a", Fault: &f}, Step{Action: BreakDiscovery, Server: "a", Path: "/apis"})
+	want := "a v1.36.3 runs\nb v1.36.3 is paused\nc v1.36.3 does not run\nd v1.36.3 runs, " + (&Setup{Proxy: Off}).String() + "\n" +
+		"on: cut, b→a, labelled \"cut b a\"\non: a fails to serve /apis to its peers\n"
+	if diff := cmp.Diff(want, s.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for server, runs := range map[string]bool{"a": true, "b": true, "c": false, "z": false} {
+		if s.Runs(server) != runs {
+			t.Errorf("%s runs: %v, want %v", server, s.Runs(server), runs)
+		}
+	}
+	s.Refuse("d")
+	if !strings.Contains(s.String(), "d v1.36.3 refuses to start, ") {
+		t.Errorf("a server that refused its setup is shown so:\n%s", s)
+	}
+}
+
 // Each of these would fail on a cluster, or do nothing.
 func TestTheStateRefuses(t *testing.T) {
 	f := cut("b", "a")
 	widgets := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}
 	for want, steps := range map[string][]Step{
+		`use one of cut b a`:          {{Action: Inject, Label: "cut b a", Fault: &f}, {Action: Heal, Label: "everything"}},
 		`heal "x": no such fault`:     {{Action: Heal, Label: "x"}},
 		`that label is on already`:    {{Action: Inject, Label: "x", Fault: &f}, {Action: Inject, Label: "x", Fault: &f}},
 		`/api of a does not fail`:     {{Action: BreakDiscovery, Server: "a", Path: "/apis"}, {Action: RestoreDiscovery, Server: "a", Path: "/api"}},

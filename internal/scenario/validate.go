@@ -57,7 +57,7 @@ func (s Step) Validate() error {
 		return fmt.Errorf("%s %s: a setup is for what starts a server", s.Action, s.Server)
 	}
 	switch s.Action {
-	case Soak, Outlast:
+	case Soak, Outlast, CollectObjects:
 		if s.For <= 0 {
 			return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
 		}
@@ -76,7 +76,13 @@ func (s Step) Validate() error {
 		if err := s.Setup.validate(); err != nil {
 			return fmt.Errorf("%s %s: %w", s.Action, s.Server, err)
 		}
-	case Sweep, Heal, Stop, Kill, Pause, Resume:
+	case CreateObjects, DeleteOwners, DeleteNamespace:
+		return s.validObjects()
+	case StartControllers:
+		if s.Version == "" {
+			return fmt.Errorf("%s: no version given", s.Action)
+		}
+	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers:
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)
 	}

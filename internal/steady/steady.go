@@ -43,11 +43,15 @@ type Verdict struct {
 	Reason string
 }
 
-// Judge compares the medians of three thirds of the time. The value grows if the last third is
-// higher than the first by more than the limit, and still rises in the end: what rises once and then
-// stays is a cache that has filled. Where the values of one of the last two thirds differ from each
-// other by more than the limit, a growth of that size could not be seen, and only a greater one is
-// found. The order of the samples does not matter.
+// Judge compares the levels of three thirds of the time. The value grows if the last third is higher
+// than the first by more than the limit, and still rises in the end: what rises once and then stays
+// is a cache that has filled. Where the levels of the last two thirds are not known as exactly as the
+// limit, a growth of that size could not be seen, and only a greater one is found. The order of the
+// samples does not matter.
+//
+// A level is the mean of what is left when the greatest and the least values are cut off at quantiles
+// (a Winsorized mean), so that a peak does not count. Its error is that of batch means: samples
+// that follow each other are not independent, batches of many are nearly so.
 func Judge(samples []Sample, l Limits) Verdict {
 	samples = slices.SortedFunc(slices.Values(samples), func(a, b Sample) int { return cmp.Compare(a.At, b.At) })
 	if len(samples) < max(3, l.Samples) {
@@ -66,29 +70,51 @@ func Judge(samples []Sample, l Limits) Verdict {
 		i := min(2, int(3*(s.At-begin)/whole))
 		thirds[i] = append(thirds[i], s.Value)
 	}
-	var medians [3]float64
+	var levels [3]float64
 	noise := 0.0
 	for i, third := range thirds {
-		if len(third) == 0 {
-			return Verdict{Inconclusive, fmt.Sprintf("no sample in the third of the time that begins after %s", time.Duration(i)*whole/3)}
+		if len(third) < 2 {
+			return Verdict{Inconclusive, fmt.Sprintf("no two samples in the third of the time that begins after %s", time.Duration(i)*whole/3)}
 		}
-		slices.Sort(third)
-		medians[i] = quantile(third, 0.5)
+		level, doubt := mean(third)
+		levels[i] = level
 		if i > 0 { // the first may rise to where the others stay
-			noise = max(noise, quantile(third, 0.75)-quantile(third, 0.25))
+			noise = max(noise, 2*math.Sqrt2*doubt) // of a difference, at about 95 %
 		}
 	}
-	limit := max(l.Amount, l.Share*medians[0])
-	seen := fmt.Sprintf("%s, %s, %s in the thirds of %s; the limit is %s more, and half of the values of a later third are within %s",
-		number(medians[0]), number(medians[1]), number(medians[2]), whole.Round(time.Second), number(limit), number(noise))
-	switch growth := medians[2] - medians[0]; {
-	case growth > max(limit, noise) && medians[2]-medians[1] > growth/4:
+	limit := max(l.Amount, l.Share*levels[0])
+	seen := fmt.Sprintf("%s, %s, %s in the thirds of %s; the limit is %s more, and differences are known to %s",
+		number(levels[0]), number(levels[1]), number(levels[2]), whole.Round(time.Second), number(limit), number(noise))
+	switch growth := levels[2] - levels[0]; {
+	case growth > max(limit, noise) && levels[2]-levels[1] > growth/4:
 		return Verdict{Grows, seen}
 	case noise > limit:
 		return Verdict{Inconclusive, "too noisy: " + seen}
 	default:
 		return Verdict{Steady, seen}
 	}
+}
+
+// batches is into how many parts a third is divided, if it has samples enough.
+const batches = 8
+
+// mean is the Winsorized mean of values in the order of time, and its standard error.
+func mean(values []float64) (level, doubt float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	low, high := quantile(sorted, 0.15), quantile(sorted, 0.85)
+	parts := min(batches, len(values))
+	means := make([]float64, parts)
+	for i := range parts {
+		part := values[i*len(values)/parts : (i+1)*len(values)/parts]
+		for _, v := range part {
+			means[i] += min(max(v, low), high) / float64(len(part))
+		}
+		level += means[i] / float64(parts)
+	}
+	for _, m := range means {
+		doubt += (m - level) * (m - level)
+	}
+	return level, math.Sqrt(doubt / float64(parts-1) / float64(parts))
 }
 
 // Median is the value in the middle, NaN without samples.

@@ -1,8 +1,10 @@
 package steady
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +57,7 @@ func TestJudge(t *testing.T) {
 		"none":                            {nil, Inconclusive, "too few: 0"},
 		"too short":                       {series(60, func(int) float64 { return 100 }), Inconclusive, "too short: 59s of at least 1m0s"},
 		"just long enough":                {series(61, func(int) float64 { return 100 }), Steady, ""},
-		"nothing in the middle":           {append(series(30, one), Sample{2 * time.Minute, 1}), Inconclusive, "no sample in the third"},
+		"nothing in the middle":           {append(series(30, one), Sample{2 * time.Minute, 1}), Inconclusive, "no two samples in the third"},
 		"no number":                       {series(100, func(i int) float64 { return math.Sqrt(float64(7 - i)) }), Inconclusive, "after 8s is NaN"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,5 +70,34 @@ func TestJudge(t *testing.T) {
 				t.Errorf("in another order: %+v, before %+v", again, got)
 			}
 		})
+	}
+}
+
+// What a sidecar used in a soak of half an hour, every four seconds: hostile clients come and go, and
+// take twice as much of it at times. That is steady, and a leak on top of it is found.
+func TestJudgeARealSoak(t *testing.T) {
+	content, err := os.ReadFile("testdata/soak.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var measured map[string][]float64
+	if err := json.Unmarshal(content, &measured); err != nil {
+		t.Fatal(err)
+	}
+	for name, amount := range map[string]float64{"go_goroutines": 30, "go_memstats_next_gc_bytes": 16 << 20} {
+		values := measured[name]
+		if len(values) < 300 {
+			t.Fatalf("%s: %d values", name, len(values))
+		}
+		with := func(leak float64) Verdict {
+			samples := series(len(values), func(i int) float64 { return values[i] + leak*float64(i)/float64(len(values)) })
+			return Judge(samples, Limits{Amount: amount, Samples: 60, Time: time.Minute})
+		}
+		if got := with(0); got.Outcome != Steady {
+			t.Errorf("%s: %s: %s", name, got.Outcome, got.Reason)
+		}
+		if got := with(2 * amount); got.Outcome != Grows {
+			t.Errorf("%s with a leak of %.0f: %s: %s", name, 2*amount, got.Outcome, got.Reason)
+		}
 	}
 }

@@ -22,7 +22,8 @@ type fake struct {
 	failing string // what is asked for in vain
 	err     error  // then; nil: the disk is on fire
 	asked   map[string]int
-	full    error // of the recorder
+	full    error           // of the recorder
+	down    map[string]bool // servers that do not run
 
 	steps   []history.Step
 	faults  []history.Fault
@@ -41,14 +42,35 @@ func (f *fake) act(what string) error {
 	return errors.New("the disk is on fire")
 }
 
-func (f *fake) Start(context.Context) error                        { return f.act("start all") }
-func (f *fake) StartServer(_ context.Context, n, v string) error   { return f.act("start " + n + v) }
-func (f *fake) StopServer(_ context.Context, n string) error       { return f.act("stop " + n) }
-func (f *fake) KillServer(_ context.Context, n string) error       { return f.act("kill " + n) }
+func (f *fake) Start(context.Context) error { return f.act("start all") }
+func (f *fake) StartServer(_ context.Context, n, v string) error {
+	return f.becomes(n, false, "start "+n+v)
+}
+func (f *fake) StopServer(_ context.Context, n string) error       { return f.becomes(n, true, "stop "+n) }
+func (f *fake) KillServer(_ context.Context, n string) error       { return f.becomes(n, true, "kill "+n) }
 func (f *fake) PauseServer(_ context.Context, n string) error      { return f.act("pause " + n) }
 func (f *fake) ResumeServer(_ context.Context, n string) error     { return f.act("resume " + n) }
 func (f *fake) ReplaceServer(_ context.Context, n, v string) error { return f.act("replace " + n + v) }
-func (f *fake) Serving(string) int                                 { return 1 }
+
+// becomes acts on a server, which runs or does not run then, unless the act fails.
+func (f *fake) becomes(server string, down bool, what string) error {
+	if err := f.act(what); err != nil {
+		return err
+	}
+	if f.down == nil {
+		f.down = map[string]bool{}
+	}
+	f.down[server] = down
+	return nil
+}
+
+// Serving is 0 for a server that does not run.
+func (f *fake) Serving(server string) int {
+	if f.down[server] {
+		return 0
+	}
+	return 1
+}
 
 func (f *fake) Inject(_ context.Context, what fault.Fault) (cluster.ActiveFault, error) {
 	if err := f.act("inject " + what.String()); err != nil {

@@ -75,6 +75,7 @@ func (e *Executor) ended(f *active) {
 func (e *Executor) inject(ctx context.Context, s *scenario.Step) error {
 	link, err := e.Cluster.Inject(ctx, *s.Fault)
 	if err != nil {
+		e.off(scenario.Step{Action: scenario.Heal, Label: s.Label})
 		return err
 	}
 	f := e.begin(ofLink, history.Fault{})
@@ -124,9 +125,13 @@ func (e *Executor) breakDiscovery(s *scenario.Step) error {
 	err := breaker.BreakDiscovery(s.Server, s.Path, s.Failure)
 	if err != nil {
 		e.on = e.on[:len(e.on)-1]
+		e.off(scenario.Step{Action: scenario.RestoreDiscovery, Server: s.Server, Path: s.Path})
 	}
 	return err
 }
+
+// off lets the state forget a fault that did not begin, or that no step has ended.
+func (e *Executor) off(end scenario.Step) { e.report(e.state.Apply(end), "forget a fault") }
 
 // restoreDiscovery ends the fault of a document, if there is one. Its evidence is failed fetches.
 func (e *Executor) restoreDiscovery(server, path string) (err error) {
@@ -147,6 +152,7 @@ func (e *Executor) Heal() {
 		}
 		label := e.on[i].label
 		e.report(e.heal(context.Background(), label), "heal %q", label)
+		e.off(scenario.Step{Action: scenario.Heal, Label: label})
 	}
 }
 
@@ -161,6 +167,7 @@ func (e *Executor) Finish() {
 		}
 		server, path := e.on[i].To, e.on[i].path
 		e.report(e.restoreDiscovery(server, path), "restore %s of %s", path, server)
+		e.off(scenario.Step{Action: scenario.RestoreDiscovery, Server: server, Path: path})
 	}
 	for _, server := range e.names {
 		if e.state.Setup(server) != nil {

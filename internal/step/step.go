@@ -50,6 +50,18 @@ type Definer interface {
 	Undefine(ctx context.Context, d scenario.Definition) error
 }
 
+// Objects creates and deletes what controllers act on.
+type Objects interface {
+	// Create creates the namespace, the owners and their dependents, and returns when all exist.
+	Create(ctx context.Context, o scenario.Objects) error
+	// DeleteOwners asks for the deletion of the owners, and does not wait for it.
+	DeleteOwners(ctx context.Context, o scenario.Objects, how scenario.Propagation) error
+	// DeleteNamespace asks for the deletion of the namespace, and does not wait for it.
+	DeleteNamespace(ctx context.Context, o scenario.Objects) error
+	// Collected reports whether all that has to go, by the deletions so far, is gone.
+	Collected(ctx context.Context) (bool, error)
+}
+
 // Config is what an [Executor] works with. All but the last three are required.
 type Config struct {
 	Cluster  cluster.Cluster
@@ -57,6 +69,7 @@ type Config struct {
 	Recorder Recorder
 	Load     Load // may be set after Prepare
 	Definer  Definer
+	Objects  Objects // nil if the cluster is no [cluster.Controllers]
 	// Begin is told when a step begins; index counts from 0. Nil: nobody is told.
 	Begin func(index int, s *scenario.Step)
 	// Status takes one line for people. Nil is silent.
@@ -68,8 +81,8 @@ type Config struct {
 	Tolerant bool
 }
 
-// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. It is not safe
-// for concurrent use.
+// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. A cluster that
+// is held takes further steps then, by Do. It is not safe for concurrent use.
 type Executor struct {
 	Config
 	state scenario.State
@@ -82,8 +95,9 @@ type Executor struct {
 
 // The errors about what a backend cannot do say what to do instead.
 var (
-	errNoSetups  = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
-	errNoBreaker = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
+	errNoSetups      = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
+	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
+	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
 // Prepare configures the servers that start with a setup of their own, before any server starts. It
@@ -95,12 +109,15 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 	e.state.Reset(servers)
 	configurer, configures := e.Cluster.(cluster.Configurer)
 	_, breaks := e.Cluster.(cluster.DiscoveryBreaker)
+	_, controls := e.Cluster.(cluster.Controllers)
 	for i := range steps {
 		switch {
 		case steps[i].Setup != nil && !configures:
 			return errNoSetups
 		case steps[i].Action == scenario.BreakDiscovery && !breaks:
 			return errNoBreaker
+		case steps[i].AboutControllers() && (!controls || e.Objects == nil):
+			return errNoControllers
 		}
 	}
 	for i := range servers {
@@ -174,6 +191,9 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.inject(ctx, s)
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
+	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.DeleteOwners, scenario.DeleteNamespace,
+		scenario.CollectObjects:
+		return e.control(ctx, s)
 	case scenario.BreakDiscovery:
 		return e.breakDiscovery(s)
 	case scenario.RestoreDiscovery:

@@ -24,7 +24,7 @@ func expected(plan scenario.Plan) time.Duration {
 	for _, s := range plan.Steps {
 		takes += s.For
 		switch s.Action {
-		case scenario.Start, scenario.Restart, scenario.Replace:
+		case scenario.Start, scenario.Restart, scenario.Replace, scenario.StartControllers:
 			takes += timeOfAStart
 		case scenario.Sweep:
 			takes += timeOfASweep
@@ -40,7 +40,7 @@ func limitOf(plan scenario.Plan) time.Duration {
 	for _, s := range plan.Steps {
 		limit += 2 * s.For
 		switch s.Action {
-		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep:
+		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep, scenario.StartControllers, scenario.StopControllers:
 			limit += 20 * time.Second
 		}
 	}

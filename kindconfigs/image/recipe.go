@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/balancer"
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
@@ -33,7 +34,7 @@ const (
 // recipeLabel is the hash of what an image was made from: another recipe means a new image.
 const recipeLabel = "dev.skewproof.recipe"
 
-//go:embed node pause/main.go balancer/main.go balancer/config.go balancer/pool.go balancer/front.go
+//go:embed node pause/main.go balancer/main.go balancer/config.go
 var sources embed.FS
 
 // parseVersions checks, sorts and deduplicates the versions wanted. The error wraps
@@ -55,19 +56,21 @@ func parseVersions(words []string) ([]string, error) {
 // recipe is a hash over the content of an image: our own files, and parts.
 func recipe(parts ...string) string {
 	h := sha256.New()
-	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(sources, path)
+	for _, files := range []fs.FS{sources, balancer.Sources()} {
+		err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(files, path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
+			return nil
+		})
 		if err != nil {
-			return err
+			panic(err) // they are part of this program
 		}
-		fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
-		return nil
-	})
-	if err != nil {
-		panic(err) // they are part of this program
 	}
 	for _, part := range append(parts, kindVersion, containerdVersion, cniPluginsVersion) {
 		fmt.Fprintf(h, "%q\n", part)

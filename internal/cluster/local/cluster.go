@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -36,16 +37,19 @@ const (
 type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
-	// APIServers maps versions to kube-apiserver binaries; Etcd is the etcd binary. Nothing is
-	// fetched from here: the sandbox has no way out.
-	APIServers map[string]string
-	Etcd       string
-	Proxy      string // the executable that has the commands 'proxy' and 'extension': this one
-	Files      Files
-	Recorder   lifecycle.Recorder
-	Status     func(format string, args ...any) // one line for people; nil is silent
+	// APIServers maps versions to kube-apiserver binaries, and Controllers to those of
+	// kube-controller-manager; Etcd is the etcd binary. Nothing is fetched from here: the sandbox has
+	// no way out.
+	APIServers  map[string]string
+	Controllers map[string]string
+	Etcd        string
+	Proxy       string // the executable that has the commands 'proxy' and 'extension': this one
+	Files       Files
+	Recorder    lifecycle.Recorder
+	Status      func(format string, args ...any) // one line for people; nil is silent
 	// Failed is called from a goroutine of its own when a program that servers need, and that is no
-	// server, has ended by itself: [fault.Etcd], or [ProgramExtension]. Nil: nobody is told.
+	// server, has ended by itself: [fault.Etcd], [ProgramExtension] or [ProgramControllers]. Nil:
+	// nobody is told.
 	Failed func(part string, err error)
 }
 
@@ -64,6 +68,8 @@ type Cluster struct {
 	authorities *authorities
 	interposers interposers
 	extension   extensionServer
+	controllers controllers
+	unbalance   func() // ends the load balancer; nil before it was started
 }
 
 // New creates the hosts, keys and links of a cluster; no server runs yet. Call it in a sandbox.
@@ -159,7 +165,10 @@ func (c *Cluster) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.etcd, err = c.startDependency(ctx, fault.Etcd, c.config.Etcd, EtcdArguments(c.config.Files), "etcd", "https://"+etcdReal.String(), client, readyTimeout)
+	c.etcd, err = c.startDependency(ctx, start{
+		name: fault.Etcd, binary: c.config.Etcd, args: EtcdArguments(c.config.Files), log: "etcd", on: (*exec.Cmd).Start,
+		ready: "https://" + etcdReal.String() + "/readyz", client: client, limit: readyTimeout,
+	})
 	if err != nil {
 		return err
 	}
@@ -171,6 +180,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.lifecycle.MarkUp()
+	if c.unbalance, err = c.balance(); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(c.Servers, func(s *server) bool { return s.withSetup().setup().Direct }) {
 		return c.publishEndpoints(context.Background())
 	}
@@ -184,6 +196,11 @@ func (c *Cluster) Close() {
 		all.Go(s.close)
 	}
 	all.Wait()
+	c.controllers.close()
+	if c.unbalance != nil {
+		c.unbalance()
+		c.unbalance = nil
+	}
 	c.extension.close()
 	if c.etcd != nil {
 		c.etcd.kill()

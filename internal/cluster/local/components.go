@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -51,6 +52,20 @@ func (c *Config) binary(program, version string) (string, error) {
 		return path, nil
 	}
 	return "", errors.New("no binary of that version was prepared")
+}
+
+// Provide lets servers of a version be started with the kube-apiserver at path. A version that the
+// run has already stays as it is; then path may be empty. Provide must not be called while a server
+// is being started.
+func (c *Cluster) Provide(version, path string) error {
+	if _, ok := c.config.APIServers[version]; ok {
+		return nil
+	}
+	if path == "" {
+		return fmt.Errorf("the run has no kube-apiserver %s, and was given none", version)
+	}
+	c.config.APIServers[version] = path
+	return nil
 }
 
 // EtcdArguments returns the command line of etcd, without the program's name.

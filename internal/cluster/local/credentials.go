@@ -68,12 +68,12 @@ func credentials(places []Place, f Files) (*authorities, error) {
 			return nil, err
 		}
 	}
+	if err := writeKubeconfig(f.Kubeconfig(), "admin", f, waysIn(places)...); err != nil {
+		return nil, err
+	}
 	for _, p := range places {
-		if err := writeKubeconfig(f.kubeconfig(p.Name), p.Name, p.Advertised.String(), "admin", f); err != nil {
-			return nil, err
-		}
 		// A sidecar asks the kube-apiserver beside it, over the host's own loopback.
-		if err := writeKubeconfig(f.ownKubeconfig(p.Name), p.Name, loopbackOf(p.Own).String(), "proxy", f); err != nil {
+		if err := writeKubeconfig(f.ownKubeconfig(p.Name), "proxy", f, way{p.Name, loopbackOf(p.Own)}); err != nil {
 			return nil, err
 		}
 	}
@@ -84,9 +84,10 @@ func servingRequest(p Place) pki.Request {
 	return pki.Request{
 		CommonName: p.Name,
 		Server:     true,
-		// Peers verify kubernetes.default.svc; clients dial the advertised address.
+		// Peers verify kubernetes.default.svc; clients dial the advertised address, or the load
+		// balancer's.
 		DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), netip.MustParseAddr("10.96.0.1")},
+		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), netip.MustParseAddr("10.96.0.1")},
 	}
 }
 
@@ -120,15 +121,32 @@ func (a *authorities) makeStranger(dir string) error {
 	return err
 }
 
-// writeKubeconfig writes the kubeconfig of a user for one server. The keys include the user's.
-func writeKubeconfig(path, server, address, user string, f Files) error {
+// way is a way to a server, by the name of its context.
+type way struct {
+	context string
+	address netip.AddrPort
+}
+
+// waysIn are all ways to the servers of a run: see [Files.Kubeconfig].
+func waysIn(places []Place) (ways []way) {
+	for _, p := range places {
+		ways = append(ways, way{p.Name, p.Advertised}, way{p.Name + "-direct", p.Own})
+	}
+	return append(ways, way{balancerName, balancerAddress})
+}
+
+// writeKubeconfig writes a kubeconfig of a user, with a context for each way; the first is the
+// current one. The keys include the user's.
+func writeKubeconfig(path, user string, f Files, ways ...way) error {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[server] = &clientcmdapi.Cluster{Server: "https://" + address, CertificateAuthority: f.key("ca.crt")}
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificate: f.key(user + ".crt"), ClientKey: f.key(user + ".key")}
-	config.Contexts[server] = &clientcmdapi.Context{Cluster: server, AuthInfo: user}
-	config.CurrentContext = server
+	for _, w := range ways {
+		config.Clusters[w.context] = &clientcmdapi.Cluster{Server: "https://" + w.address.String(), CertificateAuthority: f.key("ca.crt")}
+		config.Contexts[w.context] = &clientcmdapi.Context{Cluster: w.context, AuthInfo: user}
+	}
+	config.CurrentContext = ways[0].context
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		return fmt.Errorf("write a kubeconfig of server %q: %w", server, err)
+		return fmt.Errorf("write the kubeconfig %s: %w", path, err)
 	}
 	return nil
 }

@@ -21,23 +21,38 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// dependency is a program that servers need: etcd, or the extension apiserver.
+// dependency is a program that is no server, and without which the run is over: etcd, the extension
+// apiserver, or the controllers.
 type dependency struct {
 	*process
 	expected atomic.Bool // its end was asked for
 }
 
-// startDependency starts a program in the run's own namespace and returns when URL/readyz says 200.
-// The program is returned, and may run, even if there is an error.
-func (c *Cluster) startDependency(ctx context.Context, name, binary string, args []string, log, url string, client *http.Client, limit time.Duration) (*dependency, error) {
-	p, err := startProcess(name, binary, args, c.config.Files.log(log), (*exec.Cmd).Start)
+// start is how a dependency starts.
+type start struct {
+	name   string // for people, and for Config.Failed
+	binary string
+	args   []string
+	log    string // the name of its log
+	// on starts it on a host; (*exec.Cmd).Start: in the run's own namespace.
+	on func(*exec.Cmd) error
+	// ready is the URL that answers the client with 200 when the program is ready.
+	ready  string
+	client *http.Client
+	limit  time.Duration
+}
+
+// startDependency starts a program and returns when it is ready. The program is returned, and may
+// run, even if there is an error.
+func (c *Cluster) startDependency(ctx context.Context, s start) (*dependency, error) {
+	p, err := startProcess(s.name, s.binary, s.args, c.config.Files.log(s.log), s.on)
 	if err != nil {
 		return nil, err
 	}
 	d := &dependency{process: p}
 	group := lifecycle.NewGroup[*process]()
 	group.Add(p)
-	err = group.AwaitReady(ctx, p, limit, func(ctx context.Context) error { return lifecycle.Get(ctx, client, url+"/readyz", io.Discard) })
+	err = group.AwaitReady(ctx, p, s.limit, func(ctx context.Context) error { return lifecycle.Get(ctx, s.client, s.ready, io.Discard) })
 	if err == nil {
 		go c.watch(d)
 	}
@@ -142,8 +157,10 @@ func (c *Cluster) startExtension(ctx context.Context) error {
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
 	defer client.CloseIdleConnections()
-	c.extension.program, err = c.startDependency(ctx, ProgramExtension, binary, ExtensionArguments(c.config.Files), "extension",
-		"https://"+extensionAddress.String(), client, extensionTimeout)
+	c.extension.program, err = c.startDependency(ctx, start{
+		name: ProgramExtension, binary: binary, args: ExtensionArguments(c.config.Files), log: "extension", on: (*exec.Cmd).Start,
+		ready: "https://" + extensionAddress.String() + "/readyz", client: client, limit: extensionTimeout,
+	})
 	return err
 }
 

@@ -22,6 +22,7 @@ var (
 	// etcd. Every host reaches it through its gateway.
 	extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
 	etcdAdvertised   = netip.MustParseAddrPort("198.19.255.1:2379")
+	balancerAddress  = netip.MustParseAddrPort("198.19.255.2:6443") // of the load balancer over all servers
 	etcdReal         = netip.MustParseAddrPort("127.0.0.1:2379")
 	loopback         = netip.MustParseAddr("127.0.0.1")
 	toxiproxyAPI     = netip.MustParseAddrPort("127.0.0.1:8474") // toxiproxy's own default
@@ -136,12 +137,17 @@ type Files struct {
 	Logs string // process and audit logs, on disk
 }
 
-func (f Files) key(name string) string          { return filepath.Join(f.Keys, name) }
-func (f Files) log(name string) string          { return filepath.Join(f.Logs, name+".log") }
-func (f Files) audit(server string) string      { return filepath.Join(f.Logs, server+"-audit.jsonl") }
-func (f Files) access(server string) string     { return filepath.Join(f.Logs, server+"-access.jsonl") }
-func (f Files) auditPolicy() string             { return filepath.Join(f.Keys, "audit-policy.yaml") }
-func (f Files) kubeconfig(server string) string { return filepath.Join(f.Keys, "kubeconfig-"+server) }
+func (f Files) key(name string) string      { return filepath.Join(f.Keys, name) }
+func (f Files) log(name string) string      { return filepath.Join(f.Logs, name+".log") }
+func (f Files) audit(server string) string  { return filepath.Join(f.Logs, server+"-audit.jsonl") }
+func (f Files) access(server string) string { return filepath.Join(f.Logs, server+"-access.jsonl") }
+func (f Files) auditPolicy() string         { return filepath.Join(f.Keys, "audit-policy.yaml") }
+
+// Kubeconfig has a context for each way to a server, for the administrator: NAME is what clients
+// meet, through the client's link, and NAME-direct the kube-apiserver itself, around links and
+// sidecar. A server whose setup switches the sidecar off has the first way only.
+func (f Files) Kubeconfig() string { return filepath.Join(f.Keys, "kubeconfig") }
+
 func (f Files) ownKubeconfig(server string) string {
 	return filepath.Join(f.Keys, "own-kubeconfig-"+server)
 }

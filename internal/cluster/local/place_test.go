@@ -5,6 +5,10 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -54,6 +58,41 @@ func TestPlaceKnowsTheIdentityThatTheServerWillTake(t *testing.T) {
 	} {
 		if got := place(scenario.SubjectBuiltin, 0, name).ID; got != want {
 			t.Errorf("identity on host %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// The ways to a server differ in where they lead, and in nothing else.
+func TestTheKubeconfigHasEveryWayToAServer(t *testing.T) {
+	for subject, want := range map[string]map[string]string{
+		scenario.SubjectBuiltin: {
+			"a": "https://198.19.0.1:6443", "a-direct": "https://198.18.0.6:6443", "b": "https://198.19.0.2:6443", "b-direct": "https://198.18.0.10:6443",
+		},
+		scenario.SubjectReference: {
+			"a": "https://198.19.0.1:6443", "a-direct": "https://198.18.0.6:6444", "b": "https://198.19.0.2:6443", "b-direct": "https://198.18.0.10:6444",
+		},
+	} {
+		files := Files{Keys: t.TempDir()}
+		if _, err := credentials(Places(subject, []history.Server{{Name: "a"}, {Name: "b"}}), files); err != nil {
+			t.Fatal(err)
+		}
+		config, err := clientcmd.LoadFromFile(files.Kubeconfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for context := range config.Contexts {
+			way, err := clientcmd.NewNonInteractiveClientConfig(*config, context, nil, nil).ClientConfig()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := rest.TransportFor(way); err != nil || way.Insecure { // it reads the keys
+				t.Errorf("%s, context %s: error %v, insecure: %v", subject, context, err, way.Insecure)
+			}
+			got[context] = way.Host
+		}
+		if diff := cmp.Diff(want, got); diff != "" || config.CurrentContext != "a" {
+			t.Errorf("%s, current context %q (-want +got):\n%s", subject, config.CurrentContext, diff)
 		}
 	}
 }

@@ -1,40 +1,45 @@
-package main
+package balancer
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"sync"
 	"time"
 )
 
-// front accepts connections and passes them on. listen and close are for one goroutine.
-type front struct {
-	pool     *pool
+// Front accepts connections and passes them on to the backends of a pool. The zero value with a pool
+// is ready. Its methods are for one goroutine.
+type Front struct {
+	Pool *Pool
+	// MaxAge is when a connection is closed, in use or not, as by Envoy's
+	// max_downstream_connection_duration; 0: never. Clients of HTTP/2 keep to one server otherwise.
+	MaxAge   time.Duration
 	address  string
 	listener net.Listener
 }
 
-// listen makes it listen at that address; "" and the address it has already change nothing.
-func (f *front) listen(address string) error {
+// Listen makes the front listen at host:port, and nowhere else. "" and the address that it has
+// change nothing.
+func (f *Front) Listen(address string) error {
 	if address == "" || address == f.address {
 		return nil
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("listen as lds.yaml says: %w", err)
+		return fmt.Errorf("listen for the load balancer: %w", err)
 	}
-	f.close()
+	f.Close()
 	f.address, f.listener = address, l
-	log.Printf("listening at %s", l.Addr())
+	f.Pool.logf("listening at %s", l.Addr())
 	go f.accept(l)
 	return nil
 }
 
-func (f *front) close() {
+// Close ends listening. Open connections stay.
+func (f *Front) Close() {
 	if f.listener != nil {
 		_ = f.listener.Close()
 	}
@@ -44,14 +49,14 @@ func (f *front) close() {
 // trying again at once would take a whole CPU.
 const acceptPause = 50 * time.Millisecond
 
-func (f *front) accept(l net.Listener) {
+func (f *Front) accept(l net.Listener) {
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			log.Printf("accept a connection: %v", err)
+			f.Pool.logf("accept a connection: %v", err)
 			time.Sleep(acceptPause)
 			continue
 		}
@@ -60,15 +65,22 @@ func (f *front) accept(l net.Listener) {
 }
 
 // serve passes bytes both ways until both sides have ended.
-func (f *front) serve(client *net.TCPConn) {
+func (f *Front) serve(client *net.TCPConn) {
 	defer func() { _ = client.Close() }()
-	conn, err := f.pool.dial(context.Background())
+	conn, err := f.Pool.dial(context.Background())
 	if err != nil {
-		log.Print(err)
+		f.Pool.logf("%v", err)
 		return
 	}
 	server := conn.(*net.TCPConn)
 	defer func() { _ = server.Close() }()
+	if f.MaxAge > 0 {
+		aged := time.AfterFunc(f.MaxAge, func() {
+			_ = client.Close()
+			_ = server.Close()
+		})
+		defer aged.Stop()
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { pass(server, client) })
 	wg.Go(func() { pass(client, server) })

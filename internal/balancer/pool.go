@@ -1,10 +1,11 @@
-package main
+// Package balancer passes TCP connections on to healthy backends in turn, as the load balancer of a
+// highly available control plane does.
+package balancer
 
 import (
 	"context"
-	"crypto/tls"
+	"embed"
 	"errors"
-	"log"
 	"net"
 	"net/http"
 	"slices"
@@ -20,12 +21,23 @@ const (
 	unhealthyAfter = 2
 )
 
-// pool is the backends and their health. Its methods may be called concurrently.
-type pool struct {
+//go:embed pool.go front.go
+var sources embed.FS
+
+// Sources are the files of this package: images that have it are made anew when it changes.
+func Sources() embed.FS { return sources }
+
+// Pool is the backends and their health. Make one with [NewPool]. Its methods may be called
+// concurrently.
+type Pool struct {
+	client *http.Client
+	logf   func(format string, args ...any)
+	used   chan struct{} // closed when a connection was first wanted
+	use    sync.Once
+
 	mu       sync.Mutex
 	backends []backend
 	next     int
-	client   *http.Client
 }
 
 type backend struct {
@@ -35,26 +47,20 @@ type backend struct {
 
 func (b backend) healthy() bool { return b.failed < unhealthyAfter }
 
-func newPool() *pool {
-	return &pool{client: &http.Client{
-		Timeout: checkTimeout,
-		Transport: &http.Transport{
-			DisableKeepAlives: true,
-			// As kind's ACCEPT_UNTRUSTED: a check carries no secret, and the clients verify the
-			// server themselves.
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		},
-	}}
+// NewPool returns a pool without backends. Checks use the transport; each makes a connection of its
+// own if the transport has no keep-alives. logf takes lines for people.
+func NewPool(transport http.RoundTripper, logf func(format string, args ...any)) *Pool {
+	return &Pool{client: &http.Client{Timeout: checkTimeout, Transport: transport}, logf: logf, used: make(chan struct{})}
 }
 
-// set replaces the backends; those that stay keep their health.
-func (p *pool) set(addresses []string) {
+// Set replaces the backends, each host:port. Those that stay keep their health.
+func (p *Pool) Set(addresses []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if slices.EqualFunc(p.backends, addresses, func(b backend, a string) bool { return b.address == a }) {
 		return
 	}
-	log.Printf("backends: %v", addresses)
+	p.logf("backends: %v", addresses)
 	old := p.backends
 	p.backends = nil
 	for _, a := range addresses {
@@ -68,7 +74,7 @@ func (p *pool) set(addresses []string) {
 
 // order is the backends in the order in which a new connection tries them: the healthy ones,
 // beginning with the one whose turn it is; all of them if none is healthy (Envoy's panic mode).
-func (p *pool) order() []string {
+func (p *Pool) order() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var usable, all []string
@@ -87,7 +93,8 @@ func (p *pool) order() []string {
 }
 
 // dial connects to the first backend that can be connected to.
-func (p *pool) dial(ctx context.Context) (net.Conn, error) {
+func (p *Pool) dial(ctx context.Context) (net.Conn, error) {
+	p.use.Do(func() { close(p.used) })
 	errs := []error{errors.New("no backend can be connected to")}
 	dialer := net.Dialer{Timeout: connectTimeout}
 	for _, address := range p.order() {
@@ -100,7 +107,14 @@ func (p *pool) dial(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-func (p *pool) checkForever(ctx context.Context) {
+// Check checks every backend now and then until ctx ends: GET /healthz has to answer 200. It begins
+// with the first connection.
+func (p *Pool) Check(ctx context.Context) {
+	select {
+	case <-p.used:
+	case <-ctx.Done():
+		return
+	}
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
@@ -114,7 +128,7 @@ func (p *pool) checkForever(ctx context.Context) {
 }
 
 // checkAll asks every backend once, at the same time.
-func (p *pool) checkAll(ctx context.Context) {
+func (p *Pool) checkAll(ctx context.Context) {
 	p.mu.Lock()
 	backends := slices.Clone(p.backends)
 	p.mu.Unlock()
@@ -125,7 +139,7 @@ func (p *pool) checkAll(ctx context.Context) {
 	wg.Wait()
 }
 
-func (p *pool) check(ctx context.Context, address string) error {
+func (p *Pool) check(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/healthz", nil)
 	if err != nil {
 		return err
@@ -141,7 +155,7 @@ func (p *pool) check(ctx context.Context, address string) error {
 	return nil
 }
 
-func (p *pool) record(address string, err error) {
+func (p *Pool) record(address string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.backends, func(b backend) bool { return b.address == address })
@@ -156,6 +170,6 @@ func (p *pool) record(address string, err error) {
 		b.failed++
 	}
 	if b.healthy() != before {
-		log.Printf("%s is healthy: %t (%v)", address, b.healthy(), err)
+		p.logf("%s is healthy: %t (%v)", address, b.healthy(), err)
 	}
 }

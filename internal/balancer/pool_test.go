@@ -1,6 +1,7 @@
-package main
+package balancer
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -22,6 +23,11 @@ func serveTLS(t *testing.T, name string, healthy bool) string {
 	return server.Listener.Addr().String()
 }
 
+// testPool verifies nobody: the servers' certificates are not for one authority.
+func testPool(t *testing.T) *Pool {
+	return NewPool(&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, t.Logf)
+}
+
 // gone is an address that nothing listens at.
 func gone(t *testing.T) string {
 	t.Helper()
@@ -34,13 +40,13 @@ func gone(t *testing.T) string {
 }
 
 func TestOrder(t *testing.T) {
-	p := newPool()
+	p := testPool(t)
 	if got := p.order(); len(got) != 0 {
 		t.Errorf("no backends: got %v", got)
 	}
 	good, bad, other := serveTLS(t, "good", true), serveTLS(t, "bad", false), serveTLS(t, "other", true)
 	addresses := []string{bad, good, other}
-	p.set(addresses)
+	p.Set(addresses)
 	if got := p.order(); len(got) != 3 {
 		t.Errorf("before any check every one is tried, got %v", got)
 	}
@@ -65,7 +71,7 @@ func TestOrder(t *testing.T) {
 	if got := p.order(); !slices.Equal(got, []string{other}) {
 		t.Errorf("after two failed checks: got %v, want %s", got, other)
 	}
-	p.set([]string{good, other})
+	p.Set([]string{good, other})
 	if got := p.order(); !slices.Equal(got, []string{other}) {
 		t.Errorf("those that stay keep their health: got %v", got)
 	}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/run"
+)
+
+func newShell() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell DIR [-- COMMAND…]",
+		Short: "Enter the sandbox of a run that was started with --keep",
+		Long: `Enter the sandbox of a run that was started with --keep, in the present directory. KUBECONFIG names a file with two contexts for
+each server: 'b' is what clients of b meet (its sidecar, if it has one), over the link that faults are injected into; 'b-direct' is its
+kube-apiserver itself, around all links. The keys are in $SKEWPROOF_KEYS. Toxiproxy's own client finds the links at $TOXIPROXY_URL.`,
+		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
+  skewproof shell DIR -- kubectl --context b get --raw /apis
+  skewproof shell DIR -- toxiproxy-cli list`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			absolute, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return run.Dir(absolute).Shell(args[1:])
+		},
+	}
+}
+
+func newStep() *cobra.Command {
+	return &cobra.Command{
+		Use:   "step DIR ACTION…",
+		Short: "Act on the cluster of a run that was started with --keep",
+		Long: `Carry out one step on the cluster of a run that was started with --keep, and return when it is done. Steps are carried out one at a
+time, by the same code as those of scenarios. They are not recorded, since the run is over.
+
+Actions:
+  list                                  show the servers, and what is on
+  stop, kill, pause or resume SERVER    SIGTERM, SIGKILL, SIGSTOP and SIGCONT
+  start or restart SERVER [VERSION]     without a version, the one that the server had
+  replace SERVER VERSION                stop it, and start that version in its place; it is fetched if the run does not have it
+  KIND FROM TO [PARAMETER=VALUE…]       inject a fault into the link from FROM (a server, or client) to TO (a server, or etcd):
+                                        bandwidth, cut, latency, limit-data, reset, slicer, slow-close or timeout
+  heal [LABEL]                          end the fault of that label (the words that injected it, or as 'list' shows it), or all faults
+  break-discovery SERVER PATH [HOW]     let fetches of /api or /apis by peers fail: with 500, breaks-off or cut-short
+  restore-discovery SERVER PATH         let them succeed again`,
+		Example: `  skewproof step DIR cut b a
+  skewproof step DIR latency client b latency=2s direction=down
+  skewproof step DIR heal cut b a
+  skewproof step DIR replace b v1.37.1
+  skewproof step DIR list`,
+		Args: args(cobra.MinimumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			absolute, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return run.Dir(absolute).Act(cmd.Context(), args[1:], console(cmd))
+		},
+	}
+}

@@ -1,0 +1,57 @@
+package local
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/balancer"
+	"github.com/skewproof/skewproof/internal/sandbox"
+)
+
+const (
+	// balancerName is the context of the load balancer in kubeconfigs.
+	balancerName = "balancer"
+	// balancedFor is how long the load balancer leaves a connection with one server. Load balancers
+	// close connections by age to spread the load; a client of HTTP/2 keeps to one server otherwise.
+	balancedFor = 3 * time.Second
+)
+
+// balance starts the load balancer over all servers, which uses the clients' links. Before its first
+// connection it asks no server anything. end ends it.
+func (c *Cluster) balance() (end func(), err error) {
+	if err := sandbox.Own(balancerAddress.Addr()); err != nil {
+		return nil, err
+	}
+	output, err := os.OpenFile(c.config.Files.log(balancerName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the load balancer's log: %w", err)
+	}
+	lines := log.New(output, "", log.LUTC|log.Ldate|log.Lmicroseconds)
+	checks := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}
+	pool := balancer.NewPool(checks, lines.Printf)
+	var backends []string
+	for _, s := range c.Servers {
+		backends = append(backends, s.place.Advertised.String())
+	}
+	pool.Set(backends)
+	front := &balancer.Front{Pool: pool, MaxAge: balancedFor}
+	if err := front.Listen(balancerAddress.String()); err != nil {
+		_ = output.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var checking sync.WaitGroup
+	checking.Go(func() { pool.Check(ctx) })
+	return func() {
+		front.Close()
+		cancel()
+		checking.Wait()
+		_ = output.Close()
+	}, nil
+}

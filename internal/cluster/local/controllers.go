@@ -1,0 +1,150 @@
+package local
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/pki"
+	"github.com/skewproof/skewproof/internal/sandbox"
+)
+
+const (
+	// ProgramControllers is the program that runs Kubernetes' controllers.
+	ProgramControllers = "kube-controller-manager"
+	controllersUser    = "system:kube-controller-manager" // RBAC's default roles are bound to it
+	controllersTimeout = 90 * time.Second
+)
+
+// controllersHost is the /30 between the run and the host of the controllers: the one before those
+// of the servers. controllersAddress is where they answer, for probes alone.
+var (
+	controllersHost    = netip.PrefixFrom(hostBlock, 30)
+	controllersAddress = netip.AddrPortFrom(hostBlock.Next().Next(), 10257) // their usual port
+)
+
+// controllers is kube-controller-manager with a host of its own, as in a cluster whose controllers
+// are no part of a server's node. Its connections go through the clients' links.
+type controllers struct {
+	mu      sync.Mutex
+	host    *sandbox.Host // nil before it is needed
+	program *dependency   // nil if it does not run
+}
+
+// StartControllers implements [cluster.Controllers].
+func (c *Cluster) StartControllers(ctx context.Context, version, through string) error {
+	r := &c.controllers
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.stop(ctx); err != nil {
+		return err
+	}
+	if err := c.startControllers(ctx, version, through); err != nil {
+		return fmt.Errorf("start %s %s: %w", ProgramControllers, version, err)
+	}
+	return nil
+}
+
+func (c *Cluster) startControllers(ctx context.Context, version, through string) error {
+	r, files := &c.controllers, c.config.Files
+	binary, ok := c.config.Controllers[version]
+	if !ok {
+		return errors.New("no binary of that version was prepared")
+	}
+	if err := c.prepareControllers(); err != nil {
+		return err
+	}
+	to := way{balancerName, balancerAddress}
+	if through != "" {
+		s, err := c.Find(through)
+		if err != nil {
+			return err
+		}
+		to = way{through, s.place.Advertised}
+	}
+	if err := writeKubeconfig(files.key("controllers.kubeconfig"), "controllers", files, to); err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
+	defer client.CloseIdleConnections()
+	program, err := c.startDependency(ctx, start{
+		name: ProgramControllers, binary: binary, args: ControllersArguments(files), log: "controllers", on: r.host.Start,
+		ready: "https://" + controllersAddress.String() + "/healthz", client: client, limit: controllersTimeout,
+	})
+	r.program = program
+	return err
+}
+
+// prepareControllers makes the host and the certificates, once.
+func (c *Cluster) prepareControllers() error {
+	r := &c.controllers
+	if r.host != nil {
+		return nil
+	}
+	host, err := sandbox.NewHost("controllers", controllersHost)
+	if err != nil {
+		return err
+	}
+	r.host = host
+	if _, err := c.authorities.servers.Issue("controllers", pki.Request{CommonName: controllersUser, Client: true}); err != nil {
+		return err
+	}
+	_, err = c.authorities.servers.Issue("controllers-serving", pki.Request{CommonName: "controllers", Server: true, Addresses: []netip.Addr{controllersAddress.Addr()}})
+	return err
+}
+
+// StopControllers implements [cluster.Controllers].
+func (c *Cluster) StopControllers(ctx context.Context) error {
+	c.controllers.mu.Lock()
+	defer c.controllers.mu.Unlock()
+	return c.controllers.stop(ctx)
+}
+
+func (r *controllers) stop(ctx context.Context) error {
+	program := r.program
+	r.program = nil
+	if program == nil {
+		return nil
+	}
+	return program.stop(ctx)
+}
+
+func (r *controllers) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.program != nil {
+		r.program.kill()
+		r.program = nil
+	}
+	if r.host != nil {
+		r.host.Close()
+		r.host = nil
+	}
+}
+
+// ControllersArguments is the command line of kube-controller-manager, without the program's name.
+// Each controller is a user of its own, as kubeadm has it, so that audit
+// logs tell which one did what.
+func ControllersArguments(f Files) []string {
+	kubeconfig := f.key("controllers.kubeconfig")
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=" + controllersAddress.Addr().String(),
+		"--secure-port=" + strconv.Itoa(int(controllersAddress.Port())),
+		"--tls-cert-file=" + f.key("controllers-serving.crt"),
+		"--tls-private-key-file=" + f.key("controllers-serving.key"),
+		"--use-service-account-credentials=true",
+		"--service-account-private-key-file=" + f.key("service-account.key"),
+		"--root-ca-file=" + f.key("ca.crt"),
+		// There is one. Losing a lease while its server is cut off would end it.
+		"--leader-elect=false",
+	}
+}

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// errNoWitness is for a plan with controllers on a cluster whose etcd cannot be read.
+var errNoWitness = errors.New("this backend cannot tell what controllers do: choose another scenario, or backend local")
+
+// watchObjects records what exists in etcd and every change of it. end records what has changed
+// until then, and returns why changes are missing.
+func watchObjects(ctx context.Context, c cluster.Reachable, recorder *history.Recorder) (end func() error, err error) {
+	witness, ok := c.(cluster.Witness)
+	if !ok {
+		return nil, errNoWitness
+	}
+	watching, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- witness.Objects(watching, recorder.Now, recorder.Object) }()
+	return func() error {
+		cancel()
+		if err := <-ended; err != nil {
+			return fmt.Errorf("read from etcd what controllers did: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// tellRequests records who else than the load asked the servers for what.
+func tellRequests(c cluster.Reachable, recorder *history.Recorder, epoch time.Time) error {
+	witness, ok := c.(cluster.Witness)
+	if !ok {
+		return nil
+	}
+	requests, err := witness.Requests(epoch, recorder.Sent)
+	for _, q := range requests {
+		recorder.Request(q)
+	}
+	return err
+}

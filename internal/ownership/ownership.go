@@ -1,0 +1,254 @@
+// Package ownership creates and deletes, on real servers, what controllers act on: namespaces,
+// owners and their dependents.
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var (
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// patience is how long one server may take before the next is tried.
+const patience = 20 * time.Second
+
+// Objects creates and deletes objects as the administrator, around all links and faults, through
+// servers that serve them. It is not safe for concurrent use.
+type Objects struct {
+	cluster cluster.Reachable
+	servers []string
+	// served is what each ready server serves itself.
+	served func() map[string]history.Document
+
+	owners map[string][]owner // by the name of the objects
+	going  []going
+}
+
+// New returns Objects for the servers of a cluster. served is what each ready server serves itself.
+func New(cluster cluster.Reachable, servers []string, served func() map[string]history.Document) *Objects {
+	return &Objects{cluster: cluster, servers: servers, served: served, owners: map[string][]owner{}}
+}
+
+// owner is an object that was created as an owner.
+type owner struct {
+	history.Resource
+	namespace, name, uid string
+}
+
+func (o owner) gvr() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.GVR.Resource}
+}
+
+// String is for people: "ClusterTrustBundle gc".
+func (o owner) String() string { return o.Kind + " " + o.name }
+
+// going is a deletion that controllers have to complete.
+type going struct {
+	namespace string
+	owner     *owner // nil if the namespace itself goes
+	orphans   bool   // the dependents stay, without the owner
+}
+
+// Create implements [step.Objects].
+func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
+	resources, err := choose(c.served())
+	if err != nil {
+		return fmt.Errorf("create objects %s: %w", o.Name, err)
+	}
+	namespace := object("v1", "Namespace", "", o.Name)
+	err = c.through(ctx, "v1", "namespaces", func(ctx context.Context, client dynamic.Interface) error {
+		_, err := client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create namespace %s: %w", o.Name, err)
+	}
+	c.owners[o.Name] = nil
+	for _, r := range resources {
+		made, err := c.createOwner(ctx, o, r)
+		if err != nil {
+			return err
+		}
+		c.owners[o.Name] = append(c.owners[o.Name], made)
+		if err := c.createDependents(ctx, o, made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Objects) createOwner(ctx context.Context, o scenario.Objects, r history.Resource) (owner, error) {
+	made := owner{Resource: r, name: o.Name + "-owner"}
+	if r.Namespaced {
+		made.namespace = o.Name
+	}
+	wanted := object(apiVersion(r), r.Kind, made.namespace, made.name)
+	fields, err := kindOf(r).fields(made.name)
+	if err != nil {
+		return owner{}, fmt.Errorf("make %s: %w", made, err)
+	}
+	for name, value := range fields {
+		wanted.Object[name] = value
+	}
+	err = c.through(ctx, apiVersion(r), r.Resource, func(ctx context.Context, client dynamic.Interface) error {
+		created, err := client.Resource(made.gvr()).Namespace(made.namespace).Create(ctx, wanted, metav1.CreateOptions{})
+		if err == nil {
+			made.uid = string(created.GetUID())
+		}
+		return err
+	})
+	if err != nil {
+		return owner{}, fmt.Errorf("create %s: %w", made, err)
+	}
+	return made, nil
+}
+
+func (c *Objects) createDependents(ctx context.Context, o scenario.Objects, of owner) error {
+	return c.through(ctx, "v1", "configmaps", func(ctx context.Context, client dynamic.Interface) error {
+		for i := range o.Dependents {
+			d := object("v1", "ConfigMap", o.Name, fmt.Sprintf("%s-%s-%d", o.Name, strings.ToLower(of.Kind), i))
+			d.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
+				"apiVersion": apiVersion(of.Resource), "kind": of.Kind, "name": of.name, "uid": of.uid, "blockOwnerDeletion": true,
+			}}
+			_, err := client.Resource(configMaps).Namespace(o.Name).Create(ctx, d, metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) { // through another server, before it failed
+				return fmt.Errorf("create dependent %s of %s: %w", d.GetName(), of, err)
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteOwners implements [step.Objects].
+func (c *Objects) DeleteOwners(ctx context.Context, o scenario.Objects, how scenario.Propagation) error {
+	policy := metav1.DeletionPropagation(how)
+	for _, of := range c.owners[o.Name] {
+		err := c.through(ctx, apiVersion(of.Resource), of.GVR.Resource, func(ctx context.Context, client dynamic.Interface) error {
+			return client.Resource(of.gvr()).Namespace(of.namespace).Delete(ctx, of.name, metav1.DeleteOptions{PropagationPolicy: &policy})
+		})
+		if err != nil {
+			return fmt.Errorf("delete %s: %w", of, err)
+		}
+		c.going = append(c.going, going{namespace: o.Name, owner: &of, orphans: how == scenario.Orphan})
+	}
+	return nil
+}
+
+// DeleteNamespace implements [step.Objects].
+func (c *Objects) DeleteNamespace(ctx context.Context, o scenario.Objects) error {
+	err := c.through(ctx, "v1", "namespaces", func(ctx context.Context, client dynamic.Interface) error {
+		return client.Resource(namespaces).Delete(ctx, o.Name, metav1.DeleteOptions{})
+	})
+	if err != nil {
+		return fmt.Errorf("delete namespace %s: %w", o.Name, err)
+	}
+	c.going = append(c.going, going{namespace: o.Name})
+	return nil
+}
+
+// Collected implements [step.Objects].
+func (c *Objects) Collected(ctx context.Context) (bool, error) {
+	for len(c.going) > 0 {
+		gone, err := c.gone(ctx, c.going[0])
+		if err != nil || !gone {
+			return false, err
+		}
+		c.going = c.going[1:]
+	}
+	return true, nil
+}
+
+func (c *Objects) gone(ctx context.Context, g going) (gone bool, err error) {
+	if g.owner == nil {
+		err = c.through(ctx, "v1", "namespaces", func(ctx context.Context, client dynamic.Interface) error {
+			gone, err = absent(ctx, client.Resource(namespaces), g.namespace)
+			return err
+		})
+		return gone, err
+	}
+	of := *g.owner
+	err = c.through(ctx, apiVersion(of.Resource), of.GVR.Resource, func(ctx context.Context, client dynamic.Interface) error {
+		gone, err = absent(ctx, client.Resource(of.gvr()).Namespace(of.namespace), of.name)
+		return err
+	})
+	if err != nil || !gone {
+		return false, err
+	}
+	err = c.through(ctx, "v1", "configmaps", func(ctx context.Context, client dynamic.Interface) error {
+		list, err := client.Resource(configMaps).Namespace(g.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, item := range list.Items {
+			for _, r := range item.GetOwnerReferences() {
+				gone = gone && string(r.UID) != of.uid
+			}
+		}
+		return nil
+	})
+	return gone && err == nil, err
+}
+
+func absent(ctx context.Context, api dynamic.ResourceInterface, name string) (bool, error) {
+	_, err := api.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// through calls do with ready servers that serve the resource until one succeeds.
+func (c *Objects) through(ctx context.Context, version, resource string, do func(context.Context, dynamic.Interface) error) error {
+	var errs []error
+	documents := c.served()
+	for _, server := range c.servers {
+		document, known := documents[server]
+		if !known || c.cluster.Serving(server) == 0 || !serves(document, version, resource) {
+			continue
+		}
+		config, err := c.cluster.Direct(server)
+		if err != nil {
+			return err
+		}
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		attempt, cancel := context.WithTimeout(ctx, patience)
+		err = do(attempt, client)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		errs = append(errs, fmt.Errorf("through %s: %w", server, err))
+	}
+	if len(errs) == 0 {
+		return fmt.Errorf("no server that serves %s in %s is ready", resource, version)
+	}
+	return errors.Join(errs...)
+}
+
+func object(version, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+	o.SetAPIVersion(version)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}

@@ -1,0 +1,121 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Objects are what controllers have to act on, in a namespace of their own: owners, and ConfigMaps
+// that depend on them. The owners are of up to three resources: one without namespaces that only
+// some servers serve, one with namespaces that only some servers serve, and ConfigMaps.
+type Objects struct {
+	// Name is that of the namespace. The names of the objects begin with it.
+	Name string `json:"name"`
+	// Dependents is how many each owner gets.
+	Dependents int `json:"dependents"`
+}
+
+// Propagation is what a deletion of owners means for their dependents, by the names of the API.
+type Propagation string
+
+// The ways of a deletion.
+const (
+	Background Propagation = "Background" // the owner goes at once, and its dependents later
+	Foreground Propagation = "Foreground" // the owner goes after its dependents
+	Orphan     Propagation = "Orphan"     // the dependents stay
+)
+
+// Propagations lists all ways.
+var Propagations = []Propagation{Background, Foreground, Orphan}
+
+func (o *Objects) validate() error {
+	switch {
+	case o == nil || o.Name == "":
+		return errors.New("no name of the objects given")
+	case o.Dependents < 1:
+		return fmt.Errorf("objects %s: want at least one dependent, not %d", o.Name, o.Dependents)
+	}
+	return nil
+}
+
+func (s Step) validObjects() error {
+	if err := s.Objects.validate(); err != nil {
+		return fmt.Errorf("%s: %w", s.Action, err)
+	}
+	if s.Action == DeleteOwners && !slices.Contains(Propagations, s.Propagation) {
+		return fmt.Errorf("%s %s: propagation %q: want one of %q", s.Action, s.Objects.Name, s.Propagation, Propagations)
+	}
+	return nil
+}
+
+// CreateObjects and the others add steps about objects.
+func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects, Objects: &o}) }
+func (plan *Plan) DeleteOwners(o Objects, how Propagation) {
+	plan.Add(Step{Action: DeleteOwners, Objects: &o, Propagation: how})
+}
+func (plan *Plan) DeleteNamespace(o Objects) { plan.Add(Step{Action: DeleteNamespace, Objects: &o}) }
+
+// Collect waits until controllers have deleted what has to go, for no longer than they may take.
+func (plan *Plan) Collect() { plan.Add(Step{Action: CollectObjects, For: plan.Bounds.Collection}) }
+
+// StartControllers starts controllers, or starts them anew, as clients of a server, or, without a
+// name, of the load balancer.
+func (plan *Plan) StartControllers(version, through string) {
+	plan.Add(Step{Action: StartControllers, Version: version, Server: through})
+}
+
+// StopControllers stops the controllers.
+func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
+
+// HasControllers reports whether controllers run at some time of the plan.
+func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
+
+// ControllerVersions lists the versions of kube-controller-manager that the plan needs, each once,
+// in order of first use.
+func (plan *Plan) ControllerVersions() []string {
+	var versions []string
+	for _, s := range plan.Steps {
+		if s.Action == StartControllers && !slices.Contains(versions, s.Version) {
+			versions = append(versions, s.Version)
+		}
+	}
+	return versions
+}
+
+// changeObjects applies a step about objects.
+func (s *State) changeObjects(step Step) error {
+	if step.Action == CollectObjects {
+		return nil
+	}
+	name := step.Objects.Name
+	created := slices.Contains(s.objects, name)
+	switch {
+	case step.Action != CreateObjects && !created:
+		return fmt.Errorf("%s: no step before has created %s", step.Action, name)
+	case step.Action == CreateObjects && created:
+		return fmt.Errorf("%s: %s exists already", step.Action, name)
+	case step.Action == CreateObjects:
+		s.objects = append(s.objects, name)
+	case step.Action == DeleteNamespace:
+		s.objects = slices.DeleteFunc(s.objects, func(o string) bool { return o == name })
+	}
+	return nil
+}
+
+// control applies a step about controllers.
+func (s *State) control(step Step) error {
+	switch {
+	case step.Action == StartControllers && step.Server != "" && s.server(step.Server) == nil:
+		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
+	case step.Action == StopControllers && !s.controllers:
+		return fmt.Errorf("%s: no controllers run", step.Action)
+	}
+	s.controllers = step.Action == StartControllers
+	return nil
+}
+
+// AboutControllers reports whether the step is about controllers, or about objects for them.
+func (s Step) AboutControllers() bool {
+	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects}, s.Action)
+}

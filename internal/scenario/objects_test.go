@@ -1,0 +1,62 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestObjectsAndControllersInAPlan(t *testing.T) {
+	o := &Objects{Name: "x", Dependents: 2}
+	create := Step{Action: CreateObjects, Objects: o}
+	whole := []Step{
+		{Action: StartControllers, Version: "v1.36.3"}, {Action: StartControllers, Version: "v1.36.3", Server: "b"}, create,
+		{Action: DeleteOwners, Objects: o, Propagation: Orphan}, {Action: DeleteOwners, Objects: o, Propagation: Foreground},
+		{Action: DeleteNamespace, Objects: o}, {Action: CollectObjects, For: time.Minute}, create, {Action: StopControllers},
+	}
+	plan := Plan{Servers: stateServers, Steps: whole}
+	if err := plan.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.ControllerVersions(); !slices.Equal(got, []string{"v1.36.3"}) || !plan.HasControllers() {
+		t.Errorf("versions of the controllers: %q", got)
+	}
+	if got := plan.Versions(); slices.Contains(got, "v1.35.4") || len(got) != 2 {
+		t.Errorf("versions of the servers: %q", got)
+	}
+	for i, s := range whole {
+		if text := s.String(); strings.HasPrefix(text, string(s.Action)) || text == "" {
+			t.Errorf("step %d has no sentence: %q", i, text)
+		}
+		if want := i < 2 || i == len(whole)-1; s.Disturbs() != want || !s.AboutControllers() {
+			t.Errorf("%s: disturbs is %t, about controllers is %t", s, s.Disturbs(), s.AboutControllers())
+		}
+	}
+	if quiet := (Step{Action: Soak, For: time.Second}); quiet.AboutControllers() || (&Plan{Steps: []Step{quiet}}).HasControllers() {
+		t.Error("a soak is about controllers")
+	}
+}
+
+func TestObjectsAndControllersThatCannotBe(t *testing.T) {
+	o := &Objects{Name: "x", Dependents: 1}
+	create := Step{Action: CreateObjects, Objects: o}
+	for want, steps := range map[string][]Step{
+		"no name of the objects":                  {{Action: CreateObjects}},
+		"at least one dependent":                  {{Action: CreateObjects, Objects: &Objects{Name: "x"}}},
+		"x exists already":                        {create, create},
+		"no step before has created x":            {{Action: DeleteNamespace, Objects: o}},
+		"delete-owners: no step before":           {create, {Action: DeleteNamespace, Objects: o}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}},
+		`propagation "": want one of`:             {create, {Action: DeleteOwners, Objects: o}},
+		"start-controllers: no version":           {{Action: StartControllers}},
+		`start-controllers: no server "z"`:        {{Action: StartControllers, Version: "v1.36.3", Server: "z"}},
+		"stop-controllers: no controllers run":    {{Action: StopControllers}},
+		"step 3: stop-controllers: no controller": {{Action: StartControllers, Version: "v1.36.3"}, {Action: StopControllers}, {Action: StopControllers}},
+		"collect-objects 0s: want a positive":     {{Action: CollectObjects}},
+	} {
+		err := (&Plan{Servers: stateServers, Steps: steps}).Validate()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}

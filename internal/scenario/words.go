@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/fault"
+)
+
+// forms are the actions that [ParseStep] reads, with what follows each. Beside these, every kind of
+// fault is an action.
+var forms = map[Action]string{
+	Start: "SERVER [VERSION]", Stop: "SERVER", Kill: "SERVER", Pause: "SERVER", Resume: "SERVER",
+	Restart: "SERVER [VERSION]", Replace: "SERVER VERSION", Inject: "KIND FROM TO [PARAMETER=VALUE …]", Heal: "[LABEL]",
+	BreakDiscovery: "SERVER PATH [breaks-off | cut-short]", RestoreDiscovery: "SERVER PATH",
+}
+
+// ParseStep reads a step as people write it:
+//
+//	restart b          stop, kill, pause and resume likewise
+//	restart b v1.37.1  the same as: replace b v1.37.1
+//	start b [v1.37.1]
+//	cut b a            any kind of fault, with its parameters: see [fault.Parse]
+//	inject cut b a     the same
+//	heal cut b a       the label of a fault is the words that made it
+//	heal               everything: the Label is empty then
+//	break-discovery a /apis [cut-short], restore-discovery a /apis
+//
+// The result is valid ([Step.Validate]). Whether it can be carried out is known to a [State].
+func ParseStep(words []string) (Step, error) {
+	if len(words) == 0 {
+		return Step{}, fmt.Errorf("no action given: write one of %s", strings.Join(actions(), ", "))
+	}
+	action, rest := Action(words[0]), words[1:]
+	if slices.Contains(fault.Kinds(), fault.Kind(action)) {
+		action, rest = Inject, words
+	}
+	form, ok := forms[action]
+	if !ok {
+		return Step{}, fmt.Errorf("unknown action %q%s", action, fault.Suggest(string(action), actions()))
+	}
+	step := Step{Action: action}
+	switch least, most := arity(form); {
+	case action == Heal:
+		step.Label = strings.Join(rest, " ")
+	case action == Inject:
+		f, err := fault.Parse(rest)
+		if err != nil {
+			return Step{}, err
+		}
+		step.Fault, step.Label = &f, strings.Join(rest, " ")
+	case len(rest) < least || len(rest) > most:
+		return Step{}, fmt.Errorf("%q: write %s %s", strings.Join(words, " "), action, form)
+	case action == BreakDiscovery || action == RestoreDiscovery:
+		step.Server, step.Path = rest[0], rest[1]
+		if len(rest) > 2 {
+			step.Failure = fault.DiscoveryFailure(rest[2])
+		}
+	default:
+		step.Server = rest[0]
+		if len(rest) > 1 {
+			step.Version = rest[1]
+		}
+		if action == Restart && step.Version != "" {
+			step.Action = Replace
+		}
+	}
+	return step, step.Validate()
+}
+
+// arity is how many words a form takes: at least, and at most. What is in brackets is one word.
+func arity(form string) (least, most int) {
+	required, _, optional := strings.Cut(form, "[")
+	least = len(strings.Fields(required))
+	if optional {
+		return least, least + 1
+	}
+	return least, least
+}
+
+// actions are the words with which a step can begin.
+func actions() []string {
+	var all []string
+	for action := range forms {
+		all = append(all, string(action))
+	}
+	for _, kind := range fault.Kinds() {
+		all = append(all, string(kind))
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,46 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// collectEvery is how often the executor looks whether controllers are done.
+const collectEvery = time.Second
+
+// control does what concerns controllers and the objects that they act on.
+func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
+	controllers := e.Cluster.(cluster.Controllers) // see Prepare
+	switch s.Action {
+	case scenario.StartControllers:
+		return controllers.StartControllers(ctx, s.Version, s.Server)
+	case scenario.StopControllers:
+		return controllers.StopControllers(ctx)
+	case scenario.CreateObjects:
+		return e.Objects.Create(ctx, *s.Objects)
+	case scenario.DeleteOwners:
+		return e.Objects.DeleteOwners(ctx, *s.Objects, s.Propagation)
+	case scenario.DeleteNamespace:
+		return e.Objects.DeleteNamespace(ctx, *s.Objects)
+	}
+	return e.collect(ctx, s.For)
+}
+
+// collect waits until what has to go is gone. That something stays is for invariants to judge: they
+// get a little more time than they allow.
+func (e *Executor) collect(ctx context.Context, limit time.Duration) error {
+	limit += 5 * time.Second
+	for began := e.Clock.Now(); e.Clock.Now()-began < limit; {
+		done, err := e.Objects.Collected(ctx)
+		if done || err != nil {
+			return err
+		}
+		if err := e.Clock.Sleep(ctx, collectEvery); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package step_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
+)
+
+// controlled is a fake that runs controllers, which take some time to delete what has to go.
+type controlled struct {
+	fake
+	collected time.Duration // when they are done
+}
+
+func (c *controlled) StartControllers(_ context.Context, version, through string) error {
+	return c.act("start controllers " + version + " through " + through)
+}
+func (c *controlled) StopControllers(context.Context) error { return c.act("stop controllers") }
+func (c *controlled) Create(_ context.Context, o scenario.Objects) error {
+	return c.act("create " + o.Name)
+}
+func (c *controlled) DeleteOwners(_ context.Context, o scenario.Objects, how scenario.Propagation) error {
+	return c.act("delete owners " + o.Name + " " + string(how))
+}
+func (c *controlled) DeleteNamespace(_ context.Context, o scenario.Objects) error {
+	return c.act("delete namespace " + o.Name)
+}
+func (c *controlled) Collected(context.Context) (bool, error) { return c.now >= c.collected, nil }
+
+// carryOut carries out steps about controllers.
+func (c *controlled) carryOut(t *testing.T, objects step.Objects, steps ...scenario.Step) error {
+	t.Helper()
+	var e step.Executor
+	config := step.Config{Cluster: c, Clock: c, Recorder: c, Load: c, Definer: c, Objects: objects}
+	if err := e.Prepare(config, []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}, steps); err != nil {
+		return err
+	}
+	return e.Run(t.Context(), steps)
+}
+
+func TestStepsAboutControllersReachTheCluster(t *testing.T) {
+	c, o := &controlled{}, &scenario.Objects{Name: "x", Dependents: 1}
+	err := c.carryOut(t, c,
+		scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Server: "b"}, scenario.Step{Action: scenario.CreateObjects, Objects: o},
+		scenario.Step{Action: scenario.DeleteOwners, Objects: o, Propagation: scenario.Foreground},
+		scenario.Step{Action: scenario.DeleteNamespace, Objects: o}, scenario.Step{Action: scenario.StopControllers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"start controllers v1.36.3 through b", "create x", "delete owners x Foreground", "delete namespace x", "stop controllers"}
+	if diff := cmp.Diff(want, c.acts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The wait is over when the controllers are done, and otherwise a little after what they may take.
+func TestCollect(t *testing.T) {
+	collect := scenario.Step{Action: scenario.CollectObjects, For: time.Minute}
+	for name, c := range map[string]struct{ done, ends time.Duration }{
+		"at once": {0, 0}, "soon": {3 * time.Second, 3 * time.Second}, "never": {time.Hour, 65 * time.Second},
+	} {
+		f := &controlled{collected: c.done}
+		if err := f.carryOut(t, f, collect); err != nil {
+			t.Fatal(err)
+		}
+		if f.now != c.ends {
+			t.Errorf("%s: the wait ended after %s, want %s", name, f.now, c.ends)
+		}
+	}
+}
+
+func TestABackendWithoutControllersSaysSo(t *testing.T) {
+	start := scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3"}
+	const want = "this backend runs no controllers"
+	if err := perform(t, &fake{}, start); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without controllers: %v", err)
+	}
+	c := &controlled{}
+	if err := c.carryOut(t, nil, start); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without objects: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package step
+
+import (
+	"context"
+	"errors"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// Do carries out one more step on a cluster that is held after Run, and says in sentences what was
+// done, also before an error. A heal without a label heals all faults of links, and restores all
+// discovery documents. Do records no step. After an error the cluster takes further steps: each
+// begins with the servers as they are then.
+func (e *Executor) Do(ctx context.Context, s scenario.Step) (done []string, err error) {
+	steps := []scenario.Step{s}
+	if s.Action == scenario.Heal && s.Label == "" {
+		if steps = e.faultsOff(); len(steps) == 0 {
+			return nil, errors.New("heal: no fault is on")
+		}
+	}
+	e.look()
+	var errs []error
+	for i := range steps {
+		err := steps[i].Validate()
+		if err == nil {
+			err = e.do(ctx, &steps[i])
+		}
+		if err == nil {
+			done = append(done, steps[i].String())
+		}
+		errs = append(errs, err)
+	}
+	return done, errors.Join(errs...)
+}
+
+// faultsOff are the steps after which no fault of a link or a document is on.
+func (e *Executor) faultsOff() (steps []scenario.Step) {
+	for _, s := range e.state.Undo() {
+		if s.Action == scenario.Heal || s.Action == scenario.RestoreDiscovery {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// State is what is on now. It holds until the next step.
+func (e *Executor) State() *scenario.State {
+	e.look()
+	return &e.state
+}
+
+// look corrects what the state says of servers: one may have crashed, or failed to start, and a
+// kubelet may have started it again.
+func (e *Executor) look() {
+	for _, name := range e.names {
+		runs := e.Cluster.Serving(name) != 0
+		if e.state.Refused(name) || runs == e.state.Runs(name) {
+			continue
+		}
+		found := scenario.Step{Action: scenario.Kill, Server: name}
+		if runs {
+			found = scenario.Step{Action: scenario.Start, Server: name, Setup: e.state.Setup(name)}
+		}
+		e.report(e.state.Apply(found), "note that %s has changed by itself", name)
+	}
+}
