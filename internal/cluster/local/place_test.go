@@ -72,6 +72,7 @@ func TestTheKubeconfigHasEveryWayToAServer(t *testing.T) {
 			"a": "https://198.19.0.1:6443", "a-direct": "https://198.18.0.6:6444", "b": "https://198.19.0.2:6443", "b-direct": "https://198.18.0.10:6444",
 		},
 	} {
+		want["balancer"] = "https://198.19.255.2:6443"
 		files := Files{Keys: t.TempDir()}
 		if _, err := credentials(Places(subject, []history.Server{{Name: "a"}, {Name: "b"}}), files); err != nil {
 			t.Fatal(err)
