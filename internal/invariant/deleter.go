@@ -185,15 +185,15 @@ func (t *tally) harmed(h harm) {
 		b.Roles = f.roleFor(h.act, h.unseen)
 	}
 	t.violation(b, func() Evidence {
-		e := Evidence{GVR: f.gvrOf(h.object), Sentence: h.sentence, Objects: h.graph}
+		var e Evidence
 		if misled != nil {
 			e = f.show(misled, misled.situation, answer(misled.op))
-			e.GVR, e.Objects = f.gvrOf(h.object), h.graph
-			e.Sentence = fmt.Sprintf("%s Before that, %s", h.sentence, e.Sentence)
-			e.Requests = append(e.Requests, *h.denial)
+			h.sentence += " Before that, " + e.Sentence
 		}
+		e.Sentence, e.GVR, e.Subresource, e.Objects = h.sentence, f.gvrOf(h.object), "", h.graph
 		if h.act != nil {
-			e.Requests = append(e.Requests, *h.act)
+			act := f.answered(h.act)
+			e.Operations, e.Hops = append(e.Operations, *act.op), slices.Concat(e.Hops, act.hops)
 		}
 		return e
 	})
