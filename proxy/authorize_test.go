@@ -30,15 +30,15 @@ func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 		lacks     []string
 		retry     string
 	}{
-		"allowed":                    {authorize: Authorized, events: known, code: 503, has: "a: it could not be reached", retry: "1"},
+		"allowed":                    {authorize: Authorized, events: known, code: 503, has: "a: it could not be reached"},
 		"refused":                    {authorize: refuses, events: known, code: 403, has: "alice cannot", lacks: []string{"gadgets", "a:"}},
-		"unknown":                    {authorize: dunno, events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "192.0.2.1", "peer"}, retry: "1"},
-		"nobody to ask":              {events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "peer"}, retry: "1"},
+		"unknown":                    {authorize: dunno, events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "192.0.2.1", "peer"}},
+		"nobody to ask":              {events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "peer"}},
 		"what exists is not known":   {authorize: refuses, events: unsynced, code: 403, lacks: []string{"gadgets", "a:"}},
 		"the same, unknown":          {authorize: dunno, events: unsynced, code: 503, lacks: []string{"gadgets", "a:", "serve it"}, retry: "1"},
-		"a write that was not sent":  {authorize: dunno, events: known, method: "POST", code: 503, lacks: []string{"gadgets"}, retry: "1"},
+		"a write that was not sent":  {authorize: dunno, events: known, method: "POST", code: 503, lacks: []string{"gadgets"}},
 		"like upstream, refused":     {authorize: refuses, policy: Upstream137, events: known, code: 403, lacks: []string{"dial", "test:6443"}},
-		"like upstream, unknown":     {authorize: dunno, policy: Upstream137, events: known, code: 503, lacks: []string{"dial", "test:6443"}, retry: "1"},
+		"like upstream, unknown":     {authorize: dunno, policy: Upstream137, events: known, code: 503, lacks: []string{"dial", "test:6443"}},
 		"a peer asks for its client": {authorize: refuses, events: known, peer: true, code: 503, has: "another server sent the request here"},
 	} {
 		t.Run(name, func(t *testing.T) {

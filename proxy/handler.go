@@ -71,6 +71,13 @@ type Config struct {
 	// IdentityHeaders names the headers that tell a peer the user. Zero: [DefaultIdentityHeaders].
 	IdentityHeaders IdentityHeaders
 
+	// Document fetches a JSON document from a peer as this server, not for the client, with a bound on
+	// its time and its size, such as Document of package peers. An error says why without addresses.
+	// Nil: merged documents have only what aggregated discovery tells. Of a group version that several
+	// servers have, the OpenAPI description is then the local server's, and the legacy list has no
+	// hashes of storage versions.
+	Document func(ctx context.Context, p PeerView, path string) (body []byte, etag string, err error)
+
 	// RequestInfo parses requests whose context has no RequestInfo. Nil: for /api and /apis.
 	RequestInfo apirequest.RequestInfoResolver
 
@@ -116,6 +123,9 @@ type Handler struct {
 	inFlight  inFlight
 	bodies    *replay.Budget
 	documents [roots]documentCache
+
+	peerDocuments peerDocuments
+	openAPI       *descriptions
 }
 
 // New returns a handler. The error says which field of the configuration is missing or wrong.
@@ -176,6 +186,6 @@ func New(c Config) (*Handler, error) {
 	return &Handler{
 		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
 		tracer: newTracer(c.TracerProvider), log: c.Logger, bodies: replay.NewBudget(),
-		identifies: identifies,
+		identifies: identifies, openAPI: newDescriptions(),
 	}, nil
 }

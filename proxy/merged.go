@@ -61,7 +61,9 @@ func (h *Handler) serveDiscovery(e *exchange) bool {
 		return false
 	case path == "/openapi/v3":
 		return e.serveOpenAPIIndex()
-	case e.request.Kind == KindDiscovery && !strings.HasPrefix(path, "/openapi/"):
+	case e.request.Kind == KindDiscovery && strings.HasPrefix(path, "/openapi/"):
+		return e.serveOpenAPIVersion()
+	case e.request.Kind == KindDiscovery:
 		return e.serveGroup()
 	}
 	return false
@@ -138,8 +140,8 @@ func (e *exchange) document(root Root) *discovery.Document {
 }
 
 // serveGroup answers /apis/<group>, /apis/<group>/<version> and /api/<version> if the merged
-// document has more than the local server. Otherwise the local answer is better: it has the hashes
-// of storage versions. What the document lacks is routed, which tells a 404 from a 503.
+// document has more than the local server. What the document lacks is routed, which tells a 404
+// from a 503.
 func (e *exchange) serveGroup() bool {
 	if !e.table.LocalKnown() {
 		return false
@@ -155,7 +157,7 @@ func (e *exchange) serveGroup() bool {
 		}
 		for _, v := range g.Versions {
 			if v.Version == e.request.Resource.Version {
-				return !e.coversVersion(root, g.Name, v) && document.ServeVersion(e.w, e.r, g.Name, v.Version)
+				return !e.coversVersion(root, g.Name, v) && document.ServeVersionHashed(e.w, e.r, g.Name, v.Version, e.storageHashes(root, g.Name, v))
 			}
 		}
 	}
@@ -173,21 +175,7 @@ func (e *exchange) coversGroup(root Root, g apidiscoveryv2.APIGroupDiscovery) bo
 
 // coversVersion reports whether the local server lists every resource and subresource of a version.
 func (e *exchange) coversVersion(root Root, group string, v apidiscoveryv2.APIVersionDiscovery) bool {
-	index := e.table.local[root].index
-	if !index.Version(group, v.Version) {
-		return false
-	}
-	for _, r := range v.Resources {
-		if !index.Resource(group, v.Version, r.Resource, "") {
-			return false
-		}
-		for _, s := range r.Subresources {
-			if !index.Resource(group, v.Version, r.Resource, s.Subresource) {
-				return false
-			}
-		}
-	}
-	return true
+	return e.table.local[root].index.Version(group, v.Version) && len(e.lacking(root, group, v)) == 0
 }
 
 // coversVersions reports whether the local server lists every group and version.

@@ -4,26 +4,31 @@ import (
 	"bytes"
 	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// serveOpenAPIIndex answers /openapi/v3 with the local server's list and the versions that only
-// peers serve. Their documents are routed to a peer (RoutingPolicy.DiscoveryPaths). Their URLs have
-// no hash, so clients do not cache them for ever.
+// serveOpenAPIIndex answers /openapi/v3 with the local server's list. The description of a version
+// that peers know more resources of has the hash of the merged description. Versions that only
+// peers serve are added. Their documents are routed to a peer (RoutingPolicy.DiscoveryPaths). Their
+// URLs have no hash, so clients do not cache them for ever.
 func (e *exchange) serveOpenAPIIndex() bool {
 	if !e.table.LocalKnown() {
 		return false
 	}
-	missing := e.peersOnly()
-	if len(missing) == 0 {
+	missing, shared := e.peersOnly(), e.sharedVersions()
+	if len(missing)+len(shared) == 0 {
 		return false
 	}
-	own := &recorder{header: http.Header{}}
-	e.h.config.Local.ServeHTTP(own, plainGet(e.r))
-	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
-	if own.code != http.StatusOK || own.truncated || err != nil {
+	own := e.askLocal("/openapi/v3", "")
+	if own == nil {
 		return false // the local server answers with its own error
+	}
+	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
+	if err != nil {
+		return false
 	}
 	merged := maps.Clone(index)
 	for _, path := range missing {
@@ -31,6 +36,14 @@ func (e *exchange) serveOpenAPIIndex() bool {
 		if _, ok := merged[path]; good && !ok {
 			merged[path] = u
 		}
+	}
+	if leave, ok := e.h.openAPI.enter(e.r.Context()); ok {
+		for _, v := range shared {
+			if _, ok := index[v.path]; ok {
+				merged[v.path] = e.indexed(index, v)
+			}
+		}
+		leave()
 	}
 	document, err := discovery.NewOpenAPIDocument(merged)
 	if err != nil {
@@ -41,6 +54,20 @@ func (e *exchange) serveOpenAPIIndex() bool {
 	return true
 }
 
+// indexed returns the URL of a version that peers know more resources of.
+func (e *exchange) indexed(index discovery.OpenAPIIndex, v sharedVersion) string {
+	parts := e.plannedParts(v)
+	u, good := discovery.OpenAPIURL(v.path)
+	own := index.Hash(v.path)
+	switch {
+	case len(parts) == 0 || !good:
+		return index[v.path]
+	case own == "" || slices.ContainsFunc(parts, func(p part) bool { return p.tag == "" }):
+		return u // it would not change with the description
+	}
+	return u + "?hash=" + url.QueryEscape(mergedTag(own, parts))
+}
+
 // peersOnly are the paths below /openapi/v3 of versions that only peers serve.
 func (e *exchange) peersOnly() []string {
 	var missing []string
@@ -48,17 +75,37 @@ func (e *exchange) peersOnly() []string {
 		document, _ := e.h.documents[root].get(e.table, root, e.policy.Discovery.NewestFirst)
 		for _, g := range document.Groups() {
 			for _, v := range g.Versions {
-				switch {
-				case e.table.local[root].index.Version(g.Name, v.Version):
-				case root == RootCore:
-					missing = append(missing, "api/"+v.Version)
-				default:
-					missing = append(missing, "apis/"+g.Name+"/"+v.Version)
+				if !e.table.local[root].index.Version(g.Name, v.Version) {
+					missing = append(missing, openAPIPath(root, g.Name, v.Version))
 				}
 			}
 		}
 	}
 	return missing
+}
+
+// openAPIPath is the path below /openapi/v3 of a version.
+func openAPIPath(root Root, group, version string) string {
+	if root == RootCore {
+		return "api/" + version
+	}
+	return "apis/" + group + "/" + version
+}
+
+// askLocal returns the local server's answer at a path to the same user, nil if it is not 200 or
+// too large. An empty accept asks for any format.
+func (e *exchange) askLocal(path, accept string) *recorder {
+	r := plainGet(e.r)
+	r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.RequestURI = path, "", "", path
+	if accept != "" {
+		r.Header.Set("Accept", accept)
+	}
+	answer := &recorder{header: http.Header{}}
+	e.h.config.Local.ServeHTTP(answer, r)
+	if answer.code != http.StatusOK || answer.truncated || answer.header.Get("Content-Encoding") != "" {
+		return nil
+	}
+	return answer
 }
 
 // plainGet asks for the whole uncompressed body, as the same user.

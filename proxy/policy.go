@@ -140,8 +140,8 @@ type DiscoveryPolicy struct {
 	// pkg/util/sort).
 	NewestFirst bool
 
-	// Everywhere also merges /api, the older formats (v2beta1, the legacy lists) and the index of
-	// /openapi/v3. Without it, only v2 at /apis is merged.
+	// Everywhere also merges /api, the older formats (v2beta1, the legacy lists) and /openapi/v3.
+	// Without it, only v2 at /apis is merged.
 	Everywhere bool
 }
 

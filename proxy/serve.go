@@ -50,6 +50,7 @@ type exchange struct {
 
 	tried []Attempt
 	last  error // why the last attempt failed, in the transport's words
+	soon  bool  // an attempt failed because the peer is busy, or because what is known of it is old
 }
 
 func (e *exchange) decide() Decision {

@@ -22,7 +22,7 @@ import (
 // The message is the peer's identity and its problem.
 const CausePeer metav1.CauseType = "PeerUnavailable"
 
-// retryAfter is when a client may retry, in seconds: most changes are known by then.
+// retryAfter is what a 503 says in Retry-After, in seconds, if its cause ends by then.
 const retryAfter = 1
 
 // statuses encodes metav1.Status as JSON, YAML and protobuf.
@@ -59,7 +59,7 @@ func (e *exchange) unavailable(d Decision) {
 		}
 		if err != nil {
 			e.h.log.LogAttrs(e.r.Context(), slog.LevelDebug, "a 503 does not say why", slog.Any("err", err))
-			e.fail(&apierrors.StatusError{ErrStatus: e.unnamed()})
+			e.fail(&apierrors.StatusError{ErrStatus: e.unnamed(d)})
 			return
 		}
 	}
@@ -113,13 +113,13 @@ func (e *exchange) plain() string {
 }
 
 // unnamed is the body of a 503 for callers of whom it is not known whether they may learn more.
-func (e *exchange) unnamed() metav1.Status {
+func (e *exchange) unnamed(d Decision) metav1.Status {
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
 		Message: "this cannot be served at this time",
 	}
-	if e.safeToRepeat() {
-		status.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
+	if seconds := e.retryAfter(d); seconds > 0 {
+		status.Details = &metav1.StatusDetails{RetryAfterSeconds: seconds}
 	}
 	return status
 }
@@ -134,9 +134,7 @@ func (e *exchange) status(d Decision) metav1.Status {
 	for _, p := range d.Peers {
 		details.Causes = append(details.Causes, metav1.StatusCause{Type: CausePeer, Message: string(p.ID.Identity()) + ": " + p.Trouble})
 	}
-	if e.safeToRepeat() {
-		details.RetryAfterSeconds = retryAfter
-	}
+	details.RetryAfterSeconds = e.retryAfter(d)
 	return metav1.Status{
 		Status: metav1.StatusFailure,
 		Code:   http.StatusServiceUnavailable,
@@ -147,8 +145,20 @@ func (e *exchange) status(d Decision) metav1.Status {
 	}
 }
 
-// safeToRepeat reports whether the client may send the request again. Kubernetes clients do so on
-// their own if there is a Retry-After.
+// retryAfter is after how many seconds the client may send the request again; 0: a 503 does not say.
+// A client of client-go sends a request with any method up to ten times more if there is a
+// Retry-After, and its caller waits. So a 503 has one only if its cause ends within about a second:
+// this server is starting, a peer is busy, or one server's knowledge of another is old. Nobody
+// knows when a peer can be reached again (docs/proxy.md has what either choice costs).
+func (e *exchange) retryAfter(d Decision) int32 {
+	soon := d.Reason == ReasonUnsynced || d.Reason == ReasonRerouted || e.soon
+	if !soon || !e.safeToRepeat() {
+		return 0
+	}
+	return retryAfter
+}
+
+// safeToRepeat reports whether the client may send the request again.
 func (e *exchange) safeToRepeat() bool {
 	return e.request.Repeatable || !slices.ContainsFunc(e.tried, func(a Attempt) bool { return a.Outcome == Undecided })
 }

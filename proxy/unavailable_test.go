@@ -43,7 +43,7 @@ func TestUnavailableIsAStatus(t *testing.T) {
 		Status:   "Failure", Code: 503, Reason: metav1.StatusReasonServiceUnavailable,
 		Message: "new.k8s.io/v1 gadgets cannot be served at this time: this server does not serve it, and no peer that does could be reached",
 		Details: &metav1.StatusDetails{
-			Name: "x", Group: "new.k8s.io", Kind: "gadgets", RetryAfterSeconds: 1,
+			Name: "x", Group: "new.k8s.io", Kind: "gadgets",
 			Causes: []metav1.StatusCause{
 				{Type: CausePeer, Message: "a: it could not be reached"},
 				{Type: CausePeer, Message: "b: its address is not known"},
@@ -60,7 +60,7 @@ func TestUnavailableIsAStatus(t *testing.T) {
 	} {
 		t.Run(accept, func(t *testing.T) {
 			got := s.ask("GET", gadgetsPath+"/x", "", "Accept", accept)
-			if got.Code != 503 || got.Header().Get("Content-Type") != contentType || got.Header().Get("Retry-After") != "1" {
+			if got.Code != 503 || got.Header().Get("Content-Type") != contentType || got.Header().Get("Retry-After") != "" {
 				t.Errorf("%d %v, want 503 in %s", got.Code, got.Header(), contentType)
 			}
 			if diff := cmp.Diff(want, statusIn(t, contentType, got.Body.Bytes())); diff != "" {
@@ -100,11 +100,13 @@ func TestUnavailableSaysWhy(t *testing.T) {
 		retry    bool
 	}{
 		"unsynced":          {nil, "POST", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: this server does not know yet what it and its peers serve", true},
-		"unknown":           {append(known, PeerAppeared{ID: "c"}), "GET", "/apis/x.k8s.io", false, "x.k8s.io cannot be served at this time: this server does not serve it, and it is not known whether these peers do", true},
-		"unresolved":        {append(known, PeerAddress{ID: "a"}), "GET", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: this server does not serve it, and it is not known where to reach the peers that do", true},
+		"unknown":           {append(known, PeerAppeared{ID: "c"}), "GET", "/apis/x.k8s.io", false, "x.k8s.io cannot be served at this time: this server does not serve it, and it is not known whether these peers do", false},
+		"unresolved":        {append(known, PeerAddress{ID: "a"}), "GET", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: this server does not serve it, and it is not known where to reach the peers that do", false},
+		"unreachable":       {known, "GET", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: this server does not serve it, and no peer that does could be reached", false},
+		"watch stalled":     {append(known, LeaseWatch{Stalled: true}), "GET", "/apis/x.k8s.io", false, "x.k8s.io cannot be served at this time: this server does not serve it, and its watch on the servers' leases has stalled, so it may not know every peer", false},
 		"not repeatable":    {known, "POST", gadgetsPath, false, "new.k8s.io/v1 gadgets cannot be served at this time: a peer that serves it failed, and the request cannot be sent to another", false},
 		"rerouted":          {known, "POST", gadgetsPath, true, "new.k8s.io/v1 gadgets cannot be served at this time: another server sent the request here, and this one does not serve it", true},
-		"whole group of it": {append(known, PeerAddress{ID: "a"}), "GET", "/openapi/v3/apis/new.k8s.io/v1", false, "new.k8s.io/v1 cannot be served at this time: this server does not serve it, and it is not known where to reach the peers that do", true},
+		"whole group of it": {append(known, PeerAddress{ID: "a"}), "GET", "/openapi/v3/apis/new.k8s.io/v1", false, "new.k8s.io/v1 cannot be served at this time: this server does not serve it, and it is not known where to reach the peers that do", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, Reference(), c.events, dead, fromPeers)
@@ -124,6 +126,23 @@ func TestUnavailableSaysWhy(t *testing.T) {
 				t.Errorf("Retry-After: %v, want %v", got, c.retry)
 			}
 		})
+	}
+}
+
+// One peer refuses at once, which ends soon; the other one may have carried the request out.
+func TestNoRetryAfterWhatMayHaveBeenCarriedOut(t *testing.T) {
+	for method, want := range map[string]string{"GET": "1", "POST": "", "PUT": "", "DELETE": ""} {
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, "a.") {
+				return says(503, "not here", RefusedHeader, "true"), nil
+			}
+			traced(r.Context(), true)
+			return nil, errors.New("reset")
+		}))
+		got := s.ask(method, gadgetsPath+"/x", "")
+		if outcomes := strings.Join(s.seen.outcomes(), ", "); outcomes != "a refused, b undecided" || got.Code != 503 || got.Header().Get("Retry-After") != want {
+			t.Errorf("%s: %d, Retry-After %q after %s; want %q", method, got.Code, got.Header().Get("Retry-After"), outcomes, want)
+		}
 	}
 }
 

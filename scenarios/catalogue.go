@@ -11,7 +11,7 @@ import (
 )
 
 // catalogue is in the order in which a reviewer reads it, one family after the other.
-var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, scale)
+var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, controllers, scale)
 
 var (
 	upgrades = []scenario.Scenario{
@@ -32,9 +32,13 @@ var (
 		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod,
 		crdVersionGracePeriod, crdWithoutPeers, aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
 	}
-	safety   = []scenario.Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
-	requests = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
-	scale    = []scenario.Scenario{manyPeers, manyResources, longCampaign}
+	safety      = []scenario.Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
+	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
+	controllers = []scenario.Scenario{
+		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
+		controllersRollingUpgrade,
+	}
+	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )
 
 // What a control plane of two versions violates without any proxy. These name only what has many

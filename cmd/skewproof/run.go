@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +90,7 @@ func carryOut(cmd *cobra.Command, s run.Spec) error {
 	ctx := cmd.Context()
 	if s.Keep {
 		var cancel context.CancelFunc
-		ctx, cancel = endOnIgnored(ctx, os.Interrupt, syscall.SIGTERM)
+		ctx, cancel = endOnIgnored(ctx, os.Interrupt)
 		defer cancel()
 	}
 	result, err := s.Run(ctx, console(cmd))

@@ -65,7 +65,7 @@ func TestAHeldClusterIsEndedByASignalThatWasToBeIgnored(t *testing.T) {
 	ctx, cancel := endOnIgnored(t.Context(), syscall.SIGUSR1, syscall.SIGUSR2)
 	defer cancel()
 	if signal.Ignored(syscall.SIGUSR1) || signal.Ignored(syscall.SIGUSR2) {
-		t.Error("a signal is ignored")
+		t.Fatal("a signal is ignored")
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)

@@ -21,16 +21,16 @@ import (
 )
 
 // People start a cluster to try things on, act on it, and end it from wherever it runs: here it is
-// started to ignore the signals that end it, as shells start their background jobs.
+// started to ignore SIGINT, as shells start their background jobs.
 func TestHeldCluster(t *testing.T) {
 	if isInside() {
 		heldInside(t, flag.Arg(0))
 		return
 	}
 	needsTools(t, "nsenter")
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGINT)
 	held := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--servers", "2")
-	signal.Reset(syscall.SIGINT, syscall.SIGTERM)
+	signal.Reset(syscall.SIGINT)
 	held.again(t, time.Minute, "healthy")
 	for _, c := range []struct{ step, says, then string }{
 		{"list", "a v1.37.1 runs\nb v1.36.3 runs\n", ""},
@@ -60,7 +60,7 @@ func TestHeldCluster(t *testing.T) {
 		t.Errorf("a shell that was called in %s starts in %s", here, r.output)
 	}
 
-	if code := held.end(t, syscall.SIGTERM); code != inconclusive || !strings.Contains(held.out.String(), "INCONCLUSIVE: not judged: no load was sent (--no-load)") {
+	if code := held.end(t, syscall.SIGINT); code != inconclusive || !strings.Contains(held.out.String(), "INCONCLUSIVE: not judged: no load was sent (--no-load)") {
 		t.Errorf("exit code %d, want %d; output:\n%s", code, inconclusive, held.out)
 	}
 	nothingIsLeft(t, held.dir)

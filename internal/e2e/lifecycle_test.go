@@ -58,7 +58,7 @@ func TestKeepAndShell(t *testing.T) {
 	if r := run(t, "shell", kept.dir, "--", "sh", "-c", "exit 7"); r.code != 7 {
 		t.Errorf("exit code %d, want that of the command", r.code)
 	}
-	if code := kept.end(t, syscall.SIGINT); code != pass && code != fail {
+	if code := kept.end(t, syscall.SIGTERM); code != pass && code != fail {
 		t.Errorf("exit code %d, want that of the verdict; output:\n%s", code, kept.out)
 	}
 	nothingIsLeft(t, kept.dir)

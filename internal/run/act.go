@@ -31,7 +31,7 @@ func (d Dir) Act(ctx context.Context, words []string, c Console) error {
 		if err != nil {
 			return wrong(err)
 		}
-		r.Step = &s
+		r.Step, r.Words = &s, words
 		if r.Binary, err = d.binaryFor(ctx, s.Version, c); err != nil {
 			return err
 		}

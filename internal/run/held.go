@@ -30,6 +30,8 @@ type held struct {
 // request is what 'skewproof step' asks for: a step or, without one, what is on.
 type request struct {
 	Step *scenario.Step `json:"step,omitempty"`
+	// Words are those that the step was read from.
+	Words []string `json:"words,omitempty"`
 	// Binary is the kube-apiserver of Step.Version; empty if the run has it.
 	Binary string `json:"binary,omitempty"`
 }
@@ -122,7 +124,7 @@ func (h *held) do(ctx context.Context, r request) (said []string, err error) {
 			return nil, fmt.Errorf("%s: %w", r.Step, err)
 		}
 	}
-	h.status("%s", r.Step)
+	h.status("skewproof step: %s", strings.Join(r.Words, " "))
 	began := time.Now()
 	said, err = h.steps.Do(ctx, *r.Step)
 	switch {

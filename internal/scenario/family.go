@@ -14,6 +14,7 @@ const (
 	Discovery     Family = "discovery"
 	Safety        Family = "safety"
 	Requests      Family = "traffic"
+	Controllers   Family = "controllers"
 	Scale         Family = "scale"
 )
 

@@ -85,7 +85,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add("application/json", body)
 		var b bytes.Buffer
 		d := NewDocument("/api", groups)
-		list, err := d.object(rendering{form: "v2"})
+		list, err := d.object(rendering{form: "v2"}, nil)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -55,6 +55,15 @@ func NewDocument(root string, groups Groups) *Document {
 // Groups returns what the document lists. The caller must not change it.
 func (d *Document) Groups() Groups { return d.groups }
 
+// Version returns one version of a group, and false if it is not listed.
+func (d *Document) Version(group, version string) (apidiscoveryv2.APIVersionDiscovery, bool) {
+	v, ok := versionOf(d.groups, group, version)
+	if !ok {
+		return apidiscoveryv2.APIVersionDiscovery{}, false
+	}
+	return *v, true
+}
+
 // ETag returns the quoted entity tag of the v2 document in JSON: a hash of the groups, equal to
 // that of a kube-apiserver that lists the same (k8s.io/apiserver,
 // pkg/endpoints/discovery/aggregated, etag.go). Unlike there, the other encodings have other tags:
@@ -69,7 +78,7 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if options, ok := negotiateAggregated(r.Header.Get("Accept")); ok {
 		form = options.Convert.Version // v2 or v2beta1: no other is admitted
 	}
-	d.serve(w, r, rendering{form: form})
+	d.serve(w, r, rendering{form: form}, nil)
 }
 
 // ServeGroup answers /apis/<group>. If the group is not listed, it returns false and writes
@@ -77,7 +86,7 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Document) ServeGroup(w http.ResponseWriter, r *http.Request, group string) bool {
 	_, ok := groupOf(d.groups, group)
 	if ok {
-		d.serve(w, r, rendering{form: "group", group: group})
+		d.serve(w, r, rendering{form: "group", group: group}, nil)
 	}
 	return ok
 }
@@ -85,14 +94,20 @@ func (d *Document) ServeGroup(w http.ResponseWriter, r *http.Request, group stri
 // ServeVersion answers /apis/<group>/<version>, or /api/<version> for the empty group. If the
 // version is not listed, it returns false and writes nothing.
 func (d *Document) ServeVersion(w http.ResponseWriter, r *http.Request, group, version string) bool {
+	return d.ServeVersionHashed(w, r, group, version, nil)
+}
+
+// ServeVersionHashed is ServeVersion with the hashes of storage versions, by resource. Aggregated
+// discovery does not contain them.
+func (d *Document) ServeVersionHashed(w http.ResponseWriter, r *http.Request, group, version string, hashes map[string]string) bool {
 	_, ok := versionOf(d.groups, group, version)
 	if ok {
-		d.serve(w, r, rendering{form: "version", group: group, version: version})
+		d.serve(w, r, rendering{form: "version", group: group, version: version}, hashes)
 	}
 	return ok
 }
 
-func (d *Document) serve(w http.ResponseWriter, r *http.Request, what rendering) {
+func (d *Document) serve(w http.ResponseWriter, r *http.Request, what rendering, hashes map[string]string) {
 	if !readOnly(w, r) {
 		return
 	}
@@ -111,7 +126,7 @@ func (d *Document) serve(w http.ResponseWriter, r *http.Request, what rendering)
 	}
 	what.mediaType = options.Accepted.MediaType
 	what.pretty = info.PrettySerializer != nil && info.Serializer == info.PrettySerializer
-	p, err := d.representation(what, info.Serializer)
+	p, err := d.representation(what, info.Serializer, hashes)
 	if err != nil {
 		writeStatus(w, r, metav1.Status{
 			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error(),
@@ -122,20 +137,23 @@ func (d *Document) serve(w http.ResponseWriter, r *http.Request, what rendering)
 }
 
 // representation makes an encoding once. Only listed groups and versions are encoded, so their
-// number is bounded.
-func (d *Document) representation(what rendering, serializer runtime.Serializer) (*representation, error) {
+// number is bounded. One with hashes is made each time, because hashes come from elsewhere.
+func (d *Document) representation(what rendering, serializer runtime.Serializer, hashes map[string]string) (*representation, error) {
+	if len(hashes) > 0 {
+		return d.render(what, serializer, hashes)
+	}
 	d.mu.Lock()
 	once, ok := d.made[what]
 	if !ok {
-		once = sync.OnceValues(func() (*representation, error) { return d.render(what, serializer) })
+		once = sync.OnceValues(func() (*representation, error) { return d.render(what, serializer, nil) })
 		d.made[what] = once
 	}
 	d.mu.Unlock()
 	return once()
 }
 
-func (d *Document) render(what rendering, serializer runtime.Serializer) (*representation, error) {
-	object, err := d.object(what)
+func (d *Document) render(what rendering, serializer runtime.Serializer, hashes map[string]string) (*representation, error) {
+	object, err := d.object(what, hashes)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +174,7 @@ func (d *Document) render(what rendering, serializer runtime.Serializer) (*repre
 
 // object returns what is encoded. Its kind and version are set, because the serializers do not set
 // them.
-func (d *Document) object(what rendering) (runtime.Object, error) {
+func (d *Document) object(what rendering, hashes map[string]string) (runtime.Object, error) {
 	switch what.form {
 	case "v2", "v2beta1":
 		list := &apidiscoveryv2.APIGroupDiscoveryList{
@@ -176,6 +194,9 @@ func (d *Document) object(what rendering) (runtime.Object, error) {
 		return group, nil
 	case "version":
 		resources, _ := ResourcesOf(d.groups, what.group, what.version)
+		for i, r := range resources.APIResources {
+			resources.APIResources[i].StorageVersionHash = hashes[r.Name]
+		}
 		return resources, nil
 	}
 	if d.root == "/api" {

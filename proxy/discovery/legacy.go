@@ -139,7 +139,7 @@ func legacyKind(r metav1.APIResource) *metav1.GroupVersionKind {
 //
 // ServerAddressByClientCIDRs stays empty: it differs between servers and clients, nobody uses it,
 // and the aggregator that answers /apis omits it too. StorageVersionHash stays empty because
-// aggregated discovery does not contain it.
+// aggregated discovery does not contain it; see [Document.ServeVersion].
 
 // GroupOf returns /apis/<name>, and false if the group is not listed. The first version is
 // preferred.

@@ -33,7 +33,7 @@ import (
 // source's own Groups if nothing did. The time is linear in the size of the input.
 func Merge(sources []Source) Groups {
 	lists := make([]Groups, 0, len(sources))
-	for _, s := range newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version }) {
+	for _, s := range NewestFirst(sources) {
 		if len(s.Groups) > 0 {
 			lists = append(lists, s.Groups)
 		}

@@ -36,7 +36,7 @@ func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap 
 	sameFacts(t, name, union, facts(merged))
 
 	// Idempotent: copies of the sources, or the merge itself as the newest source, change nothing.
-	newest := newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version })
+	newest := NewestFirst(sources)
 	doubled := slices.Clone(sources)
 	for _, s := range sources {
 		s.Server += "-again"

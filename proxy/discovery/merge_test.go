@@ -104,7 +104,7 @@ func TestNewestFirst(t *testing.T) {
 		permuted := slices.Clone(sources)
 		r.Shuffle(len(permuted), func(i, j int) { permuted[i], permuted[j] = permuted[j], permuted[i] })
 		var got []string
-		for _, s := range newestFirst(permuted, func(s *Source) (string, string) { return s.Server, s.Version }) {
+		for _, s := range NewestFirst(permuted) {
 			got = append(got, s.Server)
 		}
 		if strings.Join(got, " ") != want {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -39,6 +40,17 @@ func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 		}
 	}
 	return index, nil
+}
+
+// Hash returns the hash in the URL of a path, "" if there is none. A kube-apiserver changes it
+// whenever it changes the document.
+func (x OpenAPIIndex) Hash(path string) string {
+	_, query, _ := strings.Cut(x[path], "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return ""
+	}
+	return values.Get("hash")
 }
 
 // OpenAPIURL returns the URL, without a hash, of the document at a path of the index. It returns

@@ -31,23 +31,21 @@ type Source struct {
 	Groups Groups
 }
 
-// newestFirst sorts the sources by version, the newest first, then by identity. The order is total,
-// so all servers get the same one.
-func newestFirst[T any](sources []T, identity func(*T) (server, version string)) []T {
+// NewestFirst returns the sources sorted by version, the newest first, then by identity. The order
+// is total, so all servers get the same one.
+func NewestFirst(sources []Source) []Source {
 	type aged struct {
-		source  T
-		server  string
+		source  Source
 		version *version.Version
 	}
 	all := make([]aged, len(sources))
-	for i := range sources {
-		server, text := identity(&sources[i])
-		all[i] = aged{sources[i], server, semantic(text)}
+	for i, s := range sources {
+		all[i] = aged{s, semantic(s.Version)}
 	}
 	slices.SortStableFunc(all, func(a, b aged) int {
-		return cmp.Or(newer(a.version, b.version), strings.Compare(a.server, b.server))
+		return cmp.Or(newer(a.version, b.version), strings.Compare(a.source.Server, b.source.Server))
 	})
-	ordered := make([]T, len(all))
+	ordered := make([]Source, len(all))
 	for i := range all {
 		ordered[i] = all[i].source
 	}

@@ -66,7 +66,7 @@ func recordedSources(t testing.TB, what string) []Source {
 		}
 		sources = append(sources, Source{Server: "server-" + version, Version: version, Groups: groups})
 	}
-	return newestFirst(sources, func(s *Source) (string, string) { return s.Server, s.Version })
+	return NewestFirst(sources)
 }
 
 // encoded returns the groups in JSON, in which nil and empty lists differ.

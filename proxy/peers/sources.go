@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 // Config says which sources there are. The policy of the Store's table says how they behave.
@@ -141,6 +142,24 @@ func (s *Sources) makeFetchers() error {
 		},
 	}
 	return nil
+}
+
+// Document fetches a JSON document of at most [discovery.MaxOpenAPI] bytes from a peer, as the
+// local server. It is [proxy.Config].Document.
+func (s *Sources) Document(ctx context.Context, p proxy.PeerView, path string) (body []byte, etag string, err error) {
+	if s.fetcher == nil {
+		return nil, "", fmt.Errorf("the policy %s fetches nothing from peers", s.policy.Name)
+	}
+	client := *s.fetcher.client
+	client.Timeout = cmp.Or(client.Timeout, localTimeout)
+	ctx, cancel := client.bounded(ctx)
+	defer cancel()
+	r, err := client.get(ctx, url.URL{Scheme: "https", Host: p.Address}, path, "application/json", "", discovery.MaxOpenAPI)
+	if err != nil {
+		s.config.Metrics.failed(failedFetch)
+		return nil, "", errors.New(trouble(err))
+	}
+	return r.body, r.etag, nil
 }
 
 func (s *Sources) makeWatchers() error {

@@ -92,7 +92,12 @@ func accessedFrom(ctx context.Context) *accessed {
 	return &accessed{}
 }
 
-// answerWriter remembers the status, and adds the audit ID to the sidecar's own answers.
+// cacheControl is what kube-apiservers set on every answer that may be cached by nobody
+// (k8s.io/apiserver, WithCacheControl).
+const cacheControl = "no-cache, private"
+
+// answerWriter remembers the status, and adds the audit ID and Cache-Control to the sidecar's own
+// answers.
 type answerWriter struct {
 	http.ResponseWriter
 	auditID  string
@@ -106,6 +111,9 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.status = status
 		if w.Header().Get(auditinternal.HeaderAuditID) == "" {
 			w.Header().Set(auditinternal.HeaderAuditID, w.auditID)
+		}
+		if len(w.Header()["Cache-Control"]) == 0 && status != http.StatusSwitchingProtocols {
+			w.Header()["Cache-Control"] = []string{cacheControl}
 		}
 		if status == http.StatusUnauthorized {
 			w.refused()

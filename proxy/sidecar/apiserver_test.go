@@ -47,6 +47,8 @@ type apiserver struct {
 	tokens                      map[string]authenticationv1.UserInfo
 	leases                      map[string]*coordinationv1.Lease
 	endpoints                   *discoveryv1.EndpointSlice // of all servers; nil: there is none
+	openAPI                     http.Handler               // of /openapi/v3; nil: 404
+	versions                    http.Handler               // the legacy list at /api; nil: the aggregated one
 	unready                     bool
 	admits                      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
 	noAnonymous                 bool                                  // --anonymous-auth=false
@@ -200,6 +202,10 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", a.started)
 	case path == "/version":
 		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
+	case a.openAPI != nil && strings.HasPrefix(path, "/openapi/v3"):
+		a.openAPI.ServeHTTP(w, r)
+	case strings.TrimSuffix(path, "/") == "/api" && a.versions != nil && !strings.Contains(r.Header.Get("Accept"), "APIGroupDiscoveryList"):
+		a.versions.ServeHTTP(w, r)
 	case path == "/api" || path == "/apis" || path == "/apis/":
 		a.write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.document(strings.TrimSuffix(path, "/")))
 	case path == "/api/v1/namespaces/kube-system/configmaps":
@@ -277,18 +283,28 @@ func (a *apiserver) document(path string) apidiscoveryv2.APIGroupDiscoveryList {
 		if (r.Group == "") != (path == "/api") {
 			continue
 		}
+		resource := apidiscoveryv2.APIResourceDiscovery{
+			Resource: r.Resource, Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch", "create"},
+			ResponseKind: &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: kindOf(r.Resource)},
+			Subresources: []apidiscoveryv2.APISubresourceDiscovery{
+				{Subresource: "exec", Verbs: []string{"get", "create"}}, {Subresource: "proxy", Verbs: []string{"get", "create"}},
+			},
+		}
+		if last := len(list.Items) - 1; last >= 0 && list.Items[last].Name == r.Group && list.Items[last].Versions[0].Version == r.Version {
+			v := &list.Items[last].Versions[0]
+			v.Resources = append(v.Resources, resource)
+			continue
+		}
 		list.Items = append(list.Items, apidiscoveryv2.APIGroupDiscovery{
 			ObjectMeta: metav1.ObjectMeta{Name: r.Group},
-			Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: r.Version, Resources: []apidiscoveryv2.APIResourceDiscovery{{
-				Resource: r.Resource, Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch", "create"},
-				Subresources: []apidiscoveryv2.APISubresourceDiscovery{
-					{Subresource: "exec", Verbs: []string{"get", "create"}}, {Subresource: "proxy", Verbs: []string{"get", "create"}},
-				},
-			}}}},
+			Versions:   []apidiscoveryv2.APIVersionDiscovery{{Version: r.Version, Resources: []apidiscoveryv2.APIResourceDiscovery{resource}}},
 		})
 	}
 	return list
 }
+
+// kindOf is the kind of a resource of the stand-in.
+func kindOf(resource string) string { return strings.ToUpper(resource[:1]) + resource[1:] }
 
 func (a *apiserver) review(w http.ResponseWriter, r *http.Request) {
 	if a.noReviews {

@@ -131,12 +131,15 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	}
 	local := newLocal(s.upstream, asCaller{asserted{s.toLocal, s.own}, s.plain}, s.headers, s.log)
 	handler, err := proxy.New(proxy.Config{
-		Store:           s.store,
-		Local:           local,
-		Transport:       s.toPeers,
-		FromPeer:        fromPeer,
-		Identify:        identify,
-		Authorize:       s.authorized.authorize,
+		Store:     s.store,
+		Local:     namesProxy{local, s.public},
+		Transport: s.toPeers,
+		FromPeer:  fromPeer,
+		Identify:  identify,
+		Authorize: s.authorized.authorize,
+		Document: func(ctx context.Context, p proxy.PeerView, path string) ([]byte, string, error) {
+			return s.sources.Document(ctx, p, path) // made below, before anything is served
+		},
 		IdentityHeaders: written,
 		Observer:        proxy.Observers{s.access, proxyMetrics},
 		TracerProvider:  tracer,

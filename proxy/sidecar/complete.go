@@ -27,6 +27,7 @@ type completed struct {
 	policy      proxy.Policy
 	server      proxy.ServerID
 	advertised  string
+	public      string // the "host:port" that /api names, "" if it is not known
 	minTLS      uint16
 	ciphers     []uint16 // nil: Go's
 	static      []peers.StaticPeer
@@ -177,6 +178,8 @@ func (c *completed) completeAddresses(wrong *problems) {
 			}
 		}
 		wrong.add(err)
+		// Without it, /api names what the local server says.
+		c.public, _ = c.publicAddress(utilnet.ResolveBindAddress)
 	}
 	c.completeAdmin(wrong)
 }
@@ -266,6 +269,17 @@ func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (str
 	if o.PeerAdvertiseIP != "" && o.PeerAdvertisePort != "" {
 		return net.JoinHostPort(o.PeerAdvertiseIP, o.PeerAdvertisePort), nil
 	}
+	address, err := o.publicAddress(hostAddress)
+	if err != nil {
+		return "", fmt.Errorf("find an address to advertise to peers: %w; set --peer-advertise-ip and --peer-advertise-port, or --advertise-address", err)
+	}
+	return address, nil
+}
+
+// publicAddress returns the address, as "host:port", by which clients reach this proxy, like
+// kube-apiserver's ExternalAddress (k8s.io/apiserver, pkg/server/config.go) without
+// --external-hostname: --advertise-address, else what hostAddress returns.
+func (o *Options) publicAddress(hostAddress func(bind net.IP) (net.IP, error)) (string, error) {
 	port := o.SecurePort
 	if o.Listener != nil {
 		if a, ok := o.Listener.Addr().(*net.TCPAddr); ok {
@@ -276,7 +290,7 @@ func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (str
 	if ip == nil || ip.IsUnspecified() {
 		var err error
 		if ip, err = hostAddress(o.BindAddress); err != nil {
-			return "", fmt.Errorf("find an address to advertise to peers: %w; set --peer-advertise-ip and --peer-advertise-port, or --advertise-address", err)
+			return "", err
 		}
 	}
 	return net.JoinHostPort(ip.String(), strconv.Itoa(port)), nil

@@ -24,6 +24,7 @@ func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 			body.within = min(within, time.Until(ends))
 		}
 		if err := body.begin(); err != nil {
+			w.Header().Set("Cache-Control", cacheControl)
 			http.Error(w, "cannot set a read deadline on this connection", http.StatusInternalServerError)
 			return
 		}

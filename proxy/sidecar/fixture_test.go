@@ -259,11 +259,13 @@ type pair struct {
 
 func newPair(t testing.TB, adjust ...func(*Options)) *pair {
 	w := newWorld(t)
-	p := &pair{
-		world: w,
-		a:     newAPIServer(t, "a", w.serving, w.frontCA, everywhere, onlyA),
-		b:     newAPIServer(t, "b", w.serving, w.frontCA, everywhere, onlyB),
-	}
+	return w.pair(newAPIServer(t, "a", w.serving, w.frontCA, everywhere, onlyA), newAPIServer(t, "b", w.serving, w.frontCA, everywhere, onlyB), adjust...)
+}
+
+// pair starts the sidecars of two servers.
+func (w *world) pair(a, b *apiserver, adjust ...func(*Options)) *pair {
+	t := w.t
+	p := &pair{world: w, a: a, b: b}
 	p.oA, p.oB = w.options("a", p.a), w.options("b", p.b)
 	for _, f := range adjust {
 		f(p.oA)

@@ -55,7 +55,7 @@ func (cs checks) outcome(excluded []string, reasons bool) (text string, ready bo
 func answerHealth(w http.ResponseWriter, r *http.Request, name, text string, ready bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-cache, private")
+	w.Header().Set("Cache-Control", cacheControl)
 	switch {
 	case !ready:
 		w.WriteHeader(http.StatusInternalServerError)

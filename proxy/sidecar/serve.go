@@ -121,6 +121,7 @@ func (d *frontDoor) counted(next http.Handler) http.Handler {
 		if !d.enter(short) {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Cache-Control", cacheControl)
 			http.Error(w, "this server is shutting down", http.StatusServiceUnavailable)
 			return
 		}

@@ -22,6 +22,7 @@ const objects = "/registry/"
 var noise = []string{
 	objects + "masterleases/",     // addresses of servers in the Service "kubernetes"
 	objects + "peerserverleases/", // addresses of servers for their peers
+	objects + "ranges/",           // which ports and addresses of Services are taken: no objects, without a UID
 	objects + "leases/",           // Leases: identities of servers, leaders of controllers, heartbeats of nodes
 	objects + "events/",
 }

@@ -145,7 +145,7 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 func TestNoiseIsNotRecorded(t *testing.T) {
 	for key, want := range map[string]bool{
 		"/registry/configmaps/default/x": true, "/registry/stable.example.com/things/n/x": true, "/registry/namespaces/n": true,
-		"/registry/leases/kube-system/apiserver-x": false, "/registry/masterleases/198.18.0.1": false, "/registry/peerserverleases/apiserver-x": false,
+		"/registry/leases/kube-system/apiserver-x": false, "/registry/ranges/servicenodeports": false, "/registry/masterleases/198.18.0.1": false, "/registry/peerserverleases/apiserver-x": false,
 		"/registry/events/default/x.1": false, "compact_rev_key": false, "/registry/eventsinks/x": true,
 	} {
 		if got := recorded(key); got != want {

@@ -41,6 +41,8 @@ func CheckPlan(plan scenario.Plan) error {
 			return refuse("lets a discovery document fail")
 		case s.Definition != nil && s.Definition.Aggregated:
 			return refuse("has an aggregated API, behind which no program of ours runs there")
+		case s.AboutControllers():
+			return refuse("starts controllers, and a kind cluster has its own")
 		}
 	}
 	return nil

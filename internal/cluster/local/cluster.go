@@ -17,13 +17,11 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
-	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/fabric"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 const (
@@ -251,18 +249,4 @@ func (c *Cluster) URL(name string) (string, error) {
 		return "", err
 	}
 	return "https://" + s.place.Advertised.String(), nil
-}
-
-// Hops reads the logs of all servers: see [requestlog.Records.Hops].
-func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
-	var logs []requestlog.Logs
-	for _, s := range c.Servers {
-		l := requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)}
-		if c.config.Subject == scenario.SubjectReference {
-			l.Access = c.config.Files.access(s.Name)
-		}
-		logs = append(logs, l)
-	}
-	records, err := requestlog.Read(logs, epoch)
-	return records.Hops(), err
 }

@@ -1,0 +1,156 @@
+package proxy
+
+import (
+	"context"
+	"crypto/sha512"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// askAgainAfter is how long a peer's index of OpenAPI descriptions is believed, and how long a
+	// document that could not be had is not asked for again.
+	askAgainAfter = 10 * time.Second
+	// maxPeerDocuments bounds the documents of all peers that are kept, in bytes.
+	maxPeerDocuments = 64 << 20
+	// documentCost is what a document counts beside its body, so that empty ones are bounded too.
+	documentCost = 1 << 10
+)
+
+// peerDocuments are documents that the handler has fetched from peers, because aggregated discovery
+// does not tell what is in them: OpenAPI descriptions and lists with hashes of storage versions.
+// The last good document of a peer stays when a later fetch fails. The zero value is empty. It is
+// safe for concurrent use.
+type peerDocuments struct {
+	mu   sync.Mutex
+	kept map[documentKey]*peerDocument
+	size int
+	uses uint64
+}
+
+type documentKey struct {
+	peer ServerID
+	path string
+}
+
+// peerDocument is immutable but for used.
+type peerDocument struct {
+	state string // of the peer, when it was fetched
+	body  []byte // nil: none was ever fetched
+	tag   string // changes with the body
+	at    time.Time
+	tried time.Time // the last fetch that failed
+	used  uint64
+}
+
+var errNotAskedAgain = errors.New("it failed a moment ago, and is not asked again yet")
+
+// peerDocument returns a document of a peer. It is fetched if none is known of this state, or if the
+// known one is older than most; zero: it does not age. The state is any text that changes when the
+// document may have changed.
+func (h *Handler) peerDocument(p PeerView, path, state string, most time.Duration) (*peerDocument, error) {
+	key, now := documentKey{p.ID, path}, h.now()
+	known := h.peerDocuments.get(key)
+	switch {
+	case known == nil:
+		known = &peerDocument{}
+	case known.body != nil && known.state == state && (most == 0 || now.Sub(known.at) < most):
+		return known, nil
+	}
+	body, tag, err := h.fetchDocument(p, path, known, now)
+	if err == nil {
+		fresh := &peerDocument{state: state, body: body, tag: tag, at: now}
+		h.peerDocuments.put(key, fresh)
+		return fresh, nil
+	}
+	if err != errNotAskedAgain {
+		h.leftOut(p, path, err)
+		h.peerDocuments.put(key, &peerDocument{state: known.state, body: known.body, tag: known.tag, at: known.at, tried: now})
+	}
+	if known.body != nil {
+		return known, nil
+	}
+	return nil, err
+}
+
+func (h *Handler) fetchDocument(p PeerView, path string, known *peerDocument, now time.Time) (body []byte, tag string, err error) {
+	switch {
+	case !known.tried.IsZero() && now.Sub(known.tried) < askAgainAfter, now.Before(p.EjectedUntil):
+		return nil, "", errNotAskedAgain
+	case p.Address == "":
+		return nil, "", errors.New("its address is not known")
+	}
+	body, tag, err = h.config.Document(context.Background(), p, path)
+	if err != nil {
+		return nil, "", err
+	}
+	if body == nil {
+		body = []byte{}
+	}
+	return body, contentTag(tag, body), nil
+}
+
+// contentTag returns the entity tag without quotes, or a hash of the body if there is none. Only a
+// strong tag changes with every byte (RFC 9110, 8.8.1).
+func contentTag(etag string, body []byte) string {
+	if tag := strings.Trim(etag, `"`); tag != "" && !strings.HasPrefix(etag, "W/") {
+		return tag
+	}
+	return fmt.Sprintf("%X", sha512.Sum512(body))
+}
+
+// spoilt forgets a document that cannot be used, and does not ask for it again for a while.
+func (h *Handler) spoilt(p PeerView, path string, err error) {
+	h.leftOut(p, path, err)
+	h.peerDocuments.put(documentKey{p.ID, path}, &peerDocument{tried: h.now()})
+}
+
+func (h *Handler) leftOut(p PeerView, path string, err error) {
+	h.log.LogAttrs(context.Background(), slog.LevelWarn, "a peer's document is left out of the merged one",
+		slog.String("peer", string(p.ID)), slog.String("path", path), slog.Any("err", err))
+}
+
+func (d *peerDocuments) get(key documentKey) *peerDocument {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.kept[key]
+	if known != nil {
+		d.uses++
+		known.used = d.uses
+	}
+	return known
+}
+
+// put keeps a document, and forgets those that were not used for longest if there are too many.
+func (d *peerDocuments) put(key documentKey, document *peerDocument) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kept == nil {
+		d.kept = map[documentKey]*peerDocument{}
+	}
+	d.forget(key)
+	d.uses++
+	document.used = d.uses
+	d.kept[key] = document
+	d.size += documentCost + len(document.body)
+	for d.size > maxPeerDocuments && len(d.kept) > 1 {
+		oldest, least := documentKey{}, d.uses
+		for k, known := range d.kept { // in any order: no two have the same use
+			if known.used < least {
+				oldest, least = k, known.used
+			}
+		}
+		d.forget(oldest)
+	}
+}
+
+func (d *peerDocuments) forget(key documentKey) {
+	if known, ok := d.kept[key]; ok {
+		d.size -= documentCost + len(known.body)
+		delete(d.kept, key)
+	}
+}

@@ -1,0 +1,44 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var controllersRollingUpgrade = scenario.Scenario{
+	Name: "controllers-rolling-upgrade",
+	Happens: "Server by server, FROM is replaced by TO, while the controllers reach the servers through a load balancer. At each step with " +
+		"mixed versions, owners are created and deleted, and so is a namespace.",
+	Holds:            "No dependent of an owner that lives is deleted. What has to go goes, and nothing is left of a namespace.",
+	Source:           "KEP-4020, motivation: a rolling upgrade under real controllers",
+	About:            []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           scenario.Controllers,
+	Labels:           []string{"slow"},
+	Limits:           withControllers,
+	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoWrongfulDeletion"}},
+	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Settle(2 * time.Second)
+		plan.StartControllers(p.From, "")
+		plan.Soak(10 * time.Second)
+		for i, server := range plan.Names() {
+			plan.Replace(server, p.To)
+			plan.Settle(5 * time.Second)
+			if i == len(plan.Servers)-1 {
+				break // nothing is skewed any more
+			}
+			owners := scenario.Objects{Name: fmt.Sprintf("upgrade-%d", i), Dependents: 3}
+			whole := scenario.Objects{Name: fmt.Sprintf("upgrade-%d-whole", i), Dependents: 3}
+			plan.CreateObjects(owners)
+			plan.CreateObjects(whole)
+			plan.StartControllers(p.From, "")
+			plan.Soak(15 * time.Second)
+			plan.DeleteOwners(owners, scenario.Background)
+			plan.DeleteNamespace(whole)
+			plan.Collect()
+		}
+	}),
+}

@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var foregroundDeletion = scenario.Scenario{
+	Name: "foreground-deletion",
+	Happens: "Only the first server runs TO. The controllers are clients of the second. Owners of kinds that only the first serves, and of " +
+		"one that all serve, are deleted after their dependents (propagation Foreground).",
+	Holds:            "The garbage collector deletes the dependents, and then lets the owners go.",
+	Source:           "KEP-4020, motivation: the garbage collector works by what discovery lists",
+	About:            []string{"DeletionEnds", "NoWrongfulDeletion"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Controllers,
+	Limits:           withControllers,
+	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"DeletionEnds"}},
+	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.StartControllers(p.From, "b")
+		plan.Soak(10 * time.Second)
+		plan.CreateObjects(collected)
+		plan.Soak(5 * time.Second)
+		plan.DeleteOwners(collected, scenario.Foreground)
+		plan.Collect()
+	}),
+}

@@ -1,0 +1,29 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var namespaceDeletion = scenario.Scenario{
+	Name: "namespace-deletion",
+	Happens: "Only the first server runs TO. The controllers are clients of the second. A namespace is deleted that has an object of a kind " +
+		"in it that only the first serves.",
+	Holds:            "The namespace goes, and nothing of it is left in etcd.",
+	Source:           "KEP-4020, motivation: a namespace that is deleted leaves behind what discovery does not list",
+	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "DeletionEnds"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Controllers,
+	Limits:           withControllers,
+	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
+	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.StartControllers(p.From, "b")
+		plan.Soak(10 * time.Second)
+		plan.CreateObjects(collected)
+		plan.Soak(5 * time.Second)
+		plan.DeleteNamespace(collected)
+		plan.Collect()
+	}),
+}

@@ -1,0 +1,34 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var namespaceDeletionDuringPartition = scenario.Scenario{
+	Name: "namespace-deletion-during-partition",
+	Happens: "Only the first server runs TO. The controllers are clients of the second, which cannot reach the first. The third is restarted, " +
+		"and a namespace is deleted that has an object of a kind in it that only the first serves.",
+	Holds:            "The namespace stays until the first server can be reached again. Then it goes, and nothing of it is left in etcd.",
+	Source:           "KEP-4020, goals: 503 and not 404 if the server that could answer cannot be reached",
+	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "DeletionEnds"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           scenario.Controllers,
+	Limits:           withControllers,
+	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
+	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.StartControllers(p.From, "b")
+		plan.Soak(10 * time.Second)
+		plan.CreateObjects(collected)
+		plan.Inject("b to a", cut("b", "a"))
+		plan.Soak(5 * time.Second)
+		plan.Restart("c")
+		plan.Soak(10 * time.Second)
+		plan.DeleteNamespace(collected)
+		plan.Soak(20 * time.Second)
+		plan.Heal("b to a")
+		plan.Collect()
+	}),
+}
