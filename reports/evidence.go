@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"strings"
+
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 )
@@ -38,8 +40,56 @@ type Evidence struct {
 	Hops []Hop `json:"hops,omitempty"`
 	// Difference is set where two discovery documents contradict each other.
 	Difference *invariant.Difference `json:"difference,omitempty"`
+	// Objects are those in etcd that a controller did harm to: the owner or the namespace first, then
+	// what belongs to it.
+	Objects []Object `json:"objects,omitempty"`
 	// Process is set where a change of a server's process is the violation.
 	Process *Process `json:"process,omitempty"`
+}
+
+// Object is an object as etcd had it.
+type Object struct {
+	// APIVersion, Kind, Namespace, Name and UID identify it.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	// Revision is that of etcd at which it was like that, AtSeconds when the run saw it.
+	Revision  int64   `json:"revision"`
+	AtSeconds Seconds `json:"atSeconds"`
+	// Gone is true if it was removed then, Deleting if it was being deleted.
+	Gone     bool `json:"gone,omitempty"`
+	Deleting bool `json:"deleting,omitempty"`
+	// Finalizers are what its deletion waits for. Conditions are those of a namespace that are true.
+	Finalizers []string `json:"finalizers,omitempty"`
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// Title is kind and name, for people.
+func (o Object) Title() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// State says what became of it, for people: "being deleted, waits for foregroundDeletion".
+func (o Object) State() string {
+	state := "exists"
+	switch {
+	case o.Gone:
+		state = "removed"
+	case o.Deleting:
+		state = "being deleted"
+	}
+	if len(o.Finalizers) > 0 && !o.Gone {
+		state += ", finalizers: " + strings.Join(o.Finalizers, ", ")
+	}
+	if len(o.Conditions) > 0 {
+		state += ", says: " + strings.Join(o.Conditions, ", ")
+	}
+	return state
 }
 
 // Request is one request and its answer, as the client saw them.
@@ -138,6 +188,12 @@ func newEvidence(e invariant.Evidence) Evidence {
 		out.Hops = append(out.Hops, Hop{
 			Request: h.Operation, Server: h.Server, StartSeconds: seconds(h.Start), DurationSeconds: seconds(h.End - h.Start),
 			Status: h.Status, User: h.User, Unauthenticated: h.Unauthenticated, Rerouted: h.Rerouted,
+		})
+	}
+	for _, o := range e.Objects {
+		out.Objects = append(out.Objects, Object{
+			APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Revision: o.Revision, AtSeconds: seconds(o.At),
+			Gone: o.Gone, Deleting: o.Deleting, Finalizers: o.Finalizers, Conditions: o.Conditions,
 		})
 	}
 	if l := e.Lifecycle; l != nil {

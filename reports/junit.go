@@ -142,6 +142,9 @@ func evidenceText(i Invariant) string {
 		for _, h := range e.Hops {
 			fmt.Fprintf(&b, "   handled by %s at %s: %s\n", h.Server, clock(h.StartSeconds), h.Account())
 		}
+		for _, o := range e.Objects {
+			fmt.Fprintf(&b, "   in etcd at %s (revision %d): %s: %s\n", clock(o.AtSeconds), o.Revision, o.Title(), o.State())
+		}
 		if d := e.Difference; d != nil {
 			fmt.Fprintf(&b, "   only %s (%d): %s\n", d.Left, d.OnlyLeftTotal, strings.Join(d.OnlyLeft, ", "))
 			fmt.Fprintf(&b, "   only %s (%d): %s\n", d.Right, d.OnlyRightTotal, strings.Join(d.OnlyRight, ", "))

@@ -54,9 +54,10 @@ func (o *object) until(change history.Object) window {
 // deleted.
 func (f *Facts) loadDeleted(o *object, change history.Object) bool {
 	w := o.until(change)
-	return slices.ContainsFunc(f.removals, func(r *observation) bool {
+	asked := func(r *observation) bool {
 		return w.overlaps(r.window) && f.deletes(r.op.Verb, r.op.Subresource, r.op.GVR, r.op.Namespace, r.op.Name, change)
-	})
+	}
+	return slices.ContainsFunc(f.removals[change.Name], asked) || slices.ContainsFunc(f.removals[""], asked)
 }
 
 // removes reports whether the operation may have deleted something.
@@ -184,15 +185,15 @@ func (t *tally) harmed(h harm) {
 		b.Roles = f.roleFor(h.act, h.unseen)
 	}
 	t.violation(b, func() Evidence {
-		e := Evidence{GVR: f.gvrOf(h.object), Sentence: h.sentence, Objects: h.graph}
+		var e Evidence
 		if misled != nil {
 			e = f.show(misled, misled.situation, answer(misled.op))
-			e.GVR, e.Objects = f.gvrOf(h.object), h.graph
-			e.Sentence = fmt.Sprintf("%s Before that, %s", h.sentence, e.Sentence)
-			e.Requests = append(e.Requests, *h.denial)
+			h.sentence += " Before that, " + e.Sentence
 		}
+		e.Sentence, e.GVR, e.Subresource, e.Objects = h.sentence, f.gvrOf(h.object), "", h.graph
 		if h.act != nil {
-			e.Requests = append(e.Requests, *h.act)
+			act := f.answered(h.act)
+			e.Operations, e.Hops = append(e.Operations, *act.op), slices.Concat(e.Hops, act.hops)
 		}
 		return e
 	})

@@ -34,12 +34,14 @@ func judgeDeletionEnds(f *Facts) *tally {
 		due := f.due(began.At)
 		state, _ := o.before(due)
 		switch {
+		case f.loadDeleted(o, began):
+			t.rule(nil, rulingNone)
 		case ended <= due:
 			t.rule(nil, rulingRight)
 		case f.finish < due:
 			early++
 			t.rule(nil, rulingOut)
-		case f.loadDeleted(o, began), f.heldUp(o, due, map[*object]bool{}):
+		case f.heldUp(o, due, map[*object]bool{}):
 			t.rule(nil, rulingNone)
 		case isNamespace(state) && explains(state):
 			explained++

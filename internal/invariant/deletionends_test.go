@@ -52,6 +52,7 @@ func TestDeletionEnds(t *testing.T) {
 			change(40, "n", func(o *history.Object) { o.Conditions = nil }), fails},
 		{"another object has such a condition", born().mark(30, "o").change(31, "o", says("NamespaceContentRemaining")), fails},
 		{"the load deletes it", tell(name).put(10, configMap("x")).ask(30, "b", configMaps, 200, on("delete", "x")).mark(30.01, "x"), unexercised},
+		{"the load deletes it, and it goes", tell(name).put(10, configMap("x")).ask(30, "b", configMaps, 200, on("delete", "x")).mark(30.01, "x").remove(31, "x"), unexercised},
 		{"the load deletes another one", tell(name).put(10, configMap("x")).ask(30, "b", configMaps, 200, on("delete", "y")).mark(30.01, "x"), fails},
 		{"a fault is on until late", born().cut("b", "a", 20, 120).mark(30, "o").remove(179, "o"), passes},
 		{"the run ends too early after a fault", born().cut("b", "a", 20, 150).mark(30, "o"), want{outcome: OutcomeInconclusive, reason: "too early for 1 object"}},

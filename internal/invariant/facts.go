@@ -39,7 +39,7 @@ type Facts struct {
 	kinds        map[groupKind][]history.GVR   // the resources of a kind
 	requests     []history.Request             // by time
 	byID         map[string][]*history.Request // requests
-	removals     []*observation                // operations that may have deleted something
+	removals     map[string][]*observation     // operations that may have deleted something, by its name
 	overloads    []window                      // see indexOverload
 	overload     history.Time                  // total time in which the machine was overloaded
 	pressure     history.Pressure              // that the subject was really under
@@ -67,6 +67,7 @@ func NewFacts(h *history.History) *Facts {
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		setups: map[process]string{}, unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
+		removals: map[string][]*observation{},
 	}
 	for hash, d := range h.Documents {
 		f.documents[hash] = newDocument(d)

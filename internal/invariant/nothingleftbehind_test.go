@@ -60,7 +60,7 @@ func TestWhatWasLeftBehindUnasked(t *testing.T) {
 		Invariant: "NothingLeftBehind", Mechanism: MechanismController, Roles: RoleOlder, Wrong: "an object stayed when its namespace was gone",
 	}
 	e := verdictOf(t, s.h, "NothingLeftBehind").Evidence[0]
-	if e.Signature != want || e.Asked != "b" || len(e.Requests) != 1 || e.GVR != gadgets {
+	if e.Signature != want || e.Asked != "b" || len(e.Operations) != 1 || e.GVR != gadgets {
 		t.Errorf("%+v\n%+v", e.Signature, e)
 	}
 }

@@ -133,7 +133,7 @@ func TestAWrongfulDeletionIsSignedByTheAnswerThatMisled(t *testing.T) {
 		if got := c.evidence.Signature; got != c.want {
 			t.Errorf("%s: signature %+v, want %+v", name, got, c.want)
 		}
-		if len(c.evidence.Requests) != c.requests || len(c.evidence.Objects) != 2 || c.evidence.Objects[0].Name != "o" || c.evidence.Objects[1].Name != "x" {
+		if len(c.evidence.Operations) != c.requests || len(c.evidence.Objects) != 2 || c.evidence.Objects[0].Name != "o" || c.evidence.Objects[1].Name != "x" {
 			t.Errorf("%s: evidence %+v", name, c.evidence)
 		}
 		if strings.Contains(c.want.String(), "gadgets") {

@@ -55,7 +55,7 @@ func (f *Facts) indexOperations(h *history.History) {
 		o.situation = f.situate(o, o.window)
 		f.observations = append(f.observations, o)
 		if o.removes() {
-			f.removals = append(f.removals, o)
+			f.removals[op.Name] = append(f.removals[op.Name], o)
 		}
 		f.finish = max(f.finish, op.End)
 		if op.Failure != history.FailureCanceled {

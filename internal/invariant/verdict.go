@@ -91,19 +91,19 @@ type Evidence struct {
 	// them.
 	Resources      []string `json:"resources,omitempty"`
 	ResourcesTotal int      `json:"resourcesTotal,omitempty"`
-	// Operations are the one that is wrong, or two that contradict each other.
+	// Operations are the one that is wrong, or two that contradict each other. If a controller did
+	// harm, they are its requests: the one with the answer that misled it, and the one that did harm.
 	Operations []history.Operation `json:"operations,omitempty"`
 	// Candidates are the servers that could have served it.
 	Candidates []Candidate `json:"candidates,omitempty"`
-	// Hops are the servers' own records of the first operation, in time order.
+	// Hops are the servers' own records of the first operation, in time order, and of the second one
+	// if a controller did harm by it.
 	Hops []history.Hop `json:"hops,omitempty"`
 	// Difference is set if documents contradict each other.
 	Difference *Difference `json:"difference,omitempty"`
 	// Objects are those that a controller did harm to: the owners or the namespace first, then what
-	// belongs to them. Requests are those of the controller, by which it did so, and by which it was
-	// misled.
-	Objects  []history.Object  `json:"objects,omitempty"`
-	Requests []history.Request `json:"requests,omitempty"`
+	// belongs to them.
+	Objects []history.Object `json:"objects,omitempty"`
 	// Lifecycle is set if a change of a process is the violation.
 	Lifecycle *history.Lifecycle `json:"lifecycle,omitempty"`
 }
