@@ -78,9 +78,9 @@ func failureSentence(r RunReport, i Invariant) string {
 }
 
 // answers reports whether the evidence is about wrong answers to requests that a server could
-// serve. Other evidence is best told by its own sentence.
+// serve, and about nothing that followed from them. Other evidence is best told by its own sentence.
 func (e Evidence) answers() bool {
-	return e.Asked != "" && len(e.Resources) > 0 && len(e.Requests) == 1 && len(e.Candidates) > 0
+	return e.Signature.Wrong == "" && e.Asked != "" && len(e.Resources) > 0 && len(e.Requests) == 1 && len(e.Candidates) > 0
 }
 
 // answersSentence says "while b→a was cut, b answered 404 to 213 requests for X, which a was

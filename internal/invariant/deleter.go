@@ -182,7 +182,7 @@ func (t *tally) harmed(h harm) {
 		b.at, b.about = h.at, h.object.APIVersion+" "+h.object.Kind
 	case h.act != nil:
 		b.asked = h.act.Server
-		b.Roles = f.roleFor(h.act, h.unseen)
+		b.Signature = f.blind(h.act, h.unseen, h.wrong)
 	}
 	t.violation(b, func() Evidence {
 		var e Evidence
@@ -199,13 +199,15 @@ func (t *tally) harmed(h harm) {
 	})
 }
 
-// roleFor is the role of the server that a controller acted through, among those that serve a
-// resource.
-func (f *Facts) roleFor(act *history.Request, gvr history.GVR) Role {
+// blind is the signature of what a controller did that saw no object of a resource: under which
+// circumstances the server that it acted through may not have known that others serve the resource.
+func (f *Facts) blind(act *history.Request, gvr history.GVR, wrong string) Signature {
 	about := *act
 	about.GVR, about.Subresource = gvr, ""
 	o := f.answered(&about)
-	return f.role(o, f.candidates(o, o.situation))
+	s := f.signature(o, o.situation, wrong)
+	s.Mechanism, s.Answer, s.Way, s.Target = MechanismController, "", "", ""
+	return s
 }
 
 // deletedBy says by whom and through which server, for people.

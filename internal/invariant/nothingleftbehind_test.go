@@ -57,7 +57,8 @@ func TestWhatWasLeftBehindUnasked(t *testing.T) {
 	s := tell("NothingLeftBehind").runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").put(10, namespace("n")).put(11, left).mark(20, "n").
 		request(21, "b", cleaner, "update", history.GVR{}, "", "n", 200, finalize).remove(21.01, "n")
 	want := Signature{
-		Invariant: "NothingLeftBehind", Mechanism: MechanismController, Roles: RoleOlder, Wrong: "an object stayed when its namespace was gone",
+		Invariant: "NothingLeftBehind", Mechanism: MechanismController, Roles: RoleOlder, Reach: ReachAll, Since: SinceRecent,
+		Wrong: "an object stayed when its namespace was gone",
 	}
 	e := verdictOf(t, s.h, "NothingLeftBehind").Evidence[0]
 	if e.Signature != want || e.Asked != "b" || len(e.Operations) != 1 || e.GVR != gadgets {

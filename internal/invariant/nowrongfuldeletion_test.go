@@ -114,7 +114,7 @@ func TestAWrongfulDeletionIsSignedByTheAnswerThatMisled(t *testing.T) {
 	misled := Signature{
 		Invariant: "NoWrongfulDeletion", Mechanism: MechanismResource, Roles: RoleOlder, Answer: "404 resource", Way: WayAnswered, Reach: ReachAll, Wrong: wrong,
 	}
-	unknown := Signature{Invariant: "NoWrongfulDeletion", Mechanism: MechanismController, Roles: RoleOlder, Wrong: wrong}
+	unknown := Signature{Invariant: "NoWrongfulDeletion", Mechanism: MechanismController, Roles: RoleOlder, Reach: ReachAll, Wrong: wrong}
 	for name, c := range map[string]struct {
 		evidence Evidence
 		want     Signature
