@@ -81,6 +81,7 @@ var usual = map[string]invariant.Outcome{
 	"OrphansCollected":         invariant.OutcomeInconclusive,
 	"DeletionEnds":             invariant.OutcomeInconclusive,
 	"NoLostEvents":             invariant.OutcomeInconclusive, // there are no informers
+	"NoFieldLost":              invariant.OutcomeInconclusive, // etcd is not read
 }
 
 // upgraded is what a rolling upgrade comes to, on whatever it is run.

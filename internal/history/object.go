@@ -22,6 +22,10 @@ type Object struct {
 	// Conditions of a Namespace are the types of those that are true, such as
 	// "NamespaceContentRemaining". Others have none here.
 	Conditions []string `json:"conditions,omitempty"`
+	// Fields are the paths of all fields with a value, such as "spec.containers[0].image", without
+	// what servers write into metadata. They are empty if the type was unknown to the program that
+	// recorded it, and in histories of older runs.
+	Fields []string `json:"fields,omitempty"`
 }
 
 // Owner is an owner reference. An owner is identified by its UID.

@@ -48,7 +48,7 @@ func sample() *History {
 		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
 		Objects: []Object{{
 			Revision: 7, At: 3, Key: "/registry/configmaps/n/x", Gone: true, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", UID: "u",
-			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"},
+			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"}, Fields: []string{"data.x"},
 		}},
 		Requests: []Request{{
 			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},

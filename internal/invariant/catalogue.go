@@ -68,5 +68,6 @@ func All() []Invariant {
 		orphansCollected,
 		deletionEnds,
 		noLostEvents,
+		noFieldLost,
 	}
 }

@@ -24,6 +24,7 @@ type store struct {
 	mu      sync.Mutex
 	objects map[string]map[string]any
 	deleted []string // paths, with the propagation
+	written []string // updates and patches: method, path, media type and body
 	going   []string
 	uids    int
 }
@@ -49,6 +50,10 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		metadata["uid"] = fmt.Sprintf("uid-%d", s.uids)
 		s.objects[path+"/"+metadata["name"].(string)] = o
 		answer(http.StatusCreated, o)
+	case http.MethodPut, http.MethodPatch:
+		body, _ := io.ReadAll(r.Body)
+		s.written = append(s.written, strings.Join([]string{r.Method, path, r.Header.Get("Content-Type"), strings.TrimSpace(string(body))}, " "))
+		answer(http.StatusOK, s.objects[path])
 	case http.MethodDelete:
 		body, _ := io.ReadAll(r.Body)
 		var options struct{ PropagationPolicy string }
@@ -100,6 +105,13 @@ func (s *servers) Serving(name string) int {
 	}
 	return 1
 }
+
+func (s *servers) URL(name string) (string, error) {
+	s.asked = append(s.asked, "client of "+name)
+	return s.url, nil
+}
+
+func (*servers) Admin() *rest.Config { return &rest.Config{} }
 
 func (s *servers) Direct(name string) (*rest.Config, error) {
 	s.asked = append(s.asked, name)

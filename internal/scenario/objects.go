@@ -54,6 +54,9 @@ func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects
 func (plan *Plan) DeleteOwners(o Objects, how Propagation) {
 	plan.Add(Step{Action: DeleteOwners, Objects: &o, Propagation: how})
 }
+func (plan *Plan) RewriteObjects(o Objects, through string) {
+	plan.Add(Step{Action: RewriteObjects, Objects: &o, Server: through})
+}
 func (plan *Plan) DeleteNamespace(o Objects) { plan.Add(Step{Action: DeleteNamespace, Objects: &o}) }
 
 // Collect waits until controllers have deleted what has to go, for no longer than they may take.
@@ -72,8 +75,10 @@ func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
 func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
 
 // ReadsEtcd reports whether the plan is about what exists in etcd, so that the run has to read it:
-// there are controllers, or informers.
-func (plan *Plan) ReadsEtcd() bool { return plan.Informers || plan.HasControllers() }
+// there are controllers, informers, or objects for them.
+func (plan *Plan) ReadsEtcd() bool {
+	return plan.Informers || slices.ContainsFunc(plan.Steps, Step.AboutControllers)
+}
 
 // ControllerVersions lists the versions of kube-controller-manager that the plan needs, each once,
 // in order of first use.
@@ -95,6 +100,8 @@ func (s *State) changeObjects(step Step) error {
 	name := step.Objects.Name
 	created := slices.Contains(s.objects, name)
 	switch {
+	case step.Action == RewriteObjects && s.server(step.Server) == nil:
+		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
 	case step.Action != CreateObjects && !created:
 		return fmt.Errorf("%s: no step before has created %s", step.Action, name)
 	case step.Action == CreateObjects && created:
@@ -121,5 +128,5 @@ func (s *State) control(step Step) error {
 
 // AboutControllers reports whether the step is about controllers, or about objects for them.
 func (s Step) AboutControllers() bool {
-	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects}, s.Action)
+	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
 }

@@ -12,7 +12,7 @@ func TestObjectsAndControllersInAPlan(t *testing.T) {
 	create := Step{Action: CreateObjects, Objects: o}
 	whole := []Step{
 		{Action: StartControllers, Version: "v1.36.3"}, {Action: StartControllers, Version: "v1.36.3", Server: "b"}, create,
-		{Action: DeleteOwners, Objects: o, Propagation: Orphan}, {Action: DeleteOwners, Objects: o, Propagation: Foreground},
+		{Action: RewriteObjects, Objects: o, Server: "b"}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}, {Action: DeleteOwners, Objects: o, Propagation: Foreground},
 		{Action: DeleteNamespace, Objects: o}, {Action: CollectObjects, For: time.Minute}, create, {Action: StopControllers},
 	}
 	plan := Plan{Servers: stateServers, Steps: whole}

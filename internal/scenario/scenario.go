@@ -108,6 +108,8 @@ const (
 	CreateObjects    Action = "create-objects"   // create Step.Objects
 	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
+	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
+	RewriteObjects Action = "rewrite-objects"
 	// CollectObjects waits until controllers have deleted what has to go, for Step.For at most.
 	CollectObjects Action = "collect-objects"
 )
@@ -152,7 +154,7 @@ func (d Definition) String() string {
 
 // Disturbs reports whether the step changes or harms the cluster. Objects are what a cluster is for.
 func (s Step) Disturbs() bool {
-	return !slices.Contains([]Action{Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects}, s.Action)
+	return !slices.Contains([]Action{Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
 }
 
 // String is the sentence that reports show.
@@ -197,6 +199,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("delete the owners in %s, propagation %s", s.Objects.Name, s.Propagation)
 	case DeleteNamespace:
 		return fmt.Sprintf("delete namespace %s", s.Objects.Name)
+	case RewriteObjects:
+		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
 	case CollectObjects:
 		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
 	case BreakDiscovery:

@@ -23,6 +23,8 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 		return e.Objects.Create(ctx, *s.Objects)
 	case scenario.DeleteOwners:
 		return e.Objects.DeleteOwners(ctx, *s.Objects, s.Propagation)
+	case scenario.RewriteObjects:
+		return e.Objects.Rewrite(ctx, *s.Objects, s.Server)
 	case scenario.DeleteNamespace:
 		return e.Objects.DeleteNamespace(ctx, *s.Objects)
 	}

@@ -56,6 +56,9 @@ type Objects interface {
 	Create(ctx context.Context, o scenario.Objects) error
 	// DeleteOwners asks for the deletion of the owners, and does not wait for it.
 	DeleteOwners(ctx context.Context, o scenario.Objects, how scenario.Propagation) error
+	// Rewrite reads the owners through a server, as its clients reach it, and updates and patches them
+	// in every way. It is not an error if the server refuses that.
+	Rewrite(ctx context.Context, o scenario.Objects, through string) error
 	// DeleteNamespace asks for the deletion of the namespace, and does not wait for it.
 	DeleteNamespace(ctx context.Context, o scenario.Objects) error
 	// Collected reports whether all that has to go, by the deletions so far, is gone.
@@ -192,7 +195,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
 	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.DeleteOwners, scenario.DeleteNamespace,
-		scenario.CollectObjects:
+		scenario.RewriteObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.BreakDiscovery:
 		return e.breakDiscovery(s)

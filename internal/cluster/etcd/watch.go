@@ -216,7 +216,7 @@ func (w *watcher) take(e event) {
 			w.why = cmp.Or(w.why, fmt.Errorf("decode %s of revision %d from etcd: %w", key, e.KV.ModRevision, err))
 			return
 		}
-		o.Key = key
+		o.Key, o.Fields = key, fieldsOf(e.KV.Value)
 		w.known[key] = o
 	}
 	o.Revision, o.At = e.KV.ModRevision, w.now()

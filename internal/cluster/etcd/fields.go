@@ -1,0 +1,62 @@
+package etcd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// fieldsOf are the paths of all fields of an object that have a value, as etcd keeps it, sorted:
+// "data.x", "spec.containers[0].image". What servers write into metadata by themselves is left out.
+// It is nil if the type is not known here: types in protobuf are those of the newest k8s.io/api that
+// this program is built with, and fields that are newer than that are missing.
+func fieldsOf(value []byte) []string {
+	var content map[string]any
+	if bytes.HasPrefix(value, protobufPrefix) {
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(value, nil, nil)
+		if err != nil {
+			return nil
+		}
+		if content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(o); err != nil {
+			return nil
+		}
+	} else if json.Unmarshal(value, &content) != nil {
+		return nil
+	}
+	delete(content, "apiVersion") // those in protobuf have none
+	delete(content, "kind")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		maps.DeleteFunc(metadata, func(name string, _ any) bool { return slices.Contains(ofServers, name) })
+	}
+	var paths []string
+	addFields("", content, &paths)
+	slices.Sort(paths)
+	return paths
+}
+
+// ofServers are the fields of metadata that servers write by themselves.
+var ofServers = []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid"}
+
+func addFields(path string, value any, paths *[]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, field := range v {
+			if path != "" {
+				name = path + "." + name
+			}
+			addFields(name, field, paths)
+		}
+	case []any:
+		for i, item := range v {
+			addFields(fmt.Sprintf("%s[%d]", path, i), item, paths)
+		}
+	case nil: // a field without a value
+	default:
+		*paths = append(*paths, path)
+	}
+}

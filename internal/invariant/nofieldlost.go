@@ -1,0 +1,157 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// noFieldLost holds every write that removes nothing: the patches of the load, and the updates and
+// patches of steps, which write what they have read. It compares the fields of the object in etcd
+// before and after the write.
+//
+// A server that serves a kind itself, in a version without some field, loses that field by
+// Kubernetes' own design: it does not know the field, and the Mixed Version Proxy does not pass on
+// requests for kinds that the asked server serves. Kubernetes' documentation of upgrades says to use
+// no new fields before all servers are upgraded. So such a write is out of judgement. A write that
+// was passed on is not: the peer handled it, and the proxy must not change it.
+var noFieldLost = Invariant{
+	Name:  "NoFieldLost",
+	Grade: GradeCore,
+	Sentence: "A patch, and an update that writes what was read, loses no field of the object that it does not name, whichever server passes " +
+		"it on.",
+	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, which knows all fields; Kubernetes API concepts, " +
+		"updates and patches",
+	judge: judgeNoFieldLost,
+}
+
+// seenLate is how long after a change the run may see it in etcd.
+const seenLate = 5 * time.Second
+
+func judgeNoFieldLost(f *Facts) *tally {
+	t := newTally(f)
+	writes := f.writesByName()
+	crossed, designed := 0, 0
+	for _, o := range f.objects.all {
+		for i := 1; i < len(o.changes); i++ {
+			before, after := o.changes[i-1], o.changes[i]
+			if after.Gone {
+				continue
+			}
+			keeping, others := f.writersOf(writes[after.Name], before, after)
+			if len(keeping) == 0 {
+				continue // no write that must lose nothing
+			}
+			if len(before.Fields) == 0 || len(after.Fields) == 0 {
+				t.rule(nil, rulingUnknown)
+				continue
+			}
+			lost := lostFields(before, after)
+			switch {
+			case len(lost) == 0:
+				t.rule(nil, rulingRight)
+				if slices.ContainsFunc(keeping, func(w *observation) bool { return w.skewed() }) {
+					crossed++
+				}
+			case others:
+				t.rule(nil, rulingOut) // another client may have removed the field
+			case slices.ContainsFunc(keeping, f.olderItself):
+				designed++
+				t.rule(nil, rulingOut)
+			default:
+				t.rule(nil, rulingWrong)
+				t.lostField(keeping[len(keeping)-1], before, after, lost)
+			}
+		}
+	}
+	t.fact("writes of what the asked server does not serve, with all fields kept", crossed)
+	t.fact("writes by which a server lost fields that are newer than itself", designed)
+	if t.verdict.Checked > 0 && crossed == 0 && t.verdict.Violations == 0 {
+		t.doubt("no update and no patch of what the asked server does not serve was judged")
+	}
+	return t
+}
+
+// lostFields are the fields that an object had before a change and not after it.
+func lostFields(before, after history.Object) []string {
+	return slices.DeleteFunc(slices.Clone(before.Fields), func(path string) bool { return slices.Contains(after.Fields, path) })
+}
+
+// write is a request that may have changed an object. It keeps if it must not lose any field.
+type write struct {
+	*observation
+	keeps bool
+}
+
+// writesByName are the requests that may have changed an object, by its name.
+func (f *Facts) writesByName() map[string][]write {
+	all := map[string][]write{}
+	add := func(o *observation, keeps bool) {
+		if dryRun(o.op) || !carriedOut(o.op.Status) {
+			return
+		}
+		keeps = keeps && o.op.Subresource == "" && succeeded(o.op.Status)
+		all[o.op.Name] = append(all[o.op.Name], write{o, keeps})
+	}
+	for _, o := range f.observations {
+		if changesFields(o.op.Verb) {
+			add(o, o.op.Verb == "patch")
+		}
+	}
+	for i := range f.requests {
+		if q := &f.requests[i]; !q.Rerouted && changesFields(q.Verb) {
+			add(f.answered(q), q.Own)
+		}
+	}
+	return all
+}
+
+// changesFields reports whether a request of this verb may change fields of an object that exists.
+func changesFields(verb string) bool { return verb == "update" || verb == "patch" }
+
+// writersOf are the writes that keep all fields and may have made a change of an object, and whether
+// there are others that may have.
+func (f *Facts) writersOf(candidates []write, before, after history.Object) (keeping []*observation, others bool) {
+	during := window{later(before.At, -seenLate), later(after.At, settle)}
+	for _, w := range candidates {
+		if !during.overlaps(w.window) || !f.isOf(w.op.GVR, after) || w.op.Namespace != after.Namespace {
+			continue
+		}
+		if w.keeps {
+			keeping = append(keeping, w.observation)
+		}
+		others = others || !w.keeps
+	}
+	return keeping, others
+}
+
+// olderItself reports whether the asked server served the resource itself, while a server of a newer
+// version served it too.
+func (f *Facts) olderItself(o *observation) bool {
+	if o.local != claimYes {
+		return false
+	}
+	asked := o.asked.line.at(o.op.Start).behaves()
+	return slices.ContainsFunc(o.capable, func(p peer) bool {
+		other := p.server.line.at(o.op.Start).behaves()
+		return semver.IsValid(asked) && semver.IsValid(other) && semver.Compare(asked, other) < 0
+	})
+}
+
+// lostField counts a write by which an object lost fields.
+func (t *tally) lostField(o *observation, before, after history.Object, lost []string) {
+	const wrong = "a field was lost"
+	b := t.breach(o, o.situation, wrong, wrong+" by "+o.op.Verb+" of "+titled(after))
+	t.violation(b, func() Evidence {
+		e := t.facts.show(o, o.situation, answer(o.op))
+		e.Sentence += fmt.Sprintf(" %s, which had been written in revision %d, lost %s in revision %d, at %s; the request does not name it.",
+			titled(after), before.Revision, abridged(strings.Join(lost, ", ")), after.Revision, clock(after.At))
+		e.Objects = []history.Object{before, after}
+		return e
+	})
+}

@@ -1,0 +1,39 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var storageVersion = scenario.Scenario{
+	Name: "storage-version",
+	Happens: "Only the first server runs TO. Objects of kinds that only the first serves, and of one that all serve, are created through it. " +
+		"They are read, updated and patched in every way through each of the others, and again after the first was restarted.",
+	Holds:            "No write loses a field that it does not name: what is in etcd has every field that the object had before.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, and that knows all fields",
+	About:            []string{"NoFieldLost"},
+	MinServers:       2,
+	NeedsTwoVersions: true,
+	Family:           scenario.Controllers,
+	Limits: scenario.Limits{
+		Backends: []string{scenario.BackendLocal},
+		Reason:   "because only there the run reads etcd",
+	},
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoFalseNotFound"}},
+	Plan: planned(firstTo, pressure{Operations: 1000, Owners: 3}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		kept := scenario.Objects{Name: "kept", Dependents: 1}
+		plan.Settle(2 * time.Second)
+		plan.CreateObjects(kept)
+		rewrite := func() {
+			for _, server := range plan.Names()[1:] {
+				plan.RewriteObjects(kept, server)
+			}
+			plan.Soak(5 * time.Second)
+		}
+		rewrite()
+		plan.Restart("a")
+		plan.Settle(5 * time.Second)
+		rewrite()
+	}),
+}
