@@ -26,7 +26,7 @@ type UpstreamTests struct {
 	Kind string `json:"kind"`
 	// Metadata says what was tested, when, and by what.
 	Metadata UpstreamMetadata `json:"metadata"`
-	// Result is "failed" if a spec failed that passes directly, or a server crashed; else
+	// Result is "failed" if a spec failed that passes directly, or an invariant was violated; else
 	// "inconclusive" if something was not run, or proves nothing; else "passed".
 	Result Result `json:"result"`
 	// Sentence says in one sentence what it came to.
@@ -80,8 +80,8 @@ type UpstreamRun struct {
 	Subject string `json:"subject"`
 	// Directory holds history, logs and report, relative to this file.
 	Directory string `json:"directory"`
-	// Crashed is what the run's report says of servers that ended by themselves; empty if none did.
-	Crashed string `json:"crashed,omitempty"`
+	// Violated are the invariants that the run violated, and that count on its path.
+	Violated []string `json:"violated,omitempty"`
 	// Trouble is why the run is not complete; empty if it is.
 	Trouble string `json:"trouble,omitempty"`
 	// DurationSeconds is how long the run took.
@@ -189,17 +189,18 @@ func (u UpstreamTests) Count(class SpecClass) (n int) {
 	return n
 }
 
-// trouble is why the runs prove less than they should, and crashed whose servers crashed.
-func (u UpstreamTests) trouble() (trouble, crashed string) {
+// trouble is why the runs prove less than they should; violated are the invariants that the run on
+// the path that is tested violated.
+func (u UpstreamTests) trouble() (trouble string, violated []string) {
 	for _, r := range u.Runs {
 		if r.Trouble != "" && trouble == "" {
 			trouble = fmt.Sprintf("the run on the path %s is not complete: %s", r.Path, firstLine(r.Trouble))
 		}
-		if r.Crashed != "" && r.Path == u.Metadata.Path && crashed == "" {
-			crashed = r.Crashed
+		if r.Path == u.Metadata.Path {
+			violated = append(violated, r.Violated...)
 		}
 	}
-	return trouble, crashed
+	return trouble, violated
 }
 
 func (u UpstreamTests) conclusion() (Result, string) {
@@ -215,10 +216,10 @@ func (u UpstreamTests) conclusion() (Result, string) {
 	told += alsoCounted(unknown, "failed, and whether they pass directly is not known") + alsoCounted(u.Count(ClassExpected), "failed as expected") +
 		alsoCounted(u.Count(ClassStale), "passed that were expected to fail") + alsoCounted(u.Count(ClassSkipped), "skipped themselves") +
 		alsoCounted(notRun, "not run")
-	trouble, crashed := u.trouble()
+	trouble, violated := u.trouble()
 	switch {
-	case crashed != "":
-		return ResultFailed, "a server crashed: " + firstLine(crashed) + "; " + told
+	case len(violated) > 0:
+		return ResultFailed, "the run violated " + strings.Join(violated, ", ") + "; " + told
 	case failed > 0:
 		return ResultFailed, told
 	case trouble != "":

@@ -21,7 +21,7 @@ func upstreamStory() UpstreamTests {
 		},
 		Runs: []UpstreamRun{
 			{Path: PathDirect, Subject: "none", Directory: "direct", DurationSeconds: 150},
-			{Path: PathOld, Subject: "builtin", Directory: "old", DurationSeconds: 170},
+			{Path: PathOld, Subject: "builtin", Directory: "old", Violated: []string{"NoCrash"}, DurationSeconds: 170},
 		},
 		Specs: []UpstreamSpec{
 			{Name: "fails", Outcome: SpecFailed, Direct: SpecPassed, Message: "got 404 <script>\nat x.go:7", DurationSeconds: 3},
@@ -82,8 +82,8 @@ func TestUpstreamConclusions(t *testing.T) {
 		"the run was cut short":             {runs: []UpstreamRun{{Path: PathOld, Trouble: "interrupted"}}, specs: []UpstreamSpec{passed}, want: ResultInconclusive},
 		"the direct run was cut short":      {runs: []UpstreamRun{{Path: PathDirect, Trouble: "interrupted"}}, specs: []UpstreamSpec{passed}, want: ResultInconclusive},
 		"cut short, and one failed":         {runs: []UpstreamRun{{Path: PathOld, Trouble: "interrupted"}}, specs: []UpstreamSpec{failed}, want: ResultFailed},
-		"a server crashed":                  {runs: []UpstreamRun{{Path: PathOld, Crashed: "b ended"}}, specs: []UpstreamSpec{passed}, want: ResultFailed},
-		"a server without a proxy crashed":  {runs: []UpstreamRun{{Path: PathDirect, Crashed: "b ended"}}, specs: []UpstreamSpec{passed}, want: ResultPassed},
+		"an invariant was violated":         {runs: []UpstreamRun{{Path: PathOld, Violated: []string{"NoCrash"}}}, specs: []UpstreamSpec{passed}, want: ResultFailed},
+		"one was violated without a proxy":  {runs: []UpstreamRun{{Path: PathDirect, Violated: []string{"NoCrash"}}}, specs: []UpstreamSpec{passed}, want: ResultPassed},
 		"on the direct path, one failed":    {path: PathDirect, specs: []UpstreamSpec{{Name: "p", Outcome: SpecPassed}, {Name: "q", Outcome: SpecFailed}}, want: ResultPassed},
 		"on the direct path, most failed":   {path: PathDirect, specs: []UpstreamSpec{{Name: "q", Outcome: SpecFailed}}, want: ResultInconclusive},
 		"passed only by way of the proxy":   {specs: []UpstreamSpec{{Name: "q", Outcome: SpecPassed, Direct: SpecFailed}}, want: ResultPassed},
