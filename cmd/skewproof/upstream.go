@@ -26,7 +26,7 @@ The paths old and balancer run the path direct first, or take its results from -
 of API objects that need no node; docs/upstream-e2e.md says which, and which are expected to fail. There is a kube-controller-manager, and no
 scheduler, kubelet or network. The binaries are built from the published Go modules (5 minutes for e2e.test, once).
 
-Exit codes: 1 if a spec failed that passes directly, or a server crashed; 2 if something was not run, or proves nothing.`,
+Exit codes: 1 if a spec failed that passes directly, or the run violated an invariant (a server crashed, controllers did harm); 2 if something was not run, or proves nothing.`,
 		Example: `  skewproof upstream-e2e --path direct --out _out/direct
   skewproof upstream-e2e --path old --subject reference --direct _out/direct
   skewproof upstream-e2e --path balancer --subject builtin

@@ -13,7 +13,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/run"
@@ -103,7 +102,9 @@ func (u *Upstream) Run(ctx context.Context) (reports.UpstreamTests, error) {
 }
 
 // carryOutRuns carries out the runs and fills in the report.
-func (u *Upstream) carryOutRuns(ctx context.Context, report *reports.UpstreamTests, runs []upstreamRun, chosen []string, direct map[string]upstreame2e.Result) {
+func (u *Upstream) carryOutRuns(
+	ctx context.Context, report *reports.UpstreamTests, runs []upstreamRun, chosen []string, direct map[string]upstreame2e.Result,
+) {
 	tasks := make([]task, len(runs))
 	for i, r := range runs {
 		tasks[i] = taskOf(r.plan, filepath.Join(u.Out, r.path))
@@ -113,7 +114,7 @@ func (u *Upstream) carryOutRuns(ctx context.Context, report *reports.UpstreamTes
 		r := runs[i]
 		done := reports.UpstreamRun{Path: r.path, Subject: r.subject, Directory: r.path, DurationSeconds: reports.SecondsOf(f.Took)}
 		results, err := upstreame2e.ReadResultsFile(run.Dir(tasks[i].spec.Out).TestResults())
-		done.Crashed, done.Trouble = crashed(f.Report), cmp.Or(f.Problem, results.Setup, tooShort(r.plan, f.Report, results))
+		done.Violated, done.Trouble = violated(r.path, f.Report), cmp.Or(f.Problem, results.Setup, tooShort(r.plan, f.Report, results))
 		if err != nil {
 			done.Trouble = cmp.Or(done.Trouble, err.Error())
 		}
@@ -250,82 +251,18 @@ func (u *Upstream) command(r upstreamRun) []string {
 	return words
 }
 
-// happens says by path what is done.
-var happens = map[string]string{
-	reports.PathDirect: "Kubernetes' own tests are clients of the second server, which runs FROM. Only the first server runs TO. No server has a proxy.",
-	reports.PathOld:    "Kubernetes' own tests are clients of the second server, which runs FROM. Only the first server runs TO.",
-	reports.PathBalancer: "Kubernetes' own tests reach the servers through a load balancer, while the servers are replaced one after the other by a newer " +
-		"version.",
-}
-
-// upstreamPlan is the plan of a run on a path.
-func upstreamPlan(path, from, to, tests string, chosen []string) scenario.Plan {
-	upgrade := path == reports.PathBalancer
-	through := "b"
-	if upgrade {
-		through = ""
-	}
-	p := scenario.Parameters{Servers: 3, From: from, To: to, Bounds: history.DefaultBounds}
-	plan := p.Cluster(func(i int) string {
-		if i == 0 && !upgrade {
-			return to
-		}
-		return from
-	})
-	plan.Settle(2 * time.Second)
-	plan.StartControllers(from, through)
-	plan.StartTests(tests, through, scenario.Tests{Specs: chosen})
-	if upgrade {
-		for _, server := range plan.Names() {
-			plan.Soak(pace(len(chosen)))
-			plan.Replace(server, to)
-		}
-	}
-	plan.AwaitTests(testsLimit)
-	return *plan
-}
-
-// pace is how long a rolling upgrade waits before each server, so that it is over before the tests
-// are: they take two seconds a spec or more.
-func pace(specs int) time.Duration {
-	return min(max(time.Duration(specs)*time.Second/6, 2*time.Second), 30*time.Second)
-}
-
-// tooShort says that the tests had ended before the upgrade had; empty if they had not.
-func tooShort(plan *run.Plan, report *reports.RunReport, results upstreame2e.Results) string {
+// violated are the core invariants that a run violated, and that count on its path. Without a proxy,
+// controllers may do harm: that is why there is one. A crash always counts.
+func violated(path string, report *reports.RunReport) (names []string) {
 	if report == nil {
-		return ""
+		return nil
 	}
-	var tests, upgraded reports.Seconds
-	for i, s := range report.Steps {
-		switch {
-		case i >= len(plan.Schedule.Steps):
-		case plan.Schedule.Steps[i].Action == scenario.StartTests:
-			tests = s.EndSeconds
-		case plan.Schedule.Steps[i].Action == scenario.Replace:
-			upgraded = s.EndSeconds
+	for _, name := range report.InProfile(invariant.GradeCore).Violated {
+		if path != reports.PathDirect || name == "NoCrash" {
+			names = append(names, name)
 		}
 	}
-	if ended := tests + reports.SecondsOf(results.Took); ended < upgraded {
-		return fmt.Sprintf("the tests had ended after %.0f s, and the rolling upgrade after %.0f s: choose more specs, or leave --focus out", ended, upgraded)
-	}
-	return ""
-}
-
-// crashed is what a run's report says of servers that ended by themselves; empty if none did.
-func crashed(report *reports.RunReport) string {
-	if report == nil {
-		return ""
-	}
-	for _, i := range report.Invariants {
-		if i.Name == "NoCrash" && i.Outcome == invariant.OutcomeFail {
-			if len(i.Evidence) > 0 {
-				return i.Evidence[0].Sentence
-			}
-			return i.Sentence
-		}
-	}
-	return ""
+	return names
 }
 
 // counts says in words what the chosen specs came to.

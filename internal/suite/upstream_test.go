@@ -226,3 +226,21 @@ func TestACommandLineRepeatsARunOfKubernetesTests(t *testing.T) {
 		}
 	}
 }
+
+// What the run itself violates counts, too; directly, only a crash does.
+func TestViolationsBesideKubernetesTests(t *testing.T) {
+	beyond := core("Available", invariant.OutcomeFail)
+	beyond.Grade = invariant.GradeExtended
+	judged := report(invariant.OutcomeFail, core("NoCrash", invariant.OutcomeFail), core("NoWrongfulDeletion", invariant.OutcomeFail), beyond)
+	if got := violated(reports.PathDirect, judged); !slices.Equal(got, []string{"NoCrash"}) {
+		t.Errorf("directly: %q", got)
+	}
+	for _, path := range []string{reports.PathOld, reports.PathBalancer} {
+		if got := violated(path, judged); !slices.Equal(got, []string{"NoCrash", "NoWrongfulDeletion"}) {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if got := violated(reports.PathOld, nil); got != nil {
+		t.Errorf("a run without a report: %q", got)
+	}
+}
