@@ -16,8 +16,9 @@ import (
 )
 
 // Cluster is what the executor of steps (package step) needs of a backend. What only some backends
-// can do is in interfaces of their own: [Advertiser], [Configurer], [Controllers], [DiscoveryBreaker],
-// [Extender], [Queuer], [Tester], [Witness]; what only real requests need is in [Reachable].
+// can do is in interfaces of their own: [Advertiser], [Balancer], [Configurer], [Controllers],
+// [DiscoveryBreaker], [Extender], [Queuer], [Tester], [Witness]; what only real requests need is in
+// [Reachable].
 //
 // Start comes first, once; only [Configurer.Configure] and [Configurer.Dialled] may precede it.
 //
@@ -100,6 +101,12 @@ type Advertiser interface {
 	// Advertised is the host:port in the endpoint lease of a server. It is empty if there is none, or
 	// an expired one. It may be called concurrently.
 	Advertised(ctx context.Context, server string) (string, error)
+}
+
+// Balancer is a [Cluster] with a load balancer over all servers.
+type Balancer interface {
+	// BalancerURL is what clients dial to reach the load balancer.
+	BalancerURL() string
 }
 
 // DiscoveryBreaker is a [Cluster] that can let discovery documents of a server fail for its peers.

@@ -63,9 +63,12 @@ type Plan struct {
 	Servers []Server `json:"servers"`
 	Steps   []Step   `json:"steps"`
 	// Traffic is the load; the zero value is the general one.
-	Traffic  Traffic          `json:"traffic,omitempty"`
-	Pressure history.Pressure `json:"pressure"`
-	Bounds   history.Bounds   `json:"bounds"`
+	Traffic Traffic `json:"traffic,omitempty"`
+	// Informers is true if informers run beside the load, from its beginning to its end: through every
+	// server and through the load balancer, for each resource of owners ([Objects]).
+	Informers bool             `json:"informers,omitempty"`
+	Pressure  history.Pressure `json:"pressure"`
+	Bounds    history.Bounds   `json:"bounds"`
 }
 
 // Server is an apiserver of the plan.
