@@ -74,13 +74,21 @@ func (o Object) Title() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// State says what became of it, for people: "being deleted, waits for foregroundDeletion".
-func (o Object) State() string {
-	state := "exists"
+// Fate is what became of it, in a word: "exists", "deleting" or "removed".
+func (o Object) Fate() string {
 	switch {
 	case o.Gone:
-		state = "removed"
+		return "removed"
 	case o.Deleting:
+		return "deleting"
+	}
+	return "exists"
+}
+
+// State says what became of it, for people: "being deleted, waits for foregroundDeletion".
+func (o Object) State() string {
+	state := o.Fate()
+	if state == "deleting" {
 		state = "being deleted"
 	}
 	if len(o.Finalizers) > 0 && !o.Gone {

@@ -19,7 +19,7 @@ func TestHarmIsShownWithItsObjects(t *testing.T) {
 	}})
 	page := strings.Join(strings.Fields(text(render(t, r))), " ")
 	junit := parseJUnit(t, r).TestSuites[0].TestCases[0].Failure.Description
-	if want := "Namespace n → ConfigMap n/x, ConfigMap n/y"; !strings.Contains(page, want) {
+	if want := "Namespace n deleting → ConfigMap n/x removed ConfigMap n/y exists"; !strings.Contains(page, want) {
 		t.Errorf("the page does not draw %q", want)
 	}
 	for _, want := range []string{

@@ -58,6 +58,15 @@ func TestPredicatesAreNarrow(t *testing.T) {
 	document := invariant.Signature{
 		Invariant: "DiscoveryComplete", Mechanism: invariant.MechanismDiscovery, Answer: "200", Way: invariant.WayAnswered, Wrong: "/apis lacks what is served",
 	}
+	const deleted = "an object was deleted whose owner exists"
+	misled := invariant.Signature{
+		Invariant: "NoWrongfulDeletion", Mechanism: invariant.MechanismResource, Roles: invariant.RoleOlder, Answer: "404 resource", Way: invariant.WayAnswered,
+		Reach: invariant.ReachAll, Wrong: deleted,
+	}
+	blind := invariant.Signature{
+		Invariant: "NothingLeftBehind", Mechanism: invariant.MechanismController, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
+		Wrong: "an object stayed when its namespace was gone",
+	}
 	flags := invariant.Signature{Invariant: "ConfigurationTakesEffect", Mechanism: invariant.MechanismConfiguration}
 	with := func(s invariant.Signature, changes ...change) invariant.Signature {
 		for _, c := range changes {
@@ -105,6 +114,15 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"404 while another is out of reach", 0, with(whole, elsewhere(invariant.ObstacleProcess))},
 		{"404 for a peer without etcd, after another server restarted", 1, with(whole, before(invariant.ObstacleEtcd), changed(invariant.ChangeOther))},
 		{"404 for a peer without etcd", 0, with(whole, before(invariant.ObstacleEtcd))},
+		{"a controller that deletes after such a 404", 1, with(misled, cut, changed(invariant.ChangeOther))},
+		{"a controller that deletes after a 404 without a reason", 0, misled},
+		{"a controller that deletes after a 404 while the link is cut", 0, with(misled, cut)},
+		{"a controller that deletes after 500", 0, with(misled, cut, changed(invariant.ChangeOther), status("500"))},
+		{"a controller that deletes after a peer's 404", 0, with(misled, cut, changed(invariant.ChangeOther), passedOn)},
+		{"a controller that deletes, and no wrong answer", 1, with(misled, func(s *invariant.Signature) { s.Mechanism, s.Answer, s.Way = invariant.MechanismController, "", "" }, cut, changed(invariant.ChangeOther))},
+		{"a controller that leaves an object behind", 1, with(blind, cut, changed(invariant.ChangeOther))},
+		{"a controller that leaves an object behind without a reason", 0, blind},
+		{"a controller that does so late", 0, with(blind, of("DeletionEnds"), wrong("a deletion does not end"), cut, changed(invariant.ChangeOther))},
 		{"the same with 500", 0, with(whole, cut, status("500"), changed(invariant.ChangeOther))},
 		{"merged discovery forgets likewise", 1, with(document, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
 		{"merged discovery forgets without a reason", 0, document},

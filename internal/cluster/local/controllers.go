@@ -20,6 +20,9 @@ const (
 	ProgramControllers = "kube-controller-manager"
 	controllersUser    = "system:kube-controller-manager" // RBAC's default roles are bound to it
 	controllersTimeout = 90 * time.Second
+	// controllersRestarts is how often it may end by itself until the run is over. It ends whenever a
+	// connection breaks while it starts its controllers.
+	controllersRestarts = 5
 )
 
 // controllersHost is the /30 between the run and the host of the controllers: the one before those
@@ -35,6 +38,8 @@ type controllers struct {
 	mu      sync.Mutex
 	host    *sandbox.Host // nil before it is needed
 	program *dependency   // nil if it does not run
+	again   int           // how often it was started again, since the run asked for it
+	begin   func() (*process, error)
 }
 
 // StartControllers implements [cluster.Controllers].
@@ -73,12 +78,40 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
 	defer client.CloseIdleConnections()
+	r.again = 0
+	r.begin = func() (*process, error) {
+		return startProcess(ProgramControllers, binary, ControllersArguments(files), files.log("controllers"), r.host.Start)
+	}
 	program, err := c.startDependency(ctx, start{
 		name: ProgramControllers, binary: binary, args: ControllersArguments(files), log: "controllers", on: r.host.Start,
-		ready: "https://" + controllersAddress.String() + "/healthz", client: client, limit: controllersTimeout,
+		ready: "https://" + controllersAddress.String() + "/healthz", client: client, limit: controllersTimeout, ended: c.restartControllers,
 	})
 	r.program = program
 	return err
+}
+
+// restartControllers starts the program again after it ended by itself, as a kubelet does with its
+// static pod.
+func (c *Cluster) restartControllers(ended *dependency) {
+	r := &c.controllers
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.program != ended {
+		return
+	}
+	if r.again++; r.again > controllersRestarts {
+		c.failed(ended)
+		return
+	}
+	how, _ := ended.Exit()
+	c.config.Status("%s ended by itself (%s): start it again, as a kubelet does", ended.name, how)
+	p, err := r.begin()
+	if err != nil {
+		c.config.Failed(ended.name, fmt.Errorf("start %s again: %w", ended.name, err))
+		return
+	}
+	r.program = &dependency{process: p}
+	go r.program.watch(c.restartControllers)
 }
 
 // prepareControllers makes the host and the certificates, once.

@@ -40,6 +40,8 @@ type start struct {
 	ready  string
 	client *http.Client
 	limit  time.Duration
+	// ended is called if it ends by itself after it was ready; nil: the run is over then.
+	ended func(*dependency)
 }
 
 // startDependency starts a program and returns when it is ready. The program is returned, and may
@@ -54,17 +56,26 @@ func (c *Cluster) startDependency(ctx context.Context, s start) (*dependency, er
 	group.Add(p)
 	err = group.AwaitReady(ctx, p, s.limit, func(ctx context.Context) error { return lifecycle.Get(ctx, s.client, s.ready, io.Discard) })
 	if err == nil {
-		go c.watch(d)
+		ended := s.ended
+		if ended == nil {
+			ended = c.failed
+		}
+		go d.watch(ended)
 	}
 	return d, err
 }
 
-// watch tells the run if a dependency ends by itself: no server is to blame after that.
-func (c *Cluster) watch(d *dependency) {
+// watch calls a function if the program ends by itself.
+func (d *dependency) watch(ended func(*dependency)) {
 	<-d.done
 	if !d.expected.Load() {
-		c.config.Failed(d.name, fmt.Errorf("%s ended though nobody had asked it to: %s", d.name, lifecycle.Ending(d.process)))
+		ended(d)
 	}
+}
+
+// failed tells the run that a dependency ended by itself: no server is to blame after that.
+func (c *Cluster) failed(d *dependency) {
+	c.config.Failed(d.name, fmt.Errorf("%s ended though nobody had asked it to: %s", d.name, lifecycle.Ending(d.process)))
 }
 
 func (d *dependency) stop(ctx context.Context) error {

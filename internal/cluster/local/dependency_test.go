@@ -16,7 +16,7 @@ func dependencyOf(name string, p *process) *dependency {
 func TestTheEndOfEtcdIsReported(t *testing.T) {
 	lost := make(chan string, 1)
 	c := &Cluster{config: Config{Failed: func(part string, err error) { lost <- part + ": " + err.Error() }}}
-	go c.watch(dependencyOf(fault.Etcd, shell(t, "echo 'panic: tocommit is out of range'; exit 2")))
+	go dependencyOf(fault.Etcd, shell(t, "echo 'panic: tocommit is out of range'; exit 2")).watch(c.failed)
 	if got := <-lost; !strings.HasPrefix(got, "etcd: etcd ended though nobody had asked it to: exit status 2") || !strings.Contains(got, "panic: tocommit") {
 		t.Errorf("told: %s", got)
 	}
@@ -28,8 +28,8 @@ func TestAnEndOfEtcdThatWasAskedForIsNotReported(t *testing.T) {
 	asked, other := dependencyOf(fault.Etcd, shell(t, "exec sleep 1000")), dependencyOf("another", shell(t, "exec sleep 1000"))
 	c.etcd = asked
 	c.Close()
-	c.watch(asked) // returns, since etcd has ended
-	go c.watch(other)
+	asked.watch(c.failed) // returns, since etcd has ended
+	go other.watch(c.failed)
 	if err := other.signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

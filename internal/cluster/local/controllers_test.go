@@ -1,0 +1,54 @@
+package local
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestControllersArguments(t *testing.T) {
+	args := ControllersArguments(Files{Keys: "keys"})
+	hasFlags(t, args, map[string]string{
+		"kubeconfig": "keys/controllers.kubeconfig", "authentication-kubeconfig": "keys/controllers.kubeconfig", "authorization-kubeconfig": "keys/controllers.kubeconfig",
+		"bind-address": "198.18.0.2", "secure-port": "10257", "use-service-account-credentials": "true", "leader-elect": "false",
+		"root-ca-file": "keys/ca.crt", "service-account-private-key-file": "keys/service-account.key",
+	})
+}
+
+func TestControllersThatEndAreStartedAgainAFewTimes(t *testing.T) {
+	lost := make(chan string, 2)
+	begun := 0
+	c := &Cluster{config: Config{Failed: func(part string, err error) { lost <- part + ": " + err.Error() }, Status: t.Logf}}
+	r := &c.controllers
+	r.begin = func() (*process, error) {
+		begun++
+		p := shell(t, "echo 'unexpected EOF'; exit 1")
+		p.name = ProgramControllers
+		return p, nil
+	}
+	r.program = dependencyOf(ProgramControllers, shell(t, "exit 1"))
+	go r.program.watch(c.restartControllers)
+	if got := <-lost; !strings.HasPrefix(got, "kube-controller-manager: ") || !strings.Contains(got, "exit status 1") || !strings.Contains(got, "unexpected EOF") {
+		t.Errorf("told: %s", got)
+	}
+	if begun != controllersRestarts {
+		t.Errorf("it was started again %d times, want %d", begun, controllersRestarts)
+	}
+}
+
+func TestControllersThatWereStoppedAreNotStartedAgain(t *testing.T) {
+	c := &Cluster{config: Config{Status: t.Logf}}
+	r := &c.controllers
+	r.begin = func() (*process, error) {
+		t.Error("it was started again")
+		return shell(t, "exit 1"), nil
+	}
+	asked := dependencyOf(ProgramControllers, shell(t, "exec sleep 1000"))
+	r.program = asked
+	if err := c.StopControllers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked.watch(c.restartControllers)
+	// One that ends by itself while it is being replaced is not the run's any more.
+	replaced := dependencyOf(ProgramControllers, shell(t, "exit 1"))
+	replaced.watch(c.restartControllers)
+}
