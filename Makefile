@@ -44,7 +44,7 @@ PATH_THROUGH ?=
 FOCUS        ?=
 # The directory of an earlier 'make upstream-e2e PATH_THROUGH=direct', whose results are taken.
 DIRECT       ?=
-# A page whose table gets what 'make mutation' finds, such as docs/mutation.md.
+# A page that gets what was found: docs/mutation.md ('make mutation') or docs/clients.md ('make clients').
 PAGE ?=
 
 # The flags that commands have in common.
@@ -55,7 +55,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix upstream-e2e bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -80,6 +80,9 @@ matrix: build ## Scenarios over pairs of versions and subjects, as one table [BA
 
 upstream-e2e: build ## Run Kubernetes' own end-to-end tests against two versions [SUBJECT PATH_THROUGH FOCUS DIRECT FROM TO OUT]
 	bin/skewproof upstream-e2e $(if $(PATH_THROUGH),--path $(PATH_THROUGH)) $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FOCUS),--focus '$(FOCUS)') $(if $(DIRECT),--direct $(DIRECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG)
+
+clients: build ## What kubectl of several versions can do through an older server, as a table [FROM TO OUT PAGE]
+	bin/skewproof clients $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG) $(if $(PAGE),--page $(PAGE))
 
 bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]
 	bin/skewproof bench $(if $(filter command,$(origin NAME)),$(NAME),--labels smoke) --runs 10 --backend $(BACKEND) $(PLAN_FLAGS) $(PARALLEL_FLAG)

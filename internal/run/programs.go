@@ -48,25 +48,15 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 	store := &binaries.Store{Overrides: own, Progress: progress}
 	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
 	get := func(c binaries.Component, version string) (string, error) {
-		b, err := store.Get(ctx, c, version)
-		if err != nil {
-			return "", BinaryError(err)
-		}
-		from := b.How + ", sha256:" + b.SHA256
-		own := b.Origin == binaries.OriginPath
-		if own {
-			from = "a binary of the user's own, sha256:" + b.SHA256
-		}
-		got.provenance = append(got.provenance, fmt.Sprintf("%s %s: %s", c, version, from))
-		says, err := binaries.Says(ctx, b)
+		path, identity, from, err := program(ctx, store, c, version)
 		if err != nil {
 			return "", err
 		}
-		identity := history.Binary{Component: string(c), Version: version, Says: says, SHA256: b.SHA256, Own: own}
+		got.provenance = append(got.provenance, from)
 		if !slices.Contains(got.identities, identity) { // two releases may be one binary with other flags
 			got.identities = append(got.identities, identity)
 		}
-		return b.Path, nil
+		return path, nil
 	}
 	for _, of := range []struct {
 		component binaries.Component
@@ -94,6 +84,43 @@ func (n needed) and(other needed) needed {
 		return slices.Compact(all)
 	}
 	return needed{both(n.apiservers, other.apiservers), both(n.controllers, other.controllers), both(n.tests, other.tests), other.etcd}
+}
+
+// program gets one binary, and says which it is and where it comes from.
+func program(ctx context.Context, store *binaries.Store, c binaries.Component, version string) (path string, identity history.Binary, from string, err error) {
+	b, err := store.Get(ctx, c, version)
+	if err != nil {
+		return "", history.Binary{}, "", BinaryError(err)
+	}
+	says, err := binaries.Says(ctx, b)
+	if err != nil {
+		return "", history.Binary{}, "", err
+	}
+	identity = history.Binary{Component: string(c), Version: version, Says: says, SHA256: b.SHA256, Own: b.Origin == binaries.OriginPath}
+	how := b.How
+	if identity.Own {
+		how = "a binary of the user's own"
+	}
+	return b.Path, identity, fmt.Sprintf("%s %s: %s, sha256:%s", c, version, how, b.SHA256), nil
+}
+
+// FetchKubectl gets kubectl of some versions: their paths by version, and which they are.
+func FetchKubectl(ctx context.Context, versions []string, progress io.Writer) (paths map[string]string, identities []history.Binary, err error) {
+	own, err := OverridesOf(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := &binaries.Store{Overrides: own, Progress: progress}
+	paths = map[string]string{}
+	for _, v := range versions {
+		path, identity, _, err := program(ctx, store, binaries.Kubectl, v)
+		if err != nil {
+			return nil, nil, err
+		}
+		paths[v] = path
+		identities = append(identities, identity)
+	}
+	return paths, identities, nil
 }
 
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
