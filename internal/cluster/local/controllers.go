@@ -65,7 +65,7 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 	if err := c.prepareControllers(); err != nil {
 		return err
 	}
-	to, err := c.wayThrough(through)
+	to, err := c.wayThrough(through, balancerAddress)
 	if err != nil {
 		return err
 	}

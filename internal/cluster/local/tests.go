@@ -53,7 +53,7 @@ func (c *Cluster) startTests(version, through string, t scenario.Tests) error {
 	if r.program != nil {
 		return errors.New("tests run already")
 	}
-	to, err := c.wayThrough(through)
+	to, err := c.wayThrough(through, steadyAddress) // a spec fails if a request of it is cut off
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,11 @@ func (c *Cluster) startTests(version, through string, t scenario.Tests) error {
 	return err
 }
 
-// wayThrough is the way of a client through a server, or, without a name, the load balancer.
-func (c *Cluster) wayThrough(server string) (way, error) {
+// wayThrough is the way of a client through a server, or, without a name, through the load balancer
+// at that address.
+func (c *Cluster) wayThrough(server string, balanced netip.AddrPort) (way, error) {
 	if server == "" {
-		return way{balancerName, balancerAddress}, nil
+		return way{balancerName, balanced}, nil
 	}
 	s, err := c.Find(server)
 	if err != nil {
