@@ -74,12 +74,12 @@ type ClientOperation struct {
 	Controllers bool `json:"controllers,omitempty"`
 }
 
-// PathDirect is the path around every proxy, to the newer server itself. The other paths are the
+// ClientDirect is the path around every proxy, to the newer server itself. The other paths are the
 // subjects: they lead through an older server.
-const PathDirect = "direct"
+const ClientDirect = "direct"
 
 // ClientPaths are all paths, in the order in which they are shown.
-var ClientPaths = []string{PathDirect, scenario.SubjectNone, scenario.SubjectBuiltin, scenario.SubjectReference}
+var ClientPaths = []string{ClientDirect, scenario.SubjectNone, scenario.SubjectBuiltin, scenario.SubjectReference}
 
 // Did says what became of an operation.
 type Did string
@@ -138,7 +138,7 @@ func (t *ClientsTable) conclusion() (Result, string) {
 	for _, o := range t.Operations {
 		for _, client := range t.Clients {
 			did := func(path string) Did { return t.cell(o.Name, path, client).Did }
-			direct := did(PathDirect)
+			direct := did(ClientDirect)
 			if direct == DidNotWork { // it is not the proxy's fault
 				unfit++
 				continue

@@ -36,7 +36,7 @@ var (
 	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
 	controllers = []scenario.Scenario{
 		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
-		controllersRollingUpgrade,
+		controllersRollingUpgrade, informers,
 	}
 	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )

@@ -46,6 +46,7 @@ func TestScenariosDemandTheClassesThatTheyAreAbout(t *testing.T) {
 		"NoPeerIsLocal":          func(p pressure) int { return p.OwnDocuments },
 		"LegacyListsOwn":         func(p pressure) int { return p.LegacyDocuments },
 		"OpenAPIDescribes":       func(p pressure) int { return p.Descriptions },
+		"NoLostEvents":           func(p pressure) int { return p.Events },
 		"DiscoveryDeterministic": merged, "DiscoveryComplete": merged, "VersionOrder": merged,
 	}
 	traffics := map[scenario.Traffic]demand{

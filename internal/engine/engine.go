@@ -45,7 +45,7 @@ func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	hops, hopsErr := cluster.Hops(epoch)
 	record.tell(hops)
 	err = errors.Join(err, hopsErr)
-	if plan.HasControllers() {
+	if plan.ReadsEtcd() {
 		err = errors.Join(err, tellRequests(cluster, recorder, epoch))
 	}
 	return errors.Join(err, recorder.Close(err))
@@ -68,7 +68,7 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
 		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
 	}
-	if plan.HasControllers() {
+	if plan.ReadsEtcd() {
 		config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return load.served() })
 	}
 	steps := cmp.Or(o.Steps, new(step.Executor))
@@ -80,7 +80,7 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	}
 	o.Status("%d servers ready after %s", len(plan.Servers), (record.Now() - began).Round(100*time.Millisecond))
 	endObjects := func() error { return nil }
-	if plan.HasControllers() {
+	if plan.ReadsEtcd() {
 		if endObjects, err = watchObjects(ctx, cluster, record.Recorder); err != nil {
 			return err
 		}
@@ -92,6 +92,10 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	defer load.close()
 	steps.Load = load
 	defer func() { steps.Load = idle{} }() // for steps after Run
+	endInformers, err := inform(plan, cluster, load.served, record.Recorder)
+	if err != nil {
+		return errors.Join(err, endObjects())
+	}
 	loading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var loaded sync.WaitGroup
@@ -102,6 +106,7 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	}
 	cancel()
 	loaded.Wait()
+	endInformers()
 	if !o.LeaveOn {
 		steps.Finish()
 	}

@@ -45,7 +45,7 @@ type sender interface {
 
 // newSender is the load of a run, or one that never asks. It has looked at every server once.
 func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (sender, error) {
-	if o.NoLoad && !plan.HasControllers() {
+	if o.NoLoad && !plan.ReadsEtcd() {
 		return idle{}, nil
 	}
 	if o.NoLoad { // owners have to be created where they are served

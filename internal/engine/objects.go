@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// errNoWitness is for a plan with controllers on a cluster whose etcd cannot be read.
-var errNoWitness = errors.New("this backend cannot tell what controllers do: choose another scenario, or backend local")
+// errNoWitness is for a plan about what exists in etcd, on a cluster whose etcd cannot be read.
+var errNoWitness = errors.New("this backend cannot read what exists from etcd: choose another scenario, or backend local")
 
 // watchObjects records what exists in etcd and every change of it. end records what has changed
 // until then, and returns why changes are missing.
@@ -26,7 +26,7 @@ func watchObjects(ctx context.Context, c cluster.Reachable, recorder *history.Re
 	return func() error {
 		cancel()
 		if err := <-ended; err != nil {
-			return fmt.Errorf("read from etcd what controllers did: %w", err)
+			return fmt.Errorf("read from etcd what exists: %w", err)
 		}
 		return nil
 	}, nil

@@ -33,10 +33,12 @@ type History struct {
 	SlowProbes     []SlowProbe
 	// Objects and Requests are empty in histories of runs without controllers. Objects are in the
 	// order of their revisions.
-	Objects   []Object
-	Requests  []Request
-	Documents map[string]Document // by Document.Hash
-	End       End
+	Objects  []Object
+	Requests []Request
+	// Deliveries are empty in histories of runs without informers.
+	Deliveries []Delivery
+	Documents  map[string]Document // by Document.Hash
+	End        End
 }
 
 // Run is the first record of every history. It describes the run.
@@ -136,6 +138,9 @@ type Pressure struct {
 	Descriptions int `json:"descriptions,omitempty"`
 	// Owners counts objects in etcd with an owner that etcd had as well.
 	Owners int `json:"owners,omitempty"`
+	// Events counts the events that informers got of resources that the asked server did not serve
+	// itself.
+	Events int `json:"events,omitempty"`
 }
 
 // Bounds are the times that the invariants allow. KEP-4020 says "seconds"; these are our reading of

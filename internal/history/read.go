@@ -129,6 +129,8 @@ func (h *History) add(first bool, line []byte) error {
 		h.Objects = append(h.Objects, *rec.Object)
 	case rec.Request != nil:
 		h.Requests = append(h.Requests, *rec.Request)
+	case rec.Delivery != nil:
+		h.Deliveries = append(h.Deliveries, *rec.Delivery)
 	case rec.Document != nil:
 		h.Documents[rec.Document.Hash] = *rec.Document
 	case rec.End != nil:
@@ -181,10 +183,43 @@ func (h *History) check() error {
 		}
 		ordered("request "+q.ID, q.Start, q.End)
 	}
+	if err := h.checkDeliveries(servers); err != nil {
+		return err
+	}
 	for _, f := range h.Faults {
 		ordered(fmt.Sprintf("fault %d", f.ID), f.Start, f.End)
 	}
 	return wrong
+}
+
+// deliveryKinds are all.
+var deliveryKinds = []DeliveryKind{
+	DeliveryStarted, DeliveryListed, DeliveryAdded, DeliveryModified, DeliveryDeleted, DeliveryBookmark, DeliveryFailed, DeliveryEnded,
+}
+
+// checkDeliveries refuses deliveries that no informer can have had.
+func (h *History) checkDeliveries(servers map[string]bool) error {
+	type place struct {
+		informer string
+		index    int
+	}
+	seen := map[place]bool{}
+	for _, d := range h.Deliveries {
+		at := place{d.Informer, d.Index}
+		event := d.Kind == DeliveryAdded || d.Kind == DeliveryModified || d.Kind == DeliveryDeleted
+		switch {
+		case d.Server != "" && !servers[d.Server]:
+			return fmt.Errorf("informer %q asks server %q, which the run does not list", d.Informer, d.Server)
+		case !slices.Contains(deliveryKinds, d.Kind):
+			return fmt.Errorf("delivery %d of informer %q is of unknown kind %q: want one of %q", d.Index, d.Informer, d.Kind, deliveryKinds)
+		case event && len(d.Objects) != 1:
+			return fmt.Errorf("delivery %d of informer %q is an event with %d objects: want one", d.Index, d.Informer, len(d.Objects))
+		case seen[at]:
+			return fmt.Errorf("informer %q has two deliveries %d", d.Informer, d.Index)
+		}
+		seen[at] = true
+	}
+	return nil
 }
 
 func (h *History) sort() {
@@ -201,6 +236,9 @@ func (h *History) sort() {
 	sortByTime(h.SlowProbes, func(p SlowProbe) Time { return p.Start })
 	slices.SortStableFunc(h.Objects, func(a, b Object) int { return cmp.Compare(a.Revision, b.Revision) })
 	sortByTime(h.Requests, func(q Request) Time { return q.Start })
+	slices.SortStableFunc(h.Deliveries, func(a, b Delivery) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), strings.Compare(a.Informer, b.Informer), cmp.Compare(a.Index, b.Index))
+	})
 	sortByTime(h.Served, func(s Served) Time { return s.At })
 }
 

@@ -40,6 +40,10 @@ func TestReadRefuses(t *testing.T) {
 		{"ground truth of an unknown server", lines(runLine, `{"served":{"server":"z"}}`), `server "z"`},
 		{"ground truth that overlaps the one before", lines(runLine, `{"served":{"server":"a","document":"x","at":3,"confirmed":4}}`, `{"document":{"hash":"x","resources":null}}`), "confirmed at 4ns"},
 		{"ground truth without its document", lines(runLine, `{"served":{"server":"a","document":"sha256:1"}}`), "which the history does not hold"},
+		{"an informer of an unknown server", lines(runLine, delivery(`"server":"z","kind":"started"`)), `informer "i" asks server "z"`},
+		{"a delivery of an unknown kind", lines(runLine, delivery(`"kind":"lost"`)), `delivery 1 of informer "i" is of unknown kind "lost"`},
+		{"an event without an object", lines(runLine, delivery(`"kind":"added"`)), `delivery 1 of informer "i" is an event with 0 objects`},
+		{"a delivery twice", lines(runLine, delivery(`"kind":"started"`), delivery(`"kind":"ended"`)), `informer "i" has two deliveries 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -47,6 +51,11 @@ func TestReadRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// delivery is the first record of an informer, with these fields.
+func delivery(fields string) string {
+	return `{"delivery":{"informer":"i","index":1,"gvr":{},"at":1,` + fields + `}}`
 }
 
 func TestReadAccepts(t *testing.T) {

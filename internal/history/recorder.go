@@ -27,6 +27,7 @@ type record struct {
 	SlowProbe     *SlowProbe     `json:"late,omitempty"`
 	Object        *Object        `json:"object,omitempty"`
 	Request       *Request       `json:"request,omitempty"`
+	Delivery      *Delivery      `json:"delivery,omitempty"`
 	Document      *Document      `json:"document,omitempty"`
 	End           *End           `json:"end,omitempty"`
 }
@@ -127,6 +128,9 @@ func (r *Recorder) Object(o Object) { r.write(record{Object: &o}) }
 
 // Request appends a server's record of a request that the load did not send.
 func (r *Recorder) Request(q Request) { r.write(record{Request: &q}) }
+
+// Delivery appends what an informer was told.
+func (r *Recorder) Delivery(d Delivery) { r.write(record{Delivery: &d}) }
 
 // Served appends what a server serves itself, and the document if it is not recorded yet.
 func (r *Recorder) Served(s Served, d Document) {
@@ -254,6 +258,7 @@ func Write(w io.Writer, h *History) error {
 	each(h.Faults, r.Fault)
 	each(h.Objects, r.Object)
 	each(h.Requests, r.Request)
+	each(h.Deliveries, r.Delivery)
 	if h.End.Complete {
 		r.write(record{End: &h.End})
 	}

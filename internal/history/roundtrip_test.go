@@ -23,7 +23,7 @@ func sample() *History {
 			Schema: SchemaVersion, Scenario: "rolling-upgrade", Sentence: "Upgrades.", Backend: "local", Subject: "builtin", External: true, From: "v1.36.3",
 			To: "v1.37.1", Seed: 7, QPS: 200, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 			Servers: []Server{{Name: "a", ID: "apiserver-x", Version: "v1.36.3", Address: "10.0.0.1:6443", Args: []string{"--v=2"}, ProxyArgs: []string{"proxy", "--v=1"}}, {Name: "b", Version: "v1.37.1"}},
-			About:   []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
+			About:   []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
 			Label: "a patch", Unjudged: "no load was sent", Binaries: []Binary{{Component: "etcd", Version: "v3.6.8", Says: "etcd Version: 3.6.8", SHA256: "0a", Own: true}},
 		},
 		Operations: []Operation{{
@@ -53,6 +53,10 @@ func sample() *History {
 		Requests: []Request{{
 			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},
 			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…", Rerouted: true, Own: true,
+		}},
+		Deliveries: []Delivery{{
+			Informer: "apps/v1/deployments through a", Index: 1, Server: "a", GVR: GVR{"apps", "v1", "deployments"}, At: 3, Kind: DeliveryAdded, ResourceVersion: "7",
+			Objects: []Version{{Namespace: "n", Name: "x", UID: "u", ResourceVersion: "7"}}, Status: 503, Message: "m",
 		}},
 		Documents: map[string]Document{document.Hash: document},
 		End:       End{At: 9, Error: "step 3: no", Complete: true},
@@ -86,6 +90,9 @@ func recordAll(h *History, r *Recorder) {
 	}
 	for _, q := range h.Requests {
 		r.Request(q)
+	}
+	for _, d := range h.Deliveries {
+		r.Delivery(d)
 	}
 	for _, s := range h.Steps {
 		r.Step(s)

@@ -67,5 +67,6 @@ func All() []Invariant {
 		nothingLeftBehind,
 		orphansCollected,
 		deletionEnds,
+		noLostEvents,
 	}
 }

@@ -37,6 +37,7 @@ type Facts struct {
 	steady       []*steadyWindow
 	objects      objects
 	kinds        map[groupKind][]history.GVR   // the resources of a kind
+	informers    []*informer                   // by name
 	requests     []history.Request             // by time
 	byID         map[string][]*history.Request // requests
 	removals     map[string][]*observation     // operations that may have deleted something, by its name
@@ -84,6 +85,7 @@ func NewFacts(h *history.History) *Facts {
 	f.indexKinds()
 	f.indexRequests(h)
 	f.indexObjects(h)
+	f.indexInformers(h)
 	f.indexDisturbances()
 	f.indexSettings(h)
 	f.measurePressure()

@@ -51,6 +51,9 @@ func save(t testing.TB, h *history.History) []byte {
 	for _, q := range h.Requests {
 		r.Request(q)
 	}
+	for _, d := range h.Deliveries {
+		r.Delivery(d)
+	}
 	if err := r.Close(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +233,31 @@ func chaos(rng *rand.Rand) *history.History {
 	for i := range s.h.Hops {
 		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
 	}
+	for _, server := range []string{"b", ""}[:rng.IntN(3)] {
+		s.chatter(rng, server)
+	}
 	return s.h
+}
+
+// chatter adds an informer that is told anything.
+func (s *story) chatter(rng *rand.Rand, server string) {
+	i := s.informer(1, server)
+	kinds := []history.DeliveryKind{
+		history.DeliveryListed, history.DeliveryAdded, history.DeliveryModified, history.DeliveryDeleted, history.DeliveryBookmark, history.DeliveryFailed,
+	}
+	for now := 1 + 20*rng.ExpFloat64(); now < 190; now += 20 * rng.ExpFloat64() {
+		revision := 100 + rng.Int64N(int64(len(s.h.Objects))+1)
+		object := got(fmt.Sprint("o", rng.IntN(5)), revision)
+		switch kind := kinds[rng.IntN(len(kinds))]; kind {
+		case history.DeliveryBookmark:
+			i.tell(now, kind, revision)
+		case history.DeliveryFailed:
+			i.refused(now, 503)
+		default:
+			i.tell(now, kind, revision, object)
+		}
+	}
+	i.end()
 }
 
 // controlled adds an owner with a dependent in a namespace, and what may become of them.
@@ -288,6 +315,7 @@ func TestChaosIsJudged(t *testing.T) {
 		shuffle(rng, h.Steps)
 		shuffle(rng, h.Objects)
 		shuffle(rng, h.Requests)
+		shuffle(rng, h.Deliveries)
 		if got := Judge(h); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: the order of the records changes the verdicts", seed)
 		}

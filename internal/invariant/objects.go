@@ -23,6 +23,7 @@ type objects struct {
 	namespaces map[string][]*object // those of one name, in the order in which they were made
 	in         map[string][]*object // what was in the namespaces of one name
 	dependents map[string][]*object // by the UID of an owner that they had at any time
+	newest     int64                // the last revision
 }
 
 // indexObjects sorts the changes by object.
@@ -33,6 +34,7 @@ func (f *Facts) indexObjects(h *history.History) {
 			continue
 		}
 		f.finish = max(f.finish, change.At)
+		f.objects.newest = max(f.objects.newest, change.Revision)
 		o := f.objects.byUID[change.UID]
 		if o == nil {
 			o = &object{uid: change.UID}

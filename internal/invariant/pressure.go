@@ -7,13 +7,16 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// pressure is one class of requests, or of objects in etcd: a field of history.Pressure.
+// pressure is one class of requests, of objects in etcd, or of events that informers got: a field of
+// history.Pressure.
 type pressure struct {
 	what   string // for people, in the plural
 	field  func(*history.Pressure) *int
 	counts func(*Facts, *observation) bool // nil: it does not count requests
 	// objects counts objects; nil: none.
 	objects func(*Facts, *object) bool
+	// events counts events that informers got; nil: none.
+	events func(*Facts, *informer, *history.Delivery) bool
 }
 
 var (
@@ -103,12 +106,18 @@ var (
 		what: "objects with owners", field: func(p *history.Pressure) *int { return &p.Owners },
 		objects: func(f *Facts, o *object) bool { return f.owned(o) },
 	}
+	informed = pressure{
+		what: "events that informers got of what the asked server does not serve", field: func(p *history.Pressure) *int { return &p.Events },
+		events: func(f *Facts, i *informer, d *history.Delivery) bool {
+			return isEvent(d) && i.server != "" && f.informing(i, window{d.At, d.At}).local == claimNo
+		},
+	}
 )
 
 // pressures are all classes, in the order in which they are shown.
 var pressures = []pressure{
 	operations, skewed, unreachable, unserved, passedOn, writesDone, subresources, watches, upgrades, lists, formats, forgedHops,
-	mergedDocuments, ownDocuments, legacyDocuments, descriptions, owners,
+	mergedDocuments, ownDocuments, legacyDocuments, descriptions, owners, informed,
 }
 
 // presses reports whether the operation is about a resource and its client waited for the answer.
@@ -139,6 +148,13 @@ func (f *Facts) measurePressure() {
 		for _, o := range f.objects.all {
 			if p.objects != nil && p.objects(f, o) {
 				*count++
+			}
+		}
+		for _, i := range f.informers {
+			for j := range i.deliveries {
+				if p.events != nil && p.events(f, i, &i.deliveries[j]) {
+					*count++
+				}
 			}
 		}
 	}

@@ -72,6 +72,7 @@ const (
 	MechanismProcess       Mechanism = "process"       // of an apiserver: no request at all
 	MechanismConfiguration Mechanism = "configuration" // of a process: what its flags say
 	MechanismController    Mechanism = "controller"    // which did harm, and no answer is known that misled it
+	MechanismInformer      Mechanism = "informer"      // what it was told, over any number of requests
 )
 
 // Role is the version of the asked server, compared with those of the servers that could have

@@ -31,6 +31,8 @@ type breach struct {
 	cause string // what is wrong, for people
 	// size orders the violations of one signature: the smallest is shown.
 	size int
+	// untimed is true if nothing that is slow or missing from the history can have caused it.
+	untimed bool
 }
 
 // group is the violations of one signature, with the names of the resources that they are about and
@@ -91,11 +93,11 @@ func (t *tally) rule(o *observation, r ruling) bool {
 // far; of equally small ones the first to come is shown.
 func (t *tally) violation(b breach, show func() Evidence) {
 	switch {
-	case t.timed && !t.facts.end.Complete:
+	case t.timed && !b.untimed && !t.facts.end.Complete:
 		t.unrecorded++
 		t.unjudge()
 		return
-	case t.overloaded(b.at):
+	case !b.untimed && t.overloaded(b.at):
 		t.verdict.Overloaded++
 		t.unjudge()
 		return

@@ -98,10 +98,10 @@ func certificateRequest(name string) (map[string]any, error) {
 	}}, nil
 }
 
-// choose chooses the resources of owners: one without namespaces that only some servers serve, one
+// Choose chooses the resources of owners: one without namespaces that only some servers serve, one
 // with namespaces that only some servers serve, as far as there are such, and ConfigMaps. It is an
 // error if all servers serve all kinds: nothing would have to cross. served is by server.
-func choose(served map[string]history.Document) ([]history.Resource, error) {
+func Choose(served map[string]history.Document) ([]history.Resource, error) {
 	var chosen []history.Resource
 	for _, namespaced := range []bool{false, true} {
 		if r, ok := firstSkewed(served, namespaced); ok {
@@ -153,7 +153,7 @@ func serves(d history.Document, version, resource string) bool {
 	return slices.ContainsFunc(d.Resources, func(r history.Resource) bool { return apiVersion(r) == version && r.GVR.Resource == resource })
 }
 
-// kindOf is the kind of a resource that choose has chosen.
+// kindOf is the kind of a resource that Choose has chosen.
 func kindOf(r history.Resource) kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.group == r.Group && k.resource == r.GVR.Resource })
 	if i < 0 {

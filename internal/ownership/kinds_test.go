@@ -31,7 +31,7 @@ func TestOwnersAreOfWhatSomeServersLack(t *testing.T) {
 		"only what we cannot make is skewed": {documents(resource("x.io", "v1", "things", "Thing", true)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chosen, err := choose(c.served)
+			chosen, err := Choose(c.served)
 			var got []string
 			for _, r := range chosen {
 				got = append(got, r.GVR.Resource)

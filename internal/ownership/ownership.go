@@ -67,7 +67,7 @@ type going struct {
 
 // Create implements [step.Objects].
 func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
-	resources, err := choose(c.served())
+	resources, err := Choose(c.served())
 	if err != nil {
 		return fmt.Errorf("create objects %s: %w", o.Name, err)
 	}

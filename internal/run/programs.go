@@ -22,20 +22,31 @@ import (
 type programs struct {
 	apiservers  map[string]string // version → path
 	controllers map[string]string // version of kube-controller-manager → path
+	tests       map[string]string // version of e2e.test → path
 	etcd        string
 	provenance  []string
 	identities  []history.Binary
 }
 
-// get gets the binaries of a run: from the user, the cache, a download or a build. apiservers and
-// controllers are the versions of kube-apiserver and kube-controller-manager.
-func (s Spec) get(ctx context.Context, apiservers, controllers []string, progress io.Writer) (programs, error) {
+// needed are the versions of programs that a run, or several, need.
+type needed struct {
+	apiservers, controllers, tests []string
+	etcd                           string
+}
+
+// needs are the programs that a run by the plan needs.
+func (p *Plan) needs() needed {
+	return needed{p.Schedule.Versions(), p.Schedule.ControllerVersions(), p.Schedule.TestVersions(), p.Spec.Etcd}
+}
+
+// get gets the binaries of a run: from the user, the cache, a download or a build.
+func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, error) {
 	own, err := OverridesOf(s.Binaries)
 	if err != nil {
 		return programs{}, err
 	}
 	store := &binaries.Store{Overrides: own, Progress: progress}
-	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}}
+	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
 	get := func(c binaries.Component, version string) (string, error) {
 		path, identity, from, err := program(ctx, store, c, version)
 		if err != nil {
@@ -47,18 +58,32 @@ func (s Spec) get(ctx context.Context, apiservers, controllers []string, progres
 		}
 		return path, nil
 	}
-	for _, v := range apiservers {
-		if got.apiservers[v], err = get(binaries.KubeAPIServer, release.Of(v)); err != nil {
-			return programs{}, err
+	for _, of := range []struct {
+		component binaries.Component
+		versions  []string
+		paths     map[string]string
+	}{
+		{binaries.KubeAPIServer, n.apiservers, got.apiservers}, {binaries.KubeControllerManager, n.controllers, got.controllers},
+		{binaries.E2ETest, n.tests, got.tests},
+	} {
+		for _, v := range of.versions {
+			if of.paths[v], err = get(of.component, release.Of(v)); err != nil {
+				return programs{}, err
+			}
 		}
 	}
-	for _, v := range controllers {
-		if got.controllers[v], err = get(binaries.KubeControllerManager, release.Of(v)); err != nil {
-			return programs{}, err
-		}
-	}
-	got.etcd, err = get(binaries.Etcd, s.Etcd)
+	got.etcd, err = get(binaries.Etcd, n.etcd)
 	return got, err
+}
+
+// and adds what another run needs, each version once. Its version of etcd is taken.
+func (n needed) and(other needed) needed {
+	both := func(a, b []string) []string {
+		all := slices.Concat(a, b)
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	return needed{both(n.apiservers, other.apiservers), both(n.controllers, other.controllers), both(n.tests, other.tests), other.etcd}
 }
 
 // program gets one binary, and says which it is and where it comes from.
@@ -101,21 +126,18 @@ func FetchKubectl(ctx context.Context, versions []string, progress io.Writer) (p
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
 // wait for that, and says which they are.
 func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Binary, error) {
-	var apiservers, controllers []string
+	var n needed
 	all := Spec{Binaries: binaries.Overrides{}}
 	for _, p := range plans {
 		if p.Spec.Backend == scenario.BackendLocal {
-			apiservers, all.Etcd = append(apiservers, p.Schedule.Versions()...), p.Spec.Etcd
-			controllers = append(controllers, p.Schedule.ControllerVersions()...)
+			n = n.and(p.needs())
 			maps.Copy(all.Binaries, p.Spec.Binaries)
 		}
 	}
-	if len(apiservers) == 0 {
+	if len(n.apiservers) == 0 {
 		return nil, nil
 	}
-	slices.Sort(apiservers)
-	slices.Sort(controllers)
-	got, err := all.get(ctx, slices.Compact(apiservers), slices.Compact(controllers), progress)
+	got, err := all.get(ctx, n, progress)
 	return got.identities, err
 }
 

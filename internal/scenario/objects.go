@@ -71,6 +71,10 @@ func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
 // HasControllers reports whether controllers run at some time of the plan.
 func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
 
+// ReadsEtcd reports whether the plan is about what exists in etcd, so that the run has to read it:
+// there are controllers, or informers.
+func (plan *Plan) ReadsEtcd() bool { return plan.Informers || plan.HasControllers() }
+
 // ControllerVersions lists the versions of kube-controller-manager that the plan needs, each once,
 // in order of first use.
 func (plan *Plan) ControllerVersions() []string {

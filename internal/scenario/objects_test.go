@@ -36,6 +36,9 @@ func TestObjectsAndControllersInAPlan(t *testing.T) {
 	if quiet := (Step{Action: Soak, For: time.Second}); quiet.AboutControllers() || (&Plan{Steps: []Step{quiet}}).HasControllers() {
 		t.Error("a soak is about controllers")
 	}
+	if !plan.ReadsEtcd() || !(&Plan{Informers: true}).ReadsEtcd() || (&Plan{}).ReadsEtcd() {
+		t.Error("plans with controllers or informers read etcd, and no others")
+	}
 }
 
 func TestObjectsAndControllersThatCannotBe(t *testing.T) {

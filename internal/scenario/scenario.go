@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,9 +63,12 @@ type Plan struct {
 	Servers []Server `json:"servers"`
 	Steps   []Step   `json:"steps"`
 	// Traffic is the load; the zero value is the general one.
-	Traffic  Traffic          `json:"traffic,omitempty"`
-	Pressure history.Pressure `json:"pressure"`
-	Bounds   history.Bounds   `json:"bounds"`
+	Traffic Traffic `json:"traffic,omitempty"`
+	// Informers is true if informers run beside the load, from its beginning to its end: through every
+	// server and through the load balancer, for each resource of owners ([Objects]).
+	Informers bool             `json:"informers,omitempty"`
+	Pressure  history.Pressure `json:"pressure"`
+	Bounds    history.Bounds   `json:"bounds"`
 }
 
 // Server is an apiserver of the plan.
@@ -107,6 +111,11 @@ const (
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
 	// CollectObjects waits until controllers have deleted what has to go, for Step.For at most.
 	CollectObjects Action = "collect-objects"
+
+	// StartTests starts Step.Tests of Kubernetes' own end-to-end tests of Step.Version, as a client of
+	// Step.Server, or of the load balancer if Step.Server is empty. It does not wait for their end.
+	StartTests Action = "start-tests"
+	AwaitTests Action = "await-tests" // wait until they have ended, for Step.For at most
 )
 
 // Step is one thing done, and waited for, before the next.
@@ -127,6 +136,8 @@ type Step struct {
 	// Objects are those that the step creates or deletes; see [Objects].
 	Objects     *Objects    `json:"objects,omitempty"`
 	Propagation Propagation `json:"propagation,omitempty"`
+	// Tests are the specs that StartTests runs.
+	Tests *Tests `json:"tests,omitempty"`
 }
 
 // Definition is a custom resource, or a resource of an aggregated API.
@@ -149,7 +160,7 @@ func (d Definition) String() string {
 
 // Disturbs reports whether the step changes or harms the cluster. Objects are what a cluster is for.
 func (s Step) Disturbs() bool {
-	return !slices.Contains([]Action{Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects}, s.Action)
+	return !slices.Contains([]Action{Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, CollectObjects, StartTests, AwaitTests}, s.Action)
 }
 
 // String is the sentence that reports show.
@@ -181,11 +192,7 @@ func (s Step) String() string {
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
 	case StartControllers:
-		through := "the load balancer"
-		if s.Server != "" {
-			through = s.Server
-		}
-		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, through)
+		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, s.through())
 	case StopControllers:
 		return "stop the controllers"
 	case CreateObjects:
@@ -196,6 +203,10 @@ func (s Step) String() string {
 		return fmt.Sprintf("delete namespace %s", s.Objects.Name)
 	case CollectObjects:
 		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
+	case StartTests:
+		return fmt.Sprintf("start %d specs of Kubernetes' own tests %s as clients of %s", len(s.Tests.Specs), s.Version, s.through())
+	case AwaitTests:
+		return fmt.Sprintf("wait until the tests have ended, for %s at most", s.For)
 	case BreakDiscovery:
 		return s.spoils()
 	case RestoreDiscovery:
@@ -204,6 +215,9 @@ func (s Step) String() string {
 		return fmt.Sprintf("%s %s", s.Action, s.Server)
 	}
 }
+
+// through is what the clients that a step starts connect to.
+func (s Step) through() string { return cmp.Or(s.Server, "the load balancer") }
 
 // spoils is the sentence of a step that spoils.
 func (s Step) spoils() string {

@@ -127,7 +127,7 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 	subject := p.Spec.Subject
 	ways := map[string]string{subject: older} // path → context
 	if subject == scenario.SubjectNone {
-		ways[reports.PathDirect] = newer + "-direct"
+		ways[reports.ClientDirect] = newer + "-direct"
 	}
 	spec := p.Spec
 	spec.Out = filepath.Join(c.Out, subject)
@@ -153,7 +153,7 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 				attempt = func(context.Context, clients.Operation, string) (reports.Did, string) {
 					return reports.DidNotRun, err.Error()
 				}
-			} else if path == reports.PathDirect && o.Controllers {
+			} else if path == reports.ClientDirect && o.Controllers {
 				attempt = func(context.Context, clients.Operation, string) (reports.Did, string) {
 					return reports.DidNotRun, "kube-controller-manager takes part, which is a client of an older server"
 				}

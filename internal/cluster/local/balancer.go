@@ -22,6 +22,9 @@ const (
 	balancedFor = 3 * time.Second
 )
 
+// BalancerURL implements [cluster.Balancer].
+func (*Cluster) BalancerURL() string { return "https://" + balancerAddress.String() }
+
 // balance starts the load balancer over all servers, which uses the clients' links. Before its first
 // connection it asks no server anything. end ends it.
 func (c *Cluster) balance() (end func(), err error) {

@@ -1,0 +1,132 @@
+// Package informers runs client-go's reflectors, by which every controller learns what exists, and
+// records what they are told. It judges nothing.
+package informers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/proxy/connections"
+)
+
+// Way is an address that informers ask.
+type Way struct {
+	Server string // whose address it is; empty for the load balancer
+	URL    string // "https://198.19.0.1:6443"
+}
+
+// name is for people, and part of the names of informers.
+func (w Way) name() string {
+	if w.Server == "" {
+		return "the load balancer"
+	}
+	return w.Server
+}
+
+// Recorder takes what informers are told; [*history.Recorder] is one. Calls are concurrent.
+type Recorder interface {
+	Delivery(history.Delivery)
+	Now() history.Time
+}
+
+// Informers are running informers: one for each way and resource.
+type Informers struct {
+	cancel context.CancelFunc
+	conns  []*connections.Set
+	stores []*store
+	once   sync.Once
+}
+
+// Start starts an informer for each way and resource, as somebody with the given identity. The
+// informers of one way share their connections, as those of one program do. They run until Close.
+// identity has no host; its rate limits are not used.
+func Start(ways []Way, resources []history.GVR, identity *rest.Config, recorder Recorder) (*Informers, error) {
+	running, cancel := context.WithCancel(context.Background())
+	all := &Informers{cancel: cancel}
+	for _, way := range ways {
+		client, conns, err := clientOf(way, identity)
+		if err != nil {
+			all.Close()
+			return nil, fmt.Errorf("prepare the informers that ask %s: %w", way.name(), err)
+		}
+		all.conns = append(all.conns, conns)
+		for _, resource := range resources {
+			s := &store{recorder: recorder, is: history.Delivery{
+				Informer: resource.String() + " through " + way.name(), Server: way.Server, GVR: resource,
+			}}
+			all.stores = append(all.stores, s)
+			s.tell(history.Delivery{Kind: history.DeliveryStarted})
+			reflector := cache.NewReflectorWithOptions(listerWatcher(client, s), nil, s, cache.ReflectorOptions{Name: s.is.Informer})
+			go reflector.RunWithContext(running)
+		}
+	}
+	return all, nil
+}
+
+// Close ends the informers. Nothing is recorded of them after it has returned. It does not wait for
+// reflectors that wait before they ask again: client-go does not let them be woken in every case.
+func (i *Informers) Close() {
+	i.once.Do(func() {
+		for _, s := range i.stores {
+			s.end()
+		}
+		i.cancel()
+		for _, conns := range i.conns {
+			conns.Close()
+		}
+	})
+}
+
+func clientOf(way Way, identity *rest.Config) (dynamic.Interface, *connections.Set, error) {
+	config := rest.CopyConfig(identity)
+	conns := &connections.Set{}
+	config.Host, config.UserAgent, config.QPS = way.URL, "skewproof/informers", -1
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }                        // nothing of the environment counts
+	config.Dial = conns.Dialer(&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}) // as client-go does
+	client, err := dynamic.NewForConfig(config)
+	return client, conns, err
+}
+
+// listerWatcher asks for all objects of the store's resource, and tells the store which requests
+// failed: reflectors try some of them again without a word.
+func listerWatcher(client dynamic.Interface, s *store) cache.ListerWatcher {
+	gvr := s.is.GVR
+	api := client.Resource(schema.GroupVersionResource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource})
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := api.List(ctx, options)
+			s.failed(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			events, err := api.Watch(ctx, options)
+			s.failed(err)
+			return events, err
+		},
+	}
+}
+
+// statusOf is the HTTP status of an error, or 0 if there was no answer.
+func statusOf(err error) int {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return int(status.Status().Code)
+	}
+	return 0
+}

@@ -1,0 +1,115 @@
+package invariant
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// informer is an informer of the run with what it was told, in order.
+type informer struct {
+	name, server string // server is empty for the load balancer
+	gvr          history.GVR
+	deliveries   []history.Delivery
+}
+
+// indexInformers sorts the deliveries by informer.
+func (f *Facts) indexInformers(h *history.History) {
+	byName := map[string]*informer{}
+	for _, d := range slices.SortedFunc(slices.Values(h.Deliveries), deliveryOrder) {
+		i := byName[d.Informer]
+		if i == nil {
+			i = &informer{name: d.Informer, server: d.Server, gvr: d.GVR}
+			byName[d.Informer] = i
+			f.informers = append(f.informers, i)
+		}
+		i.deliveries = append(i.deliveries, d)
+	}
+}
+
+func deliveryOrder(a, b history.Delivery) int {
+	return cmp.Or(strings.Compare(a.Informer, b.Informer), cmp.Compare(a.Index, b.Index), cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind),
+		strings.Compare(a.ResourceVersion, b.ResourceVersion), strings.Compare(a.Server, b.Server), strings.Compare(a.GVR.String(), b.GVR.String()),
+		strings.Compare(fmt.Sprint(a.Objects), fmt.Sprint(b.Objects)))
+}
+
+// isEvent reports whether a delivery is an event about an object.
+func isEvent(d *history.Delivery) bool {
+	return len(d.Objects) == 1 && (d.Kind == history.DeliveryAdded || d.Kind == history.DeliveryModified || d.Kind == history.DeliveryDeleted)
+}
+
+// revisionOf is a resource version as etcd's revision, which it is for every object in etcd
+// (k8s.io/apiserver, pkg/storage, APIObjectVersioner).
+func revisionOf(resourceVersion string) (int64, bool) {
+	n, err := strconv.ParseInt(resourceVersion, 10, 64)
+	return n, err == nil && n > 0
+}
+
+// asks is what an informer asked in w, as though it were one request.
+func (f *Facts) asks(i *informer, w window) *observation {
+	return &observation{
+		op:    &history.Operation{Server: i.server, Verb: "watch", GVR: i.gvr, Start: w.from, End: w.to},
+		asked: f.byName[i.server], window: w, likewise: w.from, resource: f.resource(key{GVR: i.gvr}),
+	}
+}
+
+// informing is the situation of an informer of a server in w; zero for one of the load balancer.
+func (f *Facts) informing(i *informer, w window) situation {
+	if f.byName[i.server] == nil {
+		return situation{}
+	}
+	return f.situate(f.asks(i, w), w)
+}
+
+// informerSignature is that of something that an informer was told at a time.
+func (f *Facts) informerSignature(i *informer, at history.Time, wrong string) Signature {
+	plain := Signature{Mechanism: MechanismInformer, Wrong: wrong}
+	if f.byName[i.server] == nil {
+		return plain
+	}
+	o := f.asks(i, window{at, at})
+	o.situation = f.situate(o, o.window)
+	s := f.signature(o, o.situation, wrong)
+	s.Mechanism, s.Answer, s.Way, s.Target = MechanismInformer, "", "", ""
+	return s
+}
+
+// canInform reports whether the address that an informer asks leads, all through w, to a server that
+// serves the resource or can pass requests on to one that does. The address of the load balancer
+// leads to every server that is not down. canInform is false if nobody serves the resource, if
+// something is in the way, and if the history does not say.
+func (f *Facts) canInform(i *informer, w window) bool {
+	if i.server != "" {
+		s := f.byName[i.server]
+		return s != nil && f.serverInforms(s, i, w)
+	}
+	ready := slices.DeleteFunc(slices.Clone(f.servers), func(s *server) bool {
+		span, whole := s.line.during(w)
+		return whole && span.phase == phaseDown
+	})
+	return len(ready) > 0 && !slices.ContainsFunc(ready, func(s *server) bool { return !f.serverInforms(s, i, w) })
+}
+
+func (f *Facts) serverInforms(s *server, i *informer, w window) bool {
+	o := f.asks(&informer{server: s.name, gvr: i.gvr}, w)
+	is := f.situate(o, w)
+	door, _ := f.reach(client, s.name, w)
+	store, _ := f.reach(s.name, etcd, w)
+	switch {
+	case !is.ready || door != reachOpen || store != reachOpen:
+		return false
+	case is.local == claimYes:
+		return true
+	case is.local != claimNo || f.proxyOff(s.name, w):
+		return false
+	}
+	return slices.ContainsFunc(is.capable, func(p peer) bool {
+		way, _ := f.reach(s.name, p.server.name, w)
+		back, _ := f.reach(p.server.name, etcd, w)
+		return way == reachOpen && back == reachOpen && !f.proxyOff(p.server.name, w)
+	})
+}

@@ -1,0 +1,53 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+var informers = scenario.Scenario{
+	Name: "informers",
+	Happens: "Only the first server runs TO. Informers, by which every controller learns what exists, ask every server and a load balancer for " +
+		"kinds that only the first serves, and for one that all serve. Objects are created, deleted and collected by controllers while a " +
+		"server that the informers ask crashes, another one is upgraded, and the first, which alone served these kinds before, crashes.",
+	Holds: "Every informer is told of each change once and in order, whichever server passes it on and whichever takes over. In the end it has " +
+		"what is in etcd.",
+	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by lists and watches",
+	About:            []string{"NoLostEvents"},
+	MinServers:       3,
+	NeedsTwoVersions: true,
+	Family:           scenario.Controllers,
+	Labels:           []string{"slow"},
+	Limits:           withControllers,
+	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoLostEvents"}},
+	Plan: planned(firstTo, pressure{Operations: 1000, Events: 6}, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Informers = true
+		first, second, third := watched("first"), watched("second"), watched("third")
+		plan.StartControllers(p.From, "")
+		plan.Settle(2 * time.Second)
+		plan.CreateObjects(first)
+		plan.Soak(5 * time.Second)
+		plan.Kill("b")
+		plan.CreateObjects(second)
+		plan.DeleteOwners(first, scenario.Background)
+		plan.Start("b")
+		plan.Settle(5 * time.Second)
+		plan.Replace("c", p.To)
+		plan.Settle(5 * time.Second)
+		plan.DeleteOwners(second, scenario.Background)
+		plan.Kill("a")
+		plan.CreateObjects(third)
+		plan.Soak(10 * time.Second)
+		plan.Start("a")
+		plan.Settle(5 * time.Second)
+		plan.DeleteOwners(third, scenario.Background)
+		plan.ConvergeAfter(reflectorsWait)
+	}),
+}
+
+// reflectorsWait is the longest time that client-go's reflectors wait before they ask again.
+const reflectorsWait = time.Minute
+
+// watched are objects that informers are told of.
+func watched(name string) scenario.Objects { return scenario.Objects{Name: name, Dependents: 5} }
