@@ -137,13 +137,17 @@ changed object afterwards. An operation that is marked with ↷ cannot be done b
 itself: without a proxy it must fail, or the result is inconclusive. An operation that fails at
 server a itself does not count.
 
+kubectl keeps what it reads of discovery for six hours. A stale discovery cache here is one that
+kubectl made when all servers ran %[1]s. It must not hide what the upgrade has added: kubectl reads
+discovery again if the cache does not have what it is asked for.
+
 `
 
 // WriteClientsPage writes the table as a page of the documentation. It has no date.
 func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	var page strings.Builder
 	fmt.Fprintf(&page, clientsIntroduction, t.Metadata.From, t.Metadata.To)
-	fmt.Fprintf(&page, "Versions of kubectl: %s. %s.\n\n", strings.Join(t.Clients, ", "), capital(t.Sentence))
+	fmt.Fprintf(&page, "Versions of kubectl: %s.\n%s.\n\n", strings.Join(t.Clients, ", "), strings.ReplaceAll(capital(t.Sentence), "; ", ";\n"))
 	fmt.Fprintf(&page, "| operation | what has to come of it | %s |\n|---|---%s|\n", strings.Join(ClientPaths, " | "), strings.Repeat("|---", len(ClientPaths)))
 	for _, o := range t.Operations {
 		name := o.Name
