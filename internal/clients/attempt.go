@@ -46,8 +46,8 @@ func (w Way) Attempt(ctx context.Context, o Operation, version string) (reports.
 // nameOf is the name of an operation's objects, as Kubernetes allows names: "get-o-wide-b-v1-36-3".
 // Two ways to one cluster share no name.
 func nameOf(operation, context, version string) string {
-	words := strings.FieldsFunc(strings.ToLower(operation+" "+context+" "+version), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	return strings.Join(words, "-")
+	between := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	return strings.Join(strings.FieldsFunc(strings.ToLower(operation+" "+context+" "+version), between), "-")
 }
 
 func (w Way) attempt(ctx context.Context, o Operation, version, name string) (reports.Did, string) {
@@ -168,6 +168,7 @@ func (c Command) judge(e Ended, name string) string {
 // look compares the newer server's own object with what is wanted.
 func (w Way) look(ctx context.Context, t Truth, name string) (why string, err error) {
 	resource := allNamed(t.Resource, name)
+	what := strings.Join(resource, " ")
 	words := append([]string{"--context", w.Newer, "get", "--ignore-not-found"}, resource...)
 	if t.Path == "" {
 		words = append(words, "-o", "name")
@@ -179,11 +180,11 @@ func (w Way) look(ctx context.Context, t Truth, name string) (why string, err er
 	case err != nil:
 		return "", fmt.Errorf("look at the newer server: start kubectl: %w", err)
 	case ended.Code != 0 || ended.TooLong:
-		return "", fmt.Errorf("look at the newer server: kubectl get %s: exit code %d: %s", strings.Join(resource, " "), ended.Code, FirstError(ended.Problem))
+		return "", fmt.Errorf("look at the newer server: kubectl get %s: exit code %d: %s", what, ended.Code, FirstError(ended.Problem))
 	case t.Path == "" && strings.TrimSpace(ended.Output) != "":
-		return fmt.Sprintf("kubectl reports success, and %s is still there", strings.Join(resource[:2], " ")), nil
+		return fmt.Sprintf("kubectl reports success, and %s is still there", what), nil
 	case ended.Output != t.Want && t.Path != "":
-		return fmt.Sprintf("kubectl reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path, strings.Join(resource[:2], " ")), nil
+		return fmt.Sprintf("kubectl reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path, what), nil
 	}
 	return "", nil
 }

@@ -143,34 +143,36 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 	if held != nil {
 		defer held.stop()
 	}
+	notRun := func(why string) attempt {
+		return func(context.Context, clients.Operation, string) (reports.Did, string) { return reports.DidNotRun, why }
+	}
 	for _, path := range reports.ClientPaths {
 		if ways[path] == "" {
 			continue
 		}
 		for _, o := range clients.Operations() {
-			attempt := way(path).Attempt
+			try := way(path).Attempt
 			if err != nil {
-				attempt = func(context.Context, clients.Operation, string) (reports.Did, string) {
-					return reports.DidNotRun, err.Error()
-				}
+				try = notRun(err.Error())
 			} else if path == reports.ClientDirect && o.Controllers {
-				attempt = func(context.Context, clients.Operation, string) (reports.Did, string) {
-					return reports.DidNotRun, "kube-controller-manager takes part, which is a client of an older server"
-				}
+				try = notRun("kube-controller-manager takes part, which is a client of an older server")
 			}
-			cells = append(cells, c.row(ctx, path, o, attempt)...)
+			cells = append(cells, c.row(ctx, path, o, try)...)
 		}
 	}
 	return cells
 }
 
+// attempt carries out an operation with kubectl of a version: see [clients.Way.Attempt].
+type attempt = func(ctx context.Context, o clients.Operation, version string) (reports.Did, string)
+
 // row are the cells of an operation by one path: kubectl of all versions at the same time.
-func (c *Clients) row(ctx context.Context, path string, o clients.Operation, attempt func(context.Context, clients.Operation, string) (reports.Did, string)) []reports.ClientCell {
+func (c *Clients) row(ctx context.Context, path string, o clients.Operation, try attempt) []reports.ClientCell {
 	cells := make([]reports.ClientCell, len(c.Kubectl))
 	var all sync.WaitGroup
 	for i, version := range c.Kubectl {
 		all.Go(func() {
-			did, why := attempt(ctx, o, version)
+			did, why := try(ctx, o, version)
 			cells[i] = reports.ClientCell{Operation: o.Name, Path: path, Client: version, Did: did, Reason: why}
 		})
 	}
@@ -196,7 +198,8 @@ func (c *Clients) mixed(ctx context.Context, spec run.Spec, ways map[string]stri
 			}
 		}
 	}
-	if err := held.dir.Act(ctx, []string{"replace", newer, spec.To}, c.Console); err != nil {
+	shown := run.Console{Out: c.Console.Progress, Progress: c.Console.Progress} // standard output is for the table
+	if err := held.dir.Act(ctx, []string{"replace", newer, spec.To}, shown); err != nil {
 		return held, fmt.Errorf("upgrade %s: %w", newer, err)
 	}
 	if !way(spec.Subject).Learned(ctx, learnLimit) {
