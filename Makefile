@@ -39,7 +39,12 @@ GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 # What 'make mutation' measures if PKG is empty.
 MUTATED := ./proxy/... ./internal/invariant ./internal/engine ./reports/...
-# A page whose table gets what 'make mutation' finds, such as docs/mutation.md.
+# For 'make upstream-e2e': direct, old or balancer; and a regular expression over the names of specs.
+PATH_THROUGH ?=
+FOCUS        ?=
+# The directory of an earlier 'make upstream-e2e PATH_THROUGH=direct', whose results are taken.
+DIRECT       ?=
+# A page that gets what was found: docs/mutation.md ('make mutation') or docs/clients.md ('make clients').
 PAGE ?=
 
 # The flags that commands have in common.
@@ -50,7 +55,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -72,6 +77,12 @@ smoke: build ## Run the smoke set of it, with the quickest negative controls [th
 
 matrix: build ## Scenarios over pairs of versions and subjects, as one table [BACKEND SUBJECT OUT PARALLEL KNOWN]
 	bin/skewproof matrix --backend $(BACKEND) $(if $(SUBJECT),--subjects $(SUBJECT)) $(OUT_FLAG) $(PARALLEL_FLAG) $(if $(KNOWN),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
+
+upstream-e2e: build ## Run Kubernetes' own end-to-end tests against two versions [SUBJECT PATH_THROUGH FOCUS DIRECT FROM TO OUT]
+	bin/skewproof upstream-e2e $(if $(PATH_THROUGH),--path $(PATH_THROUGH)) $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FOCUS),--focus '$(FOCUS)') $(if $(DIRECT),--direct $(DIRECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG)
+
+clients: build ## What kubectl of several versions can do through an older server, as a table [FROM TO OUT PAGE]
+	bin/skewproof clients $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG) $(if $(PAGE),--page $(PAGE))
 
 bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]
 	bin/skewproof bench $(if $(filter command,$(origin NAME)),$(NAME),--labels smoke) --runs 10 --backend $(BACKEND) $(PLAN_FLAGS) $(PARALLEL_FLAG)

@@ -10,8 +10,8 @@ import (
 var controllersRollingUpgrade = scenario.Scenario{
 	Name: "controllers-rolling-upgrade",
 	Happens: "Server by server, FROM is replaced by TO, while the controllers reach the servers through a load balancer. At each step with " +
-		"mixed versions, owners are created and deleted, and so is a namespace.",
-	Holds:            "No dependent of an owner that lives is deleted. What has to go goes, and nothing is left of a namespace.",
+		"mixed versions, owners are created and deleted, and so are three namespaces.",
+	Holds:            "No dependent of an owner that lives is deleted. What has to go goes, and nothing is left of the namespaces.",
 	Source:           "KEP-4020, motivation: a rolling upgrade under real controllers",
 	About:            []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
 	MinServers:       3,
@@ -19,7 +19,7 @@ var controllersRollingUpgrade = scenario.Scenario{
 	Family:           scenario.Controllers,
 	Labels:           []string{"slow"},
 	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoWrongfulDeletion"}},
+	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
 	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		plan.StartControllers(p.From, "")
@@ -31,13 +31,19 @@ var controllersRollingUpgrade = scenario.Scenario{
 				break // nothing is skewed any more
 			}
 			owners := scenario.Objects{Name: fmt.Sprintf("upgrade-%d", i), Dependents: 3}
-			whole := scenario.Objects{Name: fmt.Sprintf("upgrade-%d-whole", i), Dependents: 3}
 			plan.CreateObjects(owners)
-			plan.CreateObjects(whole)
+			var whole []scenario.Objects
+			for n := range 3 {
+				whole = append(whole, scenario.Objects{Name: fmt.Sprintf("upgrade-%d-whole-%d", i, n), Dependents: 1})
+				plan.CreateObjects(whole[n])
+			}
 			plan.StartControllers(p.From, "")
 			plan.Soak(15 * time.Second)
 			plan.DeleteOwners(owners, scenario.Background)
-			plan.DeleteNamespace(whole)
+			for _, o := range whole { // apart, so that each is deleted by another connection
+				plan.DeleteNamespace(o)
+				plan.Soak(4 * time.Second)
+			}
 			plan.Collect()
 		}
 	}),

@@ -170,7 +170,7 @@ bench, diff, parity and replay answer another question by 0 to 2; their --help s
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
-		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(),
+		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newUpstream(), newClients(),
 		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(),
 	)
 	root.AddCommand(newHidden()...)

@@ -25,6 +25,7 @@ var rendered = []struct {
 	{reports.CampaignJSON, campaignAgain},
 	{reports.ConformanceFile, conformanceAgain},
 	{reports.MatrixJSON, matrixAgain},
+	{reports.ClientsJSON, clientsAgain},
 	{reports.JSONFile, runAgain},
 }
 
@@ -129,9 +130,9 @@ func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, fir
 func newReports() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",
-		Short: "Render the reports of a run, a search, a conformance suite or a version matrix again",
+		Short: "Render the reports of a run, a search, a conformance suite, a version matrix or a table of clients again",
 		Long: `Render reports again, from the document that programs read: report.json of a judged run, campaign.json of a search, conformance.yaml of a
-conformance suite, matrix.json of a version matrix. Nothing is run or judged; 'skewproof judge' does that to a saved history.
+conformance suite, matrix.json of a version matrix, clients.json of a table of clients. Nothing is run or judged; 'skewproof judge' does that to a saved history.
 
 The exit code is that of what is rendered.`,
 		Args: args(cobra.ExactArgs(1)),
@@ -153,8 +154,8 @@ The exit code is that of what is rendered.`,
 			if _, err := os.Stat(run.Dir(words[0]).History()); err == nil {
 				return fmt.Errorf("%s holds a run that has no report yet: 'skewproof judge %s' makes one", words[0], words[0])
 			}
-			return fmt.Errorf("%s holds no report: there is no %s, %s, %s or %s; give the directory that --out named", words[0],
-				reports.JSONFile, reports.CampaignJSON, reports.ConformanceFile, reports.MatrixJSON)
+			return fmt.Errorf("%s holds no report: there is no %s, %s, %s, %s or %s; give the directory that --out named", words[0],
+				reports.JSONFile, reports.CampaignJSON, reports.ConformanceFile, reports.MatrixJSON, reports.ClientsJSON)
 		},
 	}
 	cmd.AddCommand(newMerge())
@@ -191,4 +192,12 @@ func matrixAgain(dir string, c run.Console) error {
 		return err
 	}
 	return resultError(m.Result, suite.RenderMatrix(m, dir, c))
+}
+
+func clientsAgain(dir string, c run.Console) error {
+	table, err := reports.ReadClients(filepath.Join(dir, reports.ClientsJSON))
+	if err != nil {
+		return err
+	}
+	return resultError(table.Result, suite.RenderClients(table, dir, c))
 }

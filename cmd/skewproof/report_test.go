@@ -41,6 +41,7 @@ func TestBrokenFilesAreNamed(t *testing.T) {
 		reports.CampaignJSON:    {"report DIR", "report merge FILE"},
 		reports.ConformanceFile: {"report DIR"},
 		reports.MatrixJSON:      {"report DIR"},
+		reports.ClientsJSON:     {"report DIR"},
 		"history.jsonl":         {"judge DIR"},
 		"found.json":            {"replay FILE"},
 	} {

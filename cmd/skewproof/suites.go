@@ -148,6 +148,43 @@ Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 
 	return cmd
 }
 
+func newClients() *cobra.Command {
+	var s suite.Clients
+	cmd := &cobra.Command{
+		Use:   "clients",
+		Short: "Show what kubectl of several versions can do through an older server, with each subject",
+		Long: `Show what kubectl of several versions can do through an older server of a control plane of two versions: get, explain, apply, edit, patch,
+delete, wait, diff, rollout and more, with no proxy, the builtin one and the reference; and at the newer server itself, which shows what kubectl can
+do at all. Whether an operation worked is seen by kubectl's exit code and output, and by the object as the newer server has it afterwards.
+
+Exit code 0: through the reference everything works that works at the newer server itself, and without a proxy every operation on what only the newer
+server has fails, as it must; 1: through the reference something does not work; 2: nothing was proved, because something was not run or the control
+did not fail.`,
+		Example: `  skewproof clients
+  skewproof clients --kubectl v1.34.4,v1.37.1
+  skewproof clients --page docs/clients.md`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := begin(cmd, &s.Options, s.Spec); err != nil {
+				return err
+			}
+			s.Out, s.Spec.Out = s.Spec.Out, ""
+			table, err := s.Run(cmd.Context())
+			return resultError(table.Result, err)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.Spec.From, "from", "", "the version of the servers that kubectl asks")
+	show(flags, "from", run.DefaultFrom)
+	flags.StringVar(&s.Spec.To, "to", "", "the version of the newer server")
+	show(flags, "to", run.DefaultTo)
+	flags.StringSliceVar(&s.Kubectl, "kubectl", suite.DefaultKubectl, "versions of kubectl, separated by commas")
+	suite.RegisterBinaries(flags, &s.Spec, "")
+	flags.StringVar(&s.Page, "page", "", "write the table to this file too, as a page of the documentation")
+	flags.StringVar(&s.Spec.Out, "out", "", "directory for the tables and all runs (default _out/clients-TIME)")
+	return cmd
+}
+
 // begin checks the flags of a suite, and notes where it shows what it finds and how it is repeated.
 func begin(cmd *cobra.Command, o *suite.Options, s run.Spec) error {
 	o.Console, o.Reproduce = console(cmd), cmd.CommandPath()+givenWords(cmd.Flags())

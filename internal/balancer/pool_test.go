@@ -3,7 +3,6 @@ package balancer
 import (
 	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -26,17 +25,6 @@ func serveTLS(t *testing.T, name string, healthy bool) string {
 // testPool verifies nobody: the servers' certificates are not for one authority.
 func testPool(t *testing.T) *Pool {
 	return NewPool(&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, t.Logf)
-}
-
-// gone is an address that nothing listens at.
-func gone(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func TestOrder(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 		commit = mod.Origin.Hash
 	}
 	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(), ref.Version), nil)
-	_, err = tool.run(ctx, "build", "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)
+	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
 	done()
 	if err != nil {
 		return "", buildError(ref, err)
@@ -90,6 +90,14 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 		return "", fmt.Errorf("read what was built: %w", err)
 	}
 	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
+}
+
+// command is the go command that builds the program, with what flags follow.
+func (p program) command() []string {
+	if p.tests() {
+		return []string{"test", "-c", "-vet=off"}
+	}
+	return []string{"build"}
 }
 
 // downloadModule downloads and verifies the module, in a module of its own: no go.mod above the

@@ -10,7 +10,8 @@ import (
 // Component is a program that a [Store] can get.
 type Component string
 
-// The components that a [Store] knows: those of a control plane on processes, then those of nodes.
+// The components that a [Store] knows: those of a control plane on processes, then those of nodes,
+// then tests.
 const (
 	KubeAPIServer Component = "kube-apiserver"
 	Etcd          Component = "etcd"
@@ -29,6 +30,9 @@ const (
 	CNILoopback  Component = "loopback"
 	CNIPortmap   Component = "portmap"
 	CNIPtp       Component = "ptp"
+
+	// E2ETest is Kubernetes' own end-to-end tests, which run against a control plane.
+	E2ETest Component = "e2e.test"
 )
 
 type project struct {
@@ -59,6 +63,9 @@ type program struct {
 	answer string   // comes before the version in a line of that output
 }
 
+// tests reports whether the program is the tests of its package, and not its main function.
+func (p program) tests() bool { return strings.HasPrefix(p.pkg, "test/") }
+
 var programs = map[Component]program{
 	// Sources: k8s.io/component-base version/verflag, and etcd server/etcdmain/etcd.go.
 	KubeAPIServer:         {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
@@ -71,6 +78,8 @@ var programs = map[Component]program{
 	Containerd:            {containerd, "cmd/containerd", []string{"--version"}, "containerd github.com/containerd/containerd/v2 "},
 	ContainerdShim:        {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},
 	ContainerdCtr:         {containerd, "cmd/ctr", []string{"--version"}, "ctr github.com/containerd/containerd/v2 "},
+	// Source: k8s.io/kubernetes test/e2e/e2e_test.go, TestMain.
+	E2ETest: {kubernetes, "test/e2e", []string{"--version"}, ""},
 	// A plugin without a command prints its version.
 	CNIHostLocal: {cniPlugins, "plugins/ipam/host-local", nil, "CNI host-local plugin "},
 	CNILoopback:  {cniPlugins, "plugins/main/loopback", nil, "CNI loopback plugin "},

@@ -19,6 +19,7 @@ func TestReleaseNamed(t *testing.T) {
 		{Kubelet, "Kubernetes v1.36.3\n", "v1.36.3"},
 		{Kubeadm, "v1.36.3\n", "v1.36.3"},
 		{Kubectl, "Client Version: v1.36.3\nKustomize Version: v5.8.1\n", "v1.36.3"},
+		{E2ETest, "v1.37.1\n", "v1.37.1"},
 		{Etcd, "etcd Version: 3.6.8\nGit SHA: Not provided (use ./build instead of go build)\nGo Version: go1.26.8\n", "v3.6.8"},
 		{Containerd, "containerd github.com/containerd/containerd/v2 v2.3.4 \n", "v2.3.4"},
 		{Containerd, "containerd github.com/containerd/containerd/v2 v2.3.4 0123abc\n", "v2.3.4"}, // of a release
@@ -57,5 +58,24 @@ func TestBuildWithoutRelease(t *testing.T) {
 	}
 	if text := progressOf(s).String(); strings.Contains(text, "not downloaded") {
 		t.Errorf("there was nothing to download:\n%s", text)
+	}
+}
+
+// The tests of a package are built as such, with its version, and no download is looked for: they
+// are published in an archive only.
+func TestBuildTests(t *testing.T) {
+	goEnvironment(t)
+	s := newStore(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("asked for %s", r.URL)
+		http.NotFound(w, r)
+	}))
+	s.Go = "go"
+	b, err := s.Get(t.Context(), E2ETest, testVersion)
+	if err != nil || b.Origin != OriginBuild || b.SHA256 == "" {
+		t.Fatalf("got %+v, %v", b, err)
+	}
+	said, err := exec.Command(b.Path, "--version").Output()
+	if want := testVersion + "\n"; err != nil || string(said) != want {
+		t.Errorf("it says %q, %v; want %q", said, err, want)
 	}
 }

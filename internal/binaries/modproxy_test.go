@@ -49,6 +49,23 @@ func main() {
 	println("client-go " + client.Get())
 }
 `,
+		// Its package has no main function, and its tests import what nothing else does.
+		"test/e2e/e2e.go": "package e2e\n",
+		"test/e2e/e2e_test.go": `package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/component-base/version"
+)
+
+func TestMain(*testing.M) {
+	gitVersion, _, _ := strings.Cut(version.Get(), "\n")
+	os.Stdout.WriteString(gitVersion + "\n")
+}
+`,
 	},
 	"k8s.io/client-go@v0.36.3":      {"go.mod": "module k8s.io/client-go\n\ngo 1.24.0\n", "pkg/version/version.go": versionPackage},
 	"k8s.io/component-base@v0.36.3": {"go.mod": "module k8s.io/component-base\n\ngo 1.24.0\n", "version/version.go": versionPackage},

@@ -152,7 +152,7 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 	}
 	failure := &UnavailableError{Ref: ref}
 	for _, from := range origins {
-		if from.origin == OriginDownload && !programs[ref.Component].download {
+		if of := programs[ref.Component]; from.origin == OriginDownload && (!of.download || of.tests()) { // an archive has the tests
 			continue
 		}
 		how, err := from.get(ctx, ref, work, p)

@@ -16,8 +16,9 @@ import (
 )
 
 // Cluster is what the executor of steps (package step) needs of a backend. What only some backends
-// can do is in interfaces of their own: [Advertiser], [Balancer], [Configurer], [Controllers], [DiscoveryBreaker],
-// [Extender], [Queuer], [Witness]; what only real requests need is in [Reachable].
+// can do is in interfaces of their own: [Advertiser], [Balancer], [Configurer], [Controllers],
+// [DiscoveryBreaker], [Extender], [Queuer], [Tester], [Witness]; what only real requests need is in
+// [Reachable].
 //
 // Start comes first, once; only [Configurer.Configure] and [Configurer.Dialled] may precede it.
 //
@@ -132,6 +133,16 @@ type Controllers interface {
 	StartControllers(ctx context.Context, version, through string) error
 	// StopControllers stops it, if it runs, and returns when it has ended.
 	StopControllers(ctx context.Context) error
+}
+
+// Tester is a [Cluster] that can run Kubernetes' own end-to-end tests.
+type Tester interface {
+	// StartTests starts tests of a version as a client of a server, or, if the name is empty, of a load
+	// balancer over all servers. It returns when they have been started. They end with the cluster.
+	StartTests(ctx context.Context, version, through string, t scenario.Tests) error
+	// AwaitTests returns when the tests have ended and have written their results. Specs that failed
+	// are no error. Tests that take longer than the limit are ended, and the error says so.
+	AwaitTests(ctx context.Context, limit time.Duration) error
 }
 
 // Witness is a [Cluster] whose etcd can be read, and whose servers log who asked for what.

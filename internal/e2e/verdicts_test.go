@@ -47,12 +47,20 @@ func verdicts(t *testing.T, r reports.RunReport, but map[string]invariant.Outcom
 		if v.Outcome == want[name] || want[name] == either && v.Outcome != invariant.OutcomeInconclusive {
 			continue
 		}
+		if want[name] == invariant.OutcomePass && v.Outcome == invariant.OutcomeFail && v.New == 0 && slices.Equal(v.Findings, []int{lateKnowledge}) {
+			t.Logf("%s: finding %d, %d times", name, lateKnowledge, v.Violations)
+			continue
+		}
 		t.Errorf("%s: %s, want %s %s", name, v.Outcome, want[name], v.Reason)
 		for _, e := range v.Evidence {
 			t.Logf("%s, %d times: %s", name, e.Count, e.Sentence)
 		}
 	}
 }
+
+// lateKnowledge is the finding that shows by the slowness of the machine alone: a server that takes
+// long to start is heard of late.
+const lateKnowledge = 24
 
 // usual is what core invariants come to that no released version violates where servers pass
 // requests on under the general load. The others are about what a test has to say.
@@ -116,8 +124,7 @@ func ignorantOnKind() map[string]invariant.Outcome {
 const csiNodeStatus = "storage.k8s.io/v1/csinodes/status"
 
 // onlyCSINodeStatus checks that these invariants are violated by that defect, which is finding 2.
-// On a slow machine, finding 24 may show as well: a server that takes long to start is heard of
-// late.
+// [lateKnowledge] may show as well.
 func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -130,8 +137,8 @@ func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 		}
 		for _, e := range v.Evidence {
 			switch {
-			case e.Known != nil && e.Known.Finding == 24:
-				t.Logf("%s: finding 24: %s", name, e.Sentence)
+			case e.Known != nil && e.Known.Finding == lateKnowledge:
+				t.Logf("%s: finding %d: %s", name, lateKnowledge, e.Sentence)
 			case !slices.Equal(e.Resources, []string{csiNodeStatus}) || e.ResourcesTotal != 1:
 				t.Errorf("%s, about %v (%d in all), want %s only: %s", name, e.Resources, e.ResourcesTotal, csiNodeStatus, e.Sentence)
 			}

@@ -37,6 +37,16 @@ var kinds = []kind{
 	{"", "configmaps", fixed("data", map[string]any{})},
 }
 
+// Fields are those of a valid object of a resource of the kinds that owners can be: all but
+// apiVersion, kind and metadata.
+func Fields(group, resource, name string) (map[string]any, error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.group == group && k.resource == resource })
+	if i < 0 {
+		return nil, fmt.Errorf("make a valid object of %s.%s: unknown resource; add it to the kinds of package ownership", resource, group)
+	}
+	return kinds[i].fields(name)
+}
+
 func fixed(field string, value any) func(string) (map[string]any, error) {
 	return func(string) (map[string]any, error) { return map[string]any{field: value}, nil }
 }

@@ -24,6 +24,9 @@ func (d Dir) File(name string) string { return filepath.Join(string(d), name) }
 // History returns the path of the history.
 func (d Dir) History() string { return d.File("history.jsonl") }
 
+// TestResults returns the path of the results that Kubernetes' own tests left, in JUnit XML.
+func (d Dir) TestResults() string { return d.files().TestResults() }
+
 func (d Dir) manifest() string { return d.File("run.json") }
 func (d Dir) pid() string      { return d.File("sandbox.pid") }
 func (d Dir) scratch() string  { return d.File("scratch") }
@@ -41,10 +44,12 @@ type manifest struct {
 	APIServers map[string]string `json:"apiservers"` // version → path
 	// Controllers maps versions of kube-controller-manager to paths.
 	Controllers map[string]string `json:"controllers,omitempty"`
-	Etcd        string            `json:"etcd"`
-	Keep        bool              `json:"keep,omitempty"`
-	NoLoad      bool              `json:"noLoad,omitempty"`
-	At          *int              `json:"at,omitempty"` // see [Spec]
+	// Tests maps versions of e2e.test to paths.
+	Tests  map[string]string `json:"tests,omitempty"`
+	Etcd   string            `json:"etcd"`
+	Keep   bool              `json:"keep,omitempty"`
+	NoLoad bool              `json:"noLoad,omitempty"`
+	At     *int              `json:"at,omitempty"` // see [Spec]
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.

@@ -13,7 +13,7 @@ const heldHere = "      The cluster is held here."
 func (p *Plan) checkHeld() error {
 	s := p.Spec
 	switch steps := len(p.Schedule.Steps); {
-	case s.NoLoad && !s.Keep:
+	case s.NoLoad && !s.Keep && !p.Schedule.HasTests():
 		return errors.New("--no-load proves nothing: it is for a cluster that is held; give --keep too")
 	case s.At != nil && !s.Keep:
 		return errors.New("--at says when the cluster is held; give --keep too")
@@ -26,7 +26,7 @@ func (p *Plan) checkHeld() error {
 // unjudged is why a run by this plan is not judged; empty if it is.
 func (p *Plan) unjudged() string {
 	var why []string
-	if p.Spec.NoLoad {
+	if p.Spec.NoLoad && !p.Schedule.HasTests() { // tests are a load too
 		why = append(why, "no load was sent (--no-load)")
 	}
 	if at := p.Spec.At; at != nil {

@@ -70,6 +70,11 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 		fmt.Fprintf(out, "\n%s, %s, on a host of its own\n  %s\n", local.ProgramControllers, strings.Join(versions, ", "),
 			strings.Join(local.ControllersArguments(files), "\n  "))
 	}
+	for _, s := range p.Schedule.Steps {
+		if s.Action == scenario.StartTests {
+			fmt.Fprintf(out, "\n%s, %s, on a host of its own\n  %s\n", local.ProgramTests, s.Version, strings.Join(local.TestsArguments(files, *s.Tests), "\n  "))
+		}
+	}
 	return p.printSchedule(out)
 }
 
@@ -100,7 +105,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 // carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half has
 // ended.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
-	got, err := j.Spec.get(ctx, j.Schedule.Versions(), j.Schedule.ControllerVersions(), j.Progress)
+	got, err := j.Spec.get(ctx, j.needs(), j.Progress)
 	if err != nil {
 		j.Dir.discard()
 		return err

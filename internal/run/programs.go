@@ -22,73 +22,122 @@ import (
 type programs struct {
 	apiservers  map[string]string // version → path
 	controllers map[string]string // version of kube-controller-manager → path
+	tests       map[string]string // version of e2e.test → path
 	etcd        string
 	provenance  []string
 	identities  []history.Binary
 }
 
-// get gets the binaries of a run: from the user, the cache, a download or a build. apiservers and
-// controllers are the versions of kube-apiserver and kube-controller-manager.
-func (s Spec) get(ctx context.Context, apiservers, controllers []string, progress io.Writer) (programs, error) {
+// needed are the versions of programs that a run, or several, need.
+type needed struct {
+	apiservers, controllers, tests []string
+	etcd                           string
+}
+
+// needs are the programs that a run by the plan needs.
+func (p *Plan) needs() needed {
+	return needed{p.Schedule.Versions(), p.Schedule.ControllerVersions(), p.Schedule.TestVersions(), p.Spec.Etcd}
+}
+
+// get gets the binaries of a run: from the user, the cache, a download or a build.
+func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, error) {
 	own, err := OverridesOf(s.Binaries)
 	if err != nil {
 		return programs{}, err
 	}
 	store := &binaries.Store{Overrides: own, Progress: progress}
-	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}}
+	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
 	get := func(c binaries.Component, version string) (string, error) {
-		b, err := store.Get(ctx, c, version)
-		if err != nil {
-			return "", BinaryError(err)
-		}
-		from := b.How + ", sha256:" + b.SHA256
-		own := b.Origin == binaries.OriginPath
-		if own {
-			from = "a binary of the user's own, sha256:" + b.SHA256
-		}
-		got.provenance = append(got.provenance, fmt.Sprintf("%s %s: %s", c, version, from))
-		says, err := binaries.Says(ctx, b)
+		path, identity, from, err := program(ctx, store, c, version)
 		if err != nil {
 			return "", err
 		}
-		identity := history.Binary{Component: string(c), Version: version, Says: says, SHA256: b.SHA256, Own: own}
+		got.provenance = append(got.provenance, from)
 		if !slices.Contains(got.identities, identity) { // two releases may be one binary with other flags
 			got.identities = append(got.identities, identity)
 		}
-		return b.Path, nil
+		return path, nil
 	}
-	for _, v := range apiservers {
-		if got.apiservers[v], err = get(binaries.KubeAPIServer, release.Of(v)); err != nil {
-			return programs{}, err
+	for _, of := range []struct {
+		component binaries.Component
+		versions  []string
+		paths     map[string]string
+	}{
+		{binaries.KubeAPIServer, n.apiservers, got.apiservers}, {binaries.KubeControllerManager, n.controllers, got.controllers},
+		{binaries.E2ETest, n.tests, got.tests},
+	} {
+		for _, v := range of.versions {
+			if of.paths[v], err = get(of.component, release.Of(v)); err != nil {
+				return programs{}, err
+			}
 		}
 	}
-	for _, v := range controllers {
-		if got.controllers[v], err = get(binaries.KubeControllerManager, release.Of(v)); err != nil {
-			return programs{}, err
-		}
-	}
-	got.etcd, err = get(binaries.Etcd, s.Etcd)
+	got.etcd, err = get(binaries.Etcd, n.etcd)
 	return got, err
+}
+
+// and adds what another run needs, each version once. Its version of etcd is taken.
+func (n needed) and(other needed) needed {
+	both := func(a, b []string) []string {
+		all := slices.Concat(a, b)
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	return needed{both(n.apiservers, other.apiservers), both(n.controllers, other.controllers), both(n.tests, other.tests), other.etcd}
+}
+
+// program gets one binary, and says which it is and where it comes from.
+func program(ctx context.Context, store *binaries.Store, c binaries.Component, version string) (path string, identity history.Binary, from string, err error) {
+	b, err := store.Get(ctx, c, version)
+	if err != nil {
+		return "", history.Binary{}, "", BinaryError(err)
+	}
+	says, err := binaries.Says(ctx, b)
+	if err != nil {
+		return "", history.Binary{}, "", err
+	}
+	identity = history.Binary{Component: string(c), Version: version, Says: says, SHA256: b.SHA256, Own: b.Origin == binaries.OriginPath}
+	how := b.How
+	if identity.Own {
+		how = "a binary of the user's own"
+	}
+	return b.Path, identity, fmt.Sprintf("%s %s: %s, sha256:%s", c, version, how, b.SHA256), nil
+}
+
+// FetchKubectl gets kubectl of some versions: their paths by version, and which they are.
+func FetchKubectl(ctx context.Context, versions []string, progress io.Writer) (paths map[string]string, identities []history.Binary, err error) {
+	own, err := OverridesOf(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := &binaries.Store{Overrides: own, Progress: progress}
+	paths = map[string]string{}
+	for _, v := range versions {
+		path, identity, _, err := program(ctx, store, binaries.Kubectl, v)
+		if err != nil {
+			return nil, nil, err
+		}
+		paths[v] = path
+		identities = append(identities, identity)
+	}
+	return paths, identities, nil
 }
 
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
 // wait for that, and says which they are.
 func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Binary, error) {
-	var apiservers, controllers []string
+	var n needed
 	all := Spec{Binaries: binaries.Overrides{}}
 	for _, p := range plans {
 		if p.Spec.Backend == scenario.BackendLocal {
-			apiservers, all.Etcd = append(apiservers, p.Schedule.Versions()...), p.Spec.Etcd
-			controllers = append(controllers, p.Schedule.ControllerVersions()...)
+			n = n.and(p.needs())
 			maps.Copy(all.Binaries, p.Spec.Binaries)
 		}
 	}
-	if len(apiservers) == 0 {
+	if len(n.apiservers) == 0 {
 		return nil, nil
 	}
-	slices.Sort(apiservers)
-	slices.Sort(controllers)
-	got, err := all.get(ctx, slices.Compact(apiservers), slices.Compact(controllers), progress)
+	got, err := all.get(ctx, n, progress)
 	return got.identities, err
 }
 

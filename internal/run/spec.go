@@ -187,7 +187,7 @@ func (s Spec) Words() []string {
 		words = slices.Clone(s.Own.Command)
 	}
 	for _, f := range s.flags() {
-		if slices.Contains([]string{"keep", "no-load", "at"}, f.name) || s.Own != nil && !slices.Contains([]string{"backend", "etcd", "qps", "binary", "label"}, f.name) {
+		if slices.Contains([]string{"keep", "no-load", "at"}, f.name) || s.Own != nil && !slices.Contains(s.ownFlags(), f.name) {
 			continue
 		}
 		words = append(words, "--"+f.name)
@@ -196,6 +196,14 @@ func (s Spec) Words() []string {
 		}
 	}
 	return words
+}
+
+// ownFlags are the flags that a command with a plan of its own has, if they are set.
+func (s Spec) ownFlags() []string {
+	if s.NoLoad { // Kubernetes' own tests are the load, and run on one backend
+		return []string{"etcd", "binary", "label"}
+	}
+	return []string{"backend", "etcd", "qps", "binary", "label"}
 }
 
 // Command is the command line that repeats the run, for a shell.

@@ -104,7 +104,7 @@ func (plan *Plan) Versions() []string {
 		note(s.Version)
 	}
 	for _, s := range plan.Steps {
-		if s.Action != StartControllers {
+		if s.Action != StartControllers && s.Action != StartTests {
 			note(s.Version)
 		}
 	}

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,6 +113,11 @@ const (
 	RewriteObjects Action = "rewrite-objects"
 	// CollectObjects waits until controllers have deleted what has to go, for Step.For at most.
 	CollectObjects Action = "collect-objects"
+
+	// StartTests starts Step.Tests of Kubernetes' own end-to-end tests of Step.Version, as a client of
+	// Step.Server, or of the load balancer if Step.Server is empty. It does not wait for their end.
+	StartTests Action = "start-tests"
+	AwaitTests Action = "await-tests" // wait until they have ended, for Step.For at most
 )
 
 // Step is one thing done, and waited for, before the next.
@@ -132,6 +138,8 @@ type Step struct {
 	// Objects are those that the step creates or deletes; see [Objects].
 	Objects     *Objects    `json:"objects,omitempty"`
 	Propagation Propagation `json:"propagation,omitempty"`
+	// Tests are the specs that StartTests runs.
+	Tests *Tests `json:"tests,omitempty"`
 }
 
 // Definition is a custom resource, or a resource of an aggregated API.
@@ -154,7 +162,9 @@ func (d Definition) String() string {
 
 // Disturbs reports whether the step changes or harms the cluster. Objects are what a cluster is for.
 func (s Step) Disturbs() bool {
-	return !slices.Contains([]Action{Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
+	return !slices.Contains([]Action{
+		Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
+	}, s.Action)
 }
 
 // String is the sentence that reports show.
@@ -186,11 +196,7 @@ func (s Step) String() string {
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
 	case StartControllers:
-		through := "the load balancer"
-		if s.Server != "" {
-			through = s.Server
-		}
-		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, through)
+		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, s.through())
 	case StopControllers:
 		return "stop the controllers"
 	case CreateObjects:
@@ -203,6 +209,10 @@ func (s Step) String() string {
 		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
 	case CollectObjects:
 		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
+	case StartTests:
+		return fmt.Sprintf("start %d specs of Kubernetes' own tests %s as clients of %s", len(s.Tests.Specs), s.Version, s.through())
+	case AwaitTests:
+		return fmt.Sprintf("wait until the tests have ended, for %s at most", s.For)
 	case BreakDiscovery:
 		return s.spoils()
 	case RestoreDiscovery:
@@ -211,6 +221,9 @@ func (s Step) String() string {
 		return fmt.Sprintf("%s %s", s.Action, s.Server)
 	}
 }
+
+// through is what the clients that a step starts connect to.
+func (s Step) through() string { return cmp.Or(s.Server, "the load balancer") }
 
 // spoils is the sentence of a step that spoils.
 func (s Step) spoils() string {

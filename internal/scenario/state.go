@@ -17,6 +17,7 @@ type State struct {
 
 	objects     []string // of [Objects] that exist, by name
 	controllers bool     // they run
+	tests       bool     // they run
 }
 
 // serverState is a server with its present, or last, version and setup.
@@ -44,7 +45,7 @@ func NewState(servers []Server) *State {
 
 // Reset returns to the state before the first step of a plan. It keeps the allocated memory.
 func (s *State) Reset(servers []Server) {
-	s.servers, s.on, s.objects, s.controllers = s.servers[:0], s.on[:0], s.objects[:0], false
+	s.servers, s.on, s.objects, s.controllers, s.tests = s.servers[:0], s.on[:0], s.objects[:0], false, false
 	for _, server := range servers {
 		s.servers = append(s.servers, serverState{Server: server})
 	}
@@ -178,6 +179,8 @@ func (s *State) Apply(step Step) error {
 		return s.changeObjects(step)
 	case StartControllers, StopControllers:
 		return s.control(step)
+	case StartTests, AwaitTests:
+		return s.test(step)
 	default:
 		return s.act(step)
 	}

@@ -57,7 +57,7 @@ func (s Step) Validate() error {
 		return fmt.Errorf("%s %s: a setup is for what starts a server", s.Action, s.Server)
 	}
 	switch s.Action {
-	case Soak, Outlast, CollectObjects:
+	case Soak, Outlast, CollectObjects, AwaitTests:
 		if s.For <= 0 {
 			return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
 		}
@@ -82,6 +82,11 @@ func (s Step) Validate() error {
 		if s.Version == "" {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
+	case StartTests:
+		if s.Version == "" {
+			return fmt.Errorf("%s: no version given", s.Action)
+		}
+		return s.Tests.validate()
 	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers:
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)

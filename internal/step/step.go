@@ -100,6 +100,7 @@ type Executor struct {
 var (
 	errNoSetups      = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
+	errNoTests       = errors.New("this backend cannot run Kubernetes' own tests: choose backend local")
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
@@ -113,6 +114,7 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 	configurer, configures := e.Cluster.(cluster.Configurer)
 	_, breaks := e.Cluster.(cluster.DiscoveryBreaker)
 	_, controls := e.Cluster.(cluster.Controllers)
+	_, tests := e.Cluster.(cluster.Tester)
 	for i := range steps {
 		switch {
 		case steps[i].Setup != nil && !configures:
@@ -121,6 +123,8 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 			return errNoBreaker
 		case steps[i].AboutControllers() && (!controls || e.Objects == nil):
 			return errNoControllers
+		case steps[i].AboutTests() && !tests:
+			return errNoTests
 		}
 	}
 	for i := range servers {
@@ -197,6 +201,10 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.DeleteOwners, scenario.DeleteNamespace,
 		scenario.RewriteObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
+	case scenario.StartTests:
+		return e.Cluster.(cluster.Tester).StartTests(ctx, s.Version, s.Server, *s.Tests) // see Prepare
+	case scenario.AwaitTests:
+		return e.Cluster.(cluster.Tester).AwaitTests(ctx, s.For)
 	case scenario.BreakDiscovery:
 		return e.breakDiscovery(s)
 	case scenario.RestoreDiscovery:

@@ -36,6 +36,7 @@ var acts = map[string]func(dir string) int{
 		}
 		return 3
 	},
+	"holds a cluster":              holdACluster,
 	"says pass and leaves nothing": func(string) int { return 0 },
 	"dies":                         func(string) int { panic("of a test") },
 	"waits to be released":         waitToBeReleased,

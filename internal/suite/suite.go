@@ -2,8 +2,8 @@
 // carried out in a process of its own, several at a time, so that whatever becomes of a run, its
 // sandbox ends with its process, and the suite goes on.
 //
-// Bench, Matrix, Parity and Conformance are views of such runs. Each checks all of its runs by
-// [run.Spec.Plan] before it begins one.
+// Bench, Matrix, Parity and Conformance are views of such runs; Clients holds the clusters of some.
+// Each checks all of its runs by [run.Spec.Plan] before it begins one.
 package suite
 
 import (

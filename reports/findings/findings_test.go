@@ -171,6 +171,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"what was deleted comes back", 18, with(document, wrong("/apis lists what no server serves"), changed(invariant.ChangeDeletion))},
 		{"something comes that was never there", 0, with(document, wrong("/apis lists what no server serves"))},
 		{"refused by a peer that starts", 20, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeCapable))},
+		{"refused by a peer that starts, while another one could have answered", 20, with(whole, of("AuthorizedAlike"), passedOn, target(invariant.TargetRestarted), status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeOther))},
+		{"refused by a peer that served it all the time, after another server restarted", 0, with(whole, of("AuthorizedAlike"), passedOn, target(invariant.TargetServes), status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeOther))},
 		{"refused by a peer that runs", 0, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"))},
 		{"it goes round, of what was deleted", 23, with(whole, of("NoLoop"), passedOn, wrong("came back"), changed(invariant.ChangeDeletion))},
 		{"it goes round", 0, with(whole, of("NoLoop"), passedOn, wrong("came back"))},

@@ -35,8 +35,8 @@ var plain = []history.GVR{
 //  2. only the older one does
 //  3. every release does (configmaps, leases, deployments)
 //  4. both serve it, with other subresources
-//  5. it came, changed or went with another of the recorded releases, newest first, one of each: these tell a third server's release
-//     from the two
+//  5. it came, changed or went with another of the recorded releases, newest first, one of each:
+//     these tell a third server's release from the two
 //
 // Within 1, 2 and 4 those come first that can be created without ado, then those with all usual
 // verbs, then the stable ones. The order is the same in every process, and whichever of the two

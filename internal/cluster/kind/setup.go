@@ -43,6 +43,8 @@ func CheckPlan(plan scenario.Plan) error {
 			return refuse("has an aggregated API, behind which no program of ours runs there")
 		case s.AboutControllers():
 			return refuse("starts controllers, and a kind cluster has its own")
+		case s.AboutTests():
+			return refuse("starts Kubernetes' own tests, which run in the sandbox of the backend local")
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -25,11 +26,14 @@ const (
 // BalancerURL implements [cluster.Balancer].
 func (*Cluster) BalancerURL() string { return "https://" + balancerAddress.String() }
 
-// balance starts the load balancer over all servers, which uses the clients' links. Before its first
-// connection it asks no server anything. end ends it.
+// balance starts the load balancer over all servers, which uses the clients' links. It listens at two
+// addresses: at one it closes connections by age, at the other never. Before its first connection it
+// asks no server anything. end ends it.
 func (c *Cluster) balance() (end func(), err error) {
-	if err := sandbox.Own(balancerAddress.Addr()); err != nil {
-		return nil, err
+	for _, own := range []netip.AddrPort{balancerAddress, steadyAddress} {
+		if err := sandbox.Own(own.Addr()); err != nil {
+			return nil, err
+		}
 	}
 	output, err := os.OpenFile(c.config.Files.log(balancerName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -43,8 +47,13 @@ func (c *Cluster) balance() (end func(), err error) {
 		backends = append(backends, s.place.Advertised.String())
 	}
 	pool.Set(backends)
-	front := &balancer.Front{Pool: pool, MaxAge: balancedFor}
-	if err := front.Listen(balancerAddress.String()); err != nil {
+	front, steady := &balancer.Front{Pool: pool, MaxAge: balancedFor}, &balancer.Front{Pool: pool}
+	err = front.Listen(balancerAddress.String())
+	if err == nil {
+		err = steady.Listen(steadyAddress.String())
+	}
+	if err != nil {
+		front.Close()
 		_ = output.Close()
 		return nil, err
 	}
@@ -53,6 +62,7 @@ func (c *Cluster) balance() (end func(), err error) {
 	checking.Go(func() { pool.Check(ctx) })
 	return func() {
 		front.Close()
+		steady.Close()
 		cancel()
 		checking.Wait()
 		_ = output.Close()

@@ -36,10 +36,11 @@ type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
 	// APIServers maps versions to kube-apiserver binaries, and Controllers to those of
-	// kube-controller-manager; Etcd is the etcd binary. Nothing is fetched from here: the sandbox has
-	// no way out.
+	// kube-controller-manager, and Tests to those of e2e.test; Etcd is the etcd binary. Nothing is
+	// fetched from here: the sandbox has no way out.
 	APIServers  map[string]string
 	Controllers map[string]string
+	Tests       map[string]string
 	Etcd        string
 	Proxy       string // the executable that has the commands 'proxy' and 'extension': this one
 	Files       Files
@@ -67,6 +68,7 @@ type Cluster struct {
 	interposers interposers
 	extension   extensionServer
 	controllers controllers
+	tests       tests
 	unbalance   func() // ends the load balancer; nil before it was started
 }
 
@@ -195,6 +197,7 @@ func (c *Cluster) Close() {
 	}
 	all.Wait()
 	c.controllers.close()
+	c.tests.close()
 	if c.unbalance != nil {
 		c.unbalance()
 		c.unbalance = nil

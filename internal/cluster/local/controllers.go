@@ -65,13 +65,9 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 	if err := c.prepareControllers(); err != nil {
 		return err
 	}
-	to := way{balancerName, balancerAddress}
-	if through != "" {
-		s, err := c.Find(through)
-		if err != nil {
-			return err
-		}
-		to = way{through, s.place.Advertised}
+	to, err := c.wayThrough(through, balancerAddress)
+	if err != nil {
+		return err
 	}
 	if err := writeKubeconfig(files.key("controllers.kubeconfig"), "controllers", files, to); err != nil {
 		return err

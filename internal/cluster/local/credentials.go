@@ -84,10 +84,10 @@ func servingRequest(p Place) pki.Request {
 	return pki.Request{
 		CommonName: p.Name,
 		Server:     true,
-		// Peers verify kubernetes.default.svc; clients dial the advertised address, or the load
-		// balancer's.
+		// Peers verify kubernetes.default.svc; clients dial the advertised address, or one of the load
+		// balancer.
 		DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), netip.MustParseAddr("10.96.0.1")},
+		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), steadyAddress.Addr(), netip.MustParseAddr("10.96.0.1")},
 	}
 }
 

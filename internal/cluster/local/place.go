@@ -23,6 +23,7 @@ var (
 	extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
 	etcdAdvertised   = netip.MustParseAddrPort("198.19.255.1:2379")
 	balancerAddress  = netip.MustParseAddrPort("198.19.255.2:6443") // of the load balancer over all servers
+	steadyAddress    = netip.MustParseAddrPort("198.19.255.3:6443") // of the same, where it closes no connection
 	etcdReal         = netip.MustParseAddrPort("127.0.0.1:2379")
 	loopback         = netip.MustParseAddr("127.0.0.1")
 	toxiproxyAPI     = netip.MustParseAddrPort("127.0.0.1:8474") // toxiproxy's own default

@@ -1,0 +1,190 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// limit is how long one command may take. kubectl's own limits in operations are shorter.
+const limit = 60 * time.Second
+
+// Way is a way to a server, and what leads around it.
+type Way struct {
+	Runner Runner
+	// Context is that of the kubeconfig that operations use, and Newer that of the newer server
+	// itself.
+	Context, Newer string
+	// NewerVersion is the version of kubectl that prepares and looks.
+	NewerVersion string
+	// Homes is a directory for discovery caches. The stale one of a version is in Stale(version).
+	Homes string
+}
+
+// Stale is the directory whose discovery cache is from before the newer server was there.
+func (w Way) Stale(version string) string { return filepath.Join(w.Homes, "stale-"+version) }
+
+// own is the directory for what asks the newer server.
+func (w Way) own() string { return filepath.Join(w.Homes, "newer") }
+
+// Attempt carries out an operation with kubectl of a version.
+func (w Way) Attempt(ctx context.Context, o Operation, version string) (reports.Did, string) {
+	name := nameOf(o.Name, w.Context, version)
+	did, why := w.attempt(ctx, o, version, name)
+	if ctx.Err() != nil {
+		return reports.DidNotRun, "it was interrupted"
+	}
+	return did, strings.ReplaceAll(why, name, "NAME")
+}
+
+// nameOf is the name of an operation's objects, as Kubernetes allows names: "get-o-wide-b-v1-36-3".
+// Two ways to one cluster share no name.
+func nameOf(operation, context, version string) string {
+	between := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	return strings.Join(strings.FieldsFunc(strings.ToLower(operation+" "+context+" "+version), between), "-")
+}
+
+func (w Way) attempt(ctx context.Context, o Operation, version, name string) (reports.Did, string) {
+	for _, c := range o.Setup {
+		if why, err := w.command(ctx, c, name, Invocation{Version: w.NewerVersion, Home: w.own()}, w.Newer); err != nil || why != "" {
+			return reports.DidNotRun, "prepare it at the newer server: kubectl " + strings.Join(allNamed(c.Words, name), " ") + ": " + told(why, err)
+		}
+	}
+	home := filepath.Join(w.Homes, version)
+	if o.Stale {
+		home = filepath.Join(w.Homes, "stale-"+name) // of its own: kubectl refreshes what it finds stale
+		if err := os.CopyFS(home, os.DirFS(w.Stale(version))); err != nil {
+			return reports.DidNotRun, "copy the stale discovery cache: " + err.Error()
+		}
+	}
+	for _, c := range o.Do {
+		switch why, err := w.command(ctx, c, name, Invocation{Version: version, Home: home}, w.Context); {
+		case err != nil:
+			return reports.DidNotRun, err.Error()
+		case why != "":
+			return reports.DidNotWork, why
+		}
+	}
+	for _, t := range o.Truth {
+		switch why, err := w.look(ctx, t, name); {
+		case err != nil:
+			return reports.DidNotRun, err.Error()
+		case why != "":
+			return reports.DidNotWork, why
+		}
+	}
+	return reports.DidWork, ""
+}
+
+func told(why string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return why
+}
+
+// command carries out one command. why says what is wrong with what it came to; empty if nothing is.
+func (w Way) command(ctx context.Context, c Command, name string, i Invocation, through string) (why string, err error) {
+	i.Words = append([]string{"--context", through}, allNamed(c.Words, name)...)
+	i.Editor, i.Limit = c.Editor, limit
+	if c.Object != nil {
+		if i.Input, err = c.Object(name); err != nil {
+			return "", err
+		}
+	}
+	var beside sync.WaitGroup
+	var once sync.Once
+	var besideWhy string
+	var besideErr error
+	start := func() {
+		once.Do(func() {
+			if c.Meanwhile == nil {
+				return
+			}
+			beside.Go(func() {
+				other := Invocation{Version: w.NewerVersion, Home: w.own()}
+				besideWhy, besideErr = w.command(ctx, Command{Words: c.Meanwhile}, name, other, w.Newer)
+			})
+		})
+	}
+	if c.After == "" {
+		start()
+	}
+	if c.After != "" || c.Until != "" {
+		i.Seen = func(output string) bool {
+			if strings.Contains(output, named(c.After, name)) {
+				start()
+			}
+			return c.Until != "" && strings.Contains(output, named(c.Until, name))
+		}
+	}
+	ended, err := w.Runner.Run(ctx, i)
+	beside.Wait()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("start kubectl %s: %w", i.Version, err)
+	case besideErr != nil:
+		return "", besideErr
+	case besideWhy != "":
+		return "", fmt.Errorf("meanwhile, at the newer server, kubectl %s: %s", strings.Join(allNamed(c.Meanwhile, name), " "), besideWhy)
+	}
+	return c.judge(ended, name), nil
+}
+
+// judge says what is wrong with how a command ended; empty if nothing is.
+func (c Command) judge(e Ended, name string) string {
+	first := FirstError(e.Problem)
+	switch {
+	case e.TooLong:
+		return strings.TrimSuffix(fmt.Sprintf("it did not end within %s, after it printed %q: %s", limit, lastLine(e.Output), first), ": ")
+	case c.Until != "" && !e.Enough:
+		return strings.TrimSuffix(fmt.Sprintf("exit code %d before it printed %q: %s", e.Code, named(c.Until, name), first), ": ")
+	case c.Until == "" && e.Code != c.Code:
+		if first == "" {
+			return fmt.Sprintf("exit code %d, want %d", e.Code, c.Code)
+		}
+		return first
+	case c.Quiet && strings.TrimSpace(e.Problem) != "":
+		return FirstLine(e.Problem)
+	}
+	for _, says := range allNamed(c.Says, name) {
+		if strings.Contains(e.Output, says) || strings.Contains(e.Problem, says) {
+			continue
+		}
+		if first == "" {
+			return fmt.Sprintf("exit code %d, and the output does not have %q in it", e.Code, says)
+		}
+		return first
+	}
+	return ""
+}
+
+// look compares the newer server's own object with what is wanted.
+func (w Way) look(ctx context.Context, t Truth, name string) (why string, err error) {
+	resource := allNamed(t.Resource, name)
+	what := strings.Join(resource, " ")
+	words := append([]string{"--context", w.Newer, "get", "--ignore-not-found"}, resource...)
+	if t.Path == "" {
+		words = append(words, "-o", "name")
+	} else {
+		words = append(words, "-o", "jsonpath="+t.Path)
+	}
+	ended, err := w.Runner.Run(ctx, Invocation{Version: w.NewerVersion, Words: words, Home: w.own(), Limit: limit})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look at the newer server: start kubectl: %w", err)
+	case ended.Code != 0 || ended.TooLong:
+		return "", fmt.Errorf("look at the newer server: kubectl get %s: exit code %d: %s", what, ended.Code, FirstError(ended.Problem))
+	case t.Path == "" && strings.TrimSpace(ended.Output) != "":
+		return fmt.Sprintf("kubectl reports success, and %s is still there", what), nil
+	case ended.Output != t.Want && t.Path != "":
+		return fmt.Sprintf("kubectl reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path, what), nil
+	}
+	return "", nil
+}

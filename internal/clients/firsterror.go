@@ -1,0 +1,74 @@
+package clients
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// maxLine bounds a line of kubectl that is shown, in bytes.
+const maxLine = 300
+
+// logged is the head of a line that kubectl's logger wrote (klog): it has a date in it.
+var logged = regexp.MustCompile(`^[IWEF][0-9]{4} [^\]]*\] `)
+
+// FirstError is the first line of standard error by which kubectl says what is wrong. A line of its
+// logger, which has the time in it, or a warning, is taken only if there is no other, and without
+// that time. It is one printable line; empty if there is none.
+func FirstError(problem string) string {
+	last := ""
+	for line := range strings.Lines(problem) {
+		line = printable(line)
+		head := logged.FindString(line)
+		switch {
+		case line == "":
+		case head != "" || strings.HasPrefix(line, "Warning:"):
+			if last == "" {
+				last = line[len(head):]
+			}
+		default:
+			return shortened(line)
+		}
+	}
+	return shortened(last)
+}
+
+// FirstLine is the first line that has something printable in it.
+func FirstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = printable(line); line != "" {
+			return shortened(line)
+		}
+	}
+	return ""
+}
+
+// lastLine is the last line that has something printable in it.
+func lastLine(s string) (last string) {
+	for line := range strings.Lines(s) {
+		if line = printable(line); line != "" {
+			last = line
+		}
+	}
+	return shortened(last)
+}
+
+func printable(line string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, line))
+}
+
+func shortened(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	end := maxLine
+	for end > 0 && line[end]&0xc0 == 0x80 { // not within a character
+		end--
+	}
+	return line[:end] + "…"
+}

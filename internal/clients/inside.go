@@ -1,0 +1,90 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Inside runs kubectl in the sandbox of a run that is held, by 'skewproof shell', which gives it the
+// kubeconfig.
+type Inside struct {
+	// Program is skewproof, and Dir the directory of the run.
+	Program, Dir string
+	// Kubectl is, by version, the path of kubectl.
+	Kubectl map[string]string
+}
+
+// killGrace is how long a command that was told to end may take before it is killed.
+const killGrace = 5 * time.Second
+
+// Run implements [Runner].
+func (r Inside) Run(ctx context.Context, i Invocation) (Ended, error) {
+	path, ok := r.Kubectl[i.Version]
+	if !ok {
+		return Ended{}, fmt.Errorf("there is no kubectl %s", i.Version)
+	}
+	if err := os.MkdirAll(i.Home, 0o700); err != nil {
+		return Ended{}, fmt.Errorf("make a home directory for kubectl: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, i.Limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, r.Program, append([]string{"shell", r.Dir, "--", path}, i.Words...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.Home, "KUBE_EDITOR=" + i.Editor, "LC_ALL=C", "TZ=UTC"}
+	cmd.Stdin = strings.NewReader(i.Input)
+	var problem bytes.Buffer
+	output := &watched{seen: i.Seen, enough: cancel}
+	cmd.Stdout, cmd.Stderr = output, &problem
+	// A group of its own: nsenter, its shell and kubectl end together.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = killGrace
+	err := cmd.Run()
+	ended := Ended{Output: output.text.String(), Problem: problem.String(), Enough: output.was}
+	if cmd.ProcessState == nil { // it never started
+		return ended, err
+	}
+	ended.Code = cmd.ProcessState.ExitCode()
+	ended.TooLong = limited.Err() != nil && ctx.Err() == nil && !ended.Enough
+	return ended, notStarted(ended)
+}
+
+// notStarted is what 'skewproof shell' says if it could not start kubectl; else nil.
+func notStarted(e Ended) error {
+	if e.Enough {
+		return nil
+	}
+	said := FirstLine(e.Problem)
+	for _, by := range []string{"skewproof: ", "nsenter: ", "sh: "} { // what is started one by the other
+		if message, ok := strings.CutPrefix(said, by); ok {
+			return errors.New(message)
+		}
+	}
+	return nil
+}
+
+// watched is an output that is looked at while it grows. Its methods are called by one goroutine,
+// that of the command, until the command is over. It has a Write alone: io.Copy would go around it
+// by ReadFrom, which a bytes.Buffer has.
+type watched struct {
+	text   bytes.Buffer
+	seen   func(string) bool
+	enough func()
+	was    bool
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.text.Write(p)
+	if w.seen != nil && !w.was && w.seen(w.text.String()) {
+		w.was = true
+		w.enough()
+	}
+	return n, err
+}

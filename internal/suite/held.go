@@ -1,0 +1,81 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/run"
+)
+
+// heldCluster is the cluster of a run that is held, in a process of its own.
+type heldCluster struct {
+	dir  run.Dir
+	end  func()
+	over chan struct{} // closed when the process has ended
+}
+
+// The limits of a cluster that is held: until it is up, and how often it is asked whether it is.
+const (
+	heldLimit = 4 * time.Minute
+	heldPoll  = 200 * time.Millisecond
+)
+
+// hold starts the run of a Spec that keeps its cluster, and returns when the cluster is up. What
+// the run says goes to the file Spec.Out with ".log" behind it. The caller ends it with stop.
+func hold(ctx context.Context, program string, spec run.Spec) (*heldCluster, error) {
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the specification of the run: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(spec.Out), 0o755); err != nil {
+		return nil, fmt.Errorf("make a directory for the run: %w", err)
+	}
+	log, err := os.OpenFile(spec.Out+".log", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("make a log of the run: %w", err)
+	}
+	alive, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(alive, program, RunSpecCommand)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
+	h := &heldCluster{dir: run.Dir(spec.Out), end: cancel, over: make(chan struct{})}
+	go func() {
+		defer close(h.over)
+		_ = wait(cmd, shutdownGraceOf(spec)) // its log says why it ended
+	}()
+	defer func() { _ = log.Close() }()
+	limit := time.NewTimer(heldLimit)
+	defer limit.Stop()
+	poll := time.NewTicker(heldPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-poll.C:
+			if h.dir.Act(ctx, []string{"list"}, run.Console{Out: io.Discard, Progress: io.Discard}) == nil {
+				return h, nil
+			}
+			continue
+		case <-h.over:
+			err = fmt.Errorf("the run ended before its cluster was up: %s", lastSaid(log))
+		case <-limit.C:
+			err = fmt.Errorf("the cluster is not up after %s; its log is %s.log", heldLimit, spec.Out)
+		case <-ctx.Done():
+			err = errors.New(interrupted)
+		}
+		h.stop()
+		return nil, err
+	}
+}
+
+// stop ends the cluster, and returns when all of it is gone.
+func (h *heldCluster) stop() {
+	h.end()
+	<-h.over
+}

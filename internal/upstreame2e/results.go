@@ -1,0 +1,189 @@
+package upstreame2e
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// maxResults bounds a file of results, in bytes: a file of all specs has a megabyte.
+const maxResults = 256 << 20
+
+// maxMessage bounds what is kept of why a spec failed, in bytes.
+const maxMessage = 4 << 10
+
+// Result is what one spec came to.
+type Result struct {
+	Outcome reports.SpecOutcome
+	// Message is why it failed, was skipped or was not run; empty if it passed.
+	Message string
+	Took    time.Duration
+}
+
+// Results are what a run of the tests came to.
+type Results struct {
+	// Specs are the results by the full name of the spec.
+	Specs map[string]Result
+	// Setup is why the setup of the whole suite failed; empty if it did not.
+	Setup string
+	// Took is how long the suite took.
+	Took time.Duration
+}
+
+// ReadResultsFile reads the results that e2e.test left in a file.
+func ReadResultsFile(path string) (Results, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Results{}, fmt.Errorf("read the results of Kubernetes' tests: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	r, err := ReadResults(f)
+	if err != nil {
+		return Results{}, fmt.Errorf("read the results of Kubernetes' tests in %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// ReadResults reads results in JUnit XML, as e2e.test writes them. It refuses what contradicts
+// itself: counts that differ from the cases, a spec that is there twice, a status that it does not
+// know, and a status that the elements of a case do not bear out.
+// Source: k8s.io/kubernetes test/e2e/framework/internal/junit; ginkgo/v2 reporters/junit_report.go
+func ReadResults(r io.Reader) (Results, error) {
+	limited := &io.LimitedReader{R: r, N: maxResults + 1}
+	var document reporters.JUnitTestSuites
+	decoder := xml.NewDecoder(limited)
+	err := decoder.Decode(&document)
+	if err == nil {
+		err = atEnd(decoder)
+	}
+	switch {
+	case limited.N <= 0:
+		return Results{}, fmt.Errorf("longer than %d MiB, which no results are", maxResults>>20)
+	case err != nil:
+		return Results{}, fmt.Errorf("not a JUnit XML document: %w", err)
+	case len(document.TestSuites) != 1:
+		return Results{}, fmt.Errorf("%d suites: want the one of e2e.test", len(document.TestSuites))
+	}
+	suite := document.TestSuites[0]
+	if suite.Tests != len(suite.TestCases) {
+		return Results{}, fmt.Errorf("it says that it has %d cases, and has %d: it is cut short, or was altered", suite.Tests, len(suite.TestCases))
+	}
+	took, err := seconds(suite.Time)
+	if err != nil {
+		return Results{}, fmt.Errorf("suite: %w", err)
+	}
+	results := Results{Specs: map[string]Result{}, Took: took}
+	for _, c := range suite.TestCases {
+		result, err := resultOf(c)
+		if err != nil {
+			return Results{}, fmt.Errorf("case %q: %w", c.Name, err)
+		}
+		name, isSpec := strings.CutPrefix(c.Name, "[It] ")
+		if !isSpec {
+			if result.Outcome == reports.SpecFailed || result.Outcome == reports.SpecNotRun {
+				results.Setup = c.Name + ": " + result.Message
+			}
+			continue
+		}
+		if _, twice := results.Specs[name]; twice {
+			return Results{}, fmt.Errorf("case %q is there twice", c.Name)
+		}
+		results.Specs[name] = result
+	}
+	return results, nil
+}
+
+// atEnd is an error if anything but white space follows.
+func atEnd(decoder *xml.Decoder) error {
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if text, ok := token.(xml.CharData); !ok || strings.TrimSpace(string(text)) != "" {
+			return errors.New("something follows its end")
+		}
+	}
+}
+
+// resultOf is the result of a case. The states are those of ginkgo/v2/types.SpecState.
+func resultOf(c reporters.JUnitTestCase) (Result, error) {
+	took, err := seconds(c.Time)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Took: took}
+	var elements []string
+	for _, e := range []struct {
+		name  string
+		there bool
+	}{{"failure", c.Failure != nil}, {"error", c.Error != nil}, {"skipped", c.Skipped != nil}} {
+		if e.there {
+			elements = append(elements, e.name)
+		}
+	}
+	allowed := map[string][]string{
+		"passed": nil, "skipped": {"skipped"}, "pending": {"skipped"}, "failed": {"failure"}, "timedout": {"failure"}, "aborted": {"failure"},
+		"interrupted": {"error"}, "panicked": {"error"},
+	}
+	want, known := allowed[c.Status]
+	switch {
+	case !known:
+		return Result{}, fmt.Errorf("unknown status %q", c.Status)
+	case !slices.Equal(want, elements):
+		return Result{}, fmt.Errorf("its status is %q, and it has the elements %q: want %q", c.Status, elements, want)
+	}
+	switch c.Status {
+	case "passed":
+		r.Outcome = reports.SpecPassed
+	case "skipped", "pending":
+		r.Outcome, r.Message = skipped(c.Skipped.Message)
+	case "failed", "timedout":
+		r.Outcome, r.Message = reports.SpecFailed, message(c.Failure.Message, c.Failure.Description)
+	case "panicked":
+		r.Outcome, r.Message = reports.SpecFailed, message("panicked: "+c.Error.Message, c.Error.Description)
+	case "aborted":
+		r.Outcome, r.Message = reports.SpecNotRun, message("aborted: "+c.Failure.Message, c.Failure.Description)
+	case "interrupted":
+		r.Outcome, r.Message = reports.SpecNotRun, message("interrupted: "+c.Error.Message, c.Error.Description)
+	}
+	return r, nil
+}
+
+// skipped tells a spec that skipped itself, with a reason, from one that was never begun.
+func skipped(why string) (reports.SpecOutcome, string) {
+	if reason, itself := strings.CutPrefix(why, "skipped - "); itself {
+		return reports.SpecSkipped, message(reason)
+	}
+	return reports.SpecNotRun, why
+}
+
+// message joins what is said, without empty parts, and not longer than is worth keeping.
+func message(parts ...string) string {
+	said := strings.TrimSpace(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"))
+	said = strings.ToValidUTF8(said, "?")
+	if len(said) > maxMessage {
+		said = strings.ToValidUTF8(said[:maxMessage], "") + " …"
+	}
+	return said
+}
+
+func seconds(s float64) (time.Duration, error) {
+	if !(s >= 0 && s <= math.MaxInt32) { // NaN is refused too
+		return 0, fmt.Errorf("time %v: want seconds", s)
+	}
+	return time.Duration(s * float64(time.Second)), nil
+}

@@ -1,0 +1,117 @@
+// Package upstreame2e chooses specs of Kubernetes' own end-to-end tests, reads what they came to, and
+// says what that means for a Mixed Version Proxy. It starts nothing but the listing of the specs.
+package upstreame2e
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+//go:embed specs/*.yaml
+var specs embed.FS
+
+// Rule is a pattern over the full names of specs, and why it is there.
+type Rule struct {
+	Pattern string `json:"pattern"` // RE2
+	Reason  string `json:"reason"`
+	re      *regexp.Regexp
+}
+
+// Selection says which specs are run: those that match a rule of Focus and none of Skip.
+type Selection struct {
+	Focus []Rule `json:"focus"`
+	Skip  []Rule `json:"skip"`
+}
+
+// DefaultSelection is the selection of the repository: specs/selection.yaml.
+func DefaultSelection() (Selection, error) {
+	data, err := specs.ReadFile("specs/selection.yaml")
+	if err != nil {
+		return Selection{}, err
+	}
+	s, err := ParseSelection(data)
+	if err != nil {
+		return Selection{}, fmt.Errorf("read specs/selection.yaml: %w", err)
+	}
+	return s, nil
+}
+
+// ParseSelection reads a selection. Unknown fields, rules without a reason and patterns that are no
+// regular expressions are errors.
+func ParseSelection(data []byte) (Selection, error) {
+	var s Selection
+	if err := yaml.UnmarshalStrict(data, &s); err != nil {
+		return Selection{}, err
+	}
+	if len(s.Focus) == 0 {
+		return Selection{}, errors.New("focus is empty: no spec would be chosen")
+	}
+	for _, rules := range [][]Rule{s.Focus, s.Skip} {
+		for i := range rules {
+			if err := rules[i].compile(); err != nil {
+				return Selection{}, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func (r *Rule) compile() (err error) {
+	switch {
+	case r.Pattern == "":
+		return errors.New("a rule has no pattern")
+	case r.Reason == "":
+		return fmt.Errorf("the rule %q has no reason", r.Pattern)
+	}
+	if r.re, err = regexp.Compile(r.Pattern); err != nil {
+		return fmt.Errorf("the rule %q: %w", r.Pattern, err)
+	}
+	return nil
+}
+
+// Choose returns those of the specs that the selection names and that match focus, which may be nil,
+// in their order; and how many specs in focus each rule of Skip left out. The first rule that
+// matches counts. It is an error if nothing is left.
+func (s Selection) Choose(all []string, focus *regexp.Regexp) (chosen []string, left []reports.UpstreamLeft, err error) {
+	counts := make([]int, len(s.Skip))
+	for _, name := range all {
+		if !matches(s.Focus, name) || focus != nil && !focus.MatchString(name) {
+			continue
+		}
+		if i := slices.IndexFunc(s.Skip, func(r Rule) bool { return r.re.MatchString(name) }); i >= 0 {
+			counts[i]++
+			continue
+		}
+		chosen = append(chosen, name)
+	}
+	for i, n := range counts {
+		if n > 0 {
+			left = append(left, reports.UpstreamLeft{Reason: s.Skip[i].Reason, Specs: n})
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, nil, fmt.Errorf("the focus matches none of the specs that the selection names (%d specs in all)", len(all))
+	}
+	return chosen, left, nil
+}
+
+func matches(rules []Rule, name string) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool { return r.re.MatchString(name) })
+}
+
+// Unmatched are the patterns that match none of the specs, in their order.
+func (s Selection) Unmatched(all []string) (patterns []string) {
+	for _, r := range slices.Concat(s.Focus, s.Skip) {
+		if !slices.ContainsFunc(all, r.re.MatchString) {
+			patterns = append(patterns, r.Pattern)
+		}
+	}
+	return patterns
+}

@@ -1,0 +1,230 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// ClientsKind identifies a table of clients, together with [APIVersion].
+const ClientsKind = "ClientsTable"
+
+// The names of the files of a table of clients.
+const (
+	ClientsHTML = "clients.html"
+	ClientsJSON = "clients.json"
+	ClientsText = "clients.txt"
+)
+
+// ClientsTable is what clients of several versions can do in a control plane of two versions.
+type ClientsTable struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always [ClientsKind].
+	Kind string `json:"kind"`
+	// Metadata says when it was run, by what and on what.
+	Metadata ClientsMetadata `json:"metadata"`
+	// Result is "failed" if something that works at the newer server itself does not work through
+	// the reference; else "inconclusive" if a cell that the result needs was not run, or if without
+	// a proxy an operation worked that has to cross; else "passed".
+	Result Result `json:"result"`
+	// Sentence says in one sentence what it came to.
+	Sentence string `json:"sentence"`
+	// Clients are the versions of kubectl.
+	Clients []string `json:"clients"`
+	// Operations are the rows.
+	Operations []ClientOperation `json:"operations"`
+	// Cells are the results, by operation, path and client.
+	Cells []ClientCell `json:"cells"`
+	// Reproduce is the command line that repeats the whole table.
+	Reproduce string `json:"reproduce"`
+	// Environment lists what the runs depended on; one fact per entry.
+	Environment []string `json:"environment,omitempty"`
+}
+
+// ClientsMetadata says when a table was made, by what and on what.
+type ClientsMetadata struct {
+	// StartedAt is the wall time of the start.
+	StartedAt time.Time `json:"startedAt"`
+	// DurationSeconds is how long it took.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// SkewproofVersion is the version of the program that made it.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// From is the version of the servers that the clients asked, and To that of the newer server.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Complete is false when it was ended before every operation had its turn.
+	Complete bool `json:"complete"`
+	Tested
+}
+
+// ClientOperation is one thing that people do with a client.
+type ClientOperation struct {
+	// Name is what it is called, such as "get"; Sentence says what has to come of it.
+	Name     string `json:"name"`
+	Sentence string `json:"sentence"`
+	// Crosses is true if an older server cannot do it by itself.
+	Crosses bool `json:"crosses,omitempty"`
+	// Controllers is true if kube-controller-manager takes part, which is a client of an older
+	// server. Then the newer server itself is no control.
+	Controllers bool `json:"controllers,omitempty"`
+}
+
+// ClientDirect is the path around every proxy, to the newer server itself. The other paths are the
+// subjects: they lead through an older server.
+const ClientDirect = "direct"
+
+// ClientPaths are all paths, in the order in which they are shown.
+var ClientPaths = []string{ClientDirect, scenario.SubjectNone, scenario.SubjectBuiltin, scenario.SubjectReference}
+
+// Did says what became of an operation.
+type Did string
+
+// What can become of an operation. The zero value is that of one whose turn did not come.
+const (
+	DidWork    Did = "works"
+	DidNotWork Did = "does not work"
+	DidNotRun  Did = "not run"
+)
+
+// ClientCell is what one client did by one path.
+type ClientCell struct {
+	// Operation is the name of a row.
+	Operation string `json:"operation"`
+	// Path is one of [ClientPaths].
+	Path string `json:"path"`
+	// Client is the version of kubectl.
+	Client string `json:"client"`
+	// Did is what became of it.
+	Did Did `json:"did"`
+	// Reason is why it does not work, in kubectl's own words if there are any, or why it was not run.
+	Reason string `json:"reason,omitempty"`
+}
+
+// NewClientsTable makes a table of cells. A cell that is missing was not run.
+func NewClientsTable(metadata ClientsMetadata, clients []string, operations []ClientOperation, cells []ClientCell) ClientsTable {
+	t := ClientsTable{APIVersion: APIVersion, Kind: ClientsKind, Metadata: metadata, Clients: clients, Operations: operations, Cells: cells}
+	for _, o := range operations {
+		for _, path := range ClientPaths {
+			for _, client := range clients {
+				if t.index(o.Name, path, client) < 0 {
+					t.Cells = append(t.Cells, ClientCell{o.Name, path, client, DidNotRun, "it was ended before its turn came"})
+				}
+			}
+		}
+	}
+	t.Result, t.Sentence = t.conclusion()
+	return t
+}
+
+func (t *ClientsTable) index(operation, path, client string) int {
+	return slices.IndexFunc(t.Cells, func(c ClientCell) bool { return c.Operation == operation && c.Path == path && c.Client == client })
+}
+
+// cell is the cell of an operation, a path and a client. The table has it: see NewClientsTable.
+func (t *ClientsTable) cell(operation, path, client string) ClientCell {
+	if i := t.index(operation, path, client); i >= 0 {
+		return t.Cells[i]
+	}
+	return ClientCell{operation, path, client, DidNotRun, ""}
+}
+
+func (t *ClientsTable) conclusion() (Result, string) {
+	var asked, failed, builtin, missing, controls, blind, unfit int
+	for _, o := range t.Operations {
+		for _, client := range t.Clients {
+			did := func(path string) Did { return t.cell(o.Name, path, client).Did }
+			direct := did(ClientDirect)
+			if direct == DidNotWork { // it is not the proxy's fault
+				unfit++
+				continue
+			}
+			if direct == DidNotRun && !o.Controllers {
+				missing++
+			}
+			switch did(scenario.SubjectReference) {
+			case DidWork:
+				asked++
+			case DidNotWork:
+				asked, failed = asked+1, failed+1
+			default:
+				missing++
+			}
+			if did(scenario.SubjectBuiltin) == DidNotWork {
+				builtin++
+			}
+			if !o.Crosses {
+				continue
+			}
+			switch did(scenario.SubjectNone) {
+			case DidNotWork:
+				controls++
+			case DidWork:
+				blind++
+			default:
+				missing++
+			}
+		}
+	}
+	told := fmt.Sprintf("through the reference %d of %s of kubectl fail; through builtin %d", failed, counted(asked, "operation"), builtin)
+	told += alsoCounted(missing, "that the result needs were not run") + alsoCounted(unfit, "fail at the newer server itself and do not count")
+	told += fmt.Sprintf("; without a proxy %d of %d that have to cross fail", controls, controls+blind)
+	switch {
+	case controls+blind == 0:
+		told += ", so nothing shows that they could have failed"
+	case blind == 0:
+		told += ", as they must"
+	default:
+		told += ", and all must: the control is blind"
+	}
+	switch {
+	case failed > 0:
+		return ResultFailed, told
+	case missing+blind > 0 || controls == 0 || asked == 0 || !t.Metadata.Complete:
+		return ResultInconclusive, told
+	default:
+		return ResultPassed, told
+	}
+}
+
+// SaveClients writes the table into dir, which is made if it does not exist, as [ClientsJSON],
+// [ClientsText] and [ClientsHTML]. It is as atomic as [WriteAll].
+func SaveClients(dir string, t ClientsTable) error {
+	return save(dir, t, []rendering[ClientsTable]{
+		{ClientsJSON, writeIndented[ClientsTable]},
+		{ClientsText, func(w io.Writer, t ClientsTable) error { return WriteClientsText(w, t, SummaryOptions{}) }},
+		{ClientsHTML, WriteClientsHTML},
+	})
+}
+
+var clientsTables = readable[ClientsTable]{"table of clients", ClientsKind, "run 'skewproof clients' again to write a new one", false, ClientsTable.check}
+
+// ReadClients reads a table of clients. It refuses any other document, unknown fields and a result
+// that does not follow from the cells; the error names the file and what is wrong with it.
+func ReadClients(path string) (ClientsTable, error) { return clientsTables.read(path) }
+
+// check refuses what the renderings could not show truthfully.
+func (t ClientsTable) check() error {
+	for n, c := range t.Cells {
+		known := slices.Contains(t.Clients, c.Client) && slices.Contains(ClientPaths, c.Path) &&
+			slices.ContainsFunc(t.Operations, func(o ClientOperation) bool { return o.Name == c.Operation })
+		switch {
+		case !known:
+			return fmt.Errorf("cells[%d] is of no operation, path or client of the table", n)
+		case !slices.Contains([]Did{DidWork, DidNotWork, DidNotRun}, c.Did):
+			return fmt.Errorf("cells[%d]: %q is none of %q, %q, %q", n, c.Did, DidWork, DidNotWork, DidNotRun)
+		case t.index(c.Operation, c.Path, c.Client) != n:
+			return fmt.Errorf("cells[%d] is there twice", n)
+		case c.Did == DidWork && c.Reason != "" || c.Did != DidWork && strings.TrimSpace(c.Reason) == "":
+			return fmt.Errorf("cells[%d] works and has a reason, or does not and has none", n)
+		}
+	}
+	if result, _ := t.conclusion(); t.Result != result {
+		return fmt.Errorf("result is %q, and its cells make it %q: the file was altered", t.Result, result)
+	}
+	return nil
+}

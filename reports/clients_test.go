@@ -1,0 +1,156 @@
+package reports
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/skewproof/skewproof/internal/golden"
+)
+
+const denied = "error: the server doesn't have a resource type \"clustertrustbundles\""
+
+// smallClients has two operations; that of index 0 crosses.
+func smallClients() ClientsTable {
+	operations := []ClientOperation{{Name: "get", Sentence: "It prints the object.", Crosses: true}, {Name: "delete --wait", Sentence: "It is gone.", Controllers: true}}
+	var cells []ClientCell
+	for _, client := range []string{"v1.36.3", "v1.37.1"} {
+		cells = append(cells,
+			ClientCell{"get", "direct", client, DidWork, ""}, ClientCell{"get", "none", client, DidNotWork, denied},
+			ClientCell{"get", "builtin", client, DidWork, ""}, ClientCell{"get", "reference", client, DidWork, ""},
+			ClientCell{"delete --wait", "direct", client, DidNotRun, "controllers take part"}, ClientCell{"delete --wait", "none", client, DidWork, ""},
+			ClientCell{"delete --wait", "reference", client, DidWork, ""},
+		)
+	}
+	cells = append(cells, ClientCell{"delete --wait", "builtin", "v1.36.3", DidNotWork, "it is | <still> there"}, ClientCell{"delete --wait", "builtin", "v1.37.1", DidWork, ""})
+	metadata := ClientsMetadata{
+		StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", From: "v1.36.3", To: "v1.37.1",
+		Complete: true, Tested: testedForTests(),
+	}
+	t := NewClientsTable(metadata, []string{"v1.36.3", "v1.37.1"}, operations, cells)
+	t.Reproduce, t.Environment = "skewproof clients", []string{"2 CPUs"}
+	return t
+}
+
+func renderClients(t *testing.T, table ClientsTable) *html.Node {
+	t.Helper()
+	return parsed(t, WriteClientsHTML, table)
+}
+
+func TestClientsGolden(t *testing.T) {
+	var page, text, markdown bytes.Buffer
+	for _, err := range []error{
+		WriteClientsHTML(&page, smallClients()), WriteClientsText(&text, smallClients(), SummaryOptions{}), WriteClientsPage(&markdown, smallClients()),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, got := range map[string]string{
+		ClientsHTML: page.String(), ClientsText: text.String(), "clients.md": markdown.String(),
+		"clients-schema.txt": strings.Join(schema(reflect.TypeFor[ClientsTable](), ""), "\n") + "\n",
+	} {
+		golden.Hold(t, filepath.Join("testdata", name), got)
+	}
+}
+
+func TestClientsRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	if err := SaveClients(dir, smallClients()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadClients(filepath.Join(dir, ClientsJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(smallClients(), got); diff != "" {
+		t.Errorf("read back differently (-written +read):\n%s", diff)
+	}
+	saved, err := os.ReadFile(filepath.Join(dir, ClientsJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, altered := range map[string]string{
+		`"result": "passed"`: `"result": "failed"`, `"did": "works"`: `"did": "worked"`, `"path": "direct"`: `"path": "detour"`,
+		`"client": "v1.36.3"`: `"client": "v1.37.1"`, `"reason": "controllers take part"`: `"reason": " "`,
+	} {
+		text := bytes.Replace(saved, []byte(old), []byte(altered), 1)
+		if bytes.Equal(text, saved) {
+			t.Fatalf("%s is not in the document", old)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "altered.json"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadClients(filepath.Join(dir, "altered.json")); err == nil {
+			t.Errorf("with %s it is read", altered)
+		}
+	}
+}
+
+// Only a table that could have failed, and in which nothing is missing, passes.
+func TestClientsConclusion(t *testing.T) {
+	set := func(operation, path string, did Did) func(*ClientsTable) {
+		return func(t *ClientsTable) { t.Cells[t.index(operation, path, "v1.37.1")].Did = did }
+	}
+	for name, c := range map[string]struct {
+		change func(*ClientsTable)
+		want   Result
+		says   string
+	}{
+		"as it should be":               {func(*ClientsTable) {}, ResultPassed, "0 of 4 operations of kubectl fail; through builtin 1"},
+		"builtin alone fails":           {set("get", "builtin", DidNotWork), ResultPassed, "through builtin 2"},
+		"the reference fails":           {set("get", "reference", DidNotWork), ResultFailed, "1 of 4 operations"},
+		"the reference was not run":     {set("get", "reference", DidNotRun), ResultInconclusive, "1 that the result needs were not run"},
+		"kubectl itself cannot":         {set("get", "direct", DidNotWork), ResultPassed, "1 fail at the newer server itself"},
+		"nothing shows that it can":     {set("get", "direct", DidNotRun), ResultInconclusive, "1 that the result needs were not run"},
+		"a blind control":               {set("get", "none", DidWork), ResultInconclusive, "the control is blind"},
+		"the control was not run":       {set("get", "none", DidNotRun), ResultInconclusive, "were not run"},
+		"builtin was not run":           {set("get", "builtin", DidNotRun), ResultPassed, "0 of 4"},
+		"what need not cross fails":     {set("delete --wait", "none", DidNotWork), ResultPassed, "0 of 4"},
+		"it was ended early":            {func(t *ClientsTable) { t.Metadata.Complete = false }, ResultInconclusive, "0 of 4"},
+		"nothing crosses":               {func(t *ClientsTable) { t.Operations[0].Crosses = false }, ResultInconclusive, "nothing shows that they could have failed"},
+		"nothing is there":              {func(t *ClientsTable) { t.Operations = nil }, ResultInconclusive, "nothing shows"},
+		"kubectl cannot, nor reference": {func(t *ClientsTable) { set("get", "direct", DidNotWork)(t); set("get", "reference", DidNotWork)(t) }, ResultPassed, "0 of 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := smallClients()
+			c.change(&table)
+			if result, said := table.conclusion(); result != c.want || !strings.Contains(said, c.says) {
+				t.Errorf("%s (%s), want %s (%s)", result, said, c.want, c.says)
+			}
+		})
+	}
+}
+
+// A cell whose turn did not come looks like none that worked.
+func TestWhatWasNotRunIsShownAsSuch(t *testing.T) {
+	full := smallClients()
+	table := NewClientsTable(full.Metadata, full.Clients, full.Operations, nil)
+	if table.Result != ResultInconclusive || len(table.Cells) != 2*len(ClientPaths)*2 {
+		t.Fatalf("%s with %d cells", table.Result, len(table.Cells))
+	}
+	var text, page bytes.Buffer
+	if err := WriteClientsText(&text, table, SummaryOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteClientsPage(&page, table); err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(text.String(), "operation ")
+	if strings.Contains(rows, "✓") || strings.Contains(page.String(), "| works") || !strings.Contains(page.String(), "| not run |") {
+		t.Errorf("what was not run looks as if it had worked:\n%s\n%s", &text, &page)
+	}
+}
+
+func TestHostileClientsStayText(t *testing.T) {
+	poisoned := smallClients()
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	staysText(t, renderClients(t, smallClients()), renderClients(t, poisoned))
+}

@@ -1,0 +1,158 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2/reporters"
+)
+
+var (
+	upstreamPage = newPage("upstream/", "upstream")
+	upstreamHead = newHead(nil)
+)
+
+// upstreamDocument is what the template is given.
+type upstreamDocument struct {
+	UpstreamTests
+	head
+	Classes []upstreamClass
+	JSON    string
+}
+
+// upstreamClass is the specs of one class, which has some.
+type upstreamClass struct {
+	SpecClass
+	Specs []UpstreamSpec
+	// Listed is false for what passed: its names are in the JSON document.
+	Listed bool
+}
+
+// byClass are the classes that have specs, in the order of [SpecClasses].
+func (u UpstreamTests) byClass() (all []upstreamClass) {
+	for _, class := range SpecClasses {
+		c := upstreamClass{SpecClass: class, Listed: class != ClassPassed}
+		for _, s := range u.Specs {
+			if s.Class == class {
+				c.Specs = append(c.Specs, s)
+			}
+		}
+		if len(c.Specs) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Why is the first line of why a spec is of its class; empty if there is nothing to say.
+func (s UpstreamSpec) Why() string {
+	switch {
+	case s.Class == ClassExpected || s.Class == ClassStale:
+		return s.Expected
+	case s.Class == ClassGained:
+		return "directly: " + firstLine(s.DirectMessage)
+	}
+	return firstLine(s.Message)
+}
+
+// Tells says in words what was tested.
+func (m UpstreamMetadata) Tells() string {
+	of := fmt.Sprintf("Kubernetes' own tests %s ", m.Tests)
+	switch m.Path {
+	case PathDirect:
+		return of + fmt.Sprintf("directly at a server %s beside one %s, without any proxy", m.From, m.To)
+	case PathOld:
+		return of + fmt.Sprintf("at a server %s beside one %s, through the proxy %s", m.From, m.To, m.Subject)
+	default:
+		return of + fmt.Sprintf("through a load balancer, during a rolling upgrade from %s to %s, with the proxy %s", m.From, m.To, m.Subject)
+	}
+}
+
+// WriteUpstreamHTML writes the results as one self-contained page without scripts.
+func WriteUpstreamHTML(w io.Writer, u UpstreamTests) error {
+	return writePage(w, upstreamPage, upstreamDocument{u, upstreamHead, u.byClass(), UpstreamJSON})
+}
+
+// WriteUpstreamText writes the results for a terminal, without files.
+func WriteUpstreamText(w io.Writer, u UpstreamTests, opts SummaryOptions) error {
+	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
+	t.verdict(outcomes[u.Result], string(u.Result), u.Sentence)
+	fmt.Fprintf(t, "%s\n\n", plain(capital(u.Metadata.Tells())))
+	u.Metadata.summarize(t)
+	for _, c := range u.byClass() {
+		fmt.Fprintf(t, "%5d  %s\n", len(c.Specs), c.SpecClass)
+	}
+	for _, c := range u.byClass() {
+		if !c.Listed {
+			continue
+		}
+		fmt.Fprintf(t, "\n%s:\n", capital(string(c.SpecClass)))
+		for _, s := range c.Specs {
+			fmt.Fprintf(t, "  %s\n", plain(s.Name))
+			if why := s.Why(); why != "" {
+				fmt.Fprintf(t, "    %s\n", plain(why))
+			}
+		}
+	}
+	if len(u.Left) > 0 {
+		t.WriteString("\nNot chosen:\n")
+		for _, l := range u.Left {
+			fmt.Fprintf(t, "%5d  %s\n", l.Specs, plain(l.Reason))
+		}
+	}
+	return t.end(w)
+}
+
+// upstreamJUnit is the results as JUnit XML. What does not count is skipped with its reason. Where
+// no case says so, one more case says why the result is not "passed".
+func upstreamJUnit(u UpstreamTests) reporters.JUnitTestSuite {
+	m := u.Metadata
+	suite := reporters.JUnitTestSuite{
+		Name: "skewproof upstream-e2e", Package: strings.Join([]string{"upstream-e2e", m.Path, m.Subject}, "/"), Time: float64(m.DurationSeconds),
+		Timestamp: m.StartedAt.UTC().Format("2006-01-02T15:04:05"),
+		Properties: reporters.JUnitProperties{Properties: append([]reporters.JUnitProperty{
+			{Name: "result", Value: string(u.Result)}, {Name: "sentence", Value: u.Sentence}, {Name: "path", Value: m.Path},
+			{Name: "subject", Value: m.Subject}, {Name: "from", Value: m.From}, {Name: "to", Value: m.To}, {Name: "tests", Value: m.Tests},
+			{Name: "reproduce", Value: u.Reproduce},
+		}, m.Properties()...)},
+	}
+	red := false
+	for _, s := range u.Specs {
+		c := reporters.JUnitTestCase{Name: s.Name, Classname: suite.Package, Status: string(s.Class), Time: float64(s.DurationSeconds)}
+		switch s.Class {
+		case ClassFailed:
+			c.Failure = &reporters.JUnitFailure{Message: s.Why(), Type: "failed", Description: s.Message}
+		case ClassUnknown, ClassNotRun:
+			c.Error = &reporters.JUnitError{Message: string(s.Class) + ": " + s.Why(), Type: "inconclusive", Description: s.Message}
+		case ClassDirectly, ClassExpected, ClassSkipped:
+			c.Skipped = &reporters.JUnitSkipped{Message: string(s.Class) + ": " + s.Why()}
+		}
+		red = red || c.Failure != nil || c.Error != nil
+		suite.TestCases = append(suite.TestCases, c)
+	}
+	if u.Result != ResultPassed && !red {
+		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
+			Classname: suite.Package, Name: "what the tests come to", Status: string(u.Result),
+			Failure: &reporters.JUnitFailure{Message: string(u.Result) + ": " + u.Sentence, Type: string(u.Result)},
+		})
+	}
+	return suite
+}
+
+// SaveUpstream writes the results into dir, which is made if it does not exist, as [UpstreamJSON],
+// [UpstreamText], [UpstreamHTML] and [JUnitFile]. It is as atomic as [WriteAll].
+func SaveUpstream(dir string, u UpstreamTests) error {
+	return save(dir, u, []rendering[UpstreamTests]{
+		{UpstreamJSON, writeIndented[UpstreamTests]},
+		{UpstreamText, func(w io.Writer, u UpstreamTests) error { return WriteUpstreamText(w, u, SummaryOptions{}) }},
+		{UpstreamHTML, WriteUpstreamHTML},
+		{JUnitFile, func(w io.Writer, u UpstreamTests) error {
+			content, err := EncodeJUnit(upstreamJUnit(u))
+			if err == nil {
+				_, err = w.Write(content)
+			}
+			return err
+		}},
+	})
+}
