@@ -12,7 +12,7 @@ var storageVersion = scenario.Scenario{
 		"They are read, updated and patched in every way through each of the others, and again after the first was restarted.",
 	Holds:            "No write loses a field that it does not name: what is in etcd has every field that the object had before.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, and that knows all fields",
-	About:            []string{"NoFieldLost"},
+	About:            []string{"NoFieldLost", "NoFalseNotFound"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Controllers,
@@ -21,7 +21,7 @@ var storageVersion = scenario.Scenario{
 		Reason:   "because only there the run reads etcd",
 	},
 	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoFalseNotFound"}},
-	Plan: planned(firstTo, pressure{Operations: 1000, Owners: 3}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		kept := scenario.Objects{Name: "kept", Dependents: 1}
 		plan.Settle(2 * time.Second)
 		plan.CreateObjects(kept)

@@ -46,9 +46,21 @@ type underWay struct {
 // the test at once.
 func begin(t *testing.T, line string, flags ...string) *underWay {
 	t.Helper()
+	return beginBy(t, nil, line, flags...)
+}
+
+// beginBy is begin by way of another command, which is given skewproof's command line and becomes
+// it.
+func beginBy(t *testing.T, by []string, line string, flags ...string) *underWay {
+	t.Helper()
 	needsCluster(t)
 	u := &underWay{out: &output{}, dir: filepath.Join(t.TempDir(), "run"), ended: make(chan struct{})}
 	u.cmd = command(t, nil, append([]string{"run", "quiet", "--out", u.dir}, flags...)...)
+	if len(by) > 0 {
+		needsTools(t, by[0])
+		u.cmd.Path, _ = exec.LookPath(by[0])
+		u.cmd.Args = append(slices.Clone(by), u.cmd.Args...)
+	}
 	u.cmd.Stdout, u.cmd.Stderr = u.out, u.out
 	u.cmd.WaitDelay = time.Minute // then it is killed: a test that fails must not leave a cluster behind either
 	if err := u.cmd.Start(); err != nil {
@@ -131,11 +143,28 @@ func census(processes map[string][]process) string {
 	return strings.Join(roles, ", ")
 }
 
+// consistsOf waits until the run has these processes and no other. For a moment there may be more: a
+// program that is about to be started still has the command line of the one that starts it.
+func (u *underWay) consistsOf(t *testing.T, want string) map[string][]process {
+	t.Helper()
+	var found map[string][]process
+	defer func() {
+		if t.Failed() {
+			t.Logf("the run has %s; output:\n%s", census(found), u.out)
+		}
+	}()
+	eventually(t, "the run has "+want, 20*time.Second, func() bool {
+		found = processesOf(t, u.dir)
+		return census(found) == want
+	})
+	return found
+}
+
 // wholeRun is the census of a run with three servers.
 const wholeRun = "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver"
 
 // nothingIsLeft waits until no process of the run is left.
 func nothingIsLeft(t *testing.T, dir string) {
 	t.Helper()
-	eventually(t, "no process of the run is left", 20*time.Second, func() bool { return len(processesOf(t, dir)) == 0 })
+	eventually(t, "no process of the run is left", time.Minute, func() bool { return len(processesOf(t, dir)) == 0 })
 }

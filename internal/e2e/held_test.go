@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,9 +27,7 @@ func TestHeldCluster(t *testing.T) {
 		return
 	}
 	needsTools(t, "nsenter")
-	signal.Ignore(syscall.SIGINT)
-	held := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--servers", "2")
-	signal.Reset(syscall.SIGINT)
+	held := beginBy(t, []string{"sh", "-c", `trap "" INT && exec "$@"`, "sh"}, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--servers", "2")
 	held.again(t, time.Minute, "healthy")
 	for _, c := range []struct{ step, says, then string }{
 		{"list", "a v1.37.1 runs\nb v1.36.3 runs\n", ""},

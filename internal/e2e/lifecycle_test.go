@@ -26,9 +26,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := begin(t, "3 servers ready")
-			if got := census(processesOf(t, begun.dir)); got != wholeRun {
-				t.Fatalf("the run has %s, want %s: this test does not see what it looks for; output:\n%s", got, wholeRun, begun.out)
-			}
+			begun.consistsOf(t, wholeRun)
 			if code := begun.end(t, c.signal); code != c.code {
 				t.Errorf("exit code %d, want %d; output:\n%s", code, c.code, begun.out)
 			}

@@ -108,9 +108,7 @@ func passedOn(t *testing.T, report reports.RunReport) {
 // A server is two processes with one life: whatever ends a run ends both.
 func TestNothingOfASidecarStaysBehind(t *testing.T) {
 	begun := begin(t, "3 servers ready", "--subject", "reference")
-	if got, want := census(processesOf(t, begun.dir)), "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver, 3 proxy"; got != want {
-		t.Fatalf("the run has %s, want %s; output:\n%s", got, want, begun.out)
-	}
+	begun.consistsOf(t, "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver, 3 proxy")
 	begun.end(t, syscall.SIGKILL)
 	nothingIsLeft(t, begun.dir)
 }

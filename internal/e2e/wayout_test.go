@@ -27,10 +27,7 @@ var benchmarking = netip.MustParsePrefix("198.18.0.0/15")
 func TestARunHasNoWayOut(t *testing.T) {
 	before := interfaces(t, "self")
 	begun := begin(t, "3 servers ready")
-	processes := processesOf(t, begun.dir)
-	if got := census(processes); got != wholeRun {
-		t.Fatalf("the run has %s, want %s; output:\n%s", got, wholeRun, begun.out)
-	}
+	processes := begun.consistsOf(t, wholeRun)
 	ours := networkNamespace(t, "self")
 	sandbox := networkNamespace(t, processes["sandboxed"][0].pid)
 	seen := []string{ours, sandbox}

@@ -193,7 +193,7 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 		if len(missing) > 0 {
 			t.Errorf("%s: few control runs do not show %v", backend, missing)
 		}
-		if len(few)*8 > len(each) {
+		if len(few)*6 > len(each) {
 			t.Errorf("%s: %d control runs of %d are not few", backend, len(few), len(each))
 		}
 	}
