@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/netip"
 	"os"
@@ -17,9 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
-	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // call runs a command and returns its standard output.
@@ -43,22 +40,6 @@ func TestExitCodesFollowTheOutcome(t *testing.T) {
 	}
 	if err := outcomeError(invariant.OutcomePass); err != nil {
 		t.Errorf("a pass gives %v", err)
-	}
-}
-
-func TestListAsJSONIsComplete(t *testing.T) {
-	out, err := call(t, "list", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var listed []scenario.Scenario
-	if err := json.Unmarshal([]byte(out), &listed); err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range scenarios.All() {
-		if i >= len(listed) || listed[i].Name != s.Name || len(listed[i].About) != len(s.About) || listed[i].Happens != s.Happens {
-			t.Errorf("scenario %s is not listed in its place", s.Name)
-		}
 	}
 }
 

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // The backends that commands name.
@@ -129,30 +126,4 @@ func newHidden() []*cobra.Command {
 		}),
 		hidden(run.CheckSandboxCommand+" SCRATCH", 1, func(_ *cobra.Command, args []string) error { return sandbox.Try(args[0]) }),
 	}
-}
-
-func newList() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the scenarios, a sentence each, and the invariants they are about",
-		Args:  args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			if asJSON {
-				encoder := json.NewEncoder(out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(scenarios.All())
-			}
-			for _, s := range scenarios.All() {
-				_, err := fmt.Fprintf(out, "%s\n  %s\n  Must hold: %s\n  About: %s\n\n", s.Name, s.Happens, s.Holds, strings.Join(s.About, ", "))
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
 }

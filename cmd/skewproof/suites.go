@@ -23,7 +23,7 @@ Runs are carried out one after the other, or N at a time with --parallel N, wher
 
 If a control run does not fail as it must, the harness is blind, and the result is inconclusive. An inconclusive scenario never counts as passed.
 
-Labels are those of 'skewproof list --json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
+Labels are those of 'skewproof list -o json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
 		Example: `  skewproof conformance --labels smoke
   skewproof conformance --subject reference --from v1.35.4 --to v1.36.3 --parallel 2
   skewproof conformance --backend sim --subject reference            # minutes

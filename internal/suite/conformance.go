@@ -115,7 +115,7 @@ func Choose(expression string) ([]scenario.Scenario, error) {
 	}
 	chosen := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return !chooses(labels(s)) })
 	if len(chosen) == 0 {
-		return nil, run.Usagef("labels %q choose no scenario: 'skewproof list --json' shows the labels of each", expression)
+		return nil, run.Usagef("labels %q choose no scenario: 'skewproof list -o json' shows the labels of each", expression)
 	}
 	return chosen, nil
 }
