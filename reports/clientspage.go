@@ -15,7 +15,7 @@ var (
 	clientsHead = newHead(nil, "matrix/matrix.css")
 )
 
-// clientsDocument is what the template is given.
+// clientsDocument is the input of the template.
 type clientsDocument struct {
 	ClientsTable
 	head
@@ -34,7 +34,7 @@ func (d clientsDocument) Row(operation string) [][]ClientCell {
 	return rows
 }
 
-// Outcome is the outcome by which a cell is coloured.
+// Outcome is the outcome that gives a cell its colour.
 func (c ClientCell) Outcome() invariant.Outcome {
 	switch c.Did {
 	case DidWork:
@@ -45,7 +45,7 @@ func (c ClientCell) Outcome() invariant.Outcome {
 	return invariant.OutcomeInconclusive
 }
 
-// clientReason is what several clients were told alike.
+// clientReason is one reason that several clients got.
 type clientReason struct {
 	Path, Operation string
 	Clients         []string
@@ -53,7 +53,8 @@ type clientReason struct {
 	Reason          string
 }
 
-// Reasons are those of all cells that do not work, by path and operation. Alike ones are one.
+// Reasons are the reasons of all cells that do not work, by path and operation. Equal reasons are
+// merged.
 func (t ClientsTable) Reasons() (all []clientReason) {
 	for _, path := range ClientPaths {
 		for _, o := range t.Operations {
@@ -75,7 +76,7 @@ func (t ClientsTable) Reasons() (all []clientReason) {
 	return all
 }
 
-// WriteClientsHTML writes the table as one self-contained page without scripts, as [WriteHTML] does.
+// WriteClientsHTML writes the table as one self-contained page without scripts, like [WriteHTML].
 func WriteClientsHTML(w io.Writer, t ClientsTable) error {
 	return writePage(w, clientsPage, clientsDocument{ClientsTable: t, head: clientsHead, Paths: ClientPaths, JSON: ClientsJSON})
 }
@@ -170,7 +171,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	return err
 }
 
-// all is "all" if these are all clients of the table.
+// all returns "all" if these are all clients of the table.
 func (t ClientsTable) all(clients []string) string {
 	if len(clients) == len(t.Clients) {
 		return "all"
@@ -178,7 +179,7 @@ func (t ClientsTable) all(clients []string) string {
 	return ""
 }
 
-// inWords is what became of an operation by a path, for all clients.
+// inWords says for all clients whether an operation works on a path.
 func (t ClientsTable) inWords(operation, path string) string {
 	by := map[Did][]string{}
 	for _, client := range t.Clients {
@@ -198,7 +199,7 @@ func (t ClientsTable) inWords(operation, path string) string {
 	return strings.Join(words, "; ")
 }
 
-// inTable is text that cannot end a cell of a Markdown table.
+// inTable escapes a text, so that it cannot end a cell of a Markdown table.
 func inTable(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\\", `\\`, "`", "'").Replace(plain(s))
 }

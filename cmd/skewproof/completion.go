@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// withCompletion lets a shell complete the names that the commands below root take: scenarios,
-// subjects, backends, and versions of which there is a binary in the cache.
+// withCompletion makes a shell complete the names that the commands below root take: scenarios,
+// subjects, backends, and versions with a binary in the cache.
 func withCompletion(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		withCompletion(cmd)

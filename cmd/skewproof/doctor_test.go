@@ -30,7 +30,7 @@ func TestVersionNamesTheDefaults(t *testing.T) {
 	}
 }
 
-// A shell asks the program itself what can follow.
+// A shell asks the program itself for completions.
 func TestCompletion(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var names []string

@@ -63,7 +63,7 @@ func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {
 	}
 }
 
-// A server that is started with flags of its own in some step has them in the dry run too.
+// If a step starts a server with its own flags, the dry run shows these flags too.
 func TestDryRunShowsWhatIsSetUp(t *testing.T) {
 	out, err := call(t, "run", "emulated-upgrade", "--dry-run", "--from", "v1.35.4", "--to", "v1.37.1")
 	if err != nil {
@@ -99,8 +99,7 @@ func TestDryRunShowsTheSidecars(t *testing.T) {
 	}
 }
 
-// The arguments of a sidecar are written here and read there: the one must speak the other's
-// language.
+// One package writes the arguments of a sidecar, and this program parses them. The two must agree.
 func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	args := local.ProxyArguments(local.Place{Real: netip.MustParseAddrPort("198.18.0.6:6443"), Own: netip.MustParseAddrPort("198.18.0.6:6444")}, local.Files{})
 	command, rest, err := newRoot().Find(args)
@@ -112,8 +111,8 @@ func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	}
 }
 
-// The command line in a report must repeat the run: it is parsed here by the program's own flags,
-// whatever the run.
+// The command line in a report must repeat the run, whatever the run is. The test parses it with
+// the program's own flags.
 func TestTheReproducingCommandIsTheRun(t *testing.T) {
 	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
 	if err != nil {
@@ -170,7 +169,7 @@ func TestADryRunShowsWhatServersAreFirstStartedWith(t *testing.T) {
 	}
 }
 
-// Binaries of the user's own are not got from elsewhere.
+// A binary that the user gives is not fetched.
 func TestBinariesOfTheUsersOwnAreNotGot(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "kube-apiserver")
 	if err := os.WriteFile(own, []byte("#!/bin/sh\necho Kubernetes v1.36.3\n"), 0o700); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 )
 
-// The backends that commands name.
+// These are the backends that commands name.
 const (
 	backendLocal = scenario.BackendLocal
 	backendSim   = scenario.BackendSim
@@ -82,7 +82,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 	return cmd
 }
 
-// carryOut carries out a run. Its verdict is the exit code.
+// carryOut carries out a run. The verdict becomes the exit code.
 func carryOut(cmd *cobra.Command, s run.Spec) error {
 	ctx := cmd.Context()
 	if s.Keep {
@@ -97,7 +97,7 @@ func carryOut(cmd *cobra.Command, s run.Spec) error {
 	return outcomeError(result.Outcome)
 }
 
-// newHidden returns the commands that people never call: skewproof starts itself with them.
+// newHidden returns the commands that people never call. skewproof starts itself with them.
 func newHidden() []*cobra.Command {
 	hidden := func(use string, n int, runE func(cmd *cobra.Command, args []string) error) *cobra.Command {
 		return &cobra.Command{Use: use, Hidden: true, Args: args(cobra.ExactArgs(n)), RunE: runE}

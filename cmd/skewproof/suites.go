@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 )
 
-// The commands that carry out many runs. Each fills in a suite, and turns what it comes to into an
-// exit code.
+// These commands carry out many runs. Each fills in a suite, and turns its result into an exit
+// code.
 
 func newConformance() *cobra.Command {
 	var s suite.Conformance
@@ -185,7 +185,7 @@ did not fail.`,
 	return cmd
 }
 
-// begin checks the flags of a suite, and notes where it shows what it finds and how it is repeated.
+// begin checks the flags of a suite, and sets where it shows its results and how it is repeated.
 func begin(cmd *cobra.Command, o *suite.Options, s run.Spec) error {
 	o.Console, o.Reproduce = console(cmd), cmd.CommandPath()+givenWords(cmd.Flags())
 	return checkGiven(cmd.Flags(), s)

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Ready finds out, in seconds, whether this machine can carry out the run. It starts no server and
-// gets no binary. The facts say what is there: they are for people. An error says what is missing
+// Ready finds out within seconds whether this machine can carry out the run. It starts no server
+// and gets no binary. The facts say for people what the machine has. An error says what is missing
 // and what to do.
 func (p *Plan) Ready(ctx context.Context) (facts []string, err error) {
 	if err := p.backend.prepare(ctx, p); err != nil {
@@ -40,7 +40,7 @@ func (p *Plan) binaries() ([]string, error) {
 	}
 	slices.SortFunc(refs, func(a, b binaries.Ref) int { return strings.Compare(a.String(), b.String()) })
 	var there, missing []string
-	for _, ref := range slices.Compact(refs) { // two releases may be one binary with other flags
+	for _, ref := range slices.Compact(refs) { // two releases may be one binary with different flags
 		_, given := own[ref]
 		if given || slices.ContainsFunc(cached, func(b binaries.Binary) bool { return b.Component == ref.Component && b.Version == string(ref.Version) }) {
 			there = append(there, ref.String())

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// controlled is a fake that runs controllers, which take some time to delete what has to go.
+// controlled is a fake with controllers. They take some time to delete what must be deleted.
 type controlled struct {
 	fake
 	collected time.Duration // when they are done
@@ -63,7 +63,7 @@ func TestStepsAboutControllersReachTheCluster(t *testing.T) {
 	}
 }
 
-// The wait is over when the controllers are done, and otherwise a little after what they may take.
+// The wait ends when the controllers are done, or a little after the time that they may take.
 func TestCollect(t *testing.T) {
 	collect := scenario.Step{Action: scenario.CollectObjects, For: time.Minute}
 	for name, c := range map[string]struct{ done, ends time.Duration }{

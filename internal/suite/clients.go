@@ -17,26 +17,28 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// DefaultKubectl are the versions of kubectl: those of the servers, and one minor older.
+// DefaultKubectl are the default versions of kubectl: those of the servers, and one minor version
+// older.
 var DefaultKubectl = []string{"v1.35.4", run.DefaultFrom, run.DefaultTo}
 
 // Clients shows what kubectl of several versions can do through an older server of a control plane
-// of two versions: without a proxy, with the builtin one and with the reference.
+// of two versions: without a proxy, with the builtin proxy, and with the reference.
 type Clients struct {
 	Options
-	// Spec is what all runs have in common.
+	// Spec holds the settings of all runs.
 	Spec run.Spec
 	// Kubectl are the versions of kubectl.
 	Kubectl []string
-	// Page is the file of a page of the documentation that gets the table; empty: none.
+	// Page is the file of a documentation page that gets the table. If it is empty, no page is
+	// written.
 	Page string
 }
 
-// The servers of every cluster: one that is upgraded, and one that operations go through.
+// Every cluster has these servers: one is upgraded, and operations go through the other.
 const newer, older = "a", "b"
 
-// learnLimit is how long the servers of a cluster get to learn of each other after the upgrade. It
-// is many times what the KEP's "seconds" allow.
+// learnLimit is how long the servers of a cluster may take to learn of each other after the
+// upgrade. It is many times the KEP's "seconds".
 const learnLimit = 20 * time.Second
 
 // Run makes the table, shows it and saves it.
@@ -50,7 +52,7 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 	}
 	to := plans[0].Spec.To
 	versions := c.Kubectl
-	if !slices.Contains(versions, to) { // it prepares, and looks
+	if !slices.Contains(versions, to) { // kubectl of this version prepares and checks the operations
 		versions = append(slices.Clone(versions), to)
 	}
 	paths, identities, err := run.FetchKubectl(ctx, versions, c.Console.Progress)
@@ -72,7 +74,7 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 	return table, c.render(table)
 }
 
-// rows are the operations as the table shows them.
+// rows returns the operations as the table shows them.
 func rows() (all []reports.ClientOperation) {
 	for _, o := range clients.Operations() {
 		all = append(all, o.ClientOperation)
@@ -80,7 +82,7 @@ func rows() (all []reports.ClientOperation) {
 	return all
 }
 
-// plans are those of one cluster for each subject. All servers run the older version first.
+// plans returns one plan for the cluster of each subject. All servers run the older version first.
 func (c *Clients) plans() (all []*run.Plan, err error) {
 	if len(c.Kubectl) == 0 {
 		return nil, run.Usagef("--kubectl is empty: name versions such as %s", DefaultKubectl[0])
@@ -93,7 +95,7 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 			return nil, run.Usagef("--kubectl names %s twice", v)
 		}
 	}
-	// A plan of the run's own names its versions itself: let a scenario fill in the defaults.
+	// A custom plan names its own versions. So the defaults come from the plan of a scenario.
 	common := c.Spec
 	common.Scenario, common.Subject = "quiet", scenario.SubjectReference
 	filled, err := common.Plan()
@@ -122,7 +124,8 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	return all, nil
 }
 
-// cluster are the cells of one subject. That without a proxy has those of the newer server itself.
+// cluster returns the cells of one subject. The cluster without a proxy also gives the cells of the
+// newer server itself.
 func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]string) (cells []reports.ClientCell) {
 	subject := p.Spec.Subject
 	ways := map[string]string{subject: older} // path → context
@@ -166,7 +169,8 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 // attempt carries out an operation with kubectl of a version: see [clients.Way.Attempt].
 type attempt = func(ctx context.Context, o clients.Operation, version string) (reports.Did, string)
 
-// row are the cells of an operation by one path: kubectl of all versions at the same time.
+// row returns the cells of an operation on one path. It runs kubectl of all versions at the same
+// time.
 func (c *Clients) row(ctx context.Context, path string, o clients.Operation, try attempt) []reports.ClientCell {
 	cells := make([]reports.ClientCell, len(c.Kubectl))
 	var all sync.WaitGroup
@@ -183,8 +187,8 @@ func (c *Clients) row(ctx context.Context, path string, o clients.Operation, try
 	return cells
 }
 
-// mixed starts a cluster of the older version, lets every kubectl fill its stale discovery cache, and
-// upgrades the newer server. It returns when operations can begin.
+// mixed starts a cluster of the older version, lets every kubectl fill its discovery cache, which
+// later is stale, and upgrades the newer server. It returns when operations can begin.
 func (c *Clients) mixed(ctx context.Context, spec run.Spec, ways map[string]string, way func(string) clients.Way) (*heldCluster, error) {
 	fmt.Fprintf(c.Console.Progress, "%s: starting the servers\n", spec.Subject)
 	held, err := hold(ctx, c.Program, spec)

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Every subject gets a cluster of its own that is held before the upgrade, and takes it as its next
-// step: the versions of both are fetched for it.
+// Every subject gets its own cluster. The cluster is held before the upgrade, and the upgrade is
+// its next step. Both versions are fetched before.
 func TestPlansOfClients(t *testing.T) {
 	plans, err := (&Clients{Spec: run.Spec{From: "v1.36.3", To: "v1.37.1"}, Kubectl: DefaultKubectl}).plans()
 	if err != nil {
@@ -48,7 +48,7 @@ func TestWrongClients(t *testing.T) {
 	}
 }
 
-// Where the servers cannot be started, nothing looks as if it had been tried.
+// If the servers cannot be started, no cell looks as if it had been tried.
 func TestClientsWithoutServers(t *testing.T) {
 	t.Setenv(actVariable, "cannot run")
 	c := Clients{Options: Options{Program: "/proc/self/exe", Out: t.TempDir(), Console: silent}, Kubectl: DefaultKubectl}
