@@ -9,9 +9,9 @@ import (
 // collected are the objects of scenarios with controllers.
 var collected = scenario.Objects{Name: "collected", Dependents: 5}
 
-// withControllers is for scenarios with a kube-controller-manager of their own. It is of the older
-// version: by Kubernetes' version skew policy it is never newer than a kube-apiserver that it talks
-// to.
+// withControllers is for scenarios with their own kube-controller-manager. It runs the older
+// version, because by Kubernetes' version skew policy it must not be newer than a kube-apiserver to
+// which it connects.
 var withControllers = scenario.Limits{
 	Backends: []string{scenario.BackendLocal},
 	Reason:   "because only there the run starts kube-controller-manager and reads etcd",

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sample has every field of every record set, so that a field that is not saved shows.
+// sample sets every field of every record, so that the test detects a field that is not saved.
 func sample() *History {
 	document := Document{Hash: "sha256:1", Bytes: 7, Resources: []Resource{{
 		GVR: GVR{"apps", "v1", "deployments"}, Kind: "Deployment", Namespaced: true, Verbs: []string{"get"},
@@ -130,7 +130,8 @@ func TestRoundTrip(t *testing.T) {
 	assertFilled(t, reflect.ValueOf(*want), "history")
 }
 
-// assertFilled fails for fields that the sample leaves at zero: their loss would go unnoticed.
+// assertFilled fails for fields that the sample leaves at zero, because the test could not detect
+// their loss.
 func assertFilled(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
 	switch v.Kind() {
@@ -234,7 +235,7 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// full is a disk with room for so many bytes.
+// full is a disk with room for a limited number of bytes.
 type full struct{ room int }
 
 var errFull = errors.New("no space left on device")
