@@ -34,7 +34,11 @@ FUZZTIME ?= 1m
 # Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
 MAY_SKIP := ./internal/sandbox
 
+# What 'make check' leaves to 'make test'.
+SLOW := ./cmd/skewproof ./internal/e2e ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
+
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 # What 'make mutation' measures if PKG is empty.
@@ -55,7 +59,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test unit e2e e2e-all soak conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build check test unit e2e e2e-all soak conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -86,6 +90,12 @@ clients: build ## What kubectl of several versions can do through an older serve
 
 bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]
 	bin/skewproof bench $(if $(filter command,$(origin NAME)),$(NAME),--labels smoke) --runs 10 --backend $(BACKEND) $(PLAN_FLAGS) $(PARALLEL_FLAG)
+
+check: ## Check what is quick: formatting, vet, and the unit tests that take seconds; two minutes once all is compiled
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go test $$(go list ./... | grep -vxF -e "$$(go list $(SLOW))")
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
 
@@ -135,11 +145,12 @@ fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detec
 		done; \
 	done
 
-lint: ## Check formatting and run go vet and staticcheck
+lint: ## Check formatting, and run go vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	go run $(ACTIONLINT) .github/workflows/*.yaml
 
 fmt: ## Format the code
 	gofmt -w $$(git ls-files '*.go')

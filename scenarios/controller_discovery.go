@@ -35,6 +35,7 @@ var controllerDiscovery = scenario.Scenario{
 			plan.Soak(collectorLooks)
 			appeared := scenario.Objects{Name: fmt.Sprintf("appeared-%d", i), Dependents: 3}
 			plan.CreateObjects(appeared)
+			plan.Soak(countersLag)
 			plan.CreateQuota(appeared)
 			plan.Soak(10 * time.Second)
 			plan.DeleteOwners(appeared, scenario.Background)

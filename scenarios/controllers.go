@@ -22,6 +22,11 @@ var withControllers = scenario.Limits{
 // kinds again: 30 seconds (k8s.io/kubernetes, cmd/kube-controller-manager/app/core.go).
 const collectorLooks = 35 * time.Second
 
+// countersLag is how long objects exist before a quota counts them. The quota controller counts a new
+// quota from what its informers have told it so far, and counts again only after a deletion, or after
+// five minutes (k8s.io/kubernetes, pkg/controller/resourcequota).
+const countersLag = 5 * time.Second
+
 var pressureOfControllers = pressure{Operations: 1000, Owners: 10}
 
 // controlled is the plan of scenarios in which the first server alone runs TO.

@@ -22,6 +22,7 @@ var quota = scenario.Scenario{
 		plan.StartControllers(p.From, "b")
 		plan.Soak(10 * time.Second)
 		plan.CreateObjects(collected)
+		plan.Soak(countersLag)
 		plan.CreateQuota(collected)
 		plan.OutlastCollection()
 		plan.DeleteOwners(collected, scenario.Background)

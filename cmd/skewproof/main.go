@@ -165,15 +165,15 @@ bench, diff, parity and replay answer another question by 0 to 2; their --help s
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes them, in one line
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
 		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newUpstream(), newClients(),
-		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(),
+		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(), newDoctor(), newVersion(),
 	)
 	root.AddCommand(newHidden()...)
+	withCompletion(root)
 	strictHelp(root)
 	withExitCodes(root)
 	return root

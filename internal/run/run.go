@@ -102,6 +102,11 @@ func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, o engin
 		return made, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	end, err := d.logClients()
+	if err != nil {
+		return made, err
+	}
+	defer end()
 	m.Run.StartedAt = time.Now()
 	recorder := history.NewRecorder(file, m.Run, nil)
 	created, err := create(recorder)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := Dir(t.TempDir())
+	dir := fresh(t)
 	want := &neverUp{}
 	m := manifest{Run: p.describe(), Plan: p.Schedule}
 	got, err := record(t.Context(), dir, m, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) { return want, nil })
@@ -50,7 +51,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 
 // A cluster that cannot be made leaves nothing to be closed, and a history that says so.
 func TestAClusterThatCannotBeMade(t *testing.T) {
-	dir := Dir(t.TempDir())
+	dir := fresh(t)
 	made, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) {
 		return nil, errors.New("no hosts")
 	})
@@ -63,6 +64,16 @@ func TestAClusterThatCannotBeMade(t *testing.T) {
 	if _, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) { return &neverUp{}, nil }); err == nil {
 		t.Error("a run writes over the history of another")
 	}
+}
+
+// fresh is the directory of a run that has not begun.
+func fresh(t *testing.T) Dir {
+	t.Helper()
+	d, err := NewDir(filepath.Join(t.TempDir(), "run"), "quiet", "none", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // brief is a cluster that does what a plan asks for, and whose servers nobody may ask for anything.
@@ -84,7 +95,7 @@ func TestAPlanEndsWhereTheClusterIsHeld(t *testing.T) {
 		{Action: scenario.Kill, Server: "a"}, {Action: scenario.Kill, Server: "b"},
 	}}
 	for at, want := range [][]string{nil, {"a"}, {"a", "b"}} {
-		dir, c := Dir(t.TempDir()), &brief{}
+		dir, c := fresh(t), &brief{}
 		m := manifest{Run: history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, Plan: plan, NoLoad: true, At: &at}
 		if _, err := record(t.Context(), dir, m, engine.Options{Status: silent.status()}, func(*history.Recorder) (*brief, error) { return c, nil }); err != nil {
 			t.Fatal(err)

@@ -2,8 +2,10 @@ package findings
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -11,34 +13,65 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// TestFindingsPage checks that docs/findings.md is made from the files.
-func TestFindingsPage(t *testing.T) {
-	golden.Hold(t, "../../docs/findings.md", page(All()))
+const pagesDir = "../../docs/findings"
+
+// TestFindingsPages checks that docs/findings.md and the page of each finding are made from the
+// files, and that there is no other page.
+func TestFindingsPages(t *testing.T) {
+	golden.Hold(t, "../../docs/findings.md", index(t, All()))
+	made := map[string]bool{}
+	for _, f := range All() {
+		made[pageName(t, f)] = true
+		golden.Hold(t, filepath.Join(pagesDir, pageName(t, f)), page(f))
+	}
+	kept, err := os.ReadDir(pagesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range kept {
+		if !made[entry.Name()] {
+			t.Errorf("%s/%s is the page of no finding: delete it", pagesDir, entry.Name())
+		}
+	}
+}
+
+// pageName is the name of a finding's page: that of its file.
+func pageName(t *testing.T, f Finding) string {
+	t.Helper()
+	names, err := fs.Glob(files, fmt.Sprintf("%03d-*.yaml", f.Number))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("finding %d: files %v, error %v; want one", f.Number, names, err)
+	}
+	return strings.TrimSuffix(names[0], ".yaml") + ".md"
 }
 
 const introduction = `# Findings
 
-This page is made from the files in [reports/findings](../reports/findings). They say what skewproof
-has found in released kube-apiservers (subject ` + "`builtin`" + `), and how to see it. Every finding was
-seen on real processes, unless it says otherwise.
+These are the defects that skewproof has found in released kube-apiservers (subject ` + "`builtin`" + `).
+Every finding was seen on real processes, unless its page says otherwise. The pages are made from the
+files in [reports/findings](../reports/findings).
 
-A run says of each violation whether one of these findings explains it: **known (finding N)** or
-**NEW**. The file of a finding has a predicate over the signature of a violation. Known is no excuse:
-a run that violates the KEP fails. With ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only what is NEW fails.
+A run says of each violation whether one of these findings explains it (**known**, with its number)
+or none does (**NEW**). The file of a finding has a predicate over the signature of a violation. Known
+is no excuse: a run that violates the KEP fails. With ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW
+violation makes a run fail.
 
-**Private first** marks a finding by one criterion: against the KEP, a server answers 404 for whole
-resources that a live server serves, or leaves them out of aggregated discovery, and not because of
-what the client itself sent, so that controllers may delete or leak objects; or a client can harm
-the control plane. Such a finding goes to security@kubernetes.io, and is cleared there, before this
-page and the scenarios that show it are published. The same causes stand in
+**Private first** marks a finding that could harm a cluster. Against the KEP, a server answers 404
+for whole resources that a live server serves, or leaves them out of aggregated discovery, and not
+because of what the client itself sent; so controllers may delete or leak objects. Or a client can
+harm the control plane. Such a finding goes to security@kubernetes.io first. Its page and the
+scenarios that show it are published only after that. The same causes are named in
 [policies.md](policies.md), [ablation.md](ablation.md), [scenarios.md](scenarios.md),
-[parity.md](parity.md), [kind.md](kind.md), the picture in the README, ` + "`sim/parity/known.json`" + `,
-` + "`internal/e2e`" + ` and comments: they are held back with this page.
+[parity.md](parity.md), [kind.md](kind.md), the picture in [usage.md](usage.md),
+` + "`sim/parity/known.json`, `internal/e2e`" + ` and comments, which are held back as well.
 
-The KEP does not number its goals. Here they are **G1**: an apiserver that can serve a request handles
-it, if there is one. **G2**: if that apiserver cannot be reached, the answer is 503, not 404. **G3**:
-discovery reports the same resources whichever server is asked. **G4**: everything that discovery
-lists can be accessed. Any other demand names a section of the KEP.
+If a run shows something NEW: send what could harm a cluster to security@kubernetes.io, and
+everything else to SIG API Machinery, with the directory of the run.
+
+The KEP does not number its goals. Here they are **G1**: if an apiserver can serve a request, it is
+handled by that apiserver. **G2**: if that apiserver cannot be reached, the answer is 503, not 404.
+**G3**: discovery reports the same resources at every server. **G4**: everything that discovery lists
+can be accessed. Any other demand names a section of the KEP.
 
 `
 
@@ -57,50 +90,62 @@ every pair, and ` + "`none`" + ` fails them.
 | v1.34.4 → v1.37.1, mixed by mistake | as from v1.34.4 to v1.35.4, for 20 resources and subresources | 2, 8 |
 `
 
-func page(all Catalogue) string {
+func index(t *testing.T, all Catalogue) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString(introduction)
 	b.WriteString("| # | finding | KEP-4020 | grade | disclosure |\n|---|---|---|---|---|\n")
 	for _, f := range all {
-		fmt.Fprintf(&b, "| %d | [%s](#finding-%d) | %s | %s | %s |\n", f.Number, f.Title, f.Number, strings.Join(f.Demands, ", "), f.Grade, f.Disclosure)
+		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s |\n",
+			f.Number, f.Title, pageName(t, f), strings.Join(f.Demands, ", "), f.Grade, f.Disclosure)
 	}
-	b.WriteString("\n## By scenario\n\nWhich findings each scenario shows with `builtin`, from v1.36.3 to v1.37.1.\n\n| scenario | findings |\n|---|---|\n")
+	b.WriteString("\n## By scenario\n\nThe findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1.\n\n| scenario | findings |\n|---|---|\n")
 	for _, s := range scenarios.All() {
 		var numbers []string
 		for _, f := range all {
 			if slices.Contains(f.Scenarios, s.Name) {
-				numbers = append(numbers, strconv.Itoa(f.Number))
+				numbers = append(numbers, fmt.Sprintf("[%d](findings/%s)", f.Number, pageName(t, f)))
 			}
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, strings.Join(numbers, ", "))
 	}
-	b.WriteString("\n" + pairs)
-	for _, f := range all {
-		section(&b, f)
-	}
-	return b.String()
+	return b.String() + "\n" + pairs
 }
 
-func section(b *strings.Builder, f Finding) {
-	fmt.Fprintf(b, "\n## Finding %d\n\n**%s.** %s\n", f.Number, strings.TrimSuffix(f.Title, "."), wrapped(f.Symptom, len(f.Title)+6))
-	if f.Impact != "" {
-		fmt.Fprintf(b, "\n%s\n", wrapped("*Impact.* "+f.Impact, 0))
+func page(f Finding) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Finding %d: %s\n\n%s\n\n", f.Number, f.Title, wrapped(f.Symptom, ""))
+	var shown []string
+	for _, name := range f.Scenarios {
+		shown = append(shown, fmt.Sprintf("[%s](../scenarios.md#%s)", name, name))
 	}
-	if f.Cause != "" {
-		fmt.Fprintf(b, "\n%s\n", wrapped("*Cause.* "+f.Cause, 0))
-	}
-	b.WriteString("\n")
+	b.WriteString("| | |\n|---|---|\n")
 	for _, row := range []struct{ what, text string }{
-		{"Seen", f.Versions},
-		{"Reproduce", code(f.Reproduce)},
-		{"Switches of the reference that remove it", code(f.Switches...)},
-		{"Confirmed", f.Confirmed},
-		{"Upstream", strings.Join(f.Upstream, "; ")},
+		{"KEP-4020", strings.Join(f.Demands, ", ")},
+		{"grade", string(f.Grade)},
+		{"disclosure", string(f.Disclosure)},
+		{"seen", f.Versions},
+		{"command", code(f.Reproduce)},
+		{"scenarios that show it", strings.Join(shown, ", ")},
+		{"may be absent from a run", f.Chance},
+		{"switches of the reference that remove it", code(f.Switches...)},
 	} {
 		if row.text != "" {
-			fmt.Fprintf(b, "%s\n", strings.ReplaceAll(wrapped("- "+row.what+": "+row.text, 0), "\n", "\n  "))
+			fmt.Fprintf(&b, "| %s | %s |\n", row.what, strings.Join(strings.Fields(row.text), " "))
 		}
 	}
+	for _, part := range []struct{ title, text string }{{"Impact", f.Impact}, {"Cause", f.Cause}, {"How it was confirmed", f.Confirmed}} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, wrapped(part.text, ""))
+		}
+	}
+	if len(f.Upstream) > 0 {
+		b.WriteString("\n## Upstream\n\n")
+		for _, place := range f.Upstream {
+			b.WriteString(wrapped("- "+place, "  ") + "\n")
+		}
+	}
+	return b.String()
 }
 
 func code(words ...string) string {
@@ -113,17 +158,17 @@ func code(words ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// wrapped breaks a text into lines of at most 98 columns; the first has so many less.
-func wrapped(text string, less int) string {
+// wrapped breaks a text into lines of at most 100 columns; all but the first are indented.
+func wrapped(text, indent string) string {
 	var b strings.Builder
-	column := less
+	column := 0
 	for i, word := range strings.Fields(text) {
 		n := len([]rune(word))
 		switch {
 		case i == 0:
-		case column+1+n > 98:
-			b.WriteString("\n")
-			column = 0
+		case column+1+n > 100:
+			b.WriteString("\n" + indent)
+			column = len(indent)
 		default:
 			b.WriteString(" ")
 			column++

@@ -178,10 +178,10 @@ func TestCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, count := range []string{
-		fmt.Sprintf("All %d are found by random schedules", len(all)),
-		fmt.Sprintf("; %d more, ", len(byScenario)),
-		fmt.Sprintf("; %d, of flags, ", len(flags)),
-		fmt.Sprintf(" %d further ones that nothing notices", len(unseen)),
+		fmt.Sprintf("| random schedules | all %d of those", len(all)),
+		fmt.Sprintf("takes a long fault | %d |", len(byScenario)),
+		fmt.Sprintf("set the flags | %d: ", len(flags)),
+		fmt.Sprintf("| nothing | %d, each", len(unseen)),
 	} {
 		if !strings.Contains(string(content), count) {
 			t.Errorf("%s does not say %q", page, count)

@@ -1,0 +1,28 @@
+package run
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"k8s.io/klog/v2"
+)
+
+// logClients leads what client-go logs to logs/client-go.log, because it would be written among the
+// lines that say how far the run is. The returned function ends that, and deletes an empty log.
+func (d Dir) logClients() (end func(), err error) {
+	file, err := os.Create(filepath.Join(d.logs(), "client-go.log"))
+	if err != nil {
+		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
+	}
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(file, nil)))
+	return func() {
+		klog.ClearLogger()
+		info, err := file.Stat()
+		_ = file.Close()
+		if err == nil && info.Size() == 0 {
+			_ = os.Remove(file.Name())
+		}
+	}, nil
+}
