@@ -14,7 +14,7 @@ var controllersWrongPeerCA = scenario.Scenario{
 	Holds: "Meanwhile the controllers wait: no dependent of an owner that lives is deleted, and the namespace stays. With the right file " +
 		"they complete their work, and nothing is left of the namespace.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: --peer-ca-file verifies peers' serving certificates; goals: 503, not " +
-		"404",
+		"404. Risks and mitigations 6 has discovery fall back to the local one, which is what misleads the namespace controller",
 	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "OrphansCollected", "DeletionEnds"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
