@@ -36,7 +36,8 @@ var (
 	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
 	controllers = []scenario.Scenario{
 		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
-		controllersRollingUpgrade, informers, storageVersion,
+		controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA, controllerDiscovery, quota,
+		controllersCRDLifecycle, informers, storageVersion,
 	}
 	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )

@@ -25,6 +25,9 @@ type Object struct {
 	// Conditions are the types of the true conditions of a Namespace, such as
 	// "NamespaceContentRemaining". They are empty for other objects.
 	Conditions []string `json:"conditions,omitempty"`
+	// Counts of a ResourceQuota are its limits of the number of objects of a resource, sorted by
+	// resource. Others have none here.
+	Counts []Count `json:"counts,omitempty"`
 	// Fields are the paths of all fields with a value, such as "spec.containers[0].image", except
 	// the metadata fields that servers write. They are empty if the program that recorded the
 	// object did not know its type, and in histories of older runs.
@@ -38,6 +41,24 @@ type Owner struct {
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Blocks     bool   `json:"blocks,omitempty"` // blockOwnerDeletion
+}
+
+// Count is how a ResourceQuota limits the number of objects of one resource in its namespace
+// (count/RESOURCE.GROUP).
+type Count struct {
+	Group    string `json:"group,omitempty"` // "" is the core group
+	Resource string `json:"resource"`
+	// Used is how many there are as the status of the quota says. It is nil if the status does not
+	// say it: servers refuse to create such objects then.
+	Used *int64 `json:"used,omitempty"`
+}
+
+// String is the resource as a quota names it: "podcertificaterequests.certificates.k8s.io".
+func (c Count) String() string {
+	if c.Group == "" {
+		return c.Resource
+	}
+	return c.Resource + "." + c.Group
 }
 
 // Request is a server's own record, from its audit log, of a request that the load did not send.

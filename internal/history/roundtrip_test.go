@@ -14,6 +14,7 @@ import (
 
 // sample sets every field of every record, so that the test detects a field that is not saved.
 func sample() *History {
+	used := int64(3)
 	document := Document{Hash: "sha256:1", Bytes: 7, Resources: []Resource{{
 		GVR: GVR{"apps", "v1", "deployments"}, Kind: "Deployment", Namespaced: true, Verbs: []string{"get"},
 		Subresources: []Subresource{{Name: "scale", Kind: "Scale", Verbs: []string{"update"}}},
@@ -48,7 +49,8 @@ func sample() *History {
 		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
 		Objects: []Object{{
 			Revision: 7, At: 3, Key: "/registry/configmaps/n/x", Gone: true, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", UID: "u",
-			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"}, Fields: []string{"data.x"},
+			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"},
+			Counts: []Count{{"apps", "deployments", &used}}, Fields: []string{"data.x"},
 		}},
 		Requests: []Request{{
 			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},

@@ -67,6 +67,7 @@ func All() []Invariant {
 		nothingLeftBehind,
 		orphansCollected,
 		deletionEnds,
+		quotaFollows,
 		noLostEvents,
 		noFieldLost,
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Objects are the objects on which controllers act, in their own namespace: owners, and ConfigMaps
@@ -14,6 +15,9 @@ type Objects struct {
 	Name string `json:"name"`
 	// Dependents is the number of dependents of each owner.
 	Dependents int `json:"dependents"`
+	// Of is the custom resource of the only owner, which a step before has defined. Nil: the owners
+	// are of the resources above.
+	Of *Definition `json:"of,omitempty"`
 }
 
 // Propagation says what happens to the dependents of deleted owners, by the names in the API.
@@ -35,6 +39,11 @@ func (o *Objects) validate() error {
 		return errors.New("no name of the objects given")
 	case o.Dependents < 1:
 		return fmt.Errorf("objects %s: want at least one dependent, not %d", o.Name, o.Dependents)
+	case o.Of == nil:
+		return nil
+	}
+	if err := o.Of.validate(); err != nil {
+		return fmt.Errorf("objects %s: %w", o.Name, err)
 	}
 	return nil
 }
@@ -51,6 +60,7 @@ func (s Step) validObjects() error {
 
 // CreateObjects and the methods after it add steps about objects.
 func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects, Objects: &o}) }
+func (plan *Plan) CreateQuota(o Objects)   { plan.Add(Step{Action: CreateQuota, Objects: &o}) }
 func (plan *Plan) DeleteOwners(o Objects, how Propagation) {
 	plan.Add(Step{Action: DeleteOwners, Objects: &o, Propagation: how})
 }
@@ -62,6 +72,10 @@ func (plan *Plan) DeleteNamespace(o Objects) { plan.Add(Step{Action: DeleteNames
 // Collect waits until controllers have deleted everything that they must delete. It waits for at
 // most Bounds.Collection.
 func (plan *Plan) Collect() { plan.Add(Step{Action: CollectObjects, For: plan.Bounds.Collection}) }
+
+// OutlastCollection waits for as long as controllers may take, and long enough after that to see
+// what they have done.
+func (plan *Plan) OutlastCollection() { plan.Soak(plan.Bounds.Collection + 5*time.Second) }
 
 // StartControllers starts controllers, or restarts them. They are clients of a server, or of the
 // load balancer if through is empty.
@@ -129,5 +143,5 @@ func (s *State) control(step Step) error {
 
 // AboutControllers reports whether the step is about controllers, or about objects for them.
 func (s Step) AboutControllers() bool {
-	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
+	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
 }

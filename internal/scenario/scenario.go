@@ -109,6 +109,7 @@ const (
 	StartControllers Action = "start-controllers"
 	StopControllers  Action = "stop-controllers"
 	CreateObjects    Action = "create-objects"   // create Step.Objects
+	CreateQuota      Action = "create-quota"     // create a ResourceQuota that counts Step.Objects
 	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
 	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
@@ -169,7 +170,7 @@ func (d Definition) String() string {
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
+		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
 	}, s.Action)
 }
 
@@ -206,7 +207,12 @@ func (s Step) String() string {
 	case StopControllers:
 		return "stop the controllers"
 	case CreateObjects:
+		if of := s.Objects.Of; of != nil {
+			return fmt.Sprintf("create namespace %s, with an owner of %s.%s and %d dependents", s.Objects.Name, of.Resource, of.Group, s.Objects.Dependents)
+		}
 		return fmt.Sprintf("create namespace %s, with owners of several kinds and %d dependents of each", s.Objects.Name, s.Objects.Dependents)
+	case CreateQuota:
+		return fmt.Sprintf("create a ResourceQuota in %s that counts the owners' kinds", s.Objects.Name)
 	case DeleteOwners:
 		return fmt.Sprintf("delete the owners in %s, propagation %s", s.Objects.Name, s.Propagation)
 	case DeleteNamespace:

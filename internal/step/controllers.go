@@ -21,6 +21,8 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 		return controllers.StopControllers(ctx)
 	case scenario.CreateObjects:
 		return e.Objects.Create(ctx, *s.Objects)
+	case scenario.CreateQuota:
+		return e.Objects.CreateQuota(ctx, *s.Objects)
 	case scenario.DeleteOwners:
 		return e.Objects.DeleteOwners(ctx, *s.Objects, s.Propagation)
 	case scenario.RewriteObjects:

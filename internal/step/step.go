@@ -57,6 +57,9 @@ type Definer interface {
 type Objects interface {
 	// Create creates the namespace, the owners and their dependents, and returns when all exist.
 	Create(ctx context.Context, o scenario.Objects) error
+	// CreateQuota creates a ResourceQuota in the namespace that counts the objects of each resource of
+	// owners that has namespaces.
+	CreateQuota(ctx context.Context, o scenario.Objects) error
 	// DeleteOwners asks for the deletion of the owners and does not wait for it.
 	DeleteOwners(ctx context.Context, o scenario.Objects, how scenario.Propagation) error
 	// Rewrite reads the owners through a server, as its clients reach it, and updates and patches
@@ -202,7 +205,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.inject(ctx, s)
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
-	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.DeleteOwners, scenario.DeleteNamespace,
+	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
 		scenario.RewriteObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:
