@@ -85,7 +85,7 @@ matrix: build ## Scenarios over pairs of versions and subjects, as one table [BA
 upstream-e2e: build ## Run Kubernetes' own end-to-end tests against two versions [SUBJECT PATH_THROUGH FOCUS DIRECT FROM TO OUT]
 	bin/skewproof upstream-e2e $(if $(PATH_THROUGH),--path $(PATH_THROUGH)) $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FOCUS),--focus '$(FOCUS)') $(if $(DIRECT),--direct $(DIRECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG)
 
-clients: build ## What kubectl of several versions can do through an older server, as a table [FROM TO OUT PAGE]
+clients: build ## What kubectl and client libraries can do through an older server, as a table [FROM TO OUT PAGE]
 	bin/skewproof clients $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG) $(if $(PAGE),--page $(PAGE))
 
 bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]

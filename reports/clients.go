@@ -34,8 +34,8 @@ type ClientsTable struct {
 	Result Result `json:"result"`
 	// Sentence says the result in one sentence.
 	Sentence string `json:"sentence"`
-	// Clients are the versions of kubectl.
-	Clients []string `json:"clients"`
+	// Clients are the programs, and the versions of each.
+	Clients []ClientProgram `json:"clients"`
 	// Operations are the rows.
 	Operations []ClientOperation `json:"operations"`
 	// Cells are the results, by operation, path and client.
@@ -46,7 +46,15 @@ type ClientsTable struct {
 	Environment []string `json:"environment,omitempty"`
 }
 
-// ClientsMetadata says when a table was made, with which program and on which versions.
+// ClientProgram is a program that people use, or a library in a program of skewproof's own.
+type ClientProgram struct {
+	// Name is "kubectl", "client-go" or "controller-runtime".
+	Name string `json:"name"`
+	// Versions are those with which its operations were carried out.
+	Versions []string `json:"versions"`
+}
+
+// ClientsMetadata says when a table was made, by what and on what.
 type ClientsMetadata struct {
 	// StartedAt is the wall time of the start.
 	StartedAt time.Time `json:"startedAt"`
@@ -65,8 +73,10 @@ type ClientsMetadata struct {
 
 // ClientOperation is one operation that people do with a client.
 type ClientOperation struct {
-	// Name is the name of the operation, such as "get". Sentence says what the operation must
-	// achieve.
+	// Program is the name of the client: see [ClientProgram].
+	Program string `json:"program"`
+	// Name is what it is called, such as "get"; no other operation has it. Sentence says what has to
+	// come of it.
 	Name     string `json:"name"`
 	Sentence string `json:"sentence"`
 	// Crosses is true if an older server cannot do it by itself.
@@ -99,21 +109,20 @@ type ClientCell struct {
 	Operation string `json:"operation"`
 	// Path is one of [ClientPaths].
 	Path string `json:"path"`
-	// Client is the version of kubectl.
+	// Client is the version of the operation's program.
 	Client string `json:"client"`
 	// Did says whether the operation works.
 	Did Did `json:"did"`
-	// Reason says why it does not work, in kubectl's own words if there are any, or why it was not
-	// run.
+	// Reason is why it does not work, in the client's own words if there are any, or why it was not run.
 	Reason string `json:"reason,omitempty"`
 }
 
-// NewClientsTable makes a table from cells. A missing cell counts as not run.
-func NewClientsTable(metadata ClientsMetadata, clients []string, operations []ClientOperation, cells []ClientCell) ClientsTable {
+// NewClientsTable makes a table of cells. A cell that is missing was not run.
+func NewClientsTable(metadata ClientsMetadata, clients []ClientProgram, operations []ClientOperation, cells []ClientCell) ClientsTable {
 	t := ClientsTable{APIVersion: APIVersion, Kind: ClientsKind, Metadata: metadata, Clients: clients, Operations: operations, Cells: cells}
 	for _, o := range operations {
 		for _, path := range ClientPaths {
-			for _, client := range clients {
+			for _, client := range t.versions(o) {
 				if t.index(o.Name, path, client) < 0 {
 					t.Cells = append(t.Cells, ClientCell{o.Name, path, client, DidNotRun, "it was ended before its turn came"})
 				}
@@ -122,6 +131,24 @@ func NewClientsTable(metadata ClientsMetadata, clients []string, operations []Cl
 	}
 	t.Result, t.Sentence = t.conclusion()
 	return t
+}
+
+// versions are those of the program of an operation.
+func (t *ClientsTable) versions(o ClientOperation) []string {
+	if i := slices.IndexFunc(t.Clients, func(c ClientProgram) bool { return c.Name == o.Program }); i >= 0 {
+		return t.Clients[i].Versions
+	}
+	return nil
+}
+
+// of are the operations of a program.
+func (t *ClientsTable) of(program string) (all []ClientOperation) {
+	for _, o := range t.Operations {
+		if o.Program == program {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 func (t *ClientsTable) index(operation, path, client string) int {
@@ -140,7 +167,7 @@ func (t *ClientsTable) cell(operation, path, client string) ClientCell {
 func (t *ClientsTable) conclusion() (Result, string) {
 	var asked, failed, builtin, missing, controls, blind, unfit int
 	for _, o := range t.Operations {
-		for _, client := range t.Clients {
+		for _, client := range t.versions(o) {
 			did := func(path string) Did { return t.cell(o.Name, path, client).Did }
 			direct := did(ClientDirect)
 			if direct == DidNotWork { // the proxy is not the cause
@@ -174,7 +201,7 @@ func (t *ClientsTable) conclusion() (Result, string) {
 			}
 		}
 	}
-	told := fmt.Sprintf("through the reference %d of %s of kubectl fail; through builtin %d", failed, counted(asked, "operation"), builtin)
+	told := fmt.Sprintf("through the reference %d of %s fail; through builtin %d", failed, counted(asked, "operation"), builtin)
 	told += alsoCounted(missing, "that the result needs were not run") + alsoCounted(unfit, "fail at the newer server itself and do not count")
 	told += fmt.Sprintf("; without a proxy %d of %d that have to cross fail", controls, controls+blind)
 	switch {
@@ -214,8 +241,9 @@ func ReadClients(path string) (ClientsTable, error) { return clientsTables.read(
 // check refuses a table that the renderings could not show truthfully.
 func (t ClientsTable) check() error {
 	for n, c := range t.Cells {
-		known := slices.Contains(t.Clients, c.Client) && slices.Contains(ClientPaths, c.Path) &&
-			slices.ContainsFunc(t.Operations, func(o ClientOperation) bool { return o.Name == c.Operation })
+		known := slices.Contains(ClientPaths, c.Path) && slices.ContainsFunc(t.Operations, func(o ClientOperation) bool {
+			return o.Name == c.Operation && slices.Contains(t.versions(o), c.Client)
+		})
 		switch {
 		case !known:
 			return fmt.Errorf("cells[%d] is of no operation, path or client of the table", n)

@@ -17,9 +17,12 @@ import (
 
 const denied = "error: the server doesn't have a resource type \"clustertrustbundles\""
 
-// smallClients has two operations. The one with index 0 crosses.
+// smallClients has three operations of two programs; those of index 0 and 2 cross.
 func smallClients() ClientsTable {
-	operations := []ClientOperation{{Name: "get", Sentence: "It prints the object.", Crosses: true}, {Name: "delete --wait", Sentence: "It is gone.", Controllers: true}}
+	operations := []ClientOperation{
+		{Program: "kubectl", Name: "get", Sentence: "It prints the object.", Crosses: true}, {Program: "kubectl", Name: "delete --wait", Sentence: "It is gone.", Controllers: true},
+		{Program: "client-go", Name: "dynamic informer", Sentence: "It tells of the change.", Crosses: true},
+	}
 	var cells []ClientCell
 	for _, client := range []string{"v1.36.3", "v1.37.1"} {
 		cells = append(cells,
@@ -30,11 +33,15 @@ func smallClients() ClientsTable {
 		)
 	}
 	cells = append(cells, ClientCell{"delete --wait", "builtin", "v1.36.3", DidNotWork, "it is | <still> there"}, ClientCell{"delete --wait", "builtin", "v1.37.1", DidWork, ""})
+	cells = append(cells,
+		ClientCell{"dynamic informer", "direct", "v0.36.3", DidWork, ""}, ClientCell{"dynamic informer", "none", "v0.36.3", DidNotWork, "error: not found"},
+		ClientCell{"dynamic informer", "builtin", "v0.36.3", DidWork, ""}, ClientCell{"dynamic informer", "reference", "v0.36.3", DidWork, ""},
+	)
 	metadata := ClientsMetadata{
 		StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", From: "v1.36.3", To: "v1.37.1",
 		Complete: true, Tested: testedForTests(),
 	}
-	t := NewClientsTable(metadata, []string{"v1.36.3", "v1.37.1"}, operations, cells)
+	t := NewClientsTable(metadata, []ClientProgram{{"kubectl", []string{"v1.36.3", "v1.37.1"}}, {"client-go", []string{"v0.36.3"}}}, operations, cells)
 	t.Reproduce, t.Environment = "skewproof clients", []string{"2 CPUs"}
 	return t
 }
@@ -79,7 +86,7 @@ func TestClientsRoundTrip(t *testing.T) {
 	}
 	for old, altered := range map[string]string{
 		`"result": "passed"`: `"result": "failed"`, `"did": "works"`: `"did": "worked"`, `"path": "direct"`: `"path": "detour"`,
-		`"client": "v1.36.3"`: `"client": "v1.37.1"`, `"reason": "controllers take part"`: `"reason": " "`,
+		`"client": "v1.36.3"`: `"client": "v1.37.1"`, `"reason": "controllers take part"`: `"reason": " "`, `"program": "client-go"`: `"program": "kubectl"`,
 	} {
 		text := bytes.Replace(saved, []byte(old), []byte(altered), 1)
 		if bytes.Equal(text, saved) {
@@ -104,20 +111,20 @@ func TestClientsConclusion(t *testing.T) {
 		want   Result
 		says   string
 	}{
-		"as it should be":               {func(*ClientsTable) {}, ResultPassed, "0 of 4 operations of kubectl fail; through builtin 1"},
+		"as it should be":               {func(*ClientsTable) {}, ResultPassed, "0 of 5 operations fail; through builtin 1"},
 		"builtin alone fails":           {set("get", "builtin", DidNotWork), ResultPassed, "through builtin 2"},
-		"the reference fails":           {set("get", "reference", DidNotWork), ResultFailed, "1 of 4 operations"},
+		"the reference fails":           {set("get", "reference", DidNotWork), ResultFailed, "1 of 5 operations"},
 		"the reference was not run":     {set("get", "reference", DidNotRun), ResultInconclusive, "1 that the result needs were not run"},
 		"kubectl itself cannot":         {set("get", "direct", DidNotWork), ResultPassed, "1 fail at the newer server itself"},
 		"nothing shows that it can":     {set("get", "direct", DidNotRun), ResultInconclusive, "1 that the result needs were not run"},
 		"a blind control":               {set("get", "none", DidWork), ResultInconclusive, "the control is blind"},
 		"the control was not run":       {set("get", "none", DidNotRun), ResultInconclusive, "were not run"},
-		"builtin was not run":           {set("get", "builtin", DidNotRun), ResultPassed, "0 of 4"},
-		"what need not cross fails":     {set("delete --wait", "none", DidNotWork), ResultPassed, "0 of 4"},
-		"it was ended early":            {func(t *ClientsTable) { t.Metadata.Complete = false }, ResultInconclusive, "0 of 4"},
-		"nothing crosses":               {func(t *ClientsTable) { t.Operations[0].Crosses = false }, ResultInconclusive, "nothing shows that they could have failed"},
+		"builtin was not run":           {set("get", "builtin", DidNotRun), ResultPassed, "0 of 5"},
+		"what need not cross fails":     {set("delete --wait", "none", DidNotWork), ResultPassed, "0 of 5"},
+		"it was ended early":            {func(t *ClientsTable) { t.Metadata.Complete = false }, ResultInconclusive, "0 of 5"},
+		"nothing crosses":               {func(t *ClientsTable) { t.Operations[0].Crosses, t.Operations[2].Crosses = false, false }, ResultInconclusive, "nothing shows that they could have failed"},
 		"nothing is there":              {func(t *ClientsTable) { t.Operations = nil }, ResultInconclusive, "nothing shows"},
-		"kubectl cannot, nor reference": {func(t *ClientsTable) { set("get", "direct", DidNotWork)(t); set("get", "reference", DidNotWork)(t) }, ResultPassed, "0 of 3"},
+		"kubectl cannot, nor reference": {func(t *ClientsTable) { set("get", "direct", DidNotWork)(t); set("get", "reference", DidNotWork)(t) }, ResultPassed, "0 of 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := smallClients()
@@ -133,7 +140,7 @@ func TestClientsConclusion(t *testing.T) {
 func TestWhatWasNotRunIsShownAsSuch(t *testing.T) {
 	full := smallClients()
 	table := NewClientsTable(full.Metadata, full.Clients, full.Operations, nil)
-	if table.Result != ResultInconclusive || len(table.Cells) != 2*len(ClientPaths)*2 {
+	if table.Result != ResultInconclusive || len(table.Cells) != (2*2+1)*len(ClientPaths) {
 		t.Fatalf("%s with %d cells", table.Result, len(table.Cells))
 	}
 	var text, page bytes.Buffer

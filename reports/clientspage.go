@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -23,12 +22,15 @@ type clientsDocument struct {
 	JSON  string
 }
 
-// Row is a row of the table: the cells of each path, by client.
-func (d clientsDocument) Row(operation string) [][]ClientCell {
+// Of are the operations of a program.
+func (d clientsDocument) Of(c ClientProgram) []ClientOperation { return d.of(c.Name) }
+
+// Row is a row of the table: the cells of each path, by version of the operation's program.
+func (d clientsDocument) Row(o ClientOperation) [][]ClientCell {
 	rows := make([][]ClientCell, len(d.Paths))
 	for i, path := range d.Paths {
-		for _, client := range d.Clients {
-			rows[i] = append(rows[i], d.cell(operation, path, client))
+		for _, version := range d.versions(o) {
+			rows[i] = append(rows[i], d.cell(o.Name, path, version))
 		}
 	}
 	return rows
@@ -45,12 +47,22 @@ func (c ClientCell) Outcome() invariant.Outcome {
 	return invariant.OutcomeInconclusive
 }
 
-// clientReason is one reason that several clients got.
+// clientReason is what several versions of a client were told alike.
 type clientReason struct {
-	Path, Operation string
-	Clients         []string
-	Did             Did
-	Reason          string
+	Path, Program, Operation string
+	Clients                  []string
+	Did                      Did
+	Reason                   string
+	// All is true if these are all versions of the program.
+	All bool
+}
+
+// Versions are the versions in words.
+func (r clientReason) Versions() string {
+	if r.All {
+		return "all"
+	}
+	return strings.Join(r.Clients, ", ")
 }
 
 // Reasons are the reasons of all cells that do not work, by path and operation. Equal reasons are
@@ -59,7 +71,7 @@ func (t ClientsTable) Reasons() (all []clientReason) {
 	for _, path := range ClientPaths {
 		for _, o := range t.Operations {
 			first := len(all)
-			for _, client := range t.Clients {
+			for _, client := range t.versions(o) {
 				c := t.cell(o.Name, path, client)
 				if c.Did == DidWork {
 					continue
@@ -68,8 +80,11 @@ func (t ClientsTable) Reasons() (all []clientReason) {
 				if i := slices.IndexFunc(all[first:], alike); i >= 0 {
 					all[first+i].Clients = append(all[first+i].Clients, client)
 				} else {
-					all = append(all, clientReason{path, o.Name, []string{client}, c.Did, c.Reason})
+					all = append(all, clientReason{path, o.Program, o.Name, []string{client}, c.Did, c.Reason, false})
 				}
+			}
+			for i := range all[first:] {
+				all[first+i].All = len(all[first+i].Clients) == len(t.versions(o))
 			}
 		}
 	}
@@ -86,54 +101,60 @@ func WriteClientsText(w io.Writer, t ClientsTable, opts SummaryOptions) error {
 	out := &terminal{SummaryOptions: opts}
 	out.verdict(outcomes[t.Result], string(t.Result), t.Sentence)
 	t.Metadata.summarize(out)
-	fmt.Fprintf(out, "kubectl %s, through a server of %s beside one of %s; direct: at that of %s itself\n", plain(strings.Join(t.Clients, ", ")),
-		plain(t.Metadata.From), plain(t.Metadata.To), plain(t.Metadata.To))
-	out.WriteString("✓ works   ✗ does not   · not run   ↷ an older server cannot do it by itself\n\n")
-	width, column := 0, max(11, 2*len(t.Clients)+2)
-	for _, o := range t.Operations {
+	fmt.Fprintf(out, "through a server of %s beside one of %s; direct: at that of %s itself\n", plain(t.Metadata.From), plain(t.Metadata.To), plain(t.Metadata.To))
+	out.WriteString("✓ works   ✗ does not   · not run   ↷ an older server cannot do it by itself\n")
+	for _, c := range t.Clients {
+		t.writeProgram(out, c)
+	}
+	for _, r := range t.Reasons() {
+		fmt.Fprintf(out, "\n%s, %s, %s %s %s:\n  %s\n", plain(r.Path), plain(r.Operation), plain(r.Program), plain(strings.Join(r.Clients, ", ")), r.Did, plain(r.Reason))
+	}
+	return out.end(w, ClientsHTML, ClientsJSON)
+}
+
+// writeProgram writes the operations of one program for a terminal.
+func (t ClientsTable) writeProgram(out *terminal, c ClientProgram) {
+	width, column := len("operation"), max(11, 2*len(c.Versions)+2)
+	for _, o := range t.of(c.Name) {
 		width = max(width, len(o.Name))
 	}
-	fmt.Fprintf(out, "  %-*s   ", width, "operation")
+	fmt.Fprintf(out, "\n%s %s\n  %-*s   ", plain(c.Name), plain(strings.Join(c.Versions, ", ")), width, "operation")
 	for _, path := range ClientPaths {
 		fmt.Fprintf(out, "%-*s", column, path)
 	}
 	out.WriteString("\n")
-	for _, o := range t.Operations {
+	for _, o := range t.of(c.Name) {
 		crosses := " "
 		if o.Crosses {
 			crosses = "↷"
 		}
 		fmt.Fprintf(out, "  %-*s %s ", width, plain(o.Name), crosses)
 		for _, path := range ClientPaths {
-			for _, client := range t.Clients {
-				outcome := t.cell(o.Name, path, client).Outcome()
+			for _, version := range c.Versions {
+				outcome := t.cell(o.Name, path, version).Outcome()
 				out.WriteString(out.paint(outcome, mark(outcome)) + " ")
 			}
-			out.WriteString(strings.Repeat(" ", column-2*len(t.Clients)))
+			out.WriteString(strings.Repeat(" ", column-2*len(c.Versions)))
 		}
 		out.WriteString("\n")
 	}
-	for _, r := range t.Reasons() {
-		fmt.Fprintf(out, "\n%s, %s, %s %s:\n  %s\n", plain(r.Path), plain(r.Operation), plain(strings.Join(r.Clients, ", ")), r.Did, plain(r.Reason))
-	}
-	return out.end(w, ClientsHTML, ClientsJSON)
 }
 
-const clientsIntroduction = `# What kubectl can do in a control plane of two versions
+const clientsIntroduction = `# What clients can do in a control plane of two versions
 
 This page is written by ` + "`make clients PAGE=docs/clients.md`" + `. Server a runs %[2]s, servers b and c
-run %[1]s. kubectl of several versions asks server b for things that b has and for things that only
-a has. The paths are:
+run %[1]s. kubectl and programs that use a client library, each in several versions, ask server b for
+things that b has and for things that only a has. The paths are:
 
 | path | leads to |
 |---|---|
-| direct | server a itself: it shows what kubectl can do at all |
+| direct | server a itself: it shows what a client can do at all |
 | none | server b, its proxy switched off: the negative control |
 | builtin | server b with the kube-apiserver's own Mixed Version Proxy |
 | reference | server b behind the [reference proxy](proxy.md) |
 
-kube-controller-manager of %[1]s runs as a client of server b. An operation works if kubectl has the
-right exit code and prints the right thing and if, where it changes an object, server a has the
+kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client has
+the right exit code and prints the right thing and if, where it changes an object, server a has the
 changed object afterwards. An operation that is marked with ↷ cannot be done by an older server
 itself: without a proxy it must fail, or the result is inconclusive. An operation that fails at
 server a itself does not count.
@@ -142,55 +163,59 @@ kubectl keeps what it reads of discovery for six hours. A stale discovery cache 
 kubectl made when all servers ran %[1]s. It must not hide what the upgrade has added: kubectl reads
 discovery again if the cache does not have what it is asked for.
 
+client-go and controller-runtime are libraries. A small program of skewproof's own is built with each
+of their versions, from the Go modules ([its source](../internal/libraries/_programs)). That of
+controller-runtime runs a manager with a cache and one controller.
+
 `
+
+// clientsNotRun ends the introduction.
+const clientsNotRun = "Not run: the Python and Java clients, which are not published as Go modules.\n\n"
 
 // WriteClientsPage writes the table as a page of the documentation. It has no date.
 func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	var page strings.Builder
 	fmt.Fprintf(&page, clientsIntroduction, t.Metadata.From, t.Metadata.To)
-	fmt.Fprintf(&page, "Versions of kubectl: %s.\n%s.\n\n", strings.Join(t.Clients, ", "), strings.ReplaceAll(capital(t.Sentence), "; ", ";\n"))
-	fmt.Fprintf(&page, "| operation | what has to come of it | %s |\n|---|---%s|\n", strings.Join(ClientPaths, " | "), strings.Repeat("|---", len(ClientPaths)))
-	for _, o := range t.Operations {
-		name := o.Name
-		if o.Crosses {
-			name += " ↷"
+	page.WriteString(clientsNotRun)
+	fmt.Fprintf(&page, "%s.\n", strings.ReplaceAll(capital(t.Sentence), "; ", ";\n"))
+	for _, c := range t.Clients {
+		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | what has to come of it | %s |\n|---|---%s|\n", c.Name, strings.Join(c.Versions, ", "),
+			strings.Join(ClientPaths, " | "), strings.Repeat("|---", len(ClientPaths)))
+		for _, o := range t.of(c.Name) {
+			name := o.Name
+			if o.Crosses {
+				name += " ↷"
+			}
+			fmt.Fprintf(&page, "| %s | %s |", inTable(name), inTable(o.Sentence))
+			for _, path := range ClientPaths {
+				fmt.Fprintf(&page, " %s |", inTable(t.inWords(o, path)))
+			}
+			page.WriteString("\n")
 		}
-		fmt.Fprintf(&page, "| %s | %s |", inTable(name), inTable(o.Sentence))
-		for _, path := range ClientPaths {
-			fmt.Fprintf(&page, " %s |", inTable(t.inWords(o.Name, path)))
-		}
-		page.WriteString("\n")
 	}
 	if reasons := t.Reasons(); len(reasons) > 0 {
-		page.WriteString("\n## What kubectl says where something does not work\n\n| path | operation | kubectl | what it says |\n|---|---|---|---|\n")
+		page.WriteString("\n## What clients say where something does not work\n\n| path | client | operation | versions | what it says |\n|---|---|---|---|---|\n")
 		for _, r := range reasons {
-			fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", r.Path, inTable(r.Operation), inTable(cmp.Or(t.all(r.Clients), strings.Join(r.Clients, ", "))), inTable(r.Reason))
+			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", r.Path, inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
 		}
 	}
 	_, err := io.WriteString(w, page.String())
 	return err
 }
 
-// all returns "all" if these are all clients of the table.
-func (t ClientsTable) all(clients []string) string {
-	if len(clients) == len(t.Clients) {
-		return "all"
-	}
-	return ""
-}
-
-// inWords says for all clients whether an operation works on a path.
-func (t ClientsTable) inWords(operation, path string) string {
+// inWords is what became of an operation by a path, for all versions of its program.
+func (t ClientsTable) inWords(o ClientOperation, path string) string {
 	by := map[Did][]string{}
-	for _, client := range t.Clients {
-		did := t.cell(operation, path, client).Did
-		by[did] = append(by[did], client)
+	versions := t.versions(o)
+	for _, version := range versions {
+		did := t.cell(o.Name, path, version).Did
+		by[did] = append(by[did], version)
 	}
 	var words []string
 	for _, did := range []Did{DidWork, DidNotWork, DidNotRun} {
-		switch {
-		case len(by[did]) == 0:
-		case t.all(by[did]) != "":
+		switch len(by[did]) {
+		case 0:
+		case len(versions):
 			return string(did)
 		default:
 			words = append(words, fmt.Sprintf("%s: %s", did, strings.Join(by[did], ", ")))

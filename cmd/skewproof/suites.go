@@ -152,16 +152,19 @@ func newClients() *cobra.Command {
 	var s suite.Clients
 	cmd := &cobra.Command{
 		Use:   "clients",
-		Short: "Show what kubectl of several versions can do through an older server, with each subject",
-		Long: `Show what kubectl of several versions can do through an older server of a control plane of two versions: get, explain, apply, edit, patch,
-delete, wait, diff, rollout and more, with no proxy, the builtin one and the reference; and at the newer server itself, which shows what kubectl can
-do at all. Whether an operation worked is seen by kubectl's exit code and output, and by the object as the newer server has it afterwards.
+		Short: "Show what kubectl and client libraries can do through an older server, with each subject",
+		Long: `Show what clients of several versions can do through an older server of a control plane of two versions, with no proxy, the builtin one and
+the reference; and at the newer server itself, which shows what a client can do at all. Clients are kubectl (get, explain, apply, edit, patch, delete,
+wait, diff, rollout and more), a program that uses client-go (discovery, the dynamic and the typed client, informers), and one that uses
+controller-runtime (a manager with a cache and a controller). These programs are built from the Go modules, once: 3 minutes for each version.
+Whether an operation worked is seen by the client's exit code and output, and by the object as the newer server has it afterwards.
 
 Exit code 0: through the reference everything works that works at the newer server itself, and without a proxy every operation on what only the newer
 server has fails, as it must; 1: through the reference something does not work; 2: nothing was proved, because something was not run or the control
 did not fail.`,
 		Example: `  skewproof clients
-  skewproof clients --kubectl v1.34.4,v1.37.1
+  skewproof clients --clients kubectl@v1.34.4,client-go@v0.37.1
+  skewproof clients --clients kubectl@v1.37.1 --focus '^get' --binary kubectl@v1.37.1=./kubectl
   skewproof clients --page docs/clients.md`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -174,11 +177,12 @@ did not fail.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.Spec.From, "from", "", "the version of the servers that kubectl asks")
+	flags.StringVar(&s.Spec.From, "from", "", "the version of the servers that clients ask")
 	show(flags, "from", run.DefaultFrom)
 	flags.StringVar(&s.Spec.To, "to", "", "the version of the newer server")
 	show(flags, "to", run.DefaultTo)
-	flags.StringSliceVar(&s.Kubectl, "kubectl", suite.DefaultKubectl, "versions of kubectl, separated by commas")
+	flags.StringSliceVar(&s.Clients, "clients", suite.DefaultClients(), "clients as COMPONENT@VERSION, separated by commas")
+	flags.StringVar(&s.Focus, "focus", "", "a regular expression that chooses among the operations by name")
 	suite.RegisterBinaries(flags, &s.Spec, "")
 	flags.StringVar(&s.Page, "page", "", "write the table to this file too, as a page of the documentation")
 	flags.StringVar(&s.Spec.Out, "out", "", "directory for the tables and all runs (default _out/clients-TIME)")

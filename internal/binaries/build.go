@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/libraries"
 )
 
 // firstEtcdModule is the first version whose server is a module under its import path.
@@ -47,6 +49,11 @@ type downloadedModule struct {
 func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
+	}
+	if programs[ref.Component].library {
+		if _, err := libraries.Source(string(ref.Component), string(ref.Version)); err != nil {
+			return "", err
+		}
 	}
 	path, err := exec.LookPath(cmp.Or(s.Go, "go"))
 	if err != nil {
@@ -94,8 +101,11 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 
 // command is the go command that builds the program, with what flags follow.
 func (p program) command() []string {
-	if p.tests() {
+	switch {
+	case p.tests():
 		return []string{"test", "-c", "-vet=off"}
+	case p.library:
+		return []string{"build", "-mod=readonly"} // its go.mod and go.sum are complete
 	}
 	return []string{"build"}
 }
@@ -126,6 +136,9 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 }
 
 func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err error) {
+	if programs[ref.Component].library {
+		return ".", writeLibraryProgram(src, ref)
+	}
 	upstream, err := os.ReadFile(upstreamGoMod)
 	if err != nil {
 		return "", err

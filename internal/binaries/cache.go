@@ -48,6 +48,9 @@ func readEntry(dir string, ref Ref) (Binary, error) {
 	if b.Component != ref.Component || b.Version != string(ref.Version) || b.Platform != platform() {
 		return Binary{}, fmt.Errorf("%s is about %s %s for %s", originFile, b.Component, b.Version, b.Platform)
 	}
+	if b.Source != sourceHash(ref) {
+		return Binary{}, fmt.Errorf("%s was built from another source than this skewproof has", b.Path)
+	}
 	sum, _, err := hashFile(b.Path)
 	if err != nil {
 		return Binary{}, err
@@ -100,7 +103,7 @@ func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (B
 	entry := entryDir(dir, ref)
 	b := Binary{
 		Component: ref.Component, Version: string(ref.Version), Platform: platform(), Path: filepath.Join(entry, work.name),
-		Origin: from, How: how, SHA256: sum, Size: size, Fetched: time.Now().UTC().Truncate(time.Second),
+		Origin: from, How: how, SHA256: sum, Size: size, Source: sourceHash(ref), Fetched: time.Now().UTC().Truncate(time.Second),
 	}
 	text, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {

@@ -33,6 +33,11 @@ const (
 
 	// E2ETest is Kubernetes' own end-to-end tests, which run against a control plane.
 	E2ETest Component = "e2e.test"
+
+	// ClientGo and ControllerRuntime are programs of skewproof's own that use these libraries; their
+	// versions are those of the library. See package libraries.
+	ClientGo          Component = "client-go"
+	ControllerRuntime Component = "controller-runtime"
 )
 
 type project struct {
@@ -42,6 +47,7 @@ type project struct {
 	releases string // where people find them
 	download bool   // a Store knows where its binaries are
 	tags     string // build tags
+	library  bool   // package libraries has the source of a program that uses it
 }
 
 // Where the components are published as Go modules, and as releases.
@@ -54,6 +60,9 @@ var (
 		releases: "https://github.com/containerd/containerd/releases", tags: "no_aufs no_zfs no_btrfs no_devmapper"}
 	cniPlugins = &project{module: "github.com/containernetworking/plugins", major: "v1", example: "v1.9.1",
 		releases: "https://github.com/containernetworking/plugins/releases"}
+	clientGo          = &project{module: "k8s.io/client-go", major: "v0", example: "v0.37.1", releases: "https://github.com/kubernetes/client-go/tags", library: true}
+	controllerRuntime = &project{module: "sigs.k8s.io/controller-runtime", major: "v0", example: "v0.25.2",
+		releases: "https://github.com/kubernetes-sigs/controller-runtime/releases", library: true}
 )
 
 type program struct {
@@ -79,7 +88,9 @@ var programs = map[Component]program{
 	ContainerdShim:        {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},
 	ContainerdCtr:         {containerd, "cmd/ctr", []string{"--version"}, "ctr github.com/containerd/containerd/v2 "},
 	// Source: k8s.io/kubernetes test/e2e/e2e_test.go, TestMain.
-	E2ETest: {kubernetes, "test/e2e", []string{"--version"}, ""},
+	E2ETest:           {kubernetes, "test/e2e", []string{"--version"}, ""},
+	ClientGo:          {clientGo, "", []string{"--version"}, "client-go "},
+	ControllerRuntime: {controllerRuntime, "", []string{"--version"}, "controller-runtime "},
 	// A plugin without a command prints its version.
 	CNIHostLocal: {cniPlugins, "plugins/ipam/host-local", nil, "CNI host-local plugin "},
 	CNILoopback:  {cniPlugins, "plugins/main/loopback", nil, "CNI loopback plugin "},

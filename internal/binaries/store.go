@@ -40,13 +40,14 @@ const (
 type Binary struct {
 	Component Component `json:"component"`
 	Version   string    `json:"version"`
-	Platform  string    `json:"platform"` // GOOS-GOARCH, such as "linux-amd64"
-	Path      string    `json:"-"`        // absolute
-	Origin    Origin    `json:"origin"`   // in the cache's record of it: where it came from first
-	How       string    `json:"how"`      // one line for people: the URL, or the module that it was built from
-	SHA256    string    `json:"sha256"`   // hex
-	Size      int64     `json:"size"`     // bytes
-	Fetched   time.Time `json:"fetched"`  // when it entered the cache; zero for one of the user's own
+	Platform  string    `json:"platform"`         // GOOS-GOARCH, such as "linux-amd64"
+	Path      string    `json:"-"`                // absolute
+	Origin    Origin    `json:"origin"`           // in the cache's record of it: where it came from first
+	How       string    `json:"how"`              // one line for people: the URL, or the module that it was built from
+	SHA256    string    `json:"sha256"`           // hex
+	Size      int64     `json:"size"`             // bytes
+	Source    string    `json:"source,omitempty"` // hex SHA-256 of the source, where that is skewproof's own
+	Fetched   time.Time `json:"fetched"`          // when it entered the cache; zero for one of the user's own
 }
 
 // Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/reports"
 )
 
-// limit is how long one command may take. kubectl's own limits in operations are shorter.
+// limit is how long one command may take. Clients' own limits in operations are shorter.
 const limit = 60 * time.Second
 
 // Way is a way to a server, and what leads around it.
@@ -33,7 +34,12 @@ func (w Way) Stale(version string) string { return filepath.Join(w.Homes, "stale
 // own is the directory for what asks the newer server.
 func (w Way) own() string { return filepath.Join(w.Homes, "newer") }
 
-// Attempt carries out an operation with kubectl of a version.
+// kubectl is an invocation of the newer server's kubectl.
+func (w Way) kubectl() Invocation {
+	return Invocation{Program: string(binaries.Kubectl), Version: w.NewerVersion, Home: w.own()}
+}
+
+// Attempt carries out an operation with its program of a version.
 func (w Way) Attempt(ctx context.Context, o Operation, version string) (reports.Did, string) {
 	name := nameOf(o.Name, w.Context, version)
 	did, why := w.attempt(ctx, o, version, name)
@@ -52,11 +58,11 @@ func nameOf(operation, context, version string) string {
 
 func (w Way) attempt(ctx context.Context, o Operation, version, name string) (reports.Did, string) {
 	for _, c := range o.Setup {
-		if why, err := w.command(ctx, c, name, Invocation{Version: w.NewerVersion, Home: w.own()}, w.Newer); err != nil || why != "" {
+		if why, err := w.command(ctx, c, name, w.kubectl(), w.Newer); err != nil || why != "" {
 			return reports.DidNotRun, "prepare it at the newer server: kubectl " + strings.Join(allNamed(c.Words, name), " ") + ": " + told(why, err)
 		}
 	}
-	home := filepath.Join(w.Homes, version)
+	home := filepath.Join(w.Homes, o.Program+"-"+version)
 	if o.Stale {
 		home = filepath.Join(w.Homes, "stale-"+name) // of its own: kubectl refreshes what it finds stale
 		if err := os.CopyFS(home, os.DirFS(w.Stale(version))); err != nil {
@@ -64,7 +70,7 @@ func (w Way) attempt(ctx context.Context, o Operation, version, name string) (re
 		}
 	}
 	for _, c := range o.Do {
-		switch why, err := w.command(ctx, c, name, Invocation{Version: version, Home: home}, w.Context); {
+		switch why, err := w.command(ctx, c, name, Invocation{Program: o.Program, Version: version, Home: home}, w.Context); {
 		case err != nil:
 			return reports.DidNotRun, err.Error()
 		case why != "":
@@ -108,8 +114,7 @@ func (w Way) command(ctx context.Context, c Command, name string, i Invocation, 
 				return
 			}
 			beside.Go(func() {
-				other := Invocation{Version: w.NewerVersion, Home: w.own()}
-				besideWhy, besideErr = w.command(ctx, Command{Words: c.Meanwhile}, name, other, w.Newer)
+				besideWhy, besideErr = w.command(ctx, Command{Words: c.Meanwhile}, name, w.kubectl(), w.Newer)
 			})
 		})
 	}
@@ -128,7 +133,7 @@ func (w Way) command(ctx context.Context, c Command, name string, i Invocation, 
 	beside.Wait()
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("start kubectl %s: %w", i.Version, err)
+		return "", fmt.Errorf("start %s %s: %w", i.Program, i.Version, err)
 	case besideErr != nil:
 		return "", besideErr
 	case besideWhy != "":
@@ -175,16 +180,18 @@ func (w Way) look(ctx context.Context, t Truth, name string) (why string, err er
 	} else {
 		words = append(words, "-o", "jsonpath="+t.Path)
 	}
-	ended, err := w.Runner.Run(ctx, Invocation{Version: w.NewerVersion, Words: words, Home: w.own(), Limit: limit})
+	i := w.kubectl()
+	i.Words, i.Limit = words, limit
+	ended, err := w.Runner.Run(ctx, i)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("look at the newer server: start kubectl: %w", err)
 	case ended.Code != 0 || ended.TooLong:
 		return "", fmt.Errorf("look at the newer server: kubectl get %s: exit code %d: %s", what, ended.Code, FirstError(ended.Problem))
 	case t.Path == "" && strings.TrimSpace(ended.Output) != "":
-		return fmt.Sprintf("kubectl reports success, and %s is still there", what), nil
+		return fmt.Sprintf("the client reports success, and %s is still there", what), nil
 	case ended.Output != t.Want && t.Path != "":
-		return fmt.Sprintf("kubectl reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path, what), nil
+		return fmt.Sprintf("the client reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path, what), nil
 	}
 	return "", nil
 }

@@ -175,8 +175,8 @@ func TestEveryOperationGoesTheTestedWay(t *testing.T) {
 				if i.Words[1] == "b" {
 					tested++
 				}
-				if (i.Version == "v1.35.4") != (i.Words[1] == "b") {
-					t.Errorf("kubectl %s goes to %s: %q", i.Version, i.Words[1], i.Words)
+				if (i.Version == "v1.35.4" && i.Program == o.Program) != (i.Words[1] == "b") || i.Words[1] != "b" && i.Program != "kubectl" {
+					t.Errorf("%s %s goes to %s: %q", i.Program, i.Version, i.Words[1], i.Words)
 				}
 				if strings.Contains(strings.Join(i.Words, " "), "{name}") {
 					t.Errorf("nobody named %q", i.Words)

@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// maxLine bounds a line of kubectl that is shown, in bytes.
+// maxLine bounds a line of a client that is shown, in bytes.
 const maxLine = 300
 
-// logged is the head of a line that kubectl's logger wrote (klog): it has a date in it.
+// logged is the head of a line that a client's logger wrote (klog): it has a date in it.
 var logged = regexp.MustCompile(`^[IWEF][0-9]{4} [^\]]*\] `)
 
-// FirstError is the first line of standard error by which kubectl says what is wrong. A line of its
+// FirstError is the first line of standard error by which a client says what is wrong. A line of its
 // logger, which has the time in it, or a warning, is taken only if there is no other, and without
 // that time. It is one printable line; empty if there is none.
 func FirstError(problem string) string {

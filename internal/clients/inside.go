@@ -10,15 +10,17 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// Inside runs kubectl in the sandbox of a run that is held, by 'skewproof shell', which gives it the
+// Inside runs clients in the sandbox of a run that is held, by 'skewproof shell', which gives it the
 // kubeconfig.
 type Inside struct {
 	// Program is skewproof, and Dir the directory of the run.
 	Program, Dir string
-	// Kubectl is, by version, the path of kubectl.
-	Kubectl map[string]string
+	// Clients are the paths of the programs.
+	Clients map[binaries.Ref]string
 }
 
 // killGrace is how long a command that was told to end may take before it is killed.
@@ -26,12 +28,13 @@ const killGrace = 5 * time.Second
 
 // Run implements [Runner].
 func (r Inside) Run(ctx context.Context, i Invocation) (Ended, error) {
-	path, ok := r.Kubectl[i.Version]
+	ref := binaries.Ref{Component: binaries.Component(i.Program), Version: binaries.Version(i.Version)}
+	path, ok := r.Clients[ref]
 	if !ok {
-		return Ended{}, fmt.Errorf("there is no kubectl %s", i.Version)
+		return Ended{}, fmt.Errorf("there is no %s", ref)
 	}
 	if err := os.MkdirAll(i.Home, 0o700); err != nil {
-		return Ended{}, fmt.Errorf("make a home directory for kubectl: %w", err)
+		return Ended{}, fmt.Errorf("make a home directory for %s: %w", i.Program, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, i.Limit)
 	defer cancel()
@@ -41,7 +44,7 @@ func (r Inside) Run(ctx context.Context, i Invocation) (Ended, error) {
 	var problem bytes.Buffer
 	output := &watched{seen: i.Seen, enough: cancel}
 	cmd.Stdout, cmd.Stderr = output, &problem
-	// A group of its own: nsenter, its shell and kubectl end together.
+	// A group of its own: nsenter, its shell and the client end together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
@@ -55,7 +58,7 @@ func (r Inside) Run(ctx context.Context, i Invocation) (Ended, error) {
 	return ended, notStarted(ended)
 }
 
-// notStarted is what 'skewproof shell' says if it could not start kubectl; else nil.
+// notStarted is what 'skewproof shell' says if it could not start the client; else nil.
 func notStarted(e Ended) error {
 	if e.Enough {
 		return nil

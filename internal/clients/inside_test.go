@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/binaries"
 )
 
 // inside is an Inside whose skewproof is a script. It runs script in the place of kubectl.
@@ -16,11 +18,11 @@ func inside(t *testing.T, script string) Inside {
 	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return Inside{Program: program, Dir: "DIR", Kubectl: map[string]string{"v1.37.1": "kubectl"}}
+	return Inside{Program: program, Dir: "DIR", Clients: map[binaries.Ref]string{{Component: binaries.Kubectl, Version: "v1.37.1"}: "kubectl"}}
 }
 
 func TestInside(t *testing.T) {
-	i := Invocation{Version: "v1.37.1", Words: []string{"get", "a b"}, Home: filepath.Join(t.TempDir(), "home"), Input: "in", Editor: "ed", Limit: time.Minute}
+	i := Invocation{Program: "kubectl", Version: "v1.37.1", Words: []string{"get", "a b"}, Home: filepath.Join(t.TempDir(), "home"), Input: "in", Editor: "ed", Limit: time.Minute}
 	got, err := inside(t, `echo "$1|$2|$HOME|$KUBE_EDITOR|$(cat)"; echo bad >&2; exit 3`).Run(t.Context(), i)
 	want := Ended{Code: 3, Output: "get|a b|" + i.Home + "|ed|in\n", Problem: "bad\n"}
 	if err != nil || got != want {
@@ -46,7 +48,7 @@ func TestInside(t *testing.T) {
 // limit.
 func TestInsideEnds(t *testing.T) {
 	endless := inside(t, "echo begun; sleep 3600 & wait")
-	i := Invocation{Version: "v1.37.1", Home: t.TempDir(), Limit: time.Minute, Seen: func(output string) bool { return strings.Contains(output, "begun") }}
+	i := Invocation{Program: "kubectl", Version: "v1.37.1", Home: t.TempDir(), Limit: time.Minute, Seen: func(output string) bool { return strings.Contains(output, "begun") }}
 	if got, err := endless.Run(t.Context(), i); err != nil || !got.Enough || got.TooLong {
 		t.Errorf("%+v, error %v where it printed enough", got, err)
 	}

@@ -64,6 +64,36 @@ var request = object("certificates.k8s.io/v1", "PodCertificateRequest", "certifi
 // workload is a Deployment of no pods.
 var workload = object("apps/v1", "Deployment", "apps", "deployments", "default", "made")
 
+// settings is a ConfigMap.
+var settings = object("v1", "ConfigMap", "", "configmaps", "default", "made")
+
+// taintRule is a DeviceTaintRule for the devices of a driver that there is not.
+func taintRule(label string) Object {
+	return func(name string) (string, error) {
+		return encode(map[string]any{
+			"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": map[string]any{"name": name, "labels": map[string]any{labelled: label}},
+			"spec": map[string]any{
+				"deviceSelector": map[string]any{"driver": "driver.skewproof.invalid"},
+				"taint":          map[string]any{"key": "skewproof.example/tested", "value": "yes", "effect": "NoSchedule"},
+			},
+		})
+	}
+}
+
+// ingress is an Ingress of a class that no controller has.
+func ingress(label string) Object {
+	return func(name string) (string, error) {
+		return encode(map[string]any{
+			"apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
+			"metadata": map[string]any{"name": name, "namespace": "default", "labels": map[string]any{labelled: label}},
+			"spec": map[string]any{
+				"ingressClassName": "skewproof.invalid",
+				"defaultBackend":   map[string]any{"service": map[string]any{"name": "none", "port": map[string]any{"number": 80}}},
+			},
+		})
+	}
+}
+
 // event is about the ClusterTrustBundle of its name.
 func event(name string) (string, error) {
 	return encode(map[string]any{

@@ -1,6 +1,6 @@
-// Package clients carries out what people do with kubectl, one operation at a time, and says of each
-// whether it worked: by kubectl's exit code and output, and by the object as the newer server has it
-// afterwards. It starts no cluster.
+// Package clients carries out what people do with kubectl and with client libraries, one operation
+// at a time, and says of each whether it worked: by the program's exit code and output, and by the
+// object as the newer server has it afterwards. It starts no cluster.
 package clients
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Operation is one thing that people do with kubectl. In all words, inputs, truths and expected
+// Operation is one thing that people do with a client. In all words, inputs, truths and expected
 // outputs, {name} stands for a name that is this operation's and this client's own: of objects and,
 // where there is one, of their namespace.
 type Operation struct {
@@ -27,9 +27,9 @@ type Operation struct {
 	Stale bool
 }
 
-// Command is a command line of kubectl, and what must come of it.
+// Command is a command line of a client, and what must come of it.
 type Command struct {
-	// Words are those after "kubectl".
+	// Words are those after the name of the program.
 	Words []string
 	// Object is sent to standard input; nil sends nothing.
 	Object Object
@@ -58,16 +58,16 @@ type Truth struct {
 	Path, Want string
 }
 
-// Invocation is one start of kubectl.
+// Invocation is one start of a client.
 type Invocation struct {
-	// Version is that of kubectl, and Words are those after "kubectl".
-	Version string
-	Words   []string
+	// Program is its name, such as "kubectl", and Version its version. Words are those after the name.
+	Program, Version string
+	Words            []string
 	// Home is the directory that has the discovery cache.
 	Home   string
 	Input  string
 	Editor string
-	// Seen is called with all of standard output so far, never at the same time; true ends kubectl.
+	// Seen is called with all of standard output so far, never at the same time; true ends the client.
 	// Nil is never called.
 	Seen func(output string) (enough bool)
 	// Limit is how long it may take before it is killed.
@@ -82,7 +82,7 @@ type Ended struct {
 	Enough, TooLong bool
 }
 
-// Runner starts kubectl where the servers can be reached. An error says that it could not be
+// Runner starts clients where the servers can be reached. An error says that it could not be
 // started: then nothing is known of the servers. It must be safe for concurrent use.
 type Runner interface {
 	Run(ctx context.Context, i Invocation) (Ended, error)

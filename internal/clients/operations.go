@@ -1,8 +1,10 @@
 package clients
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -21,7 +23,7 @@ func label(value string) []Truth                { return []Truth{{[]string{bundl
 func gone(resource ...string) []Truth           { return []Truth{{Resource: resource}} }
 func create(o Object) Command                   { return kubectl("create -f -").input(o) }
 func row(name, sentence string) Operation {
-	return Operation{ClientOperation: reports.ClientOperation{Name: name, Sentence: sentence}}
+	return Operation{ClientOperation: reports.ClientOperation{Program: string(binaries.Kubectl), Name: name, Sentence: sentence}}
 }
 func (o Operation) setup(c ...Command) Operation { o.Setup = c; return o }
 func (o Operation) do(c ...Command) Operation    { o.Do = c; return o }
@@ -41,6 +43,11 @@ const labelPath = `{.metadata.labels.skewproof\.example/state}`
 // Operations are all operations, in the order in which they are shown. An object's name is free
 // before its operation begins.
 func Operations() []Operation {
+	return slices.Concat(kubectlOperations(), clientGoOperations(), controllerRuntimeOperations())
+}
+
+// kubectlOperations are what people do with kubectl.
+func kubectlOperations() []Operation {
 	made := create(bundle("made"))
 	return []Operation{
 		crossing("get", "It prints the object.").setup(made).

@@ -104,21 +104,22 @@ func program(ctx context.Context, store *binaries.Store, c binaries.Component, v
 	return b.Path, identity, fmt.Sprintf("%s %s: %s, sha256:%s", c, version, how, b.SHA256), nil
 }
 
-// FetchKubectl gets kubectl of some versions. It returns their paths by version, and their
-// identities.
-func FetchKubectl(ctx context.Context, versions []string, progress io.Writer) (paths map[string]string, identities []history.Binary, err error) {
-	own, err := OverridesOf(nil)
-	if err != nil {
+// FetchClients gets clients, such as kubectl: their paths, and which they are. own are binaries of
+// the user's own; the environment may name more.
+func FetchClients(ctx context.Context, own binaries.Overrides, clients []binaries.Ref, progress io.Writer) (
+	paths map[binaries.Ref]string, identities []history.Binary, err error,
+) {
+	if own, err = OverridesOf(own); err != nil {
 		return nil, nil, err
 	}
 	store := &binaries.Store{Overrides: own, Progress: progress}
-	paths = map[string]string{}
-	for _, v := range versions {
-		path, identity, _, err := program(ctx, store, binaries.Kubectl, v)
+	paths = map[binaries.Ref]string{}
+	for _, c := range clients {
+		path, identity, _, err := program(ctx, store, c.Component, string(c.Version))
 		if err != nil {
 			return nil, nil, err
 		}
-		paths[v] = path
+		paths[c] = path
 		identities = append(identities, identity)
 	}
 	return paths, identities, nil

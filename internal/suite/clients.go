@@ -1,37 +1,60 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/clients"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/libraries"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 )
 
-// DefaultKubectl are the default versions of kubectl: those of the servers, and one minor version
-// older.
-var DefaultKubectl = []string{"v1.35.4", run.DefaultFrom, run.DefaultTo}
+// DefaultClients are the clients of the table, as COMPONENT@VERSION: kubectl of the servers' versions
+// and of one minor older, and every version of the libraries that there is a program for.
+func DefaultClients() (all []string) {
+	for _, v := range []string{"v1.35.4", run.DefaultFrom, run.DefaultTo} {
+		all = append(all, named(binaries.Kubectl, v))
+	}
+	for _, library := range clientLibraries {
+		for _, v := range libraries.Versions(string(library)) {
+			all = append(all, named(library, v))
+		}
+	}
+	return all
+}
 
-// Clients shows what kubectl of several versions can do through an older server of a control plane
-// of two versions: without a proxy, with the builtin proxy, and with the reference.
+var clientLibraries = []binaries.Component{binaries.ClientGo, binaries.ControllerRuntime}
+
+func named(c binaries.Component, version string) string { return string(c) + "@" + version }
+
+// Clients shows what clients of several versions can do through an older server of a control plane
+// of two versions: without a proxy, with the builtin one and with the reference.
 type Clients struct {
 	Options
-	// Spec holds the settings of all runs.
+	// Spec is what all runs have in common. Its binaries may be those of clients, too.
 	Spec run.Spec
-	// Kubectl are the versions of kubectl.
-	Kubectl []string
-	// Page is the file of a documentation page that gets the table. If it is empty, no page is
-	// written.
+	// Clients are the clients, as COMPONENT@VERSION.
+	Clients []string
+	// Focus is a regular expression that chooses among the operations by name. Empty: all.
+	Focus string
+	// Page is the file of a page of the documentation that gets the table; empty: none.
 	Page string
+
+	refs       []binaries.Ref
+	own        binaries.Overrides // those of clients
+	operations []clients.Operation
 }
 
 // Every cluster has these servers: one is upgraded, and operations go through the other.
@@ -51,11 +74,7 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 		return reports.ClientsTable{}, err
 	}
 	to := plans[0].Spec.To
-	versions := c.Kubectl
-	if !slices.Contains(versions, to) { // kubectl of this version prepares and checks the operations
-		versions = append(slices.Clone(versions), to)
-	}
-	paths, identities, err := run.FetchKubectl(ctx, versions, c.Console.Progress)
+	paths, identities, err := run.FetchClients(ctx, c.own, c.needed(to), c.Console.Progress)
 	if err != nil {
 		_ = os.Remove(c.Out)
 		return reports.ClientsTable{}, err
@@ -69,31 +88,113 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(),
 		From: plans[0].Spec.From, To: to, Tested: reports.Tested{Label: c.Spec.Label, Binaries: append(c.Binaries, identities...)},
 		Complete: ctx.Err() == nil,
-	}, c.Kubectl, rows(), cells)
+	}, c.programs(), c.rows(), cells)
 	table.Reproduce, table.Environment = c.Reproduce, run.Machine()
 	return table, c.render(table)
 }
 
-// rows returns the operations as the table shows them.
-func rows() (all []reports.ClientOperation) {
-	for _, o := range clients.Operations() {
+// needed are the clients of the table, and the kubectl that prepares and looks.
+func (c *Clients) needed(to string) []binaries.Ref {
+	newest := binaries.Ref{Component: binaries.Kubectl, Version: binaries.Version(to)}
+	if slices.Contains(c.refs, newest) {
+		return c.refs
+	}
+	return append(slices.Clone(c.refs), newest)
+}
+
+// programs are the clients as the table shows them.
+func (c *Clients) programs() (all []reports.ClientProgram) {
+	for _, r := range c.refs {
+		i := slices.IndexFunc(all, func(p reports.ClientProgram) bool { return p.Name == string(r.Component) })
+		if i < 0 {
+			i = len(all)
+			all = append(all, reports.ClientProgram{Name: string(r.Component)})
+		}
+		all[i].Versions = append(all[i].Versions, string(r.Version))
+	}
+	return all
+}
+
+// versions are those of a program.
+func (c *Clients) versions(program string) (all []string) {
+	for _, p := range c.programs() {
+		if p.Name == program {
+			all = p.Versions
+		}
+	}
+	return all
+}
+
+// rows are the operations as the table shows them.
+func (c *Clients) rows() (all []reports.ClientOperation) {
+	for _, o := range c.operations {
 		all = append(all, o.ClientOperation)
 	}
 	return all
 }
 
-// plans returns one plan for the cluster of each subject. All servers run the older version first.
-func (c *Clients) plans() (all []*run.Plan, err error) {
-	if len(c.Kubectl) == 0 {
-		return nil, run.Usagef("--kubectl is empty: name versions such as %s", DefaultKubectl[0])
+// choose reads the clients, and chooses the operations that they have.
+func (c *Clients) choose() error {
+	c.refs, c.operations = nil, nil
+	if len(c.Clients) == 0 {
+		return run.Usagef("--clients is empty: name clients such as %s", DefaultClients()[0])
 	}
-	for i, v := range c.Kubectl {
-		if _, err := binaries.ParseVersion(binaries.Kubectl, v); err != nil {
-			return nil, run.Usagef("--kubectl: %w", err)
+	for _, name := range c.Clients {
+		ref, err := binaries.ParseRef(name)
+		switch {
+		case err != nil:
+			return run.Usagef("--clients: %w", err)
+		case ref.Component != binaries.Kubectl && !slices.Contains(clientLibraries, ref.Component):
+			return run.Usagef("--clients names %s, which is no client: want kubectl, client-go or controller-runtime", name)
+		case slices.Contains(c.refs, ref):
+			return run.Usagef("--clients names %s twice", name)
+		case ref.Component != binaries.Kubectl && !slices.Contains(libraries.Versions(string(ref.Component)), string(ref.Version)):
+			return run.Usagef("--clients names %s: skewproof has a program for %s of %s only", name, ref.Component,
+				strings.Join(libraries.Versions(string(ref.Component)), ", "))
 		}
-		if slices.Contains(c.Kubectl[:i], v) {
-			return nil, run.Usagef("--kubectl names %s twice", v)
+		c.refs = append(c.refs, ref)
+	}
+	focus, err := regexp.Compile(c.Focus)
+	if err != nil {
+		return run.Usagef("--focus %q: %w", c.Focus, err)
+	}
+	for _, o := range clients.Operations() {
+		if focus.MatchString(o.Name) && len(c.versions(o.Program)) > 0 {
+			c.operations = append(c.operations, o)
 		}
+	}
+	if len(c.operations) == 0 {
+		return run.Usagef("--focus %q: no operation of the clients has such a name", c.Focus)
+	}
+	return nil
+}
+
+// takeOwn takes the binaries of clients from those that are the user's own. The others are for the
+// servers: each run checks them.
+func (c *Clients) takeOwn(to string) error {
+	own := c.Spec.Binaries
+	c.own = own.Of(c.needed(to))
+	for ref := range c.own {
+		if err := own.Check(ref); err != nil {
+			return run.Usagef("--binary: %w", err)
+		}
+	}
+	c.Spec.Binaries = binaries.Overrides{}
+	for ref, path := range own {
+		if _, client := c.own[ref]; !client {
+			c.Spec.Binaries[ref] = path
+		}
+	}
+	return nil
+}
+
+// plans are those of one cluster for each subject. All servers run the older version first.
+func (c *Clients) plans() (all []*run.Plan, err error) {
+	if err := c.choose(); err != nil {
+		return nil, err
+	}
+	if err := c.takeOwn(cmp.Or(c.Spec.To, run.DefaultTo)); err != nil {
+		return nil, err
 	}
 	// A custom plan names its own versions. So the defaults come from the plan of a scenario.
 	common := c.Spec
@@ -113,7 +214,7 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 		spec := filled.Spec
 		spec.Scenario, spec.Subject, spec.Servers, spec.Keep, spec.NoLoad, spec.At = "", subject, len(plan.Servers), true, true, new(1)
 		spec.Own = &run.Own{
-			Name: "clients", Happens: "kubectl asks an older server of a control plane of two versions.", Plan: *plan, Command: []string{"clients"},
+			Name: "clients", Happens: "Clients ask an older server of a control plane of two versions.", Plan: *plan, Command: []string{"clients"},
 		}
 		p, err := spec.Plan()
 		if err != nil {
@@ -124,9 +225,8 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	return all, nil
 }
 
-// cluster returns the cells of one subject. The cluster without a proxy also gives the cells of the
-// newer server itself.
-func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]string) (cells []reports.ClientCell) {
+// cluster are the cells of one subject. That without a proxy has those of the newer server itself.
+func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[binaries.Ref]string) (cells []reports.ClientCell) {
 	subject := p.Spec.Subject
 	ways := map[string]string{subject: older} // path → context
 	if subject == scenario.SubjectNone {
@@ -138,7 +238,7 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 	defer func() { _ = os.RemoveAll(homes) }()
 	way := func(path string) clients.Way {
 		return clients.Way{
-			Runner:  clients.Inside{Program: c.Program, Dir: spec.Out, Kubectl: paths},
+			Runner:  clients.Inside{Program: c.Program, Dir: spec.Out, Clients: paths},
 			Context: ways[path], Newer: newer + "-direct", NewerVersion: spec.To, Homes: filepath.Join(homes, path),
 		}
 	}
@@ -153,7 +253,7 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 		if ways[path] == "" {
 			continue
 		}
-		for _, o := range clients.Operations() {
+		for _, o := range c.operations {
 			try := way(path).Attempt
 			if err != nil {
 				try = notRun(err.Error())
@@ -166,15 +266,15 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[string]str
 	return cells
 }
 
-// attempt carries out an operation with kubectl of a version: see [clients.Way.Attempt].
+// attempt carries out an operation with its program of a version: see [clients.Way.Attempt].
 type attempt = func(ctx context.Context, o clients.Operation, version string) (reports.Did, string)
 
-// row returns the cells of an operation on one path. It runs kubectl of all versions at the same
-// time.
+// row are the cells of an operation by one path: all versions of its program at the same time.
 func (c *Clients) row(ctx context.Context, path string, o clients.Operation, try attempt) []reports.ClientCell {
-	cells := make([]reports.ClientCell, len(c.Kubectl))
+	versions := c.versions(o.Program)
+	cells := make([]reports.ClientCell, len(versions))
 	var all sync.WaitGroup
-	for i, version := range c.Kubectl {
+	for i, version := range versions {
 		all.Go(func() {
 			did, why := try(ctx, o, version)
 			cells[i] = reports.ClientCell{Operation: o.Name, Path: path, Client: version, Did: did, Reason: why}
@@ -182,7 +282,7 @@ func (c *Clients) row(ctx context.Context, path string, o clients.Operation, try
 	}
 	all.Wait()
 	for _, cell := range cells {
-		fmt.Fprintf(c.Console.Progress, "%s, %s, kubectl %s: %s\n", path, o.Name, cell.Client, cell.Did)
+		fmt.Fprintf(c.Console.Progress, "%s, %s, %s %s: %s\n", path, o.Name, o.Program, cell.Client, cell.Did)
 	}
 	return cells
 }
@@ -196,7 +296,7 @@ func (c *Clients) mixed(ctx context.Context, spec run.Spec, ways map[string]stri
 		return nil, fmt.Errorf("start the servers: %w", err)
 	}
 	for path := range ways {
-		for _, version := range c.Kubectl {
+		for _, version := range c.versions(string(binaries.Kubectl)) {
 			if err := way(path).FillStale(ctx, version); err != nil {
 				return held, err
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
@@ -12,7 +13,7 @@ import (
 // Every subject gets its own cluster. The cluster is held before the upgrade, and the upgrade is
 // its next step. Both versions are fetched before.
 func TestPlansOfClients(t *testing.T) {
-	plans, err := (&Clients{Spec: run.Spec{From: "v1.36.3", To: "v1.37.1"}, Kubectl: DefaultKubectl}).plans()
+	plans, err := (&Clients{Spec: run.Spec{From: "v1.36.3", To: "v1.37.1"}, Clients: DefaultClients()}).plans()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +37,17 @@ func TestPlansOfClients(t *testing.T) {
 
 func TestWrongClients(t *testing.T) {
 	for says, c := range map[string]Clients{
-		"--kubectl is empty":               {},
-		"--kubectl names v1.37.1 twice":    {Kubectl: []string{"v1.37.1", "v1.37.1"}},
-		"--kubectl: ":                      {Kubectl: []string{"latest"}},
-		"--from and --to are both v1.37.1": {Kubectl: DefaultKubectl, Spec: run.Spec{From: "v1.37.1", To: "v1.37.1"}},
-		"--to v1.36.3 is older than":       {Kubectl: DefaultKubectl, Spec: run.Spec{From: "v1.37.1", To: "v1.36.3"}},
+		"--clients is empty":                       {},
+		"--clients names kubectl@v1.37.1 twice":    {Clients: []string{"kubectl@v1.37.1", "kubectl@v1.37.1"}},
+		"--clients: ":                              {Clients: []string{"latest"}},
+		"names etcd@v3.6.8, which is no client":    {Clients: []string{"etcd@v3.6.8"}},
+		"has a program for client-go of v0.":       {Clients: []string{"client-go@v0.1.0"}},
+		`--focus "(": `:                            {Clients: DefaultClients(), Focus: "("},
+		"no operation of the clients has such a":   {Clients: []string{"kubectl@v1.37.1"}, Focus: "^dynamic informer$"},
+		"the binary given for it, /nonexistent":    {Clients: DefaultClients(), Spec: run.Spec{Binaries: binaries.Overrides{{Component: binaries.Kubectl, Version: "v1.37.1"}: "/nonexistent"}}},
+		"kubectl@v1.30.14=/proc/self/exe: no serv": {Clients: DefaultClients(), Spec: run.Spec{Binaries: binaries.Overrides{{Component: binaries.Kubectl, Version: "v1.30.14"}: "/proc/self/exe"}}},
+		"--from and --to are both v1.37.1":         {Clients: DefaultClients(), Spec: run.Spec{From: "v1.37.1", To: "v1.37.1"}},
+		"--to v1.36.3 is older than":               {Clients: DefaultClients(), Spec: run.Spec{From: "v1.37.1", To: "v1.36.3"}},
 	} {
 		if _, err := c.plans(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want wrong usage with %q", err, says)
@@ -48,24 +55,51 @@ func TestWrongClients(t *testing.T) {
 	}
 }
 
-// If the servers cannot be started, no cell looks as if it had been tried.
+// A binary of the user's own for a client is taken for the client, and not for the servers.
+func TestOwnBinariesOfClients(t *testing.T) {
+	kubectl := binaries.Ref{Component: binaries.Kubectl, Version: "v1.36.3"}
+	server := binaries.Ref{Component: binaries.KubeAPIServer, Version: "v1.37.1"}
+	c := Clients{
+		Clients: []string{"kubectl@v1.36.3", "client-go@v0.37.1"}, Focus: "^(get|dynamic informer)$",
+		Spec: run.Spec{Binaries: binaries.Overrides{kubectl: "/proc/self/exe", server: "/proc/self/exe"}},
+	}
+	plans, err := c.plans()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.own) != 1 || c.own[kubectl] == "" || len(plans[0].Spec.Binaries) != 1 || plans[0].Spec.Binaries[server] == "" {
+		t.Errorf("of clients: %v; of servers: %v", c.own, plans[0].Spec.Binaries)
+	}
+	if rows := c.rows(); len(rows) != 2 || rows[0].Name != "get" || rows[1].Program != "client-go" {
+		t.Errorf("operations %+v", rows)
+	}
+	if got := c.needed("v1.37.1"); len(got) != 3 || got[2].Version != "v1.37.1" || got[2].Component != binaries.Kubectl {
+		t.Errorf("needed: %v; kubectl of the newer server prepares and looks", got)
+	}
+}
+
+// Where the servers cannot be started, nothing looks as if it had been tried.
 func TestClientsWithoutServers(t *testing.T) {
 	t.Setenv(actVariable, "cannot run")
-	c := Clients{Options: Options{Program: "/proc/self/exe", Out: t.TempDir(), Console: silent}, Kubectl: DefaultKubectl}
+	c := Clients{Options: Options{Program: "/proc/self/exe", Out: t.TempDir(), Console: silent}, Clients: DefaultClients()}
 	plans, err := c.plans()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cells := c.cluster(t.Context(), plans[0], nil)
-	if len(cells) != 2*len(rows())*len(DefaultKubectl) {
-		t.Errorf("%d cells", len(cells))
+	want := 0
+	for _, o := range c.operations {
+		want += 2 * len(c.versions(o.Program))
+	}
+	if len(cells) != want || want == 0 {
+		t.Errorf("%d cells, want %d", len(cells), want)
 	}
 	for _, cell := range cells {
 		if cell.Did != reports.DidNotRun || !strings.Contains(cell.Reason, "start etcd: no space left") && !strings.Contains(cell.Reason, "takes part") {
 			t.Fatalf("%+v", cell)
 		}
 	}
-	if table := reports.NewClientsTable(reports.ClientsMetadata{Complete: true}, c.Kubectl, rows(), cells); table.Result != reports.ResultInconclusive {
+	if table := reports.NewClientsTable(reports.ClientsMetadata{Complete: true}, c.programs(), c.rows(), cells); table.Result != reports.ResultInconclusive {
 		t.Errorf("a table without servers is %s", table.Result)
 	}
 }

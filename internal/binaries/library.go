@@ -1,0 +1,36 @@
+package binaries
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/skewproof/skewproof/internal/libraries"
+)
+
+// sourceHash is the hash of the source that a component is built from, where that is skewproof's
+// own: the program may change while the version of its library does not. It is empty for all other
+// components, and for versions that there is no program for.
+func sourceHash(ref Ref) string {
+	if !programs[ref.Component].library {
+		return ""
+	}
+	files, err := libraries.Source(string(ref.Component), string(ref.Version))
+	if err != nil {
+		return ""
+	}
+	return libraries.Hash(files)
+}
+
+// writeLibraryProgram writes the source of a program that uses a library.
+func writeLibraryProgram(src string, ref Ref) error {
+	files, err := libraries.Source(string(ref.Component), string(ref.Version))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(src, f.Name), f.Content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
