@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -66,13 +67,18 @@ var streamProtocols = []streamProtocol{
 
 var localhost = []string{"127.0.0.1"}
 
+// ofStreams is a pod in the namespace of [makePod].
+func ofStreams(pod string) types.NamespacedName {
+	return types.NamespacedName{Namespace: workload.Namespace, Name: pod}
+}
+
 // podURL is that of a subresource of the pod, at the server of the configuration.
-func podURL(config *rest.Config, pod, subresource string, options runtime.Object) (*url.URL, error) {
+func podURL(config *rest.Config, pod types.NamespacedName, subresource string, options runtime.Object) (*url.URL, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().RESTClient().Post().Resource("pods").Namespace(workload.Namespace).Name(pod).SubResource(subresource).
+	return client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource(subresource).
 		VersionedParams(options, scheme.ParameterCodec).URL(), nil
 }
 
@@ -80,7 +86,7 @@ func podURL(config *rest.Config, pod, subresource string, options runtime.Object
 type stdio = remotecommand.StreamOptions
 
 // execute runs a command in the pod as kubectl does.
-func (p streamProtocol) execute(ctx context.Context, config *rest.Config, pod string, streams stdio, command ...string) error {
+func (p streamProtocol) execute(ctx context.Context, config *rest.Config, pod types.NamespacedName, streams stdio, command ...string) error {
 	return p.stream(ctx, config, streams, pod, "exec", &corev1.PodExecOptions{
 		Container: streamsContainer, Command: command, TTY: streams.Tty,
 		Stdin: streams.Stdin != nil, Stdout: streams.Stdout != nil, Stderr: streams.Stderr != nil,
@@ -88,13 +94,13 @@ func (p streamProtocol) execute(ctx context.Context, config *rest.Config, pod st
 }
 
 // attach attaches to the container as kubectl does.
-func (p streamProtocol) attach(ctx context.Context, config *rest.Config, pod string, streams stdio) error {
+func (p streamProtocol) attach(ctx context.Context, config *rest.Config, pod types.NamespacedName, streams stdio) error {
 	return p.stream(ctx, config, streams, pod, "attach", &corev1.PodAttachOptions{
 		Container: streamsContainer, Stdin: streams.Stdin != nil, Stdout: streams.Stdout != nil, Stderr: streams.Stderr != nil,
 	})
 }
 
-func (p streamProtocol) stream(ctx context.Context, config *rest.Config, streams stdio, pod, sub string, options runtime.Object) error {
+func (p streamProtocol) stream(ctx context.Context, config *rest.Config, streams stdio, pod types.NamespacedName, sub string, options runtime.Object) error {
 	u, err := podURL(config, pod, sub, options)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func streamsAcrossTheHop(t *testing.T) {
 
 // exec runs a command in the pod, across the hop.
 func (s *streams) exec(ctx context.Context, p streamProtocol, streams stdio, command ...string) error {
-	return p.execute(ctx, s.config, streamsPod, streams, command...)
+	return p.execute(ctx, s.config, ofStreams(streamsPod), streams, command...)
 }
 
 func (s *streams) itselfHasNoPods(t *testing.T) {
@@ -121,7 +121,7 @@ func (s *streams) refused(t *testing.T, p streamProtocol) {
 		direct.Host = insideConfig(t, "a").Host
 		var answers [2]string
 		for i, config := range []*rest.Config{direct, c.config} {
-			answers[i] = fmt.Sprint(p.execute(limited(t), config, c.pod, stdio{Stdout: io.Discard}, "true"))
+			answers[i] = fmt.Sprint(p.execute(limited(t), config, ofStreams(c.pod), stdio{Stdout: io.Discard}, "true"))
 		}
 		if answers[0] != answers[1] || !strings.Contains(answers[1], c.says) {
 			t.Errorf("%s: %q across the hop, %q from a server that serves pods; want the same, with %q", what, answers[1], answers[0], c.says)

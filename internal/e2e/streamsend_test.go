@@ -21,7 +21,7 @@ import (
 func (s *streams) vanished(t *testing.T) {
 	running := s.kubelet.running.Load()
 	options := &corev1.PodExecOptions{Container: streamsContainer, Command: []string{"cat"}, Stdin: true, Stdout: true}
-	u, err := podURL(s.config, streamsPod, "exec", options)
+	u, err := podURL(s.config, ofStreams(streamsPod), "exec", options)
 	must(t, err)
 	certificate, err := tls.LoadX509KeyPair(insideKeys("admin.crt"), insideKeys("admin.key"))
 	must(t, err)

@@ -111,7 +111,7 @@ func (s *streams) sizes(t *testing.T, p streamProtocol) {
 func (s *streams) attached(t *testing.T, p streamProtocol) {
 	var out, errOut bytes.Buffer
 	sent := random(1 << 20)
-	err := p.attach(limited(t), s.config, streamsPod, stdio{Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut})
+	err := p.attach(limited(t), s.config, ofStreams(streamsPod), stdio{Stdin: bytes.NewReader(sent), Stdout: &out, Stderr: &errOut})
 	if same := bytes.Equal(out.Bytes(), sent); err != nil || !same || errOut.String() != "attached" {
 		t.Errorf("%d bytes sent, %d came back (the same: %t), stderr %q; error %v", len(sent), out.Len(), same, &errOut, err)
 	}

@@ -65,7 +65,7 @@ func (s *streams) forward(t *testing.T, p streamProtocol, ctx context.Context) (
 			}()
 		}
 	}()
-	u, err := podURL(s.config, streamsPod, "portforward", &corev1.PodPortForwardOptions{})
+	u, err := podURL(s.config, ofStreams(streamsPod), "portforward", &corev1.PodPortForwardOptions{})
 	must(t, err)
 	ctx, cancel := context.WithCancel(ctx)
 	ready := make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
 // nestedImage is a container image in the node image. Its one program is named after the component.
@@ -15,8 +16,15 @@ type nestedImage struct {
 	version   string
 }
 
-// pause is our own program in one of the nested images; it has no version.
-const pause binaries.Component = "pause"
+// Our own programs in nested images, which have no version: one for the sandboxes of pods, and one
+// for the pods of tests.
+const (
+	pause binaries.Component = "pause"
+	inpod binaries.Component = "inpod"
+)
+
+// isOwn reports whether the program is our own.
+func (i nestedImage) isOwn() bool { return i.component == pause || i.component == inpod }
 
 func (i nestedImage) archive() string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(i.tag) + ".tar"
@@ -54,6 +62,7 @@ func contents(wanted []string, sandbox string, versions []string) ([]nestedImage
 	for _, v := range versions {
 		add(nestedImage{registry + "/kube-apiserver:" + v, binaries.KubeAPIServer, v})
 	}
+	add(nestedImage{kind.PodImage, inpod, ""})
 	return all, nil
 }
 

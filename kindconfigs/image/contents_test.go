@@ -33,6 +33,7 @@ func TestContents(t *testing.T) {
 		{"registry.k8s.io/etcd:3.6.8-0", binaries.Etcd, "v3.6.8"},
 		{"registry.k8s.io/pause:3.10", pause, ""},
 		{"registry.k8s.io/kube-apiserver:v1.37.1", binaries.KubeAPIServer, "v1.37.1"},
+		{"docker.io/skewproof/inpod:latest", inpod, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nestedImage{})); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)

@@ -106,9 +106,9 @@ func (b *builder) wantedImages(ctx context.Context, version string) ([]string, e
 
 // program returns the executable of a nested image, which is built in dir if it is our own.
 func (b *builder) program(ctx context.Context, image nestedImage, dir string) (string, error) {
-	if image.component == pause {
-		to := filepath.Join(dir, string(pause))
-		return to, buildOwn(ctx, "pause", to)
+	if image.isOwn() {
+		to := filepath.Join(dir, string(image.component))
+		return to, buildOwn(ctx, string(image.component), to)
 	}
 	got, err := b.store.Get(ctx, image.component, image.version)
 	if err != nil && image.component == binaries.Etcd {

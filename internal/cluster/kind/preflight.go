@@ -179,6 +179,10 @@ const LoadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 // StandInImage gets that name too, by 'make kind-images', where Envoy cannot be pulled.
 const StandInImage = "skewproof/loadbalancer:dev"
 
+// PodImage is an image in every node image, for pods that need neither a registry nor a network. Its
+// one program is kindconfigs/image/inpod; a pod must not pull the image (PullNever).
+const PodImage = "docker.io/skewproof/inpod:latest"
+
 // ImageName is the node image that holds exactly these versions.
 func ImageName(versions []string) string {
 	return nodeRepository + ":" + strings.Join(compact(versions), "_")

@@ -2,40 +2,13 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sigs.k8s.io/kind/pkg/cluster"
-
-	"github.com/skewproof/skewproof/internal/cluster/requestlog"
-	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// Hops reads the logs of all servers: see [requestlog.Records.Hops]. The logs are copied out of the
-// nodes, where they belong to root. A cluster that never was up has none.
-func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
-	if !c.Up() {
-		return nil, nil
-	}
-	var logs []requestlog.Logs
-	var errs []error
-	for _, s := range c.Servers {
-		l := requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)}
-		errs = append(errs, fetch(c.ctx, s.place.Node, auditLog, l.Audit))
-		if c.config.Subject == scenario.SubjectReference {
-			l.Access = c.config.Files.access(s.Name)
-			errs = append(errs, fetch(c.ctx, s.place.Node, accessLog, l.Access))
-		}
-		logs = append(logs, l)
-	}
-	records, err := requestlog.Read(logs, epoch)
-	return records.Hops(), errors.Join(append(errs, err)...)
-}
 
 // fetch copies a file out of a node. The copy is empty if the file does not exist.
 func fetch(ctx context.Context, node, from, to string) error {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"os"
 
-	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
@@ -124,8 +122,7 @@ func (c *Cluster) Advertised(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	member := etcd.Gateway{Client: client, Address: netip.AddrPortFrom(s.address, etcdPort).String()}
-	return lease.Advertised(ctx, member, s.place.ID)
+	return lease.Advertised(ctx, s.member(client), s.place.ID)
 }
 
 // etcdClient asks the nodes' etcd members, around the links, with kubeadm's keys. It is made once.
